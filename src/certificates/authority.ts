@@ -40,11 +40,7 @@ export function checkAuthority(pair: KeyPair, now: Date): KeyPairCheck {
   return reason === undefined ? check : { usable: false, reason };
 }
 
-function findAuthorityProblem(
-  certificate: X509Certificate,
-  privateKey: KeyObject,
-  now: Date,
-): string | undefined {
+function findAuthorityProblem(certificate: X509Certificate, privateKey: KeyObject, now: Date): string | undefined {
   // `ca` is true only if basicConstraints has cA, and keyUsage, if present, includes keyCertSign.
   if (!certificate.ca) return 'the certificate is not one of an authority';
   // node-forge supports no other keys.

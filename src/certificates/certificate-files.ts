@@ -137,6 +137,5 @@ function logCertificate(
   log.info(fields, text);
   const time = now();
   if (time > notAfter) log.warn(fields, 'serving certificate has expired; the API server will reject it');
-  else if (time < notBefore)
-    log.warn(fields, 'serving certificate is not valid yet; the API server will reject it');
+  else if (time < notBefore) log.warn(fields, 'serving certificate is not valid yet; the API server will reject it');
 }

@@ -86,11 +86,7 @@ function readKeyIdentifier(issuer: forge.pki.Certificate): string {
 }
 
 /** node-forge encodes some inputs wrongly (see names.ts), so Node's X509Certificate verifies the result. */
-function assertVerified(
-  certificatePem: string,
-  issuer: X509Certificate,
-  { dnsNames, ipAddresses }: LeafOptions,
-): void {
+function assertVerified(certificatePem: string, issuer: X509Certificate, { dnsNames, ipAddresses }: LeafOptions): void {
   const certificate = new X509Certificate(certificatePem);
   const isSigned = certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
   const failures = [
@@ -98,6 +94,5 @@ function assertVerified(
     ...dnsNames.filter((name) => certificate.checkHost(name) === undefined),
     ...ipAddresses.filter((address) => certificate.checkIP(address) === undefined),
   ];
-  if (failures.length > 0)
-    throw new Error(`the certificate just made cannot be verified for ${failures.join(', ')}`);
+  if (failures.length > 0) throw new Error(`the certificate just made cannot be verified for ${failures.join(', ')}`);
 }

@@ -28,9 +28,7 @@ export function readValidity(certificate: X509Certificate): Validity {
  */
 export function computeValidity(now: Date, days: number, issuer?: Validity): Validity {
   if (!Number.isInteger(days) || days < 1 || days > MAX_DAYS) {
-    throw new RangeError(
-      `a certificate is valid for a whole number of days from 1 to ${MAX_DAYS}, not ${days}`,
-    );
+    throw new RangeError(`a certificate is valid for a whole number of days from 1 to ${MAX_DAYS}, not ${days}`);
   }
   const notBefore = now.getTime() - BACKDATE_MS;
   const notAfter = now.getTime() + days * DAY_MS;

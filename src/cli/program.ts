@@ -52,11 +52,7 @@ export interface ProcessIo {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export async function runProgram(
-  args: readonly string[],
-  io: ProcessIo,
-  name = PROGRAM_NAME,
-): Promise<ExitCode> {
+export async function runProgram(args: readonly string[], io: ProcessIo, name = PROGRAM_NAME): Promise<ExitCode> {
   const root = createProgram(name);
   const [first, ...words] = args;
   // Commander would read the flags among the words.

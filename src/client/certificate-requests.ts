@@ -25,10 +25,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const COLLECTION = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 /** For a kubelet's first client certificate and its serving certificate. */
-const KUBELET_SIGNERS = new Set([
-  'kubernetes.io/kube-apiserver-client-kubelet',
-  'kubernetes.io/kubelet-serving',
-]);
+const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
 /** The kubelet's names are `csr-` and five characters. Others, such as `--server=…`, could change a command. */
 const KUBELET_REQUEST_NAME = /^[a-z0-9][-.a-z0-9]*$/;
 const NODE_USER_PREFIX = 'system:node:';
@@ -61,17 +58,13 @@ function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean
   const { signerName } = (spec ?? {}) as Fields;
   const { conditions, certificate } = (status ?? {}) as Fields;
   const hasAnswer = (Array.isArray(conditions) && conditions.length > 0) || typeof certificate === 'string';
-  return (
-    KUBELET_REQUEST_NAME.test(String(metadata?.name)) && KUBELET_SIGNERS.has(String(signerName)) && !hasAnswer
-  );
+  return KUBELET_REQUEST_NAME.test(String(metadata?.name)) && KUBELET_SIGNERS.has(String(signerName)) && !hasAnswer;
 }
 
 async function parseRequest({ metadata, spec }: ApiObject): Promise<PendingCertificateRequest> {
   const { signerName, username, request } = spec as Fields;
   const createdAt = new Date(String(metadata?.creationTimestamp));
-  const user = String(username).startsWith(NODE_USER_PREFIX)
-    ? String(username)
-    : await readRequestedUser(request);
+  const user = String(username).startsWith(NODE_USER_PREFIX) ? String(username) : await readRequestedUser(request);
   const node = user?.startsWith(NODE_USER_PREFIX) === true ? user.slice(NODE_USER_PREFIX.length) : '';
   return {
     name: String(metadata?.name),

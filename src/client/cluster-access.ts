@@ -14,8 +14,7 @@ import {
 
 type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
-const PATH =
-  /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
+const PATH = /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
 const READ_TIMEOUT_MS = 10_000;
 
 /** The cause is an error that {@link isAccessFailure} accepts. */

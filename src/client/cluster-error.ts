@@ -2,13 +2,7 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError, isInvalidSelector, isTimeout } from './cluster-access.ts';
 import { AmbiguousName } from './resolve-name.ts';
 import type { KubeApi } from '../kube/api.ts';
-import {
-  ApiError,
-  ApiUnreachable,
-  CredentialsError,
-  describeError,
-  isDeniedByAdmission,
-} from '../kube/errors.ts';
+import { ApiError, ApiUnreachable, CredentialsError, describeError, isDeniedByAdmission } from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
 import { type Advice, advise } from './output/advice.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
@@ -53,11 +47,7 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
 
 /** Explains errors of a cluster. Returns others, such as bugs, unchanged. */
 export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterFlags = {}): unknown {
-  const explain = (
-    message: string,
-    exitCode: ExitCode = EXIT_CODE.clusterAccess,
-    advice?: Advice,
-  ): CliError => {
+  const explain = (message: string, exitCode: ExitCode = EXIT_CODE.clusterAccess, advice?: Advice): CliError => {
     return new CliError(message, exitCode, { cause: error, advice });
   };
   const server = `the API server at ${address}`;
@@ -78,11 +68,7 @@ interface Explanation {
   readonly advice?: Advice;
 }
 
-function explainAccessError(
-  { access, cause }: ClusterAccessError,
-  server: string,
-  flags: ClusterFlags,
-): Explanation {
+function explainAccessError({ access, cause }: ClusterAccessError, server: string, flags: ClusterFlags): Explanation {
   const { verb, resource, group, namespace } = access;
   const kind = group === '' ? resource : `${resource}.${group}`;
   const location = namespace === undefined ? '' : ` in namespace ${namespace}`;
@@ -108,10 +94,7 @@ function explainAccessError(
       const message = `${server} denies you "${verb}" on ${kind}${location}${roleNote}`;
       const scope = namespace === undefined ? [] : ['-n', namespace];
       const { as: user, asGroup: groups = [] } = flags;
-      const users = [
-        ...(user === undefined ? [] : [`--as=${user}`]),
-        ...groups.map((group) => `--as-group=${group}`),
-      ];
+      const users = [...(user === undefined ? [] : [`--as=${user}`]), ...groups.map((group) => `--as-group=${group}`)];
       return { message, advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]) };
     }
     case 404:

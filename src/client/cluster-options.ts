@@ -37,10 +37,9 @@ export function addClusterFlags(command: Command): Command {
       '--request-timeout <duration>',
       'give up on a request after this time; 0 keeps the limits of the command',
     ).argParser(parseDurationOption),
-    new Option(
-      '-v, --v <level>',
-      `log level; from ${REQUEST_VERBOSITY} on, print each request on stderr`,
-    ).argParser(parseVerbosity),
+    new Option('-v, --v <level>', `log level; from ${REQUEST_VERBOSITY} on, print each request on stderr`).argParser(
+      parseVerbosity,
+    ),
   ];
   for (const option of options) command.addOption(option.helpGroup(HELP_GROUP));
   return command;
@@ -92,11 +91,7 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
 }
 
 /** Closes the client after `work`. Explains cluster errors as a CliError. */
-export async function withKubeApi<T>(
-  flags: ClusterFlags,
-  userAgent: string,
-  work: (api: KubeApi) => Promise<T>,
-) {
+export async function withKubeApi<T>(flags: ClusterFlags, userAgent: string, work: (api: KubeApi) => Promise<T>) {
   const api = await createKubeApi(flags, userAgent);
   try {
     await assertNamespaceExists(api, flags.namespace);

@@ -111,11 +111,7 @@ export async function readReferrers(
 }
 
 /** The bytes of a config's JSON. Undefined if it does not exist. */
-export async function readConfigSize(
-  api: KubeApi,
-  name: ConfigName,
-  signal: AbortSignal,
-): Promise<number | undefined> {
+export async function readConfigSize(api: KubeApi, name: ConfigName, signal: AbortSignal): Promise<number | undefined> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   return await accessCluster('get', path, signal, async () => {
     const response = await orUndefined(api.request({ path, signal }));

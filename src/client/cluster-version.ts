@@ -43,8 +43,7 @@ export async function readKubernetesVersion(api: KubeApi): Promise<string | null
 }
 
 async function readImage(api: KubeApi, namespace: string): Promise<string | null> {
-  const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as
-    StoredDeployment | undefined;
+  const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as StoredDeployment | undefined;
   return toText(deployment?.spec?.template?.spec?.containers?.[0]?.image);
 }
 

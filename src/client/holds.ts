@@ -34,9 +34,7 @@ export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<num
 export function findUnusedConfigs({ configs, referrers }: Pick<HoldFacts, 'configs' | 'referrers'>) {
   const unused = configs.flatMap((config) => {
     const { strong, weak } = summarizeReferences(config.name, referrers);
-    return isRenderedConfig(config.name) && strong.total === 0
-      ? [{ ...config, weakReferences: weak.references }]
-      : [];
+    return isRenderedConfig(config.name) && strong.total === 0 ? [{ ...config, weakReferences: weak.references }] : [];
   });
   return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }

@@ -84,12 +84,7 @@ export function parseConfigName(value: string): ConfigName {
 }
 
 /** `MCG_SECURE_PORT` sets `--secure-port`, too. */
-export function createEnvOption<T>(
-  flags: string,
-  description: string,
-  parse?: (value: string) => T,
-  value?: T,
-) {
+export function createEnvOption<T>(flags: string, description: string, parse?: (value: string) => T, value?: T) {
   const option = new Option(flags, description).default(value);
   if (parse !== undefined) option.argParser(parse);
   return option.env(`MCG_${option.name().replaceAll('-', '_').toUpperCase()}`);

@@ -39,9 +39,7 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
     const readStartMs = getElapsedMs();
     let untilMs = timeoutMs;
     try {
-      const answer = await read(
-        Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS)),
-      );
+      const answer = await read(Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS)));
       hasAnswered = true;
       const elapsedMs = getElapsedMs();
       options.onAnswer?.(answer, elapsedMs);

@@ -29,9 +29,7 @@ const STYLE = /^(?:0|1|22|31|35|39)m/;
 export function removeUnsafe(text: string): string {
   if (SAFE.test(text)) return text;
   return text.replaceAll(UNSAFE, (character, index: number) =>
-    character === '\u001B' && text[index + 1] === '[' && STYLE.test(text.slice(index + 2, index + 5))
-      ? character
-      : '',
+    character === '\u001B' && text[index + 1] === '[' && STYLE.test(text.slice(index + 2, index + 5)) ? character : '',
   );
 }
 

@@ -71,8 +71,7 @@ export function allowOtherObject(): Verdict {
  */
 export function decideWithoutClusterState(config: ConfigToDelete, { mode }: Settings): Verdict | undefined {
   const { name } = config;
-  if (!isRenderedConfig(name))
-    return allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not a rendered config'));
+  if (!isRenderedConfig(name)) return allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not a rendered config'));
   const reason = findOverrideReason(config);
   if (reason !== undefined) {
     const explanation = 'may be deleted: its allow-deletion annotation gives a reason';

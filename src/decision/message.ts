@@ -31,8 +31,7 @@ export function explainInUse(name: ConfigName, summary: ReferenceSummary, hasEmp
 function formatConsequence({ strong, isPoolDeleted }: ReferenceSummary): readonly [string, string] {
   const nodeCount = strong.referrersByKind.Node;
   const nodeAndPoolCount = nodeCount + strong.referrersByKind.MachineConfigPool;
-  if (nodeAndPoolCount === 0)
-    return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
+  if (nodeAndPoolCount === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
   const [objectPhrase, subjectPhrase] =
     nodeAndPoolCount > 1
       ? ['them', 'they have']
@@ -40,8 +39,7 @@ function formatConsequence({ strong, isPoolDeleted }: ReferenceSummary): readonl
         ? ['the node', 'the node has']
         : ['the pool', 'the pool has'];
   const result = `Deleting it would leave ${objectPhrase} Degraded.`;
-  if (nodeCount === 0 || !isPoolDeleted)
-    return [result, `Delete it once ${subjectPhrase} moved on to another config.`];
+  if (nodeCount === 0 || !isPoolDeleted) return [result, `Delete it once ${subjectPhrase} moved on to another config.`];
   const [nodePhrase, pronounPhrase] = nodeCount > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
   // Seen with the real operator: without a change of a label it moves no node of a deleted pool.
   const advice = [
@@ -73,10 +71,7 @@ export function formatTime(time: Date): string {
 }
 
 /** Does not state that the config is in use, because that is unknown. */
-export function explainUnverified(
-  name: ConfigName | undefined,
-  unreadable: readonly UnreadableSource[],
-): string {
+export function explainUnverified(name: ConfigName | undefined, unreadable: readonly UnreadableSource[]): string {
   const causes = unreadable.map((source) => `${source.name}: ${toPrintableLine(source.reason, 160)}`);
   const config = name === undefined ? 'the config' : formatName(name);
   return formatDenial('MCG_UNVERIFIED', [
@@ -107,9 +102,7 @@ export function formatWarnings(name: ConfigName, { weak, unreportedNodes }: Refe
   if (weak.total > 0) warnings.push(formatWarning(`${name} is still referenced by ${formatReferrers(weak)}`));
   if (unreportedNodes > 0) {
     const have = unreportedNodes === 1 ? 'has' : 'have';
-    warnings.push(
-      formatWarning(`${countNoun(unreportedNodes, 'node')} ${have} not reported a configuration yet`),
-    );
+    warnings.push(formatWarning(`${countNoun(unreportedNodes, 'node')} ${have} not reported a configuration yet`));
   }
   return warnings;
 }
@@ -125,16 +118,11 @@ export function formatWouldDenyWarning(cause: Code, name: ConfigName): string {
 /** `7 nodes (n1 currentConfig, n2 currentConfig, n3 desiredConfig and 4 more) and pool worker (spec)`. */
 export function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
   const kinds = REFERRER_KINDS.filter((kind) => referrersByKind[kind] > 0);
-  return joinWithAnd(
-    kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))),
-  );
+  return joinWithAnd(kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))));
 }
 
 /** Returns the first referrers of a kind, each with its fields. */
-function groupByReferrer(
-  references: readonly NamedReference[],
-  kind: ReferrerKind,
-): ReadonlyMap<string, string[]> {
+function groupByReferrer(references: readonly NamedReference[], kind: ReferrerKind): ReadonlyMap<string, string[]> {
   const fieldsByName = new Map<string, string[]>();
   for (const reference of references) {
     if (reference.kind !== kind) continue;

@@ -136,8 +136,7 @@ export function summarizeReferences(
     if (referrer.kind === 'Node' && referrer.isConfigUnreported === true) unreportedNodes += 1;
     if (isPool(referrer)) pools.push(referrer);
     for (const reference of referrer.references) {
-      if (reference.config === config)
-        (reference.strength === 'strong' ? strong : weak).add(referrer, reference);
+      if (reference.config === config) (reference.strength === 'strong' ? strong : weak).add(referrer, reference);
     }
   }
   return { strong, weak, unreportedNodes, isPoolDeleted: isPoolDeleted(parsePoolName(config), pools) };

@@ -1,12 +1,6 @@
 import { formatCheckReport } from '../cli/check/format-report.ts';
 import { CommandFormatter } from '../client/output/advice.ts';
-import {
-  applyStyle,
-  type Style,
-  type TextFormat,
-  wrapParagraph,
-  wrapText,
-} from '../client/output/text-format.ts';
+import { applyStyle, type Style, type TextFormat, wrapParagraph, wrapText } from '../client/output/text-format.ts';
 import type { CheckReport } from '../cli/check/check-cluster.ts';
 import type { SimulationEvent } from './operator/simulation.ts';
 import type { DemoReport, DemoStory } from './run-demo.ts';
@@ -83,10 +77,7 @@ export function formatEvent(format: TextFormat, { t, actor, message, refusal }: 
     applyStyle(format, style, line),
   );
   const time = `T+${Math.floor(t / 60)}m${String(t % 60).padStart(2, '0')}s`.padEnd(TIME_WIDTH);
-  const lines = [
-    `${time}${actor.padEnd(ACTOR_WIDTH)}${first}`,
-    ...rest.map((line) => `${' '.repeat(indent)}${line}`),
-  ];
+  const lines = [`${time}${actor.padEnd(ACTOR_WIDTH)}${first}`, ...rest.map((line) => `${' '.repeat(indent)}${line}`)];
   if (refusal !== undefined) {
     const denial = shortenNames(`Error from server (${refusal.reason}): ${refusal.message}`);
     const wrapped = wrapText(denial, format.width - INDENT.length);
@@ -112,9 +103,7 @@ export function formatConclusion(
       'it, and restore creates it from the disk of a node.'
     : 'Unexpected result: the install should be stuck without the guard and without the restore, and complete with ' +
       'them. Please report it with the output of --output json.';
-  const lines = wrapText(verdict, format.width).map((line) =>
-    applyStyle(format, asExpected ? 'bold' : 'red', line),
-  );
+  const lines = wrapText(verdict, format.width).map((line) => applyStyle(format, asExpected ? 'bold' : 'red', line));
   const next = [
     'Next, in README.md:',
     '  "Try it"      the guard and kubectl on a real API server',

@@ -41,8 +41,7 @@ export async function* readArchive(
     for await (const entry of entries) {
       const { name, type, size } = entry.header;
       bytesLeft -= size;
-      if (bytesLeft < 0)
-        throw new FileError(`${formatPath(file)} unpacks to more than ${MAX_ARCHIVE_BYTES} bytes`);
+      if (bytesLeft < 0) throw new FileError(`${formatPath(file)} unpacks to more than ${MAX_ARCHIVE_BYTES} bytes`);
       if (type === 'file' && isWanted(name, size)) {
         const content = await collect(entry as AsyncIterable<Buffer>, formatPath(file), size);
         yield { path: name, content };

@@ -50,11 +50,7 @@ export async function readStream(
 }
 
 /** @throws FileError if there are more bytes */
-export async function collect(
-  stream: AsyncIterable<Buffer>,
-  source: string,
-  maxBytes: number,
-): Promise<Buffer> {
+export async function collect(stream: AsyncIterable<Buffer>, source: string, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stream) {

@@ -56,8 +56,7 @@ export function parseYamlDocuments(
       tokens += 1;
       budget.tokensLeft -= 1;
       if (tokens > maxTokens) throw new FileError(`${source} has more than ${maxTokens} YAML tokens`);
-      if (budget.tokensLeft < 0)
-        throw new FileError(`${source} and the files before it have too many YAML tokens`);
+      if (budget.tokensLeft < 0) throw new FileError(`${source} and the files before it have too many YAML tokens`);
       if (parser.stack.length > MAX_NESTING) throw new FileError(`${source} is nested too deeply`);
       for (const token of parser.next(lexeme)) {
         for (const document of composer.next(token)) add(document);

@@ -102,12 +102,9 @@ function logAnswer(log: Logger, { review, verdict, path }: JudgedReview, { ms }:
     verdict: outcome,
     code,
     cause,
-    referrers: references
-      .slice(0, MAX_LOGGED_REFERRERS)
-      .map(({ kind, name, field }) => ({ kind, name, field })),
+    referrers: references.slice(0, MAX_LOGGED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field })),
     referrersTotal: referencesTotal,
-    overrideReason:
-      overrideReason === undefined ? undefined : toPrintableLine(overrideReason, MAX_REASON_LENGTH),
+    overrideReason: overrideReason === undefined ? undefined : toPrintableLine(overrideReason, MAX_REASON_LENGTH),
     path,
     ms: Math.round(ms * 10) / 10,
   };

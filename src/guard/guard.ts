@@ -42,10 +42,7 @@ export interface GuardOptions {
   /** Undefined until they were read. The default settings by default. */
   readonly settings?: () => Settings | undefined;
   /** If present, the guard writes the status of the MachineConfigGuard. */
-  readonly status?: Pick<
-    StatusReporterOptions,
-    'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'
-  >;
+  readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'>;
   /** Called after each answer. */
   readonly onDecision?: AnswerListener;
   readonly reflectorTiming?: ReflectorTiming;

@@ -80,11 +80,7 @@ export class Judge implements ReviewJudge {
    * Any client can send reviews, so a config must exist before its review may cause a list, an Event or a status
    * (docs/threat-model.md). A deletion that `early` allows causes none of them.
    */
-  async #lookUp(
-    config: ConfigToDelete,
-    early: Verdict | undefined,
-    signal: AbortSignal,
-  ): Promise<LookupResult> {
+  async #lookUp(config: ConfigToDelete, early: Verdict | undefined, signal: AbortSignal): Promise<LookupResult> {
     const { configs } = this.#options;
     if (configs.isIndexed(config)) return { state: 'exists' };
     if (early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
@@ -114,10 +110,7 @@ export class Judge implements ReviewJudge {
       if (current === undefined || !hasStrongReference(config, current)) return undefined;
       return { referrers: referrers.with(position, current), unreadable: [] };
     } catch (error) {
-      log.debug(
-        { reason: describeError(error) },
-        'cannot get the referrer from the index; starting a live read',
-      );
+      log.debug({ reason: describeError(error) }, 'cannot get the referrer from the index; starting a live read');
       return undefined;
     }
   }

@@ -66,9 +66,7 @@ export class SettingsFollower {
     const onFailure = (error: unknown): void => {
       const mode = this.#settings?.mode;
       const consequence = mode === undefined ? 'denying deletions until then' : `keeping mode ${mode}`;
-      this.#problem.warn(
-        `cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`,
-      );
+      this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
     };
     await pollObject(
       { api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs: () => intervalMs, onRead, onFailure },

@@ -150,8 +150,7 @@ export function buildInstallation(options: InstallationOptions): Installation {
     failurePolicy,
     warnings: isOpenByVersion ? [`failurePolicy is Ignore: ${IGNORE_REASON}`] : [],
     omittedObjects: omitted.map(({ kinds, requirement }) => {
-      const reason =
-        kubernetesVersion === undefined ? '--openshift-version is not set' : 'the cluster is older';
+      const reason = kubernetesVersion === undefined ? '--openshift-version is not set' : 'the cluster is older';
       return `${kinds.join(' and ')}: needs ${requirement}, but ${reason}`;
     }),
   };
@@ -202,8 +201,7 @@ function allowInitialSettings(
 ): void {
   const policy = manifests.find((manifest) => {
     return (
-      manifest.get('kind') === 'ValidatingAdmissionPolicy' &&
-      manifest.getIn(['metadata', 'name']) === SETTINGS_POLICY
+      manifest.get('kind') === 'ValidatingAdmissionPolicy' && manifest.getIn(['metadata', 'name']) === SETTINGS_POLICY
     );
   });
   const { variables = [] } = (policy?.toJS() as Policy | undefined)?.spec ?? {};
@@ -226,9 +224,7 @@ export function formatStream(files: readonly OutputFile[]): string {
 
 function toFiles(manifests: readonly Manifest[], isRotation: boolean): InstallationFile[] {
   // The API servers must trust the new authority before a replica reads the new Secret.
-  const firstFileNumber = isRotation
-    ? { ...FIRST_FILE_NUMBER, ValidatingWebhookConfiguration: 1 }
-    : FIRST_FILE_NUMBER;
+  const firstFileNumber = isRotation ? { ...FIRST_FILE_NUMBER, ValidatingWebhookConfiguration: 1 } : FIRST_FILE_NUMBER;
   const countByKind = new Map<string, number>();
   const files = manifests.map((manifest) => {
     const kind = String(manifest.get('kind'));

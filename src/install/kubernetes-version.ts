@@ -50,11 +50,6 @@ function parseVersion(text: string, example: string): KubernetesVersion {
   return { major: Number(major), minor: Number(minor) };
 }
 
-export function isAtLeast(
-  version: KubernetesVersion | undefined,
-  { major, minor }: KubernetesVersion,
-): boolean {
-  return (
-    version !== undefined && (version.major > major || (version.major === major && version.minor >= minor))
-  );
+export function isAtLeast(version: KubernetesVersion | undefined, { major, minor }: KubernetesVersion): boolean {
+  return version !== undefined && (version.major > major || (version.major === major && version.minor >= minor));
 }

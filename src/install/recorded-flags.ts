@@ -48,9 +48,7 @@ export function formatFlags(values: FlagValues): string {
 
 /** @throws RangeError if this version does not know a flag or its value */
 export function readFlags(text: string): FlagValues {
-  const values = new Map<RecordedFlagName, FlagValue>(
-    RECORDED_FLAGS.map(({ name, initial }) => [name, initial]),
-  );
+  const values = new Map<RecordedFlagName, FlagValue>(RECORDED_FLAGS.map(({ name, initial }) => [name, initial]));
   for (const word of text.split(' ').filter((part) => part !== '')) {
     const [flag = '', value] = word.split('=');
     const known = RECORDED_FLAGS.find((candidate) => candidate.flag === flag);

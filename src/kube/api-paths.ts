@@ -6,10 +6,7 @@ export const NODES_PATH = '/api/v1/nodes';
 export const MACHINE_CONFIGS_PATH = `${MCO_V1}/machineconfigs`;
 export const POOLS_PATH = `${MCO_V1}/machineconfigpools`;
 /** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Preferred version first. */
-export const BUILDS_PATHS = [
-  `${MCO_V1}/machineosbuilds`,
-  `/apis/${MCO_GROUP}/v1alpha1/machineosbuilds`,
-] as const;
+export const BUILDS_PATHS = [`${MCO_V1}/machineosbuilds`, `/apis/${MCO_GROUP}/v1alpha1/machineosbuilds`] as const;
 
 export const CONTROLLER_CONFIGS_PATH = `${MCO_V1}/controllerconfigs`;
 /** v1alpha1 until OpenShift 4.22. */
@@ -24,8 +21,7 @@ export const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigg
 export const GUARD_NAME = 'cluster';
 export const GUARD_PATH = `${GUARDS_PATH}/${GUARD_NAME}`;
 
-export const WEBHOOK_CONFIGURATIONS_PATH =
-  '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+export const WEBHOOK_CONFIGURATIONS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 
 /** `restore` sets it in the write that pauses a pool. Its value is the config that is being restored. */
 export const PAUSED_FOR_RESTORE = 'machineconfig-guard.io/paused-for-restore';

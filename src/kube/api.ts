@@ -1,9 +1,4 @@
-import {
-  type ClientRequest,
-  request as httpRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-} from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { ConnectionPool } from './connection-pool.ts';
 import type { Credentials, KubeConnection } from './connection.ts';
@@ -194,11 +189,7 @@ export class KubeApi {
    * Sends a GET a second time if its connection was closed or is silent. The API server can also be slow, so the
    * response that arrives first counts.
    */
-  async #firstResponse(
-    server: URL,
-    options: RequestOptions,
-    payload: Buffer | undefined,
-  ): Promise<IncomingMessage> {
+  async #firstResponse(server: URL, options: RequestOptions, payload: Buffer | undefined): Promise<IncomingMessage> {
     const createRequest = server.protocol === 'http:' ? httpRequest : httpsRequest;
     const pending = new Set<ClientRequest>();
     // Other methods are not idempotent.
@@ -220,9 +211,7 @@ export class KubeApi {
           pending.delete(request);
           if (canRetry && request.reusedSocket && options.signal?.aborted !== true) retry();
           else if (pending.size === 0)
-            reject(
-              new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`, { cause: error }),
-            );
+            reject(new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`, { cause: error }));
         });
         request.end(payload);
       };
@@ -267,11 +256,7 @@ export function toBodyError(error: unknown, signal: AbortSignal): unknown {
 }
 
 /** Reads the Status in the body of an error. */
-export async function readApiError(
-  status: number,
-  response: IncomingMessage,
-  signal: AbortSignal,
-): Promise<ApiError> {
+export async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
   const retryAfter = response.headers['retry-after'];
   const retryAfterMs =

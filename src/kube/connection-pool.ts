@@ -26,9 +26,7 @@ export class ConnectionPool {
     { isWatch }: { readonly isWatch: boolean },
   ): Agent {
     const tls = Object.fromEntries(
-      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(
-        ([, value]) => value !== undefined,
-      ),
+      Object.entries({ ca, cert, key, servername, rejectUnauthorized }).filter(([, value]) => value !== undefined),
     ) as AgentOptions;
     if (this.#agents === undefined || !isDeepStrictEqual(this.#agents.tls, tls)) {
       const options = { keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, ...tls };

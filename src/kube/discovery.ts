@@ -10,11 +10,7 @@ const COLLECTION = /^\/apis\/(?<group>[^/]+)\/(?<version>[^/]+)\/(?<resource>[^/
  *
  * @throws ApiError, ApiUnreachable, or the signal's reason
  */
-export async function isServed(
-  api: Pick<KubeApi, 'json'>,
-  collection: string,
-  signal: AbortSignal,
-): Promise<boolean> {
+export async function isServed(api: Pick<KubeApi, 'json'>, collection: string, signal: AbortSignal): Promise<boolean> {
   const { group, version, resource } = COLLECTION.exec(collection)?.groups ?? {};
   // The core group is always served.
   if (group === undefined || version === undefined) return true;
@@ -39,11 +35,7 @@ interface DiscoveryEntry {
   readonly versions?: readonly { readonly version?: string }[];
 }
 
-function readEntries(
-  response: unknown,
-  kind: string,
-  field: 'resources' | 'groups',
-): readonly DiscoveryEntry[] {
+function readEntries(response: unknown, kind: string, field: 'resources' | 'groups'): readonly DiscoveryEntry[] {
   const list = response as DiscoveryList;
   const entries = list.kind === kind ? list[field] : undefined;
   if (!Array.isArray(entries)) throw new ApiUnreachable(`discovery returned no ${kind}`);

@@ -29,8 +29,7 @@ export class LineSplitter {
     }
     if (start === chunk.length) return;
     this.#restLength += chunk.length - start;
-    if (this.#restLength > this.#maxBytes)
-      throw new ApiUnreachable(`a line has more than ${this.#maxBytes} bytes`);
+    if (this.#restLength > this.#maxBytes) throw new ApiUnreachable(`a line has more than ${this.#maxBytes} bytes`);
     this.#rest.push(chunk.subarray(start));
   }
 }

@@ -12,11 +12,7 @@ interface ManagedFieldsEntry {
  * @param path keys of `fieldsV1`, such as `['f:spec', 'f:paused']`
  * @returns undefined if no manager owns the field
  */
-export function findWriteTime(
-  { metadata }: ApiObject,
-  path: readonly string[],
-  subresource = '',
-): Date | undefined {
+export function findWriteTime({ metadata }: ApiObject, path: readonly string[], subresource = ''): Date | undefined {
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
   const times = entries.flatMap((entry) => {
     const { time, subresource: written = '', fieldsV1 } = (entry ?? {}) as ManagedFieldsEntry;

@@ -59,11 +59,7 @@ export class ConfigLookup {
   /** Sends a GET after this call, because the config may just have been created. */
   async #exists({ name, uid }: ConfigToDelete, signal: AbortSignal): Promise<boolean> {
     const get = async () =>
-      await withTimeout(
-        LOOK_UP_TIMEOUT_MS,
-        signal,
-        async (limited) => await getConfig(this.#api, name, limited),
-      );
+      await withTimeout(LOOK_UP_TIMEOUT_MS, signal, async (limited) => await getConfig(this.#api, name, limited));
     const config = await waitOrAbort(this.#queue.add(get), signal);
     return config !== undefined && config.metadata?.uid === uid;
   }

@@ -131,9 +131,7 @@ export class LiveRead {
 
   /** Returns names and versions, or undefined if one of the kinds is unreadable. */
   async #readPoolsAndBuilds(): Promise<string | undefined> {
-    const versions = await Promise.all(
-      POOLS_AND_BUILDS.map(async (resource) => await this.#readVersions(resource)),
-    );
+    const versions = await Promise.all(POOLS_AND_BUILDS.map(async (resource) => await this.#readVersions(resource)));
     return versions.includes(undefined) ? undefined : versions.join(' ');
   }
 

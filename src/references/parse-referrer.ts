@@ -65,8 +65,7 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const hasCurrentConfig = references[0]?.field === 'currentConfig';
   for (const annotation of DRAIN_ANNOTATIONS) {
     const value = readAnnotation(annotation) ?? '';
-    if (DRAIN_PREFIX.test(value))
-      addReference(references, annotation.field, 'weak', value.replace(DRAIN_PREFIX, ''));
+    if (DRAIN_PREFIX.test(value)) addReference(references, annotation.field, 'weak', value.replace(DRAIN_PREFIX, ''));
   }
   addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', readAnnotation(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
@@ -182,12 +181,7 @@ function hasEnded(build: ApiObject, name: string): boolean {
   });
 }
 
-function addReference(
-  references: Reference[],
-  field: string,
-  strength: Strength,
-  config: string | undefined,
-): void {
+function addReference(references: Reference[], field: string, strength: Strength, config: string | undefined): void {
   if (config === undefined || config === '') return;
   // A drain annotation usually repeats the node's own current or desired config.
   if (strength === 'weak' && references.some((reference) => reference.config === config)) return;

@@ -110,13 +110,10 @@ export async function readRenderedConfigs(
 
 /** Adds a config, or its source to an equal copy. */
 export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void {
-  const index = configs.findIndex(
-    ({ name, spec }) => name === config.name && isDeepStrictEqual(spec, config.spec),
-  );
+  const index = configs.findIndex(({ name, spec }) => name === config.name && isDeepStrictEqual(spec, config.spec));
   const copy = configs[index];
   if (copy === undefined) configs.push(config);
-  else if (!copy.source.includes(' and '))
-    configs[index] = { ...copy, source: `${copy.source} and ${config.source}` };
+  else if (!copy.source.includes(' and ')) configs[index] = { ...copy, source: `${copy.source} and ${config.source}` };
 }
 
 interface FileContent {
@@ -162,8 +159,7 @@ export async function readBootstrapSources(
   const sources = new Set<string>();
   for await (const { path, content } of readTexts(folder, signal)) {
     if (content instanceof FileError) throw content;
-    for (const source of listPoolSources(parseObject(content.toString(), formatPath(path))))
-      sources.add(source);
+    for (const source of listPoolSources(parseObject(content.toString(), formatPath(path)))) sources.add(source);
   }
   return sources;
 }
@@ -173,9 +169,7 @@ export function listPoolSources(pool: unknown): string[] {
   const { spec } = isRecord(pool) ? pool : {};
   const { configuration } = isRecord(spec) ? spec : {};
   const { source } = isRecord(configuration) ? configuration : {};
-  const names = Array.isArray(source)
-    ? source.map((reference) => (isRecord(reference) ? reference['name'] : ''))
-    : [];
+  const names = Array.isArray(source) ? source.map((reference) => (isRecord(reference) ? reference['name'] : '')) : [];
   return names.filter((name) => typeof name === 'string' && name !== '') as string[];
 }
 
@@ -186,8 +180,7 @@ export function listPoolSources(pool: unknown): string[] {
 export function hasIgnitionContent({ spec }: RenderedConfig): boolean {
   const { storage, systemd, passwd } = isRecord(spec['config']) ? spec['config'] : {};
   return [storage, systemd, passwd].some(
-    (section) =>
-      isRecord(section) && Object.values(section).some((items) => Array.isArray(items) && items.length > 0),
+    (section) => isRecord(section) && Object.values(section).some((items) => Array.isArray(items) && items.length > 0),
   );
 }
 

@@ -6,9 +6,7 @@ const BASE_60 = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
 const TIME = String.raw`(?<hour>\d\d?):(?<minute>\d\d?):(?<second>\d\d?)(?:[.,]\d+)?`;
 const ZONE = String.raw`(?:Z|[-+](?<zoneHour>\d\d):(?<zoneMinute>\d\d))`;
 const DATE = String.raw`(?<year>\d{4})-(?<month>\d\d?)-(?<day>\d\d?)`;
-const TIMESTAMPS = [DATE, `${DATE}[Tt]${TIME}${ZONE}`, `${DATE} +${TIME}`].map(
-  (pattern) => new RegExp(`^${pattern}$`),
-);
+const TIMESTAMPS = [DATE, `${DATE}[Tt]${TIME}${ZONE}`, `${DATE} +${TIME}`].map((pattern) => new RegExp(`^${pattern}$`));
 
 /** Go's `unicode.IsPrint` is another set: this one is of emitterc.go in yaml.v2. */
 const UNPRINTABLE = /[^\n\u0020-\u007E\u00A0-\uD7FF\uE000-\uFEFE\uFF00-\uFFFD]/u;
@@ -16,8 +14,7 @@ const LINE_BREAK = /[\r\n\u0085\u2028\u2029]/;
 const SPACE_BEFORE_BREAK = / [\r\n\u0085\u2028\u2029]/;
 const SPACE_AFTER_BREAK = /[\r\n\u0085\u2028\u2029] /;
 /** At its start, or before its end, a plain text would be read as something else. */
-const INDICATOR =
-  /^(?:---|\.\.\.|[#,[\]{}&*!|>'"%@`]|[-?:](?:[ \t]|$))|:(?:[ \t]|$)|[\0 \t\r\n\u0085\u2028\u2029]#/;
+const INDICATOR = /^(?:---|\.\.\.|[#,[\]{}&*!|>'"%@`]|[-?:](?:[ \t]|$))|:(?:[ \t]|$)|[\0 \t\r\n\u0085\u2028\u2029]#/;
 const OUTER_SPACE = /^[ \r\n\u0085\u2028\u2029]|[ \r\n\u0085\u2028\u2029]$/;
 
 /** Whether the emitter must escape the character. */

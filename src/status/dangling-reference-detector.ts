@@ -131,10 +131,7 @@ export class DanglingReferenceDetector {
   }
 
   /** Returns the configs of new references that do not exist. The next check gets those that this one cannot get. */
-  async #confirmMissing(
-    dangling: readonly DanglingReference[],
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<ConfigName>> {
+  async #confirmMissing(dangling: readonly DanglingReference[], signal: AbortSignal): Promise<ReadonlySet<ConfigName>> {
     const added = dangling.filter((reference) => !this.#findings.has(keyOf(reference)));
     const missing = new Set<ConfigName>();
     const confirm = async (limited: AbortSignal): Promise<void> => {
@@ -170,14 +167,7 @@ export class DanglingReferenceDetector {
 }
 
 /** Returns one sentence without a period. */
-export function describeFinding({
-  kind,
-  name,
-  field,
-  config,
-  explanation,
-  suggestion,
-}: DanglingFinding): string {
+export function describeFinding({ kind, name, field, config, explanation, suggestion }: DanglingFinding): string {
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
   return `${kind} ${name} (${field}) names ${formatName(config)}, which does not exist (${explanation})${hint}`;

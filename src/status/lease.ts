@@ -76,8 +76,7 @@ export class Lease {
     const startedAt = performance.now();
     const lease = await this.#get(signal);
     const version = lease?.metadata.resourceVersion;
-    if (this.#lastSeen === undefined || this.#lastSeen.version !== version)
-      this.#lastSeen = { version, at: startedAt };
+    if (this.#lastSeen === undefined || this.#lastSeen.version !== version) this.#lastSeen = { version, at: startedAt };
     const holder = lease?.spec?.holderIdentity ?? '';
     const isExpired = startedAt - this.#lastSeen.at > this.#timing.durationMs;
     if (holder !== '' && holder !== identity && !isExpired) {
@@ -131,9 +130,7 @@ export class Lease {
 
   async #json(request: Omit<Parameters<KubeApi['json']>[0], 'signal'>, signal: AbortSignal): Promise<unknown> {
     const { api } = this.#options;
-    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) =>
-      api.json({ ...request, signal: limited }),
-    );
+    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => api.json({ ...request, signal: limited }));
   }
 
   get #collection(): string {

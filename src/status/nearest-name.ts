@@ -19,10 +19,7 @@ const MAX_EDITS = 8;
  *
  * @returns undefined if no name is near, or if several are equally near
  */
-export function findNearestName<Name extends string>(
-  missing: string,
-  existing: Iterable<Name>,
-): Name | undefined {
+export function findNearestName<Name extends string>(missing: string, existing: Iterable<Name>): Name | undefined {
   // Kubernetes names are lower case. Pasted values can have spaces around them.
   const wanted = missing.trim().toLowerCase();
   const names = [...existing];

@@ -11,11 +11,7 @@ import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { Lease, type LeaseTiming } from './lease.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
-import {
-  DanglingReferenceDetector,
-  type DanglingFinding,
-  describeFinding,
-} from './dangling-reference-detector.ts';
+import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 import type { JudgedReview } from '../webhook/judged-review.ts';
@@ -55,16 +51,7 @@ export class StatusReporter {
   readonly #writer: StatusWriter;
 
   constructor(options: StatusReporterOptions) {
-    const {
-      api,
-      log,
-      index,
-      configs,
-      leaseNamespace,
-      leaseHolder,
-      leaseTiming,
-      now = () => new Date(),
-    } = options;
+    const { api, log, index, configs, leaseNamespace, leaseHolder, leaseTiming, now = () => new Date() } = options;
     this.#options = options;
     this.#now = now;
     this.#detector = new DanglingReferenceDetector({
@@ -161,10 +148,7 @@ export class StatusReporter {
   #readyCondition(): Condition {
     const type = 'Ready';
     const { index, configs } = this.#options;
-    const unsynced = [
-      ...index.unsynced,
-      ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name]),
-    ];
+    const unsynced = [...index.unsynced, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
     return unsynced.length === 0
       ? { type, status: 'True', reason: 'Serving', message: 'the guard serves and has listed the cluster' }
       : { type, status: 'False', reason: 'Reading', message: `not listed yet: ${unsynced.join(', ')}` };
@@ -214,11 +198,9 @@ function certificatesCondition(expiries: readonly Expiry[], now: Date): Conditio
   const message = expiries
     .map(({ certificate, notAfter }) => `${certificate} until ${notAfter.toISOString().slice(0, 10)}`)
     .join(', ');
-  if (expiries.some(({ notAfter }) => notAfter <= now))
-    return { type, status: 'False', reason: 'Expired', message };
+  if (expiries.some(({ notAfter }) => notAfter <= now)) return { type, status: 'False', reason: 'Expired', message };
   const expiresSoon = expiries.some(
-    ({ isRenewedByGuard, notAfter }) =>
-      !isRenewedByGuard && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS,
+    ({ isRenewedByGuard, notAfter }) => !isRenewedByGuard && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS,
   );
   return { type, status: 'True', reason: expiresSoon ? 'ExpiresSoon' : 'Valid', message };
 }

@@ -9,8 +9,7 @@ import { sleep, withTimeout } from '../common/wait.ts';
 
 /** A condition without the fields that depend on the stored one. */
 export interface Condition {
-  readonly type:
-    'Ready' | 'ReferencesConsistent' | 'RestoresComplete' | 'CertificatesValid' | 'TLSProfileApplied';
+  readonly type: 'Ready' | 'ReferencesConsistent' | 'RestoresComplete' | 'CertificatesValid' | 'TLSProfileApplied';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
@@ -154,9 +153,7 @@ export class StatusWriter {
 
   async #json(request: Omit<Parameters<KubeApi['json']>[0], 'signal'>, signal: AbortSignal): Promise<unknown> {
     const { api } = this.#options;
-    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) =>
-      api.json({ ...request, signal: limited }),
-    );
+    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => api.json({ ...request, signal: limited }));
   }
 }
 

@@ -1,9 +1,5 @@
 /** OpenSSL and IANA give them the same names. */
-export const TLS_1_3_SUITES = [
-  'TLS_AES_128_GCM_SHA256',
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-];
+export const TLS_1_3_SUITES = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
 
 /** OpenSSL's names, which OpenShift uses, and IANA's, which the flags of Kubernetes use. */
 const TLS_1_2_SUITES = [

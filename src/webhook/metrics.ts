@@ -80,16 +80,14 @@ export class Metrics {
         reads.inc(liveReads());
       },
     });
-    const expiryHelp =
-      'End of the validity of the serving certificate and of its authority, in seconds since 1970.';
+    const expiryHelp = 'End of the validity of the serving certificate and of its authority, in seconds since 1970.';
     this.#addGaugePer('certificate', 'mcguard_certificate_expiry_timestamp_seconds', expiryHelp, () =>
       expiries().map(({ certificate, notAfter }) => [certificate, notAfter.getTime() / 1000]),
     );
     this.#addGaugePer('mode', 'mcguard_mode', '1 for the current mode, 0 for the others.', () =>
       MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0]),
     );
-    const danglingHelp =
-      'References to MachineConfigs that do not exist, and pools whose status should name one.';
+    const danglingHelp = 'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
     this.#addGauge('mcguard_stalled_restores', stalledHelp, () => {
@@ -113,16 +111,10 @@ export class Metrics {
     const eventLoopDelay = new EventLoopDelay();
     const delayHelp = 'The longest time in the last one to two minutes for which work held the event loop.';
     this.#addGauge('mcguard_event_loop_delay_seconds', delayHelp, () => eventLoopDelay.longestSeconds);
-    this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () =>
-      process.memoryUsage.rss(),
-    );
+    this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
     // Computed once, because each result would differ by microseconds.
     const startedAt = Date.now() / 1000 - process.uptime();
-    this.#addGauge(
-      'process_start_time_seconds',
-      'Start of the process, in seconds since 1970.',
-      () => startedAt,
-    );
+    this.#addGauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
   }
 
   countCall({ hasAuthorization }: AnsweredCall): void {
@@ -153,12 +145,7 @@ export class Metrics {
     const gauge: Gauge = new Gauge({ name, help, registers: [this.#registry], collect });
   }
 
-  #addGaugePer(
-    label: string,
-    name: string,
-    help: string,
-    values: () => Iterable<readonly [string, number]>,
-  ): void {
+  #addGaugePer(label: string, name: string, help: string, values: () => Iterable<readonly [string, number]>): void {
     const collect = (): void => {
       gauge.reset();
       for (const [labelValue, value] of values()) gauge.set({ [label]: labelValue }, value);

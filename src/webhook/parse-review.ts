@@ -32,8 +32,7 @@ const MAX_TOKENS = 100_000;
 const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, OPEN_BRACE] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b];
 
 /** The API server's encoder writes the uid first (kubernetes, admission/v1/types.go). */
-const UID_AT_START =
-  /^\s*\{(?:"(?:kind|apiVersion)":"[^"]{0,64}",){0,2}"request":\{"uid":"(?<uid>[-\w]{1,64})"/;
+const UID_AT_START = /^\s*\{(?:"(?:kind|apiVersion)":"[^"]{0,64}",){0,2}"request":\{"uid":"(?<uid>[-\w]{1,64})"/;
 const MAX_START_BYTES = 512;
 
 /**
@@ -125,10 +124,7 @@ function parseOldObject(request: Readonly<Record<string, unknown>>, uid: string)
   if (!isObjectName(name)) throw new BadReview('oldObject has no valid name', uid);
   const requestName = request['name'];
   if (typeof requestName === 'string' && requestName !== '' && requestName !== name) {
-    throw new BadReview(
-      `the request names ${quoteValue(requestName)} but oldObject is ${quoteValue(name)}`,
-      uid,
-    );
+    throw new BadReview(`the request names ${quoteValue(requestName)} but oldObject is ${quoteValue(name)}`, uid);
   }
   const allowDeletion = asRecord(metadata['annotations'])?.[ALLOW_DELETION_ANNOTATION];
   return {

@@ -154,8 +154,7 @@ function toCustomProfile({ ciphers, groups, minTLSVersion }: NonNullable<StoredP
   return {
     type: 'Custom',
     minVersion: minTLSVersion === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2',
-    ciphers:
-      suites.length === 0 ? INTERMEDIATE_CIPHERS : [...(hasTls13 ? [] : TLS_1_3_SUITES), ...suites].join(':'),
+    ciphers: suites.length === 0 ? INTERMEDIATE_CIPHERS : [...(hasTls13 ? [] : TLS_1_3_SUITES), ...suites].join(':'),
     groups: supportedGroups.join(':') || DEFAULT_GROUPS,
     unsupported: [
       ...names.filter((name) => !isSupported(toOpenSslName(name))),

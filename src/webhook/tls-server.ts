@@ -100,11 +100,7 @@ export class TlsServer {
 }
 
 /** Returns the port. Port 0 picks a free one. Rejects with the system's error. */
-export async function listen(
-  server: NetServer,
-  port: number,
-  bindAddress: string | undefined,
-): Promise<number> {
+export async function listen(server: NetServer, port: number, bindAddress: string | undefined): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, ...(bindAddress === undefined ? {} : { host: bindAddress }) }, () => {

@@ -73,9 +73,7 @@ export class BenchCluster {
   /** Limits the guard to the configs of a candidate. */
   async limitGuard(candidate: string): Promise<void> {
     const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
-    const patch = [
-      { op: 'add', path: '/webhooks/0/objectSelector', value: { matchLabels: labelsOf(candidate) } },
-    ];
+    const patch = [{ op: 'add', path: '/webhooks/0/objectSelector', value: { matchLabels: labelsOf(candidate) } }];
     const response = await this.admin.request('PATCH', path, patch, {
       contentType: 'application/json-patch+json',
     });
@@ -95,9 +93,7 @@ export class BenchCluster {
     const isCalled = async () => {
       await this.admin.delete(`${PATHS.configs}/${probe}`, { dryRun: 'All' });
       const metrics = String((await this.admin.request('GET', '/metrics')).body);
-      return ['200', '403'].some((code) =>
-        metrics.includes(`${CALLS_METRIC}{code="${code}",name="${name}"`),
-      );
+      return ['200', '403'].some((code) => metrics.includes(`${CALLS_METRIC}{code="${code}",name="${name}"`));
     };
     await until(`the API server to ask ${candidate}`, isCalled, {
       timeoutMs: EFFECTIVE_TIMEOUT_MS,
@@ -106,11 +102,7 @@ export class BenchCluster {
   }
 
   /** Starts a webhook and registers it for a candidate of the same name. */
-  async startCandidate(
-    name: string,
-    program: WebhookProgram,
-    kubeconfig?: string,
-  ): Promise<RunningWebhook> {
+  async startCandidate(name: string, program: WebhookProgram, kubeconfig?: string): Promise<RunningWebhook> {
     const webhook = await startWebhook(this.guarded.controlPlane, program, kubeconfig);
     await this.registerWebhook(name, webhook);
     return webhook;
@@ -120,8 +112,7 @@ export class BenchCluster {
   async countNodeLists(username: string): Promise<number> {
     const auditLog = new AuditLog(this.guarded.controlPlane.apiServer.auditLog);
     const events = await auditLog.events(({ user }) => user.username === username);
-    return events.filter(({ verb, objectRef }) => verb === 'list' && objectRef?.resource === 'nodes')
-      .length;
+    return events.filter(({ verb, objectRef }) => verb === 'list' && objectRef?.resource === 'nodes').length;
   }
 }
 

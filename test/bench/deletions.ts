@@ -70,9 +70,7 @@ export async function measureDeletions<Measured extends Deletion>(
   };
   const measurements = deletions.map((one) => ({ name: one.config, measure: () => measure(one) }));
   const summaries = [...(await interleave(measurements, rounds))];
-  return new Map(
-    summaries.map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]),
-  );
+  return new Map(summaries.map(([config, summary]) => [config, { ...summary, late: late.get(config) ?? 0 }]));
 }
 
 /**

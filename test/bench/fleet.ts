@@ -22,15 +22,11 @@ interface Write {
 }
 
 /** The writes of node.yaml as JSON. */
-const WRITES = parseAllDocuments(readFileSync(new URL('node.yaml', import.meta.url), 'utf8')).map(
-  (document) => {
-    const write = document.toJS() as Write;
-    const { status } = write.body;
-    return JSON.stringify(
-      status === undefined ? write : { ...write, body: { status: { ...status, images: IMAGES } } },
-    );
-  },
-);
+const WRITES = parseAllDocuments(readFileSync(new URL('node.yaml', import.meta.url), 'utf8')).map((document) => {
+  const write = document.toJS() as Write;
+  const { status } = write.body;
+  return JSON.stringify(status === undefined ? write : { ...write, body: { status: { ...status, images: IMAGES } } });
+});
 
 export const NODE_SIZE = 'A node has 18.4 kB of JSON, 6.1 kB of it metadata.';
 
@@ -49,10 +45,7 @@ export function nodeName(index: number): string {
 }
 
 /** Creates nodes of real size. */
-export async function createFleet(
-  admin: KubeClient,
-  { from = 0, to, configs }: FleetOptions,
-): Promise<void> {
+export async function createFleet(admin: KubeClient, { from = 0, to, configs }: FleetOptions): Promise<void> {
   const indexes = Array.from({ length: to - from }, (_, offset) => from + offset);
   const queue = new PQueue({ concurrency: MAX_PARALLEL_WRITES });
   await queue.addAll(indexes.map((index) => () => createNode(admin, index, configs)));
@@ -60,15 +53,10 @@ export async function createFleet(
 
 async function createNode(admin: KubeClient, index: number, configs: readonly string[]): Promise<void> {
   for (const [position, { manager, subresource = '', body }] of createWrites(index, configs).entries()) {
-    const [method, path] =
-      position === 0 ? ['POST', PATHS.nodes] : ['PATCH', `${PATHS.nodes}/${nodeName(index)}`];
+    const [method, path] = position === 0 ? ['POST', PATHS.nodes] : ['PATCH', `${PATHS.nodes}/${nodeName(index)}`];
     const contentType = method === 'POST' ? 'application/json' : 'application/strategic-merge-patch+json';
     const extras = { query: { fieldManager: manager }, contentType };
-    expectStatus(
-      await admin.request(method, `${path}${subresource}`, body, extras),
-      [200, 201],
-      `${method} ${path}`,
-    );
+    expectStatus(await admin.request(method, `${path}${subresource}`, body, extras), [200, 201], `${method} ${path}`);
   }
 }
 
@@ -89,8 +77,7 @@ function createWrites(index: number, configs: readonly string[]): readonly Write
     machineId: toHex(name, 32),
   };
   return WRITES.map(
-    (write) =>
-      JSON.parse(write.replaceAll(/\$\{(\w+)\}/g, (_, key: string) => values[key] ?? '')) as Write,
+    (write) => JSON.parse(write.replaceAll(/\$\{(\w+)\}/g, (_, key: string) => values[key] ?? '')) as Write,
   );
 }
 

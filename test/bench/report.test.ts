@@ -5,20 +5,15 @@ import { createGoalTable, formatTable } from './table.ts';
 
 const PAGE = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
 
-test.each(readGoals())(
-  'the Markdown of $bench has the stored goals, and docs/performance.md links it',
-  (goals) => {
-    const file = `results/${goals.bench}.md`;
-    const markdown = readFileSync(new URL(file, import.meta.url), 'utf8');
-    for (const { title, rows } of goals.tables) {
-      const { columns } = createGoalTable('', []);
-      expect(markdown).toContain(
-        `## ${title}\n\n${formatTable({ title, columns, rows, notes: [] }).join('\n')}\n`,
-      );
-    }
-    expect(PAGE).toContain(`](../test/bench/${file})`);
-  },
-);
+test.each(readGoals())('the Markdown of $bench has the stored goals, and docs/performance.md links it', (goals) => {
+  const file = `results/${goals.bench}.md`;
+  const markdown = readFileSync(new URL(file, import.meta.url), 'utf8');
+  for (const { title, rows } of goals.tables) {
+    const { columns } = createGoalTable('', []);
+    expect(markdown).toContain(`## ${title}\n\n${formatTable({ title, columns, rows, notes: [] }).join('\n')}\n`);
+  }
+  expect(PAGE).toContain(`](../test/bench/${file})`);
+});
 
 test('docs/performance.md shows the goals of the stored results (npm run bench -- --summary)', () => {
   expect(formatSummary()).toContain('| yes |');

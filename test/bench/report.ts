@@ -67,9 +67,7 @@ function formatEnvironment({ date, commit, kubernetes, node, ...machine }: Envir
 /** The goals in test/bench/results. */
 export function readGoals(): readonly StoredGoals[] {
   const files = readdirSync(RESULTS).filter((file) => file.endsWith('.json'));
-  return files
-    .toSorted()
-    .map((file) => JSON.parse(readFileSync(new URL(file, RESULTS), 'utf8')) as StoredGoals);
+  return files.toSorted().map((file) => JSON.parse(readFileSync(new URL(file, RESULTS), 'utf8')) as StoredGoals);
 }
 
 /** The goals of all stored reports as Markdown, for docs/performance.md: the worst case of each. */

@@ -53,8 +53,7 @@ async function main(): Promise<number> {
   }
   const names = (await readdir(BENCHES)).map((file) => file.replace('.ts', '')).toSorted();
   if (flags.list) {
-    for (const name of names)
-      process.stdout.write(`${name.padEnd(12)} ${(await loadBench(name)).question}\n`);
+    for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await loadBench(name)).question}\n`);
     return 0;
   }
   const unknown = flags.only.find((name) => !names.includes(name));

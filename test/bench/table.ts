@@ -60,9 +60,7 @@ export function formatTable({ columns, rows, notes }: Table): string[] {
   return [
     `| ${columns.map(({ heading }) => heading).join(' | ')} |`,
     `|${columns.map(({ key }) => (rows.some((row) => typeof row[key] === 'number') ? '---:' : '---')).join('|')}|`,
-    ...rows.map(
-      (row) => `| ${columns.map(({ key, digits }) => formatCell(row[key], digits)).join(' | ')} |`,
-    ),
+    ...rows.map((row) => `| ${columns.map(({ key, digits }) => formatCell(row[key], digits)).join(' | ')} |`),
     ...(notes.length === 0 ? [] : ['', ...notes.map((note) => `- ${note}`)]),
   ];
 }

@@ -15,9 +15,6 @@ test('returns exit code 1 for vulnerabilities, else 0', () => {
   const vulnerabilities = { forge: { severity: 'high', via }, outer: { severity: 'low', via: ['forge'] } };
   expect(parseAuditOutput(JSON.stringify({ vulnerabilities }))).toEqual({
     exitCode: 1,
-    lines: [
-      'forge: high; Prototype pollution https://github.com/advisories/GHSA-1',
-      'outer: low; by forge',
-    ],
+    lines: ['forge: high; Prototype pollution https://github.com/advisories/GHSA-1', 'outer: low; by forge'],
   });
 });

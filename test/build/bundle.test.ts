@@ -39,9 +39,7 @@ test('writes one executable file, and the licenses and the bill of materials of 
   const files = ['THIRD-PARTY-LICENSES.txt', 'machineconfig-guard.cjs', 'sbom.cdx.json'];
   expect(readdirSync(path.join(root, 'built')).sort()).toEqual(files);
   const licenses = readFileSync(path.join(root, 'built', 'THIRD-PARTY-LICENSES.txt'), 'utf8');
-  const missing = findPackages(Object.keys(metafile.inputs)).filter(
-    (name) => !licenses.includes(`\n${name} `),
-  );
+  const missing = findPackages(Object.keys(metafile.inputs)).filter((name) => !licenses.includes(`\n${name} `));
   expect(missing).toEqual([]);
 });
 

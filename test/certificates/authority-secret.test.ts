@@ -32,8 +32,7 @@ async function follow(data: SecretData | undefined) {
   const cluster = await startTestCluster();
   const metadata = { name: NAME, namespace: NAMESPACE };
   const write = (data: SecretData) => {
-    if (cluster.get('secrets', NAME, NAMESPACE) === undefined)
-      cluster.create('secrets', { metadata, data });
+    if (cluster.get('secrets', NAME, NAMESPACE) === undefined) cluster.create('secrets', { metadata, data });
     else cluster.patch('secrets', NAME, { data }, NAMESPACE);
   };
   if (data !== undefined) write(data);
@@ -59,8 +58,7 @@ async function follow(data: SecretData | undefined) {
   return { cluster, clock, lines, messages, starting, stop, write, awaitReads };
 }
 
-const leafOf = (certificate: ServingCertificate) =>
-  new X509Certificate(certificate.current().certificatePem);
+const leafOf = (certificate: ServingCertificate) => new X509Certificate(certificate.current().certificatePem);
 
 test('issues a leaf of seven days for the Service in the namespace of the Secret', async () => {
   const { starting, lines } = await follow(dataOf(first));

@@ -18,13 +18,7 @@ beforeAll(async () => {
 });
 
 /** Puts other keys into the authority. The signature is then wrong, which the check ignores. */
-function replaceKeys({
-  publicKey,
-  privateKey,
-}: {
-  publicKey: KeyObject;
-  privateKey: KeyObject;
-}): Authority {
+function replaceKeys({ publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject }): Authority {
   const certificate = forge.asn1.fromDer(forge.pem.decode(authority.certificatePem)[0]!.body);
   const [tbsCertificate] = certificate.value as forge.asn1.Asn1[];
   const publicKeyDer = publicKey.export({ type: 'spki', format: 'der' }).toString('latin1');
@@ -41,9 +35,7 @@ function replaceKeys({
 
 function encryptKey() {
   const encryption = { cipher: 'aes-256-cbc', passphrase: 'x' };
-  return String(
-    createPrivateKey(authority.privateKeyPem).export({ type: 'pkcs8', format: 'pem', ...encryption }),
-  );
+  return String(createPrivateKey(authority.privateKeyPem).export({ type: 'pkcs8', format: 'pem', ...encryption }));
 }
 
 test('creates a v3 root that signs leaves only, with a 3072-bit key and SHA-256', () => {
@@ -61,9 +53,7 @@ test('creates a v3 root that signs leaves only, with a 3072-bit key and SHA-256'
 });
 
 test('gives two authorities different subjects, and writes plain line ends', () => {
-  const [first, second] = [authority, other].map(
-    (pair) => new X509Certificate(pair.certificatePem).subject,
-  );
+  const [first, second] = [authority, other].map((pair) => new X509Certificate(pair.certificatePem).subject);
   expect(first).not.toBe(second);
   expect(authority.certificatePem + authority.privateKeyPem).not.toContain('\r');
 });

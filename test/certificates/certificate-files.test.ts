@@ -103,11 +103,7 @@ async function swapSecretVolume(volume: string, generation: number, pair: KeyPai
 const GARBAGE = '-----BEGIN CERTIFICATE-----\nx';
 
 test.each<[string, () => Partial<KeyPair>, RegExp]>([
-  [
-    'there is no key',
-    () => ({ certificatePem: first.certificatePem }),
-    /^\S+\/tls\.key does not exist\.$/,
-  ],
+  ['there is no key', () => ({ certificatePem: first.certificatePem }), /^\S+\/tls\.key does not exist\.$/],
   [
     'the key belongs to another certificate',
     () => ({ ...first, privateKeyPem: second.privateKeyPem }),

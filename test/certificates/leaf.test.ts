@@ -59,9 +59,7 @@ test('limits the validity of a leaf to that of its authority', async () => {
 });
 
 test('rejects a leaf without a name, or with an invalid one', async () => {
-  await expect(issue([])).rejects.toThrow(
-    'a serving certificate needs at least one DNS name or IP address',
-  );
+  await expect(issue([])).rejects.toThrow('a serving certificate needs at least one DNS name or IP address');
   await expect(issue(['a..b'])).rejects.toThrow('"a..b" has an empty part');
   await expect(issue([], ['1.2.3'])).rejects.toThrow('"1.2.3" is not an IPv4 or IPv6 address');
 });

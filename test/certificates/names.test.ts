@@ -1,11 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { assert, ipV6, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  expandIpAddress,
-  findDnsNameProblem,
-  findIpAddressProblem,
-} from '../../src/certificates/names.ts';
+import { expandIpAddress, findDnsNameProblem, findIpAddressProblem } from '../../src/certificates/names.ts';
 
 const OTHER_CHARACTERS = 'not letters, digits and inner hyphens';
 

@@ -66,13 +66,10 @@ test.each([
   expectSafe(await inspected.run(...args));
 });
 
-test.each(['text', 'json', 'yaml'])(
-  'certs -o %s prints no control character of a path',
-  async (format) => {
-    const out = path.join(createTemporaryDirectory(), HOSTILE);
-    expectSafe(await runProgram(['certs', '--out', out, '-o', format]));
-  },
-);
+test.each(['text', 'json', 'yaml'])('certs -o %s prints no control character of a path', async (format) => {
+  const out = path.join(createTemporaryDirectory(), HOSTILE);
+  expectSafe(await runProgram(['certs', '--out', out, '-o', format]));
+});
 
 test.each(['explain', 'help'])('%s prints no control character of its argument', async (command) => {
   expectSafe(await runProgram([command, HOSTILE]));

@@ -59,11 +59,7 @@ export function createNode(
   cluster.create('nodes', { metadata: { name, labels, annotations: withPrefix(annotations) } });
 }
 
-export function annotate(
-  cluster: TestCluster,
-  name: string,
-  annotations: Readonly<Record<string, string>>,
-): void {
+export function annotate(cluster: TestCluster, name: string, annotations: Readonly<Record<string, string>>): void {
   cluster.patch('nodes', name, { metadata: { annotations: withPrefix(annotations) } });
 }
 
@@ -103,7 +99,5 @@ export function holdUnusedConfigs(cluster: TestCluster, holdSuperseded: string, 
 }
 
 function withPrefix(annotations: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(annotations).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]),
-  );
+  return Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
 }

@@ -13,21 +13,11 @@ function report(error: unknown, env: Record<string, string> = {}): { exitCode: n
 const HINT = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)\n';
 
 test.each([
-  [
-    'a CliError',
-    new CliError('no cluster.', EXIT_CODE.clusterAccess),
-    3,
-    'machineconfig-guard: no cluster.\n',
-  ],
+  ['a CliError', new CliError('no cluster.', EXIT_CODE.clusterAccess), 3, 'machineconfig-guard: no cluster.\n'],
   ['a CliError without a message', new CliError('', EXIT_CODE.failure), 1, ''],
   ['an Error with two lines', new TypeError('a\n    at b'), 1, `machineconfig-guard: a at b${HINT}`],
   ['a text', 'thrown', 1, `machineconfig-guard: thrown${HINT}`],
-  [
-    'an error that commander has printed',
-    new CommanderError(1, 'commander.unknownOption', 'error'),
-    2,
-    '',
-  ],
+  ['an error that commander has printed', new CommanderError(1, 'commander.unknownOption', 'error'), 2, ''],
 ])('reportError prints %s in at most one line', (_name, error, exitCode, stderr) => {
   expect(report(error)).toEqual({ exitCode, stderr });
   expect(report(error, { MCG_DEBUG: '0' })).toEqual({ exitCode, stderr });
@@ -37,8 +27,7 @@ test('reportError adds the stack and the causes with MCG_DEBUG=1', () => {
   const error = new CliError('no.', EXIT_CODE.usage, { cause: new Error('disk on fire') });
   const { exitCode, stderr } = report(error, { MCG_DEBUG: '1' });
   expect(exitCode).toBe(2);
-  const stacks =
-    /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
+  const stacks = /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
   expect(stderr).toMatch(stacks);
 });
 
@@ -97,8 +86,6 @@ test.each([[[]], [['check']]])('help %j prints the help of the command', async (
 });
 
 test('help of an unknown command exits with 2', async () => {
-  expect(await runProgram(['help', 'chek'])).toEqual(
-    usageError("unknown command 'chek' (Did you mean check?)\n"),
-  );
+  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
   expect(await runProgram(['help', 'nothing'])).toEqual(usageError("unknown command 'nothing'\n"));
 });

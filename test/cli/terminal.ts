@@ -4,9 +4,7 @@ import { onTestFinished } from 'vitest';
 export function useTerminal(columns: number): void {
   const properties = { isTTY: true, columns };
   const { stdout } = process;
-  const before = Object.keys(properties).map(
-    (key) => [key, Object.getOwnPropertyDescriptor(stdout, key)] as const,
-  );
+  const before = Object.keys(properties).map((key) => [key, Object.getOwnPropertyDescriptor(stdout, key)] as const);
   for (const [key, value] of Object.entries(properties)) {
     Object.defineProperty(stdout, key, { value, configurable: true });
   }

@@ -103,16 +103,8 @@ test.each([
     'apiVersion: v1\nusers:\n- name: u\n  user: {token: secret-token: x\n',
     / is not valid YAML: line \d: [^:]+$/,
   ],
-  [
-    'lacks a field',
-    'clusters: [{name: c, cluster: {}}]',
-    / is not usable: clusters\[0\]\.cluster\.server is missing$/,
-  ],
-  [
-    'has no current-context',
-    NO_CONTEXT,
-    / has no current-context; choose one with --context; it has a and b$/,
-  ],
+  ['lacks a field', 'clusters: [{name: c, cluster: {}}]', / is not usable: clusters\[0\]\.cluster\.server is missing$/],
+  ['has no current-context', NO_CONTEXT, / has no current-context; choose one with --context; it has a and b$/],
   ['has no contexts', 'kind: Config', / has no current-context; log in with: oc login$/],
   ['names an unknown context', `${NO_CONTEXT}current-context: x`, / has no context "x"; it has a and b$/],
   [
@@ -120,11 +112,7 @@ test.each([
     'contexts: [{name: a, context: {cluster: d}}]\ncurrent-context: a',
     / context "a" names cluster "d", which does not exist$/,
   ],
-  [
-    'names an unknown user',
-    `${NO_CONTEXT}current-context: a`,
-    / context "a" names user "u", which does not exist$/,
-  ],
+  ['names an unknown user', `${NO_CONTEXT}current-context: a`, / context "a" names user "u", which does not exist$/],
   [
     'has a server that is not a URL',
     `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api'),
@@ -146,11 +134,7 @@ test.each([
     / cannot read \/no\/such\/token: ENOENT$/,
   ],
 ])('exits with 3 and one line if the kubeconfig %s', async (_name, text, message) => {
-  const { exitCode, stdout, stderr } = await runProgram([
-    'who-uses',
-    '--kubeconfig',
-    writeKubeconfig(text),
-  ]);
+  const { exitCode, stdout, stderr } = await runProgram(['who-uses', '--kubeconfig', writeKubeconfig(text)]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: '' });
   expect(stderr).toMatch(/^machineconfig-guard: [^\n]+\n$/);
   expect(stderr.trimEnd()).toMatch(message);
@@ -215,9 +199,7 @@ test.each<[string, ServerCertificate, string]>([
   const kubeconfig = await startServer(certificate);
   const { exitCode, stderr } = await runProgram(['check', '--wait', '--kubeconfig', kubeconfig]);
   expect(exitCode).toBe(3);
-  expect(stderr).toMatch(
-    /^machineconfig-guard: cannot connect to the API server at 127\.0\.0\.1:\d+: [^\n]+\n$/,
-  );
+  expect(stderr).toMatch(/^machineconfig-guard: cannot connect to the API server at 127\.0\.0\.1:\d+: [^\n]+\n$/);
   expect(stderr).toContain(`: ${reason}\n`);
 });
 
@@ -226,10 +208,7 @@ test.each([['check'], ['gather', '--out', 'never-written'], ['verify'], ['versio
   async (...words) => {
     const { run, cluster } = await startHealthyCluster();
     const { exitCode, stderr } = await run(...words, '-n', 'typo');
-    expect([exitCode, stderr]).toEqual([
-      3,
-      expect.stringContaining('the namespace typo of -n does not exist'),
-    ]);
+    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('the namespace typo of -n does not exist')]);
     // A user who may not read namespaces is not disturbed.
     cluster.faults.intercept(({ path: requested }) =>
       requested.startsWith('/api/v1/namespaces/typo') ? { status: 403 } : 'pass',

@@ -42,10 +42,7 @@ test('reads nodes, pools and then config names, each in one unpaged list', async
   expect([...configs]).toEqual([CONFIG]);
   const { requests } = cluster.faults;
   const paths = requests.map(({ path }) => path);
-  expect([paths.slice(0, 2).toSorted(), paths.slice(2)]).toEqual([
-    [NODES_PATH, POOLS_PATH],
-    [MACHINE_CONFIGS_PATH],
-  ]);
+  expect([paths.slice(0, 2).toSorted(), paths.slice(2)]).toEqual([[NODES_PATH, POOLS_PATH], [MACHINE_CONFIGS_PATH]]);
   for (const { path, query, headers } of requests) {
     expect(query.size).toBe(0);
     expect(headers.accept?.includes('as=PartialObjectMetadataList')).toBe(path !== POOLS_PATH);
@@ -97,9 +94,7 @@ test.each<[string, (list: string) => Fault, new (...args: never[]) => Error]>([
     const list = JSON.stringify({ ...type, metadata: { resourceVersion: '1' }, items: [item] });
     cluster.faults.clear();
     cluster.faults.intercept(({ path }) => (path.endsWith(resource) ? createFault(list) : 'pass'));
-    const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch(
-      (error: unknown) => error,
-    );
+    const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ClusterAccessError);
     expect(failure).toMatchObject({
       access: { verb: 'list', resource, group: MCO_GROUP },

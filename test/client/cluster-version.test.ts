@@ -6,8 +6,7 @@ import { ApiError } from '../../src/kube/errors.ts';
 function serve(objects: Readonly<Record<string, object>>, deploymentStatus = 404): KubeApi {
   const json = async ({ path }: ApiRequest) => {
     const object = Object.entries(objects).find(([name]) => path.includes(name));
-    if (object === undefined)
-      throw new ApiError(path.includes('/deployments/') ? deploymentStatus : 404, '', '');
+    if (object === undefined) throw new ApiError(path.includes('/deployments/') ? deploymentStatus : 404, '', '');
     return await Promise.resolve(object[1]);
   };
   return { json } as KubeApi;

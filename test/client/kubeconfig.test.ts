@@ -67,19 +67,15 @@ test('throws one sentence without the content for an absent file, a directory an
 });
 
 test('as kubectl, takes what several files define from the first one', () => {
-  const KUBECONFIG = [
-    writeKubeconfig('one', 'one'),
-    writeKubeconfig('again', 'one', { token: 'other' }),
-  ].join(path.delimiter);
+  const KUBECONFIG = [writeKubeconfig('one', 'one'), writeKubeconfig('again', 'one', { token: 'other' })].join(
+    path.delimiter,
+  );
   expect(hostOf({}, { KUBECONFIG })).toBe('one.example');
 });
 
 test('impersonates a user and groups', async () => {
   const kubeconfig = writeKubeconfig('k', 'k');
-  const { headers } = await loadConnection(
-    { kubeconfig, as: 'alice', asGroup: ['a', 'b'] },
-    {},
-  ).credentials();
+  const { headers } = await loadConnection({ kubeconfig, as: 'alice', asGroup: ['a', 'b'] }, {}).credentials();
   expect(headers).toEqual({
     Authorization: 'Bearer the-secret-token',
     'Impersonate-User': 'alice',

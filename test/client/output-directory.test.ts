@@ -1,19 +1,7 @@
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import {
-  explainFileErrors,
-  prepareOutputDirectory,
-  writeOutputFiles,
-} from '../../src/client/output-directory.ts';
+import { explainFileErrors, prepareOutputDirectory, writeOutputFiles } from '../../src/client/output-directory.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
 const NAMES = ['ca.crt', 'ca.key'];

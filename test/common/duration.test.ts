@@ -11,9 +11,6 @@ test.each([
   expect(parseDuration(text)).toBeCloseTo(ms);
 });
 
-test.each(['', '5', 's', '-5s', '5 s', '5s!', '5x', `${'1'.repeat(40)}s`, '1e3s'])(
-  'does not parse %j',
-  (text) => {
-    expect(parseDuration(text)).toBeUndefined();
-  },
-);
+test.each(['', '5', 's', '-5s', '5 s', '5s!', '5x', `${'1'.repeat(40)}s`, '1e3s'])('does not parse %j', (text) => {
+  expect(parseDuration(text)).toBeUndefined();
+});

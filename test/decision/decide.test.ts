@@ -3,11 +3,7 @@ import { expect, test } from 'vitest';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide } from '../../src/decision/decide.ts';
-import {
-  parseBuildReferrer,
-  parseNodeReferrer,
-  parsePoolReferrer,
-} from '../../src/references/parse-referrer.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
 interface Objects {
@@ -24,10 +20,7 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
   return (
     nodes.some((object) => {
       const annotations = object.metadata?.annotations ?? {};
-      return (
-        annotations[`${group}/currentConfig`] === config ||
-        annotations[`${group}/desiredConfig`] === config
-      );
+      return annotations[`${group}/currentConfig`] === config || annotations[`${group}/desiredConfig`] === config;
     }) ||
     pools.some((object) => {
       const { spec, status, metadata } = object as unknown as Json;
@@ -72,11 +65,7 @@ function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, no
 }
 
 /** Adds the times as the API server records them. */
-function addTimes(
-  { nodes, pools, builds }: Objects,
-  times: Times,
-  toTime: (minute: number) => string,
-): Objects {
+function addTimes({ nodes, pools, builds }: Objects, times: Times, toTime: (minute: number) => string): Objects {
   const entry = (minute: number, field: string, subresource?: string) => ({
     time: toTime(minute),
     fieldsV1: { [`f:${field}`]: { 'f:configuration': {} } },
@@ -135,11 +124,7 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const { nodes, pools, builds } = addTimes(cluster, times, (minute) => toDate(minute).toISOString());
   const state = {
-    referrers: [
-      ...nodes.map(parseNodeReferrer),
-      ...pools.map(parsePoolReferrer),
-      ...builds.map(parseBuildReferrer),
-    ],
+    referrers: [...nodes.map(parseNodeReferrer), ...pools.map(parsePoolReferrer), ...builds.map(parseBuildReferrer)],
     unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
     readAt: toDate(minutes),
   };
@@ -155,9 +140,7 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
   else if (!INVISIBLE.includes(override ?? '')) expected = 'overridden MCG_OVERRIDDEN';
   else if (mode === 'Disabled') expected = 'allowed MCG_DISABLED';
   else if (denial === undefined) expected = 'allowed MCG_NOT_IN_USE';
-  const outcome = [verdict.outcome, verdict.code, verdict.cause]
-    .filter((part) => part !== undefined)
-    .join(' ');
+  const outcome = [verdict.outcome, verdict.code, verdict.cause].filter((part) => part !== undefined).join(' ');
   expect(outcome).toBe(expected);
   // Kubernetes recommends at most 120 characters (docs: dynamic admission control, response).
   expect(verdict.denialStatus !== undefined).toBe(verdict.outcome === 'denied');

@@ -16,16 +16,10 @@ function at(hours: number): Date {
 
 /** A pool whose spec and status name NEW. Its times are in hours. */
 function toPool(
-  {
-    spec,
-    updated,
-    status,
-  }: { readonly spec?: number; readonly updated?: number; readonly status?: number },
+  { spec, updated, status }: { readonly spec?: number; readonly updated?: number; readonly status?: number },
   extras: Partial<Referrer> = {},
 ): Referrer {
-  const references = ['spec', 'status'].map(
-    (field) => ({ field, config: NEW, strength: 'strong' }) as const,
-  );
+  const references = ['spec', 'status'].map((field) => ({ field, config: NEW, strength: 'strong' }) as const);
   return {
     kind: 'MachineConfigPool',
     name: 'worker',
@@ -59,15 +53,11 @@ interface Situation {
 /** Returns the hours of the hold, or the node because of which it lasts longer. */
 function hold({ referrers, config = {}, createdAt = {}, holdMs = 2 * HOUR }: Situation): string {
   const { name = OLD, createdAt: configCreatedAt = 1, ...owner } = config;
-  const found = findHold(
-    { name: toConfigName(name), createdAt: at(configCreatedAt), ...owner },
-    referrers,
-    {
-      holdMs,
-      now: at(10),
-      createdAt: (other) => (createdAt[other] === undefined ? undefined : at(createdAt[other])),
-    },
-  );
+  const found = findHold({ name: toConfigName(name), createdAt: at(configCreatedAt), ...owner }, referrers, {
+    holdMs,
+    now: at(10),
+    createdAt: (other) => (createdAt[other] === undefined ? undefined : at(createdAt[other])),
+  });
   if (found === undefined) return 'none';
   expect(found.pool).toBe(referrers[0]?.name);
   const toHours = (time: Date) => (time.getTime() - at(0).getTime()) / HOUR;
@@ -103,11 +93,7 @@ test.each<[string, string, Situation]>([
     { referrers: [toPool({ spec: 1, updated: 2, status: 9.9 })] },
   ],
   ['that never had the condition Updated', 'since 9', { referrers: [toPool({ spec: 9, status: 8 })] }],
-  [
-    'whose status moved at an unknown time: now',
-    'since 10',
-    { referrers: [toPool({ spec: 9, updated: 1 })] },
-  ],
+  ['whose status moved at an unknown time: now', 'since 10', { referrers: [toPool({ spec: 9, updated: 1 })] }],
   [
     'that named the config never: it is new',
     'since 9',
@@ -123,11 +109,7 @@ test.each<[string, string, Situation]>([
     'since 10',
     { referrers: [toPool({ updated: 1 }, ROLLING)], createdAt: { [NEW]: 2 } },
   ],
-  [
-    'that is being deleted',
-    'none',
-    { referrers: [toPool({ spec: 9 }, { references: [], isTerminating: true })] },
-  ],
+  ['that is being deleted', 'none', { referrers: [toPool({ spec: 9 }, { references: [], isTerminating: true })] }],
   ['of another name', 'none', { referrers: [toPool({ spec: 9 }, { name: 'infra' })] }],
   [
     'that owns a config without its name',
@@ -150,11 +132,7 @@ test.each<[string, string, readonly Referrer[]]>([
   ['that joined lately', 'fresh to 33', [QUIET, toNode(9)]],
   ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5), toNode(9)]],
   ['and no pool', 'none', [toNode(9)]],
-  [
-    'that joined before the end of a longer hold',
-    'since 9',
-    [toPool({ spec: 9, updated: 1 }, ROLLING), toNode(-13.1)],
-  ],
+  ['that joined before the end of a longer hold', 'since 9', [toPool({ spec: 9, updated: 1 }, ROLLING), toNode(-13.1)]],
 ])('a node without currentConfig %s: %s', (_condition, expected, referrers) => {
   expect(hold({ referrers, config: { createdAt: -20 } })).toBe(expected);
 });

@@ -38,9 +38,7 @@ function decideReferrers(referrers: readonly Referrer[], situation: Situation = 
 }
 
 test('names at most three referrers of a kind, and counts the others', () => {
-  const nodes = [0, 1, 2, 3, 4].map((index) =>
-    createReferrer('Node', `worker-${index}`, ['currentConfig']),
-  );
+  const nodes = [0, 1, 2, 3, 4].map((index) => createReferrer('Node', `worker-${index}`, ['currentConfig']));
   const { message } = decideReferrers([...nodes, createReferrer('MachineConfigPool', 'worker', ['spec'])]);
   expect(message).toBe(
     `MCG_IN_USE: ${NAME} is in use by 5 nodes (worker-0 currentConfig, worker-1 currentConfig, ` +
@@ -123,9 +121,7 @@ test.each<[string, readonly Referrer[]]>([
   const verdict = decideReferrers(referrers, { holdSupersededMs: 30 * 60_000 });
   expect(verdict).toMatchObject({ code: 'MCG_HELD', denialStatus: { code: 403, reason: 'Forbidden' } });
   expect(verdict.message).toContain(`${NAME} is held ${text}`);
-  expect(verdict.message).toContain(
-    'give a reason in its annotation machineconfig-guard.io/allow-deletion.',
-  );
+  expect(verdict.message).toContain('give a reason in its annotation machineconfig-guard.io/allow-deletion.');
 });
 
 test('warns about weak references and unreported nodes if it allows', () => {

@@ -26,9 +26,7 @@ test('counts all references, and returns those of the first referrers of each ki
   const referrersByKind = { Node: 3, MachineConfigPool: 1, MachineOSBuild: 0 };
   expect(strong).toMatchObject({ total: 8, referrersByKind });
   expect(strong.references.map(({ kind, name, field }) => `${kind} ${name} ${field}`)).toEqual(
-    ['Node a', 'Node b', 'MachineConfigPool a'].flatMap((name) =>
-      STRONG.map(({ field }) => `${name} ${field}`),
-    ),
+    ['Node a', 'Node b', 'MachineConfigPool a'].flatMap((name) => STRONG.map(({ field }) => `${name} ${field}`)),
   );
   expect(weak).toMatchObject({ total: 4, referrersByKind });
   expect(weak.references.map(({ name }) => name)).toEqual(['a', 'b', 'a']);

@@ -16,14 +16,11 @@ test.each([[undefined], [{}], [{ spec: null }], [{ spec: 'text' }]])(
   },
 );
 
-test.each([[false], ['enforce'], [''], [null]])(
-  'uses Enforce for the mode %j, and reports a problem',
-  (mode) => {
-    const { settings, problems } = parseSettings({ spec: { mode, holdSuperseded: '1h' } });
-    expect(settings).toEqual({ mode: 'Enforce', holdSupersededMs: 3_600_000 });
-    expect(problems).toEqual([expect.stringContaining('using Enforce')]);
-  },
-);
+test.each([[false], ['enforce'], [''], [null]])('uses Enforce for the mode %j, and reports a problem', (mode) => {
+  const { settings, problems } = parseSettings({ spec: { mode, holdSuperseded: '1h' } });
+  expect(settings).toEqual({ mode: 'Enforce', holdSupersededMs: 3_600_000 });
+  expect(problems).toEqual([expect.stringContaining('using Enforce')]);
+});
 
 test.each([[7], ['-1h'], ['721h'], [null]])(
   'uses the longest hold for holdSuperseded %j, reports a problem, and reads the mode',

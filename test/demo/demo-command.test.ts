@@ -65,9 +65,7 @@ test('prints JSON with a deadlock, and a complete install with the guard or the 
 test('prints the denial, the check, the restore and all ends, without long lines and colors in a pipe', async () => {
   const { stdout } = await runDemo('--speed', '2000');
   const text = stdout.replaceAll(/\s+/g, ' ');
-  expect(text).toContain(
-    'admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE',
-  );
+  expect(text).toContain('admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE');
   expect(text).toContain('Without the guard: deadlock, the install never completes');
   expect(text).toContain('With the guard: the install completes');
   expect(text).toContain('$ machineconfig-guard check │ NODE');

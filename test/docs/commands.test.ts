@@ -6,8 +6,7 @@ import { findAll, listFiles, readFile, readTableRows } from './pages.ts';
 
 const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
 const CODES = Object.values(EXIT_CODE).map(String);
-const COMMAND =
-  /(?:^|`|\| )(?:[$#] )?(?:machineconfig-guard|kubectl mcguard|oc mcguard) (?<line>[^`|\n]+)/gm;
+const COMMAND = /(?:^|`|\| )(?:[$#] )?(?:machineconfig-guard|kubectl mcguard|oc mcguard) (?<line>[^`|\n]+)/gm;
 const FLAG = /(?<=[\s[])--[a-z][-a-z]*/g;
 
 /** The help of each command, by its name. The root has the name ''. */
@@ -25,8 +24,7 @@ test('the help, docs/inspect.md and README.md name every exit code with the same
   expect(table.map(([code]) => code)).toEqual(CODES);
   const rows = readTableRows('docs/inspect.md').filter(([code = '']) => CODES.includes(code));
   const withoutPunctuation = (text = '') => text.replaceAll(/[,;]/g, '').replaceAll(/\s+/g, ' ');
-  const simplify = (cells: string[][]) =>
-    cells.map(([code, meaning]) => [code, withoutPunctuation(meaning)]);
+  const simplify = (cells: string[][]) => cells.map(([code, meaning]) => [code, withoutPunctuation(meaning)]);
   expect(simplify(rows)).toEqual(simplify(table));
   const [sentence = ''] = findAll(readFile('README.md'), /^Exit codes: ([^]*?)\.\n/gm);
   expect(findAll(sentence, /(?:^|\s)(\d+) /g)).toEqual(CODES);

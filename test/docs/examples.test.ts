@@ -25,13 +25,10 @@ interface HubObject {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))(
-  '%s is YAML with valid modes',
-  (file) => {
-    expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
-    expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '(\w*)'/g)));
-  },
-);
+test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))('%s is YAML with valid modes', (file) => {
+  expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
+  expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '(\w*)'/g)));
+});
 
 test('docs/fleet selects clusters of a bound set with the label of the Policies', () => {
   const { policyDefaults, policies } = parse(
@@ -46,20 +43,15 @@ test('docs/fleet selects clusters of a bound set with the label of the Policies'
     ['ManagedClusterSetBinding', namespace],
   ]);
   const modePolicy = readFile('docs/fleet/policy-mode.yaml');
-  for (const { key } of placement.labelSelector.matchExpressions)
-    expect(modePolicy).toContain(` ${key}: enforce`);
+  for (const { key } of placement.labelSelector.matchExpressions) expect(modePolicy).toContain(` ${key}: enforce`);
   const files = policies.flatMap(({ manifests }) => manifests.map(({ path }) => path));
   for (const file of files)
-    expect(listFiles('docs/fleet/policy-install')).toContain(
-      `docs/fleet/policy-install/${file}/kustomization.yaml`,
-    );
+    expect(listFiles('docs/fleet/policy-install')).toContain(`docs/fleet/policy-install/${file}/kustomization.yaml`);
 });
 
 test('remote bases name this version', () => {
   const pages = findAll(listFiles('docs').join('\n'), /^(.*\.(?:md|yaml))$/gm);
-  const versions = pages.flatMap((page) =>
-    findAll(readFile(page), /github\.com\/\S+\/manifests\/[^\s?]+(\S*)/g),
-  );
+  const versions = pages.flatMap((page) => findAll(readFile(page), /github\.com\/\S+\/manifests\/[^\s?]+(\S*)/g));
   expect(versions.length).toBeGreaterThan(5);
   expect(new Set(versions)).toEqual(new Set([`?ref=v${packageJson.version}`]));
 });
@@ -70,10 +62,7 @@ test('docs/install.md names flags that render has, and every overlay', async () 
   const flags = names.filter((name) => name.startsWith('--'));
   expect(flags.length).toBeGreaterThan(5);
   expect(flags.filter((flag) => !stdout.includes(`${flag} `))).toEqual([]);
-  const overlays = findAll(
-    listFiles('manifests/overlays').join('\n'),
-    /^manifests\/overlays\/([^/\n]+)$/gm,
-  );
+  const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
   expect(names.filter((name) => !name.startsWith('--')).toSorted()).toEqual(overlays.toSorted());
 });
 
@@ -83,8 +72,6 @@ test('docs/images/demo.svg shows what the demo prints (npm run picture)', async 
   const terminal = { stdout: (text: string) => void (stdout += text), stderr: () => {}, env: {} };
   await runCommand(createDemoCommand(), ['--speed', '2000'], terminal);
   const excerpt = demoExcerpt(stdout);
-  expect(stripVTControlCharacters(excerpt)).toMatch(
-    /clean-up +tries to delete .*: denied\n\n +Error from server/,
-  );
+  expect(stripVTControlCharacters(excerpt)).toMatch(/clean-up +tries to delete .*: denied\n\n +Error from server/);
   expect(readFile('docs/images/demo.svg')).toBe(terminalPicture(`$ npm run demo\n\n${excerpt}`));
 });

@@ -17,9 +17,7 @@ test('git ignores every folder with private keys that a page tells people to mak
 test('every overlay that runs the guard says first that the image must be set', () => {
   const files = listFiles('manifests/overlays').filter((file) => file.endsWith('/kustomization.yaml'));
   const runsGuard = (file: string) =>
-    (parse(readFile(file)) as { readonly resources?: readonly string[] }).resources?.includes(
-      '../../base',
-    );
+    (parse(readFile(file)) as { readonly resources?: readonly string[] }).resources?.includes('../../base');
   const overlays = files.filter(runsGuard);
   expect(overlays.length).toBeGreaterThan(4);
   expect(overlays.filter((file) => !readFile(file).startsWith('# Set the image first.'))).toEqual([]);

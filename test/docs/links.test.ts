@@ -6,12 +6,7 @@ import { findAll, listFiles, readFile } from './pages.ts';
 const DOCS = findAll(listFiles('docs').join('\n'), /^(.*\.md)$/gm);
 const PAGES = ['CHANGELOG.md', 'README.md', 'SECURITY.md', ...DOCS];
 const FOLDERS = ['build', 'docs', 'manifests', 'src', 'test'];
-const FILES = new Set([
-  ...PAGES,
-  'LICENSE',
-  ...FOLDERS,
-  ...FOLDERS.flatMap((folder) => listFiles(folder)),
-]);
+const FILES = new Set([...PAGES, 'LICENSE', ...FOLDERS, ...FOLDERS.flatMap((folder) => listFiles(folder))]);
 
 test.each(PAGES)('%s names files, headings and npm scripts that exist', (page) => {
   const links = findAll(readFile(page), /\]\((?!https?:)([^)]*)\)/g);

@@ -29,8 +29,6 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     return `${name} (${type}): ${[...labels].filter((label) => label !== 'le').join(', ')}`;
   });
   const rows = readTableRows('docs/metrics.md').filter(([name]) => name?.startsWith('`'));
-  const documented = rows.map(([name, type, labels]) =>
-    `${name} (${type}): ${labels}`.replaceAll('`', ''),
-  );
+  const documented = rows.map(([name, type, labels]) => `${name} (${type}): ${labels}`.replaceAll('`', ''));
   expect(documented.toSorted()).toEqual(exported.toSorted());
 });

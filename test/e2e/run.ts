@@ -135,11 +135,7 @@ function sum(counts: readonly Counts[], key: keyof Counts): number {
   return counts.reduce((total, { [key]: count }) => total + count, 0);
 }
 
-async function runTests(
-  release: Release,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Promise<Counts> {
+async function runTests(release: Release, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Counts> {
   const directory = await mkdtemp(join(tmpdir(), 'mcg-e2e-'));
   const report = join(directory, 'report.json');
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config=vitest.e2e.config.ts'];

@@ -17,9 +17,7 @@ export const NODE_TESTS = FILES.filter(
 export const GUARDED_TESTS = FILES.filter((file) => contains(file, 'sharedGuardedCluster'));
 /** The test files that need the programs of the Machine Config Operator. */
 export const OPERATOR_TESTS = FILES.filter((file) => file.startsWith(OPERATOR_FOLDER));
-export const OTHER_TESTS = FILES.filter(
-  (file) => ![...NODE_TESTS, ...OPERATOR_TESTS, ...GUARDED_TESTS].includes(file),
-);
+export const OTHER_TESTS = FILES.filter((file) => ![...NODE_TESTS, ...OPERATOR_TESTS, ...GUARDED_TESTS].includes(file));
 
 /** It measures on a quiet machine, so it runs only if a filter names it. */
 const MEASUREMENTS = `${NODE_FOLDER}resources.test.ts`;

@@ -49,9 +49,7 @@ test.each([
 ])('with at most %i entries finds %j', async (maxEntries, files) => {
   await write('a/1', 'a/2', 'a/3');
   if (files === undefined)
-    await expect(walk({ maxEntries })).rejects.toThrow(
-      `${directory} has more than 3 files; choose another directory`,
-    );
+    await expect(walk({ maxEntries })).rejects.toThrow(`${directory} has more than 3 files; choose another directory`);
   else expect(await walk({ maxEntries })).toEqual(files);
 });
 

@@ -31,8 +31,7 @@ async function read(name: string, content: Buffer, signal = new AbortController(
   await writeFile(file, content);
   const found: (readonly [string, string])[] = [];
   const isWanted = (path: string, bytes: number) => path.endsWith('.json') && bytes < 100;
-  for await (const { path, content: text } of readArchive(file, isWanted, signal))
-    found.push([path, text.toString()]);
+  for await (const { path, content: text } of readArchive(file, isWanted, signal)) found.push([path, text.toString()]);
   return found;
 }
 
@@ -57,9 +56,7 @@ test.each([
 ])('rejects %s', async (_, name, change) => {
   const reading = read(name, change(await pack()));
   await expect(reading).rejects.toThrow(FileError);
-  await expect(reading).rejects.toThrow(
-    `${directory}/${name} is not a complete tar archive; copy it again`,
-  );
+  await expect(reading).rejects.toThrow(`${directory}/${name} is not a complete tar archive; copy it again`);
 });
 
 test('ends with the reason of the signal', async () => {

@@ -37,9 +37,7 @@ test('rejects a text with too many tokens', () => {
 
 test('rejects a value with too many aliases', () => {
   const [document] = parse(`a: &a [1]\nb: [${'*a, '.repeat(200)}]`);
-  expect(() => document && toValue(document, 'file')).toThrow(
-    'file is not YAML that this command can read',
-  );
+  expect(() => document && toValue(document, 'file')).toThrow('file is not YAML that this command can read');
 });
 
 test('rejects several texts with too many tokens together', () => {

@@ -21,11 +21,7 @@ const LARGE_FRAGMENTS = ['x'.repeat(10_000), '['.repeat(11_000)];
 
 const OPEN_OBJECT = 0x7b;
 /** A key with its colon, or a value. Then values that contain others. */
-const TOKENS = [
-  /"(?:[^"\\]|\\.)*"(?: *:)?|[^\s"[\]{},:]+/gs,
-  /\[[^[\]]*\]|\{[^{}]*\}/g,
-  /\{(?:[^{}]|\{[^{}]*\})*\}/g,
-];
+const TOKENS = [/"(?:[^"\\]|\\.)*"(?: *:)?|[^\s"[\]{},:]+/gs, /\[[^[\]]*\]|\{[^{}]*\}/g, /\{(?:[^{}]|\{[^{}]*\})*\}/g];
 
 /** Applies a few changes, so that most of the input stays readable. `other` provides parts. */
 export function mutate(original: Buffer, other: Buffer, random: Random): Buffer {

@@ -30,8 +30,7 @@ const USED: ClusterState = {
 };
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
-const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>
-  decide(review, USED, settings, () => undefined);
+const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) => decide(review, USED, settings, () => undefined);
 const IN_USE = decideUsed();
 const WOULD_DENY = decideUsed(REVIEW, AUDIT);
 const OVERRIDDEN = decideUsed({
@@ -40,11 +39,7 @@ const OVERRIDDEN = decideUsed({
 });
 const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
 const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
-const INTERNAL_ERROR = denyUnverified(
-  undefined,
-  [{ name: 'the guard', reason: 'internal error' }],
-  DEFAULT_SETTINGS,
-);
+const INTERNAL_ERROR = denyUnverified(undefined, [{ name: 'the guard', reason: 'internal error' }], DEFAULT_SETTINGS);
 
 let now: number;
 let recorder: AnswerRecorder;
@@ -70,11 +65,7 @@ beforeEach(() => {
   });
 });
 
-function record(
-  verdict: Verdict,
-  configState: ConfigState,
-  { review = REVIEW, address = '10.0.0.1' } = {},
-) {
+function record(verdict: Verdict, configState: ConfigState, { review = REVIEW, address = '10.0.0.1' } = {}) {
   recorder.record({ review, verdict, path: 'none', configState }, { ...CALL, address });
 }
 
@@ -166,7 +157,6 @@ test('logs the reviews of the API server while a client at another address sends
 });
 
 test('logs at most 20,000 reviews of all addresses at once', () => {
-  for (let index = 0; index < 30_000; index += 1)
-    record(UNVERIFIED, 'exists', { address: `10.0.0.${index % 10}` });
+  for (let index = 0; index < 30_000; index += 1) record(UNVERIFIED, 'exists', { address: `10.0.0.${index % 10}` });
   expect(lines.filter(({ code }) => code === 'MCG_UNVERIFIED')).toHaveLength(20_000);
 });

@@ -19,8 +19,7 @@ async function startGuardedCluster({ unreadable = '', shutdownDelayMs = 0 } = {}
   cluster.create('machineconfigs', { metadata: { name: OVERRIDDEN, annotations: reason } });
   const annotations = { 'machineconfiguration.openshift.io/currentConfig': USED };
   cluster.create('nodes', { metadata: { name: 'worker-0', annotations } });
-  if (unreadable !== '')
-    cluster.faults.intercept(({ path }) => (path.startsWith(unreadable) ? 'reset' : 'pass'));
+  if (unreadable !== '') cluster.faults.intercept(({ path }) => (path.startsWith(unreadable) ? 'reset' : 'pass'));
   const tls = await testTls();
   const decisions: JudgedReview[] = [];
   const { log, lines } = memoryLog();
@@ -110,7 +109,5 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   vi.advanceTimersByTime(2_000);
   vi.useRealTimers();
   await stopped;
-  expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain(
-    'failed calling webhook',
-  );
+  expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
 });

@@ -61,9 +61,7 @@ async function returnOrThrow<T>(result: T | Error): Promise<T> {
 async function judge(situation: Situation) {
   const { index = [], object, live = UNUSED, settings = DEFAULT_SETTINGS, review = REVIEW } = situation;
   const { config = { state: 'exists' } } = situation;
-  const allSettings = Array.isArray(settings)
-    ? [...(settings as readonly (Settings | undefined)[])]
-    : [settings];
+  const allSettings = Array.isArray(settings) ? [...(settings as readonly (Settings | undefined)[])] : [settings];
   const gets: string[] = [];
   let liveReads = 0;
   let lookups = 0;
@@ -87,14 +85,10 @@ async function judge(situation: Situation) {
       },
     },
     createdAt: () => undefined,
-    settings: () =>
-      (allSettings.length > 1 ? allSettings.shift() : allSettings[0]) as Settings | undefined,
+    settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]) as Settings | undefined,
     log: memoryLog().log,
   });
-  const { verdict, path, configState } = await judge.judge(
-    review,
-    situation.signal ?? new AbortController().signal,
-  );
+  const { verdict, path, configState } = await judge.judge(review, situation.signal ?? new AbortController().signal);
   const { outcome, code, cause, references } = verdict;
   const referrers = references.map(({ name }) => name);
   return { outcome, code, cause, path, configState, gets, liveReads, lookups, referrers };
@@ -123,11 +117,7 @@ const USED: ClusterState = { ...UNUSED, referrers: [referrer('w7')] };
 test.each<[string, Situation, object]>([
   ['only the live read finds a referrer', { live: USED }, { code: 'MCG_IN_USE', path: 'live', gets: [] }],
   ['the live read is incomplete', { live: UNREADABLE }, { outcome: 'denied', code: 'MCG_UNVERIFIED' }],
-  [
-    'the mode is Warn',
-    { live: UNREADABLE, settings: WARN },
-    { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' },
-  ],
+  ['the mode is Warn', { live: UNREADABLE, settings: WARN }, { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' }],
 ])('denies or would deny when %s', async (_case, situation, expected) => {
   expect(await judge(situation)).toMatchObject(expected);
 });
@@ -150,11 +140,7 @@ const MISSING: LookupResult = { state: 'missing', reason: 'none has this name an
 const UNKNOWN: LookupResult = { state: 'unknown', reason: 'the API server answered 403 Forbidden' };
 
 test.each<[string, Situation, object]>([
-  [
-    'denies',
-    { config: MISSING, index: [referrer('w0')] },
-    { code: 'MCG_UNVERIFIED', configState: 'missing' },
-  ],
+  ['denies', { config: MISSING, index: [referrer('w0')] }, { code: 'MCG_UNVERIFIED', configState: 'missing' }],
   ['denies the override', { config: MISSING, review: OVERRIDE }, { code: 'MCG_UNVERIFIED' }],
   ['would deny in mode Warn', { config: MISSING, settings: WARN }, { cause: 'MCG_UNVERIFIED' }],
 ])('%s without a request if the config of a review does not exist', async (_case, situation, expected) => {
@@ -188,16 +174,8 @@ test.each<[string, string, Situation]>([
   ['holds a config whose pool has just changed', 'MCG_HELD', { live: CHANGED }],
   ['holds no config without a hold', 'MCG_NOT_IN_USE', { live: CHANGED, settings: NO_HOLD }],
   ['is unverified while the settings are unread', 'MCG_UNVERIFIED', { settings: [undefined] }],
-  [
-    'denies a config in use while the settings are unread',
-    'MCG_IN_USE',
-    { live: USED, settings: [undefined] },
-  ],
-  [
-    'overrides while the settings are unread',
-    'MCG_OVERRIDDEN',
-    { review: OVERRIDE, settings: [undefined] },
-  ],
+  ['denies a config in use while the settings are unread', 'MCG_IN_USE', { live: USED, settings: [undefined] }],
+  ['overrides while the settings are unread', 'MCG_OVERRIDDEN', { review: OVERRIDE, settings: [undefined] }],
   [
     'uses the settings that were read while the live read ran',
     'MCG_HELD',
@@ -222,10 +200,7 @@ test('shares GETs among 300 parallel denials', async () => {
     settings: () => DEFAULT_SETTINGS,
     log: memoryLog().log,
   });
-  const reviews = Array.from(
-    { length: 300 },
-    async () => await judge.judge(REVIEW, new AbortController().signal),
-  );
+  const reviews = Array.from({ length: 300 }, async () => await judge.judge(REVIEW, new AbortController().signal));
   const judgements = await Promise.all(reviews);
   expect(new Set(judgements.map(({ verdict }) => verdict.code))).toEqual(new Set(['MCG_IN_USE']));
   // The others join the second GET: the first one has been sent.

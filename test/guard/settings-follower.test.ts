@@ -86,9 +86,7 @@ test.each<[string, Fault]>([
   const { cluster, follower, messages } = await follow({ mode: 'Audit' });
   await expect.poll(() => follower.settings?.mode).toBe('Audit');
   cluster.faults.intercept((request) => (isFollowed(request) ? fault : 'pass'));
-  const problem = expect.stringMatching(
-    /^cannot read machineconfigguard cluster: .*; keeping mode Audit$/,
-  );
+  const problem = expect.stringMatching(/^cannot read machineconfigguard cluster: .*; keeping mode Audit$/);
   await expect.poll(messages).toEqual(['mode is Audit', problem]);
   expect(follower.settings?.mode).toBe('Audit');
   cluster.faults.clear();
@@ -108,9 +106,7 @@ test('has no settings until the object was readable', async () => {
 
 test('applies Enforce for an invalid mode and logs it once', async () => {
   const { cluster, follower, messages } = await follow({ mode: false });
-  const problem = expect.stringMatching(
-    /^machineconfigguard cluster: spec.mode false is .* using Enforce$/,
-  );
+  const problem = expect.stringMatching(/^machineconfigguard cluster: spec.mode false is .* using Enforce$/);
   await expect.poll(messages).toEqual(['mode is Enforce', problem]);
   cluster.patch(RESOURCE, 'cluster', { metadata: { labels: { a: 'b' } } });
   expect(follower.settings?.mode).toBe('Enforce');

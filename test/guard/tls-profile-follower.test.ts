@@ -58,8 +58,7 @@ test('uses Intermediate without a message while the cluster does not serve the k
 });
 
 test('uses Intermediate without the right to read it, and says so', async () => {
-  const fault: Interceptor = ({ path }) =>
-    path.endsWith(`${RESOURCE}/cluster`) ? { status: 403 } : 'pass';
+  const fault: Interceptor = ({ path }) => (path.endsWith(`${RESOURCE}/cluster`) ? { status: 403 } : 'pass');
   const { cluster, follower, messages } = await follow(MODERN, fault);
   await expect.poll(() => follower.followed().problem?.reason).toBe('Forbidden');
   expect(follower.followed().problem?.message).toMatch(

@@ -19,9 +19,7 @@ const { rows } = JSON.parse(
 ) as { readonly rows: readonly { readonly panels: readonly Panel[] }[] };
 const PANELS = rows.flatMap(({ panels }) => panels);
 const DOCUMENTED = [
-  ...readFileSync(path.join(ROOT, 'docs', 'metrics.md'), 'utf8').matchAll(
-    /^\| `(?<name>\w+)` \| (?<type>\w+)/gm,
-  ),
+  ...readFileSync(path.join(ROOT, 'docs', 'metrics.md'), 'utf8').matchAll(/^\| `(?<name>\w+)` \| (?<type>\w+)/gm),
 ].map(({ groups }) => `${groups?.['name']}${groups?.['type'] === 'histogram' ? '_bucket' : ''}`);
 
 /** Panel types of OpenShift's console (openshift/monitoring-plugin, legacy-dashboard.tsx). */
@@ -29,18 +27,15 @@ const DRAWN_TYPES = ['graph', 'singlestat'];
 /** Units of OpenShift's console (openshift/monitoring-plugin, format.tsx). */
 const UNITS = ['bytes', 's', 'short'];
 
-test.each(PANELS)(
-  'the console can draw the panel $title',
-  ({ type, datasource, format, yaxes, targets }) => {
-    expect(DRAWN_TYPES).toContain(type);
-    expect(UNITS).toContain(type === 'graph' ? yaxes?.[0]?.format : format);
-    // The console would interpret a name as a plugin.
-    expect(datasource).toBe('$datasource');
-    const names = targets.flatMap(({ expr }) => expr.match(/(?:mcguard|process)_\w+/g) ?? []);
-    expect(names.length).toBeGreaterThanOrEqual(targets.length);
-    expect(DOCUMENTED).toEqual(expect.arrayContaining(names));
-  },
-);
+test.each(PANELS)('the console can draw the panel $title', ({ type, datasource, format, yaxes, targets }) => {
+  expect(DRAWN_TYPES).toContain(type);
+  expect(UNITS).toContain(type === 'graph' ? yaxes?.[0]?.format : format);
+  // The console would interpret a name as a plugin.
+  expect(datasource).toBe('$datasource');
+  const names = targets.flatMap(({ expr }) => expr.match(/(?:mcguard|process)_\w+/g) ?? []);
+  expect(names.length).toBeGreaterThanOrEqual(targets.length);
+  expect(DOCUMENTED).toEqual(expect.arrayContaining(names));
+});
 
 test('the panel Mode shows the name of each mode', () => {
   const { valueMaps = [], targets = [] } = PANELS.find(({ title }) => title === 'Mode') ?? {};

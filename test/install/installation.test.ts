@@ -95,9 +95,7 @@ test('with an authority, the Secret, the caBundle and the flag belong together',
     type: 'Opaque',
     data: { 'ca.crt': caBundle },
   });
-  const args = expect.arrayContaining([
-    '--tls-secret=machineconfig-guard/machineconfig-guard-ca',
-  ]) as string[];
+  const args = expect.arrayContaining(['--tls-secret=machineconfig-guard/machineconfig-guard-ca']) as string[];
   const containers = [{ args, image: DEFAULT_OPTIONS.image }];
   expect(findObject('Deployment')).toMatchObject({ spec: { template: { spec: { containers } } } });
 });
@@ -106,18 +104,15 @@ test.each([
   [{}, [], ["'Enforce'", "''"]],
   [{ mode: 'Audit' }, ['--initial-mode=Audit'], ["'Audit'", "''"]],
   [{ hold: '24h' }, ['--initial-hold=24h'], ["'Enforce'", "'24h'"]],
-] as const)(
-  'with %j, the guard has %j and the policy allows only these settings',
-  (changes, flags, values) => {
-    const findObject = build(changes);
-    // `oc apply` could not find the kind in a stream that contains its CRD, and an upgrade would reset the mode.
-    expect(findObject('MachineConfigGuard')).toBeUndefined();
-    const { args } = readContainer(findObject('Deployment'));
-    expect(args.filter((arg) => arg.startsWith('--initial-'))).toEqual(flags);
-    const variables = values.map((expression) => expect.objectContaining({ expression }) as object);
-    expect(findObject('ValidatingAdmissionPolicy')).toMatchObject({ spec: { variables } });
-  },
-);
+] as const)('with %j, the guard has %j and the policy allows only these settings', (changes, flags, values) => {
+  const findObject = build(changes);
+  // `oc apply` could not find the kind in a stream that contains its CRD, and an upgrade would reset the mode.
+  expect(findObject('MachineConfigGuard')).toBeUndefined();
+  const { args } = readContainer(findObject('Deployment'));
+  expect(args.filter((arg) => arg.startsWith('--initial-'))).toEqual(flags);
+  const variables = values.map((expression) => expect.objectContaining({ expression }) as object);
+  expect(findObject('ValidatingAdmissionPolicy')).toMatchObject({ spec: { variables } });
+});
 
 test('with singleNode, the Deployment has no anti-affinity', () => {
   expect(build({ singleNode: true })('Deployment')).not.toHaveProperty('spec.template.spec.affinity');
@@ -157,9 +152,7 @@ test.each([27, 29, 30])(
     for (const { files, warnings } of openSets) {
       const names = new Set(files.map(({ kind, objectName }) => `${kind} ${objectName}`));
       const kinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
-      const floor = kinds.flatMap((kind) =>
-        Object.values(ADMISSION_POLICIES).map((policy) => `${kind} ${policy}`),
-      );
+      const floor = kinds.flatMap((kind) => Object.values(ADMISSION_POLICIES).map((policy) => `${kind} ${policy}`));
       expect(floor.every((name) => names.has(name))).toBe(servesPolicies);
       expect(warnings.join().includes('no policy floor')).toBe(!servesPolicies);
     }
@@ -172,23 +165,20 @@ test.each([
   [{ major: 1, minor: 28 }, 'Fail', ['FlowSchema', 'ValidatingAdmissionPolicy']],
   [{ major: 1, minor: 29 }, 'Fail', ['ValidatingAdmissionPolicy']],
   [{ major: 1, minor: 30 }, 'Fail', []],
-])(
-  'with Kubernetes %j, the failure policy is %s and the set lacks %j',
-  (kubernetesVersion, policy, missingKinds) => {
-    const { files, omittedObjects, failurePolicy } = buildInstallation({
-      ...DEFAULT_OPTIONS,
-      kubernetesVersion,
-    });
-    const newerKinds = ['FlowSchema', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
-    const omitted = newerKinds.filter((kind) => missingKinds.some((missing) => kind.startsWith(missing)));
-    expect(newerKinds.filter((kind) => !files.some((file) => file.kind === kind))).toEqual(omitted);
-    const isAbout = (kind: string): unknown => expect.stringMatching(new RegExp(`^${kind}\\b`));
-    expect(omittedObjects).toEqual(missingKinds.map(isAbout));
-    expect(failurePolicy).toBe(policy);
-    const webhook = files.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
-    expect(parse(webhook?.content ?? '')).toMatchObject({ webhooks: [{ failurePolicy: policy }] });
-  },
-);
+])('with Kubernetes %j, the failure policy is %s and the set lacks %j', (kubernetesVersion, policy, missingKinds) => {
+  const { files, omittedObjects, failurePolicy } = buildInstallation({
+    ...DEFAULT_OPTIONS,
+    kubernetesVersion,
+  });
+  const newerKinds = ['FlowSchema', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
+  const omitted = newerKinds.filter((kind) => missingKinds.some((missing) => kind.startsWith(missing)));
+  expect(newerKinds.filter((kind) => !files.some((file) => file.kind === kind))).toEqual(omitted);
+  const isAbout = (kind: string): unknown => expect.stringMatching(new RegExp(`^${kind}\\b`));
+  expect(omittedObjects).toEqual(missingKinds.map(isAbout));
+  expect(failurePolicy).toBe(policy);
+  const webhook = files.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
+  expect(parse(webhook?.content ?? '')).toMatchObject({ webhooks: [{ failurePolicy: policy }] });
+});
 
 test.each([
   [{ kubernetesVersion: { major: 1, minor: 27 } }, /ignores matchConditions/, 1],

@@ -1,9 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  isAtLeast,
-  parseKubernetesVersion,
-  parseOpenShiftVersion,
-} from '../../src/install/kubernetes-version.ts';
+import { isAtLeast, parseKubernetesVersion, parseOpenShiftVersion } from '../../src/install/kubernetes-version.ts';
 
 test.each([
   ['1.27', 27],

@@ -38,8 +38,7 @@ test('the settings policy compares every setting of the CRD with its default', (
   expect(expression.split('&&').map((part) => part.trim())).toEqual([
     "object.metadata.name == 'cluster'",
     ...settings.map(
-      ([name, { default: value = '' }]) =>
-        `object.?spec.?${name}.orValue('${value}') == variables.${name}`,
+      ([name, { default: value = '' }]) => `object.?spec.?${name}.orValue('${value}') == variables.${name}`,
     ),
   ]);
 });

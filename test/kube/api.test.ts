@@ -22,10 +22,7 @@ async function listenUntilEnd(server: Server) {
 }
 
 /** Sends one request to a server whose address depends on its port, and returns what the server received. */
-async function sendRequest(
-  address: (port: number) => string,
-  proxyUrl?: (port: number) => Promise<string>,
-) {
+async function sendRequest(address: (port: number) => string, proxyUrl?: (port: number) => Promise<string>) {
   const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
   const received: { host: string | undefined; url: string | undefined }[] = [];
   const server = createServer({ key, cert }, ({ headers: { host }, url }, response) => {
@@ -50,13 +47,10 @@ async function sendRequest(
   return received[0];
 }
 
-test.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])(
-  'sends a request below the path %s',
-  async (base) => {
-    const received = await sendRequest((port) => `https://127.0.0.1:${port}${base}`);
-    expect(received?.url).toBe('/k8s/clusters/c-1/api/v1/nodes?limit=1');
-  },
-);
+test.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])('sends a request below the path %s', async (base) => {
+  const received = await sendRequest((port) => `https://127.0.0.1:${port}${base}`);
+  expect(received?.url).toBe('/k8s/clusters/c-1/api/v1/nodes?limit=1');
+});
 
 test('sends a request through a proxy', async () => {
   const proxied: string[] = [];
@@ -114,10 +108,7 @@ test('rejects with the 401 if the kubeconfig can no longer be read', async () =>
   expect(load).toHaveBeenCalledTimes(2);
 });
 
-async function getFrom(
-  respond: (response: ServerResponse) => void,
-  options?: KubeApiOptions,
-): Promise<unknown> {
+async function getFrom(respond: (response: ServerResponse) => void, options?: KubeApiOptions): Promise<unknown> {
   const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
   const server = createServer({ key, cert }, (_request, response) => respond(response));
   const config = new KubeConfig();
@@ -132,9 +123,7 @@ test.each([
   ['7', 7_000],
   ['Infinity', 60_000],
 ])('believes a Retry-After of %s for at most a minute', async (retryAfter, retryAfterMs) => {
-  const response = getFrom(
-    (response) => void response.writeHead(429, { 'retry-after': retryAfter }).end(),
-  );
+  const response = getFrom((response) => void response.writeHead(429, { 'retry-after': retryAfter }).end());
   await expect(response).rejects.toMatchObject({ status: 429, retryAfterMs });
 });
 

@@ -135,9 +135,7 @@ test('opens at most 32 connections, and keeps 4 of them after 5 s', async () => 
 
 test('gives a watch a connection of its own', async () => {
   const responses: ServerResponse[] = [];
-  const { send, sendInParallel, sockets } = await startServer((_request, response) =>
-    responses.push(response),
-  );
+  const { send, sendInParallel, sockets } = await startServer((_request, response) => responses.push(response));
   const others = sendInParallel(32, { method: 'POST' });
   await expect.poll(() => responses.length).toBe(32);
   const watch = send({ isWatch: true });

@@ -56,10 +56,7 @@ test('writes another Event for another config, reason, user or named config, and
 });
 
 test('gives the Event of two replicas one name, and does not log that it exists', async () => {
-  const [first, second] = [
-    createRecorder(),
-    createRecorder(() => Promise.reject(new ApiError(409, '', ''))),
-  ];
+  const [first, second] = [createRecorder(), createRecorder(() => Promise.reject(new ApiError(409, '', '')))];
   for (const { events } of [first, second]) {
     events.record(DENIAL);
     await events.flush();

@@ -36,8 +36,7 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
     resource,
     log,
     timing: { ...TIMING, ...timing },
-    onChange: (before, after) =>
-      changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`),
+    onChange: (before, after) => changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`),
   });
   const stop = new AbortController();
   const running = reflector.run(stop.signal);
@@ -52,12 +51,10 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
     messages,
     changes,
     /** `NAME CONFIG` of all known objects. */
-    known: () =>
-      [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
+    known: () => [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
     /** The resourceVersions that watches started from. */
     watchedVersions: () => watches().map(({ query }) => query.get('resourceVersion') ?? ''),
-    listCount: () =>
-      cluster.faults.requests.filter(({ isWatch, query }) => !isWatch && !query.has('limit')).length,
+    listCount: () => cluster.faults.requests.filter(({ isWatch, query }) => !isWatch && !query.has('limit')).length,
   };
 }
 

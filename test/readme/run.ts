@@ -78,8 +78,7 @@ async function run(line: string): Promise<void> {
 async function startServer(command: string, readyPattern: RegExp): Promise<void> {
   console.log(`\n$ ${command}`);
   const server = start(command);
-  for (const stream of [server.child.stdout, server.child.stderr])
-    stream.pipe(process.stdout, { end: false });
+  for (const stream of [server.child.stdout, server.child.stderr]) stream.pipe(process.stdout, { end: false });
   servers.push(server);
   const findReady = async () => {
     if (server.child.exitCode !== null) throw new Error('ended before it was ready');
@@ -99,8 +98,7 @@ async function interruptServers(): Promise<void> {
     signalGroup(child, 'SIGINT');
     const [code, signal] = await ended;
     // npm ends by the signal itself when its script ends with 0. A shell shows 130 for both.
-    if (code !== 0 && code !== 130 && signal !== 'SIGINT')
-      throw new Error(`${command} did not end by Ctrl-C`);
+    if (code !== 0 && code !== 130 && signal !== 'SIGINT') throw new Error(`${command} did not end by Ctrl-C`);
   }
 }
 

@@ -35,12 +35,7 @@ test.each([
   ['exists', [CONFIG.uid], 'exists', 1],
   ['has another uid', ['uid-b'], 'missing', 1],
   ['does not exist', [NOT_FOUND], 'missing', 1],
-  [
-    'exists after a failure',
-    [new ApiUnreachable('reset'), new ApiError(503, '', ''), CONFIG.uid],
-    'exists',
-    3,
-  ],
+  ['exists after a failure', [new ApiUnreachable('reset'), new ApiError(503, '', ''), CONFIG.uid], 'exists', 3],
   ['is not readable', [new ApiError(403, 'Forbidden', 'forbidden')], 'unknown', 1],
 ] as const)('knows from a GET that a config %s', async (_case, answers, state, count) => {
   const { paths, ...result } = await lookUp(answers);

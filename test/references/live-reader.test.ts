@@ -59,8 +59,7 @@ function fill(cluster: InMemoryCluster) {
 }
 
 function setConfig(cluster: InMemoryCluster, referrer: 'node' | 'pool', config: string) {
-  if (referrer === 'node')
-    cluster.patch('nodes', 'w0', { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
+  if (referrer === 'node') cluster.patch('nodes', 'w0', { metadata: { annotations: { [CURRENT_CONFIG]: config } } });
   else cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: config } } });
 }
 
@@ -106,8 +105,7 @@ describe('over HTTPS', () => {
       expect(lists.indexOf(`${path}?`)).toBeLessThan(lists.lastIndexOf(`${NODES}?`));
       expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
     }
-    for (const { headers } of cluster.faults.requests)
-      expect(headers).not.toHaveProperty('accept-encoding');
+    for (const { headers } of cluster.faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
     const accept = cluster.faults.requests.find(({ path }) => path === NODES)?.headers.accept;
     expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
   });
@@ -115,20 +113,13 @@ describe('over HTTPS', () => {
   test.each<[string, Fault, string]>([
     ['403', FORBIDDEN, 'the API server answered 403 Because'],
     ['404', NOT_SERVED, 'the API server answered 404'],
-    [
-      'a nameless node',
-      { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') },
-      'a Node has no name',
-    ],
-  ])(
-    'names nodes as unreadable, without a retry, if their list is answered with %s',
-    async (_title, fault, reason) => {
-      intercept(NODES, fault);
-      const { unreadable } = await reader.read(longDeadline());
-      expect(unreadable).toEqual([{ name: 'nodes', reason }]);
-      expect(cluster.faults.requests.filter(({ path }) => path === NODES)).toHaveLength(1);
-    },
-  );
+    ['a nameless node', { status: 200, body: NODE_LIST.replace('[]', '[{"metadata":{}}]') }, 'a Node has no name'],
+  ])('names nodes as unreadable, without a retry, if their list is answered with %s', async (_title, fault, reason) => {
+    intercept(NODES, fault);
+    const { unreadable } = await reader.read(longDeadline());
+    expect(unreadable).toEqual([{ name: 'nodes', reason }]);
+    expect(cluster.faults.requests.filter(({ path }) => path === NODES)).toHaveLength(1);
+  });
 
   test.each<[string, Fault, string | RegExp]>([
     ['500', { ...FORBIDDEN, status: 500 }, 'the API server answered 500 Because'],
@@ -160,16 +151,13 @@ describe('over HTTPS', () => {
       },
       'an item of the list has a namespace, unlike a Node',
     ],
-  ])(
-    'retries until the deadline if the list of nodes is answered with %s',
-    async (_title, fault, reason) => {
-      const unreadable = await readUntilThird(NODES, (path) => (path === NODES ? fault : 'pass'));
-      expect(unreadable).toContainEqual({
-        name: 'nodes',
-        reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason,
-      });
-    },
-  );
+  ])('retries until the deadline if the list of nodes is answered with %s', async (_title, fault, reason) => {
+    const unreadable = await readUntilThird(NODES, (path) => (path === NODES ? fault : 'pass'));
+    expect(unreadable).toContainEqual({
+      name: 'nodes',
+      reason: reason instanceof RegExp ? expect.stringMatching(reason) : reason,
+    });
+  });
 
   test.each([
     ['only their metadata', METADATA_LIST],
@@ -270,9 +258,7 @@ describe('over HTTPS', () => {
     cluster.faults.intercept(({ path }) => {
       if (path !== POOLS) return 'pass';
       times.push(performance.now());
-      return times.length === 1
-        ? { status: 429, headers: { 'retry-after': '1' }, body: { kind: 'Status' } }
-        : 'pass';
+      return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' }, body: { kind: 'Status' } } : 'pass';
     });
     expect((await reader.read(longDeadline())).unreadable).toEqual([]);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
@@ -420,8 +406,7 @@ describe('with fake timers', () => {
     releases[0]?.();
     await early;
     await advance(100);
-    for (const state of await Promise.all(late))
-      expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+    for (const state of await Promise.all(late)) expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
     expect(reader.readCount).toBe(2);
   });
 

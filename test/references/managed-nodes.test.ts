@@ -24,9 +24,7 @@ test.each([
   ['Windows, with a weak reference', WINDOWS, { firstPivotConfig: 'x' }, ONE_POOL, true],
   ['Windows, with another annotation', WINDOWS, { state: 'Done' }, ONE_POOL, true],
 ])('a node that is %s: %j %j', (_case, labels, annotations, pools, isManaged) => {
-  const all = Object.fromEntries(
-    Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]),
-  );
+  const all = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]));
   const node = parseNodeReferrer({ metadata: { name: 'n', labels: labels ?? null, annotations: all } });
   expect(isManagedByOperator(node, pools)).toBe(isManaged);
 });

@@ -25,13 +25,9 @@ test.each([
   expect(matchesNodeSelector(selector, WORKER)).toBe(matches);
 });
 
-test.each([
-  [undefined],
-  [null],
-  [{}],
-  [{ matchLabels: {} }],
-  [{ matchExpressions: [{ operator: 'Exists' }] }],
-  [7],
-])('the empty or malformed selector %j matches no node', (selector) => {
-  expect(matchesNodeSelector(selector, WORKER)).toBe(false);
-});
+test.each([[undefined], [null], [{}], [{ matchLabels: {} }], [{ matchExpressions: [{ operator: 'Exists' }] }], [7]])(
+  'the empty or malformed selector %j matches no node',
+  (selector) => {
+    expect(matchesNodeSelector(selector, WORKER)).toBe(false);
+  },
+);

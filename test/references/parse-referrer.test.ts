@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
 import { MalformedObject } from '../../src/kube/api-object.ts';
-import {
-  parseBuildReferrer,
-  parseNodeReferrer,
-  parsePoolReferrer,
-} from '../../src/references/parse-referrer.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 test('keeps the creation time and the labels of an unreported node without annotations of the operator', () => {
   const labels = { 'kubernetes.io/os': 'linux' };
@@ -51,9 +47,7 @@ test.each([
   const entries = [
     managedFields('2026-11-20T11:00:00Z', { 'f:spec': { 'f:configuration': {} } }),
     managedFields('2026-11-20T12:00:00Z', own, 'status'),
-    ...(since === undefined
-      ? []
-      : [managedFields('2026-11-20T09:00:00Z', own), managedFields(since, own)]),
+    ...(since === undefined ? [] : [managedFields('2026-11-20T09:00:00Z', own), managedFields(since, own)]),
   ];
   const metadata = {
     name: 'master',
@@ -167,13 +161,12 @@ test('a terminating pool has no references, but a nodeSelector', () => {
   });
 });
 
-test.each([
-  [{ spec: 'x' }],
-  [{ spec: { configuration: [] } }],
-  [{ status: { configuration: { name: {} } } }],
-])('throws for the malformed pool %j', (parts) => {
-  expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
-});
+test.each([[{ spec: 'x' }], [{ spec: { configuration: [] } }], [{ status: { configuration: { name: {} } } }]])(
+  'throws for the malformed pool %j',
+  (parts) => {
+    expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
+  },
+);
 
 const metadata = { name: 'b' };
 

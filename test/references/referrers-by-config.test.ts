@@ -3,11 +3,7 @@ import { expect, test } from 'vitest';
 import type { Referrer } from '../../src/decision/references.ts';
 import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
-import {
-  parseBuildReferrer,
-  parseNodeReferrer,
-  parsePoolReferrer,
-} from '../../src/references/parse-referrer.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
 const change = <T>(referrer: fc.Arbitrary<T>) =>
@@ -28,9 +24,7 @@ test.each([
         else known.set(referrer.name, referrer);
       }
       for (const config of NAMES.map(toConfigName)) {
-        const walked = [...known.values()].filter(({ references }) =>
-          references.some((use) => use.config === config),
-        );
+        const walked = [...known.values()].filter(({ references }) => references.some((use) => use.config === config));
         const found = byConfig.find(config);
         expect(new Set(found)).toEqual(new Set(walked));
         expect(found).toHaveLength(walked.length);

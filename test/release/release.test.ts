@@ -1,14 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -54,10 +45,7 @@ async function buildRelease(name: string, umask: string): Promise<string> {
   copies.push(copy);
   const changelog = path.join(copy, 'CHANGELOG.md');
   const section = `## ${VERSION}\n\n[What is new](docs/install.md).\n`;
-  writeFileSync(
-    changelog,
-    readFileSync(changelog, 'utf8').replace('## Unreleased', `${section}\n## 0.0.1`),
-  );
+  writeFileSync(changelog, readFileSync(changelog, 'utf8').replace('## Unreleased', `${section}\n## 0.0.1`));
   const out = path.join(directory, name, 'release');
   const args = ['--version', VERSION, '--base-image', `oci:${baseImage}`, '--out', out];
   const env = { ...process.env, SOURCE_DATE_EPOCH: String(EPOCH) };
@@ -76,9 +64,7 @@ test('two builds in different directories, with another umask, have the same dig
 });
 
 test('the checksums contain every file', () => {
-  const files = readdirSync(release, { recursive: true, withFileTypes: true }).filter((entry) =>
-    entry.isFile(),
-  );
+  const files = readdirSync(release, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const names = files.map(({ parentPath, name }) => path.relative(release, path.join(parentPath, name)));
   const listed = readFile('SHA256SUMS').matchAll(/^[0-9a-f]{64} {2}(.+)$/gm);
   expect([...listed].map(([, name = '']) => name).toSorted()).toEqual(
@@ -119,9 +105,7 @@ test('the image of each platform adds less than 120 MB to its base, and has the 
       'usr/bin/gather',
       'usr/local/bin/machineconfig-guard',
     ]);
-    expect(
-      content.split('\n').filter((line) => line !== '' && !line.includes('2023-11-14 22:13:20')),
-    ).toEqual([]);
+    expect(content.split('\n').filter((line) => line !== '' && !line.includes('2023-11-14 22:13:20'))).toEqual([]);
   }
 });
 
@@ -136,9 +120,7 @@ test('the manifests name the image by the digest of the layout', () => {
     const containers = [{ image }];
     const deployment = { kind: 'Deployment', spec: { template: { spec: { containers } } } };
     expect(objects).toContainEqual(expect.objectContaining({ kind: 'ValidatingWebhookConfiguration' }));
-    expect(objects.filter((object) => (object as { kind: string }).kind === 'Deployment')).toMatchObject([
-      deployment,
-    ]);
+    expect(objects.filter((object) => (object as { kind: string }).kind === 'Deployment')).toMatchObject([deployment]);
   }
 });
 
@@ -151,9 +133,7 @@ test('the release notes are the section of the version, with links to its tag', 
 
 test('the program and the bill of materials have the version', () => {
   const program = path.join(release, 'machineconfig-guard.cjs');
-  expect(execFileSync(process.execPath, [program, '--version'], { encoding: 'utf8' })).toBe(
-    `${VERSION}\n`,
-  );
+  expect(execFileSync(process.execPath, [program, '--version'], { encoding: 'utf8' })).toBe(`${VERSION}\n`);
   const component = { version: VERSION };
   const timestamp = CREATED.replace('Z', '.000Z');
   expect(JSON.parse(readFile('sbom.cdx.json'))).toMatchObject({ metadata: { timestamp, component } });
@@ -180,8 +160,7 @@ test('the executable runs without Node, also as a plugin of kubectl', () => {
 test('the archives contain the executable, all licenses, and Node in the bill of materials', () => {
   for (const architecture of ['amd64', 'arm64']) {
     const archive = path.join(release, `machineconfig-guard-linux-${architecture}.tar.gz`);
-    const tar = (...args: string[]): string =>
-      execFileSync('tar', [...args, '--file', archive], { encoding: 'utf8' });
+    const tar = (...args: string[]): string => execFileSync('tar', [...args, '--file', archive], { encoding: 'utf8' });
     expect(tar('--list', '--gzip').split('\n').filter(Boolean)).toEqual([
       './',
       './LICENSE',

@@ -72,14 +72,7 @@ test.each([
   ['extensions', [], 'extension', 'usbguard', 'set', undefined],
   ['fips', true, 'setting', 'fips', undefined, 'true'],
   ['kernelType', 'realtime', 'setting', 'kernelType', 'default', 'realtime'],
-  [
-    'osImageURL',
-    'quay.io/os@sha256:2',
-    'setting',
-    'osImageURL',
-    'quay.io/os@sha256:1',
-    'quay.io/os@sha256:2',
-  ],
+  ['osImageURL', 'quay.io/os@sha256:2', 'setting', 'osImageURL', 'quay.io/os@sha256:1', 'quay.io/os@sha256:2'],
   ['baseOSExtensionsContainerImage', '', 'setting', 'baseOSExtensionsContainerImage', undefined, ''],
 ])('finds a change of %s to %j', (path, value, kind, name, first, second) => {
   const differences = diffSpecs(SPEC, change(path, value)).map((difference) => ({

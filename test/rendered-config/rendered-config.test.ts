@@ -165,10 +165,7 @@ test.each([
   [`a: &a [1]\nb: [${'*a, '.repeat(200)}]`, 'config is not YAML that this command can read'],
   ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'config is nested deeper than any MachineConfig'],
   [`a: ${'['.repeat(20_000)}`, /^config /],
-  [
-    `${YAML}  extra: "\u2028"\n`,
-    /^config contains U\+0085, U\+2028 or U\+2029, .*; use the same config as JSON/,
-  ],
+  [`${YAML}  extra: "\u2028"\n`, /^config contains U\+0085, U\+2028 or U\+2029, .*; use the same config as JSON/],
   [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), /^config contains no object of Kubernetes/],
   [JSON.stringify({ metadata: { name: NAME } }), /^config contains no object of Kubernetes/],
 ])('rejects %#', (text, message) => {
@@ -197,8 +194,7 @@ async function read(isWanted: (name: string) => boolean = () => true, source = d
 
 /** As `oc adm must-gather` and the bootstrap host arrange their files. */
 const FILES: Readonly<Record<string, string | object>> = {
-  'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs/b.yaml':
-    rename(OTHER_NAME),
+  'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs/b.yaml': rename(OTHER_NAME),
   'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs/99-master-ssh.yaml':
     rename('99-master-ssh'),
   'quay/machine_config_ondisk/control1/mcs-machine-config-content.json': JSON.stringify({
@@ -234,28 +230,25 @@ test('reads every rendered config below a directory, and equal copies as one', a
   });
 });
 
-test.each(['must-gather.tar', 'must-gather.tar.gz', 'must-gather.tgz'])(
-  'reads %s like a directory',
-  async (file) => {
-    const pack = tar.pack();
-    for (const [name, content] of Object.entries(FILES)) {
-      pack.entry({ name }, typeof content === 'string' ? content : JSON.stringify(content));
-    }
-    pack.entry({ name: 'link.json', type: 'symlink', linkname: '/etc/passwd' });
-    pack.finalize();
-    const bytes = await buffer(pack);
-    const archive = path.join(directory, file);
-    await writeFile(archive, file.endsWith('.tar') ? bytes : gzipSync(bytes));
+test.each(['must-gather.tar', 'must-gather.tar.gz', 'must-gather.tgz'])('reads %s like a directory', async (file) => {
+  const pack = tar.pack();
+  for (const [name, content] of Object.entries(FILES)) {
+    pack.entry({ name }, typeof content === 'string' ? content : JSON.stringify(content));
+  }
+  pack.entry({ name: 'link.json', type: 'symlink', linkname: '/etc/passwd' });
+  pack.finalize();
+  const bytes = await buffer(pack);
+  const archive = path.join(directory, file);
+  await writeFile(archive, file.endsWith('.tar') ? bytes : gzipSync(bytes));
 
-    const { configs, problems } = await read(undefined, archive);
+  const { configs, problems } = await read(undefined, archive);
 
-    expect(configs).toEqual([
-      [NAME, expect.stringContaining(`${archive}:bootstrap/machine-configs/a.yaml`)],
-      [OTHER_NAME, `${archive}:${Object.keys(FILES)[0]}`],
-    ]);
-    expect(problems).toEqual([]);
-  },
-);
+  expect(configs).toEqual([
+    [NAME, expect.stringContaining(`${archive}:bootstrap/machine-configs/a.yaml`)],
+    [OTHER_NAME, `${archive}:${Object.keys(FILES)[0]}`],
+  ]);
+  expect(problems).toEqual([]);
+});
 
 test('keeps copies with other content apart', async () => {
   await write('a.json', CONFIG);

@@ -31,10 +31,7 @@ async function simulate(): Promise<number> {
     return 0;
   }
   const first = parseWholeNumber('seed', values.seed);
-  const seeds = Array.from(
-    { length: parseWholeNumber('seeds', values.seeds) },
-    (_, index) => first + index,
-  );
+  const seeds = Array.from({ length: parseWholeNumber('seeds', values.seeds) }, (_, index) => first + index);
   const variables = {
     MCG_SIMULATION_STEPS: String(parseWholeNumber('steps', values.steps)),
     MCG_SIMULATION_SEEDS: seeds.join(','),

@@ -41,9 +41,7 @@ export class SimulatedApi implements Pick<KubeApi, 'json' | 'request'> {
     return { status: 200, headers: { date: handledAt?.toUTCString() }, body };
   }
 
-  async #send(
-    request: ApiRequest,
-  ): Promise<{ readonly answer: unknown; readonly handledAt: Date | undefined }> {
+  async #send(request: ApiRequest): Promise<{ readonly answer: unknown; readonly handledAt: Date | undefined }> {
     let settle: Call['settle'] = () => {};
     const answered = new Promise<unknown>((resolve) => {
       settle = resolve;

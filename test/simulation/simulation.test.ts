@@ -126,11 +126,8 @@ test.each<readonly [string, string, number, CreateReader]>([
     1,
     changePool((pool, configs) => ({ specChangedAt: readCreation(pool, configs) })),
   ],
-])(
-  'finds a guard that %s, and the seed repeats the run',
-  async (_title, message, firstSeed, createReader) => {
-    const result = await findViolation(firstSeed, createReader);
-    expect(result.violation?.message).toContain(message);
-    expect(await new Simulation(result.seed, createReader).run(FIND_STEPS)).toEqual(result);
-  },
-);
+])('finds a guard that %s, and the seed repeats the run', async (_title, message, firstSeed, createReader) => {
+  const result = await findViolation(firstSeed, createReader);
+  expect(result.violation?.message).toContain(message);
+  expect(await new Simulation(result.seed, createReader).run(FIND_STEPS)).toEqual(result);
+});

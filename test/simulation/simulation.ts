@@ -95,10 +95,7 @@ export class Simulation {
   #step = 0;
   #violation: SimulationResult['violation'];
 
-  constructor(
-    seed: number,
-    createReader: CreateReader = (api, versions) => new LiveReader({ api, versions }),
-  ) {
+  constructor(seed: number, createReader: CreateReader = (api, versions) => new LiveReader({ api, versions })) {
     this.#seed = seed;
     this.#random = new Random(seed);
     // The pauses between retries are random, too.
@@ -116,9 +113,7 @@ export class Simulation {
       this.#step += 1;
       this.#takeStep();
       await runPendingCallbacks();
-      const finished = this.#deletions.filter(
-        ({ judgement, isLost }) => judgement !== undefined || isLost,
-      );
+      const finished = this.#deletions.filter(({ judgement, isLost }) => judgement !== undefined || isLost);
       for (const deletion of finished) this.#finishDeletion(deletion);
     }
     for (const { timer } of this.#deletions.splice(0)) clearTimeout(timer);
@@ -133,8 +128,7 @@ export class Simulation {
     else if (number < 0.8) this.#requestDeletion();
     else if (number < 0.9) this.#deliverEvents();
     else if (number < 0.994) vi.advanceTimersByTime(this.#random.pick(TIME_STEPS_MS));
-    else if (number < 0.996)
-      this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
+    else if (number < 0.996) this.#random.pick(this.#replicas).api.failureRate = this.#random.pick(FAILURE_RATES);
     else if (number < 0.999) this.#crash();
     else this.#changeSettings();
   }
@@ -203,9 +197,7 @@ export class Simulation {
       return { resource, referrers: new Map(), changes: [] };
     });
     const findWatch = (name: string) => watches.find(({ resource }) => resource.name === name);
-    const stop = this.#model.cluster.store.onChange((change) =>
-      findWatch(change.resource)?.changes.push(change),
-    );
+    const stop = this.#model.cluster.store.onChange((change) => findWatch(change.resource)?.changes.push(change));
     const judge = new Judge({
       api: client,
       index: { findReferrers: index.find.bind(index) },
@@ -266,9 +258,7 @@ export class Simulation {
     const isEnforced = mode === 'Enforce' && this.#settingsSince < sentAt;
     if (isEnforced && holdSupersededMs > 0) this.#count('allowed with a hold');
     if (isEnforced && servedUntil + holdSupersededMs > Date.now()) {
-      this.#violate(
-        `${config} was allowed within the hold: a pool named it ${Date.now() - servedUntil} ms ago`,
-      );
+      this.#violate(`${config} was allowed within the hold: a pool named it ${Date.now() - servedUntil} ms ago`);
     } else if (isEnforced && this.#model.wasInUseThroughout(config, sentAt)) {
       this.#violate(`${config} was allowed, and was in use the whole time`);
     } else if (!this.#model.isInUse(config) && this.#model.configs.delete(config)) {

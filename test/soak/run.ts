@@ -108,8 +108,7 @@ async function soak(binaries: Binaries, minutes: number, nodes: number): Promise
     await Promise.race([churning, observing]);
     churn.stop();
     await Promise.all([churning, observing]);
-    const cpu =
-      ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
+    const cpu = ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
     const longest = JSON.parse(await readFile(probeFile, 'utf8')) as SoakRun['longest'];
     return { observations, tally: churn.tally, cpu, longest };
   } finally {

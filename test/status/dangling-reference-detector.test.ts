@@ -72,9 +72,7 @@ test('reports a dangling reference once, after a second look, and logs once that
   it.configOfNode = [MISSING];
   await it.check();
   const findings = await it.check();
-  expect(findings).toMatchObject([
-    { kind: 'Node', name: 'worker-0', field: 'currentConfig', config: MISSING },
-  ]);
+  expect(findings).toMatchObject([{ kind: 'Node', name: 'worker-0', field: 'currentConfig', config: MISSING }]);
   expect(it.found).toEqual([MISSING]);
   expect(it.requestCount).toBe(1);
   it.configOfNode = [CONFIG];
@@ -124,16 +122,13 @@ test('reports an empty status after 30 minutes, and at once if a node of the poo
 test.each([
   ['True', 0],
   ['False', 2],
-])(
-  'with RenderDegraded %s, reports %i empty statuses, of a new and of a built-in pool',
-  async (status, count) => {
-    const it = new DetectorTest();
-    const conditions = [{ type: 'RenderDegraded', status }];
-    it.pools = ['infra', 'worker'].map((name) => createNewPool(name, conditions));
-    it.now = new Date(NOW.getTime() + 30 * 60_000);
-    expect(await it.check()).toHaveLength(count);
-  },
-);
+])('with RenderDegraded %s, reports %i empty statuses, of a new and of a built-in pool', async (status, count) => {
+  const it = new DetectorTest();
+  const conditions = [{ type: 'RenderDegraded', status }];
+  it.pools = ['infra', 'worker'].map((name) => createNewPool(name, conditions));
+  it.now = new Date(NOW.getTime() + 30 * 60_000);
+  expect(await it.check()).toHaveLength(count);
+});
 
 test('reports no empty status while a GET finds the config of its node', async () => {
   const it = new DetectorTest();

@@ -14,9 +14,7 @@ const MISSING = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
 const CONFIGS: ReadonlySet<ConfigName> = new Set([CONFIG, toConfigName('99-worker')]);
 
 function node(annotations: Record<string, string>) {
-  const all = Object.fromEntries(
-    Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]),
-  );
+  const all = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]));
   return parseNodeReferrer({ metadata: { name: 'worker-0', annotations: all } });
 }
 
@@ -80,18 +78,15 @@ test.each([
   ['arbiter', 0, 'StatusEmpty'],
   ['master', 1, undefined],
   ['infra', 0, undefined],
-])(
-  'judges the new empty status of pool %s with %d updated machines',
-  (name, updatedMachineCount, code) => {
-    const now = new Date('2026-11-21T12:00:00Z');
-    const referrer = parsePoolReferrer({
-      metadata: { name, creationTimestamp: now.toISOString() },
-      spec: { configuration: { name: CONFIG } },
-      status: { updatedMachineCount },
-    });
-    expect(judgeEmptyStatus(referrer, false, now)).toBe(code);
-  },
-);
+])('judges the new empty status of pool %s with %d updated machines', (name, updatedMachineCount, code) => {
+  const now = new Date('2026-11-21T12:00:00Z');
+  const referrer = parsePoolReferrer({
+    metadata: { name, creationTimestamp: now.toISOString() },
+    spec: { configuration: { name: CONFIG } },
+    status: { updatedMachineCount },
+  });
+  expect(judgeEmptyStatus(referrer, false, now)).toBe(code);
+});
 
 test.each([
   [{ currentConfig: CONFIG }, 'worker'],

@@ -78,20 +78,13 @@ test('finds the same name in any order of the names, or nothing if several are e
   const answers = new Set<boolean>();
   const variant = fc.array(typo, { maxLength: 2 });
   fc.assert(
-    fc.property(
-      name,
-      variant,
-      fc.array(variant, { minLength: 2, maxLength: 4 }),
-      (base, typos, variants) => {
-        const missing = typos.reduce(applyTypo, String(base));
-        const names = [
-          ...new Set(variants.map((each) => toConfigName(each.reduce(applyTypo, String(base))))),
-        ];
-        const answer = findNearestName(missing, names);
-        expect(findNearestName(missing, names.toReversed())).toBe(answer);
-        answers.add(answer === undefined);
-      },
-    ),
+    fc.property(name, variant, fc.array(variant, { minLength: 2, maxLength: 4 }), (base, typos, variants) => {
+      const missing = typos.reduce(applyTypo, String(base));
+      const names = [...new Set(variants.map((each) => toConfigName(each.reduce(applyTypo, String(base)))))];
+      const answer = findNearestName(missing, names);
+      expect(findNearestName(missing, names.toReversed())).toBe(answer);
+      answers.add(answer === undefined);
+    }),
   );
   expect(answers).toEqual(new Set([true, false]));
 });

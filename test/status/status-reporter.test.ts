@@ -40,12 +40,7 @@ afterAll(async () => {
 });
 
 /** A reporter that runs until all tests have ended. It is the leader, unless another replica holds the Lease. */
-function startReporter({
-  referrers = [],
-  unsynced = [],
-  areConfigsSynced = true,
-  ...situation
-}: Situation) {
+function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true, ...situation }: Situation) {
   const { isForbidden = false, expiry = {}, isLeader = true, ...options } = situation;
   const cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
@@ -193,36 +188,31 @@ test.concurrent('lists 50 of many dangling references, and describes three', asy
   expect(message).toMatch(/^60 dangling references: Node w0 .*\. Node w1 .*\. Node w2 .*\. And 57 more$/);
 });
 
-test.concurrent(
-  'records an Event about each dangling node although another replica holds the Lease',
-  async () => {
-    const pool = parsePoolReferrer({
-      metadata: { name: 'worker' },
-      spec: { configuration: { name: MISSING } },
-    });
-    const { events, status } = startReporter({
-      referrers: [pool, toNode('w0', MISSING), toNode('w1', CONFIG)],
-      isLeader: false,
-    });
-    await expect
-      .poll(() => events)
-      .toMatchObject([
-        {
-          regarding: { kind: 'Node', name: 'w0', uid: 'w0' },
-          reason: 'DanglingReference',
-          config: MISSING,
-          note: expect.stringContaining(`Node w0 (currentConfig) names ${MISSING}, which does not exist`),
-        },
-      ]);
-    expect(status()).toBeUndefined();
-  },
-);
+test.concurrent('records an Event about each dangling node although another replica holds the Lease', async () => {
+  const pool = parsePoolReferrer({
+    metadata: { name: 'worker' },
+    spec: { configuration: { name: MISSING } },
+  });
+  const { events, status } = startReporter({
+    referrers: [pool, toNode('w0', MISSING), toNode('w1', CONFIG)],
+    isLeader: false,
+  });
+  await expect
+    .poll(() => events)
+    .toMatchObject([
+      {
+        regarding: { kind: 'Node', name: 'w0', uid: 'w0' },
+        reason: 'DanglingReference',
+        config: MISSING,
+        note: expect.stringContaining(`Node w0 (currentConfig) names ${MISSING}, which does not exist`),
+      },
+    ]);
+  expect(status()).toBeUndefined();
+});
 
 test.concurrent('writes its own last denial although another replica holds the Lease', async () => {
   const { reporter, status } = startReporter({ isLeader: false });
-  const references = [
-    { kind: 'Node', name: 'w0', field: 'currentConfig', config: CONFIG, strength: 'strong' },
-  ];
+  const references = [{ kind: 'Node', name: 'w0', field: 'currentConfig', config: CONFIG, strength: 'strong' }];
   reporter.recordDenial({
     review: { user: 'eve' },
     verdict: { config: CONFIG, references },

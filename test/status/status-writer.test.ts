@@ -61,9 +61,7 @@ test('writes the status once, and again only if it changes', async () => {
   const { writer } = createWriter();
   await writer.writeIfChanged(signal);
   await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toMatchObject([
-    { mode: 'Enforce', protectedConfigs: 1, observedGeneration: 1 },
-  ]);
+  expect(writtenStatuses()).toMatchObject([{ mode: 'Enforce', protectedConfigs: 1, observedGeneration: 1 }]);
   status = toStatus(2);
   await writer.writeIfChanged(signal);
   expect(writtenStatuses()).toHaveLength(2);
@@ -94,9 +92,7 @@ test('writes the status once if the CRD drops a field', async () => {
   api.json = async (request) => {
     const answer = await json(request);
     cluster.patch(GUARDS, 'cluster', { status: { version: null } });
-    return request.method === 'PATCH'
-      ? await json({ path: request.path.replace('/status', ''), signal })
-      : answer;
+    return request.method === 'PATCH' ? await json({ path: request.path.replace('/status', ''), signal }) : answer;
   };
   await writer.writeIfChanged(signal);
   await writer.writeIfChanged(signal);
@@ -132,9 +128,7 @@ test('writes nothing but its own last denial if it is not the leader', async () 
   const denial = { name: 'rendered-a', user: 'eve' };
   writer.recordDenial({ ...denial, time: new Date('2026-11-21T12:00:00.5Z'), references: [] });
   await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toEqual([
-    { lastDenial: { ...denial, time: '2026-11-21T12:00:00Z', referrers: [] } },
-  ]);
+  expect(writtenStatuses()).toEqual([{ lastDenial: { ...denial, time: '2026-11-21T12:00:00Z', referrers: [] } }]);
 });
 
 test('writes the last of many denials, at most every ten seconds', async () => {

@@ -23,9 +23,7 @@ const configField = fc.oneof(
 );
 
 function removeAbsent(entries: Record<string, unknown>) {
-  return Object.fromEntries(
-    Object.entries(entries).filter(([, value]) => (value ?? undefined) !== undefined),
-  );
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => (value ?? undefined) !== undefined));
 }
 
 export const node: fc.Arbitrary<ApiObject> = fc

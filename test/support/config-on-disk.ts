@@ -17,10 +17,7 @@ export interface ConfigOnDisk {
 }
 
 /** A new rendered config whose name contains the hash of its content. */
-export function createConfigOnDisk(
-  pool = 'master',
-  changes: Readonly<Record<string, unknown>> = {},
-): ConfigOnDisk {
+export function createConfigOnDisk(pool = 'master', changes: Readonly<Record<string, unknown>> = {}): ConfigOnDisk {
   const spec = {
     config: {
       ignition: { version: '3.4.0' },
@@ -50,9 +47,7 @@ export function toConfigOnDisk(
       'example.com/other': 'not restored',
     },
     labels: { [`${MCO}/role`]: pool },
-    ownerReferences: [
-      { apiVersion: `${MCO}/v1`, kind: 'MachineConfigPool', name: pool, uid: '', controller: true },
-    ],
+    ownerReferences: [{ apiVersion: `${MCO}/v1`, kind: 'MachineConfigPool', name: pool, uid: '', controller: true }],
   };
   const text = JSON.stringify({ metadata, spec });
   const bootstrapText = JSON.stringify({ kind: 'MachineConfig', apiVersion: `${MCO}/v1`, metadata, spec });

@@ -50,8 +50,7 @@ export class ExecServer {
         }
       };
       // As a kubelet, it starts with an empty message on each channel.
-      for (const channel of Object.values(CHANNEL))
-        if (channel !== CHANNEL.status) socket.send(Buffer.of(channel));
+      for (const channel of Object.values(CHANNEL)) if (channel !== CHANNEL.status) socket.send(Buffer.of(channel));
       send(CHANNEL.stdout, stdout);
       send(CHANNEL.stderr, stderr);
       if (end === 'close') socket.terminate();
@@ -60,10 +59,7 @@ export class ExecServer {
     });
   }
 
-  static async start(
-    run: (command: readonly string[]) => ExecResult,
-    host = '127.0.0.1',
-  ): Promise<ExecServer> {
+  static async start(run: (command: readonly string[]) => ExecResult, host = '127.0.0.1'): Promise<ExecServer> {
     const { ca, leaf } = await testTls();
     const { certificatePem, privateKeyPem } = await leaf();
     const server = createServer({ cert: certificatePem, key: privateKeyPem });

@@ -60,8 +60,5 @@ export function register(
   clientConfig: StubWebhook['at'],
   failurePolicy: 'Fail' | 'Ignore' = 'Fail',
 ) {
-  cluster.create(
-    'validatingwebhookconfigurations',
-    buildWebhookConfiguration({ clientConfig, failurePolicy }),
-  );
+  cluster.create('validatingwebhookconfigurations', buildWebhookConfiguration({ clientConfig, failurePolicy }));
 }

@@ -21,8 +21,7 @@ async function createTestTls() {
   const authority = await createAuthority({ days: 1, now });
   return {
     ca: authority.certificatePem,
-    leaf: async () =>
-      await issueLeaf({ authority, dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], days: 1, now }),
+    leaf: async () => await issueLeaf({ authority, dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], days: 1, now }),
   };
 }
 

@@ -14,7 +14,5 @@ export function describeUsageError(error: unknown) {
   if (error instanceof UsageError) return error.message;
   // After its first sentence, util.parseArgs only explains how to escape arguments.
   const { code = '' } = error as NodeJS.ErrnoException;
-  return code.startsWith('ERR_PARSE_ARGS')
-    ? `${error.message.split('. ')[0]?.replace(/\.$/, '')}.`
-    : undefined;
+  return code.startsWith('ERR_PARSE_ARGS') ? `${error.message.split('. ')[0]?.replace(/\.$/, '')}.` : undefined;
 }

@@ -7,11 +7,7 @@ import express, { type Express } from 'express';
 import request from 'supertest';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
-import {
-  type AnsweredCall,
-  type BodyLimits,
-  createAdmissionApp,
-} from '../../src/webhook/admission-app.ts';
+import { type AnsweredCall, type BodyLimits, createAdmissionApp } from '../../src/webhook/admission-app.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
 import type { JudgedReview, ReviewJudge } from '../../src/webhook/judged-review.ts';
@@ -68,11 +64,7 @@ beforeEach(() => {
 // An answer is recorded in the next turn of the event loop.
 afterEach(async () => await nextTurn());
 
-async function post(
-  body = GOOD,
-  headers: Record<string, string> = JSON_TYPE,
-  target: RequestListener = app,
-) {
+async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE, target: RequestListener = app) {
   const sent = request(target).post('/validate?timeout=30s').set(headers).serialize(String).send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);
@@ -117,9 +109,7 @@ test.each<[string, string, string, Record<string, string>]>([
     );
   }
   expect(judgeCalls).toBe(0);
-  await expect
-    .poll(() => answers.map(({ verdict }) => verdict.code))
-    .toEqual(Array(2).fill('MCG_BAD_REVIEW'));
+  await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toEqual(Array(2).fill('MCG_BAD_REVIEW'));
 });
 
 test('accepts a body of almost 4 MiB, and a content type with a charset', async () => {
@@ -255,9 +245,7 @@ describe('a body that does not arrive', () => {
       'MCG_UNVERIFIED: could not verify whether the config is in use ' +
         '(the guard: the request body did not arrive in time)',
     );
-    await expect
-      .poll(() => answers)
-      .toMatchObject([{ review: { uid: UID }, verdict: { outcome: 'denied' } }]);
+    await expect.poll(() => answers).toMatchObject([{ review: { uid: UID }, verdict: { outcome: 'denied' } }]);
   });
 
   test('is allowed in mode Audit, because the guard may be what is late', async () => {

@@ -57,10 +57,7 @@ test.each([
 
 test('a connection with an unanswered request stays open beyond the limit', async () => {
   const { createClient, answer, lateCount } = await startLimitedServer();
-  const answers = Array.from(
-    { length: MAX_CONNECTIONS },
-    async () => (await createClient()('/late')).body,
-  );
+  const answers = Array.from({ length: MAX_CONNECTIONS }, async () => (await createClient()('/late')).body);
   await expect.poll(lateCount).toBe(MAX_CONNECTIONS);
   await expect(createClient()()).rejects.toThrow(/ECONNRESET|socket hang up|disconnected/);
   answer();

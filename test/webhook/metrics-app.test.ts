@@ -33,8 +33,7 @@ beforeEach(() => {
     await reviewable;
     if (isUnreachable) throw new ApiUnreachable('api:6443 cannot be reached: ECONNREFUSED');
     const { kind, spec } = apiRequest.body as { kind: string; spec: { token?: string; user?: string } };
-    if (kind !== 'TokenReview')
-      return await Promise.resolve({ status: { allowed: spec.user === PROMETHEUS } });
+    if (kind !== 'TokenReview') return await Promise.resolve({ status: { allowed: spec.user === PROMETHEUS } });
     const username = users[spec.token ?? ''];
     const authenticated = username !== undefined && spec.token !== 'expired';
     return await Promise.resolve({ status: { authenticated, user: { username, groups: ['g'] } } });

@@ -53,9 +53,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
     mode: () => 'Audit',
     danglingCount: () => danglingCount,
     protectedConfigs: () => 5,
-    expiries: () => [
-      { certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedByGuard: false },
-    ],
+    expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedByGuard: false }],
   });
   for (const dryRun of [false, false, true]) {
     const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));

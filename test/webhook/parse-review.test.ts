@@ -97,9 +97,7 @@ test('keeps no more of a body than the review needs', () => {
     annotations: { [ALLOW_DELETION_ANNOTATION]: large },
     ownerReferences: [{ kind: 'MachineConfigPool', name: large }],
   };
-  const body = Buffer.from(
-    JSON.stringify(reviewBody({ oldObject: { metadata }, userInfo: { username: large } })),
-  );
+  const body = Buffer.from(JSON.stringify(reviewBody({ oldObject: { metadata }, userInfo: { username: large } })));
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const reviews = Array.from({ length: 50 }, () => parseReview(body));
@@ -139,12 +137,7 @@ test.each([
   ['no oldObject', reviewBody({ oldObject: null }), UID, 'has no oldObject'],
   ['no operation', reviewBody({ operation: undefined }), UID, 'has no operation'],
   ['no resource', reviewBody({ resource: undefined }), UID, 'names no resource'],
-  [
-    'no name in oldObject',
-    reviewBody({ oldObject: { metadata: {} } }),
-    UID,
-    'oldObject has no valid name',
-  ],
+  ['no name in oldObject', reviewBody({ oldObject: { metadata: {} } }), UID, 'oldObject has no valid name'],
   [
     'a long name',
     reviewBody({ name: undefined, oldObject: { metadata: { name: 'r'.repeat(254) } } }),

@@ -10,11 +10,7 @@ function parse(tlsSecurityProfile?: object | null) {
   return parseTlsProfile({ spec: { tlsSecurityProfile } });
 }
 
-function parseCustom(
-  ciphers: readonly string[],
-  minTLSVersion = 'VersionTLS12',
-  groups?: readonly string[],
-) {
+function parseCustom(ciphers: readonly string[], minTLSVersion = 'VersionTLS12', groups?: readonly string[]) {
   return parse({ type: 'Custom', custom: { ciphers, minTLSVersion, groups } });
 }
 
@@ -50,9 +46,7 @@ test('Old adds the suites that Node.js supports, from TLS 1.2 on', () => {
 });
 
 test('an unknown type is unusable', () => {
-  expect(() => parse({ type: 'Quantum' })).toThrow(
-    new UnusableTlsProfile('the TLS profile type "Quantum" is unknown'),
-  );
+  expect(() => parse({ type: 'Quantum' })).toThrow(new UnusableTlsProfile('the TLS profile type "Quantum" is unknown'));
 });
 
 describe('Custom', () => {
@@ -91,12 +85,7 @@ describe('Custom', () => {
   });
 
   test('has the named groups in their order, without those that Node.js does not support', () => {
-    const profile = parseCustom([AES_128], 'VersionTLS12', [
-      'secp521r1',
-      'X25519MLKEM9999',
-      'auto',
-      'P-256:x',
-    ]);
+    const profile = parseCustom([AES_128], 'VersionTLS12', ['secp521r1', 'X25519MLKEM9999', 'auto', 'P-256:x']);
     expect(profile).toMatchObject({
       groups: 'secp521r1',
       unsupported: ['X25519MLKEM9999', 'auto', 'P-256:x'],

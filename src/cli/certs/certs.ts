@@ -56,12 +56,7 @@ export function createCertsCommand(): Command {
     .option('--out <dir>', outDescription, parseOutputDirectory, 'certs')
     .option('--dns <name>', dnsDescription, createCollector(findDnsNameProblem))
     .option('--ip <address>', ipDescription, createCollector(findIpAddressProblem))
-    .option(
-      '--days <n>',
-      `days until the serving certificate expires, 1 to ${MAX_DAYS}`,
-      parseDays,
-      DEFAULT_DAYS,
-    )
+    .option('--days <n>', `days until the serving certificate expires, 1 to ${MAX_DAYS}`, parseDays, DEFAULT_DAYS)
     .option('--ca-days <n>', `days until the authority expires, 1 to ${MAX_DAYS}`, parseDays, MAX_DAYS)
     .option('--force', 'overwrite existing files, including the authority')
     .addOption(createOutputOption(['text', 'json', 'yaml']))
@@ -85,10 +80,7 @@ Examples:
   return command;
 }
 
-async function makeCertificates(
-  { out, days, caDays, force, dns, ip }: CertsFlags,
-  now: Date,
-): Promise<CertsReport> {
+async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlags, now: Date): Promise<CertsReport> {
   if (days > caDays) {
     const message = `--days ${days} exceeds --ca-days ${caDays}: a certificate cannot outlive its authority`;
     throw new CliError(message, EXIT_CODE.usage);

@@ -124,13 +124,7 @@ class Comparison {
       name,
       file,
       pool: poolName,
-      state: isMissing
-        ? 'missing'
-        : isTerminating
-          ? 'terminating'
-          : differences.length > 0
-            ? 'different'
-            : 'exists',
+      state: isMissing ? 'missing' : isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists',
       needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName),
       recoverable,
       contentMatchesName: hasMatchingName(config) || (isOtherRewritten ? null : false),
@@ -158,9 +152,7 @@ class Comparison {
   async #describeDifferences(differences: readonly PartDifference[], sources: readonly string[] = []) {
     const partsBySource = differences.length === 0 ? [] : await this.#readSourceParts(sources);
     return differences.map(({ kind, name, first, second }): BootstrapDifference => {
-      const setBy = partsBySource.filter(({ parts }) =>
-        parts.some((part) => part.kind === kind && part.name === name),
-      );
+      const setBy = partsBySource.filter(({ parts }) => parts.some((part) => part.kind === kind && part.name === name));
       return {
         kind,
         name,

@@ -1,9 +1,6 @@
 import type { KubeApi } from '../../kube/api.ts';
 import { withTimeout } from '../../common/wait.ts';
-import {
-  type PendingCertificateRequests,
-  readPendingCertificateRequests,
-} from '../../client/certificate-requests.ts';
+import { type PendingCertificateRequests, readPendingCertificateRequests } from '../../client/certificate-requests.ts';
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { checkConsistency, type CheckScope } from './consistency.ts';
@@ -81,8 +78,7 @@ export async function checkCluster(
 ): Promise<CheckReport> {
   const scope = { selector, minNodes };
   const { answer, elapsedMs } = await pollUntilSettled({
-    read: (timeoutMs) =>
-      withTimeout(timeoutMs, new AbortController().signal, (signal) => inspect(api, scope, signal)),
+    read: (timeoutMs) => withTimeout(timeoutMs, new AbortController().signal, (signal) => inspect(api, scope, signal)),
     isSettled: ({ consistency }) => waitMs === undefined || consistency.ok || !consistency.isRecoverable,
     timeoutMs: waitMs ?? RETRY_TIMEOUT_MS,
     ...(waitMs === undefined ? { intervalMs: RETRY_INTERVAL_MS } : {}),
@@ -162,19 +158,17 @@ export function buildCheckReport(inspection: Inspection, waitedMs: number): Chec
       reason,
     })),
     skippedNodes,
-    pools: pools.map(
-      ({ pool: { referrer, paused, machineCount, updatedMachineCount }, problems: { length } }) => ({
-        name: referrer.name,
-        ok: length === 0,
-        specConfig: findReferencedConfig(referrer, 'spec') ?? null,
-        statusConfig: findReferencedConfig(referrer, 'status') ?? null,
-        paused,
-        terminating: referrer.isTerminating === true,
-        machineCount,
-        updatedMachineCount,
-        heldUntil: holdings?.untilByPool.get(referrer.name)?.toISOString() ?? null,
-      }),
-    ),
+    pools: pools.map(({ pool: { referrer, paused, machineCount, updatedMachineCount }, problems: { length } }) => ({
+      name: referrer.name,
+      ok: length === 0,
+      specConfig: findReferencedConfig(referrer, 'spec') ?? null,
+      statusConfig: findReferencedConfig(referrer, 'status') ?? null,
+      paused,
+      terminating: referrer.isTerminating === true,
+      machineCount,
+      updatedMachineCount,
+      heldUntil: holdings?.untilByPool.get(referrer.name)?.toISOString() ?? null,
+    })),
     problems,
     pendingCertificateRequests: requests,
     repairs,

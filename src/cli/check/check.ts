@@ -7,12 +7,7 @@ import { readBootstrapSources, readRenderedConfigs } from '../../rendered-config
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
-import {
-  createNumberParser,
-  createOutputOption,
-  createParser,
-  toDurationOption,
-} from '../../client/option-parsers.ts';
+import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { formatBootstrapNames, formatBootstrapReport } from './format-bootstrap-report.ts';
@@ -54,11 +49,7 @@ export function createCheckCommand(): Command {
         .argParser(parseDirectory)
         .conflicts(['bootstrapDir', 'role', 'selector', 'minNodes', 'wait', 'timeout']),
     )
-    .option(
-      '--split <dir>',
-      'with --manifests: write one document per file into this new directory',
-      parseDirectory,
-    )
+    .option('--split <dir>', 'with --manifests: write one document per file into this new directory', parseDirectory)
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
     .addOption(createOutputOption(['table', 'json', 'name', 'wide', 'yaml']))

@@ -60,9 +60,7 @@ export function checkConsistency(
       if (config === undefined) {
         // findEmptyStatus judges a status.
         if (field === 'status') return [];
-        return [
-          toProblem(field === 'spec' ? 'SpecEmpty' : 'NotReported', referrer, { field, recoverable: true }),
-        ];
+        return [toProblem(field === 'spec' ? 'SpecEmpty' : 'NotReported', referrer, { field, recoverable: true })];
       }
       if (configs.has(config)) return [];
       if (!terminatingConfigs.has(config)) return [findMissing(referrer, config, field)];
@@ -77,9 +75,7 @@ export function checkConsistency(
   });
   const isPartial = scope.selector !== undefined;
   const selectedPools = isPartial
-    ? pools.filter(({ referrer }) =>
-        nodes.some(({ labels }) => matchesNodeSelector(referrer.nodeSelector, labels)),
-      )
+    ? pools.filter(({ referrer }) => nodes.some(({ labels }) => matchesNodeSelector(referrer.nodeSelector, labels)))
     : pools;
   const poolResults = selectedPools.map((pool) => {
     const { name, isTerminating } = pool.referrer;
@@ -93,8 +89,7 @@ export function checkConsistency(
     };
   });
   const problems = [...nodeResults, ...poolResults].flatMap((result) => result.problems);
-  if (nodes.length < scope.minNodes)
-    problems.unshift(findTooFewNodes(nodes.length, scope, roles ?? [], skippedNodes));
+  if (nodes.length < scope.minNodes) problems.unshift(findTooFewNodes(nodes.length, scope, roles ?? [], skippedNodes));
   return {
     ok: problems.length === 0,
     isRecoverable: problems.length > 0 && areRecoverable(problems),
@@ -143,9 +138,7 @@ function canBeRendered(config: ConfigName, livePools: readonly InspectedPool[]):
   if (poolName === undefined) return false;
   // Early in an install nodes have configs of the bootstrap, but no pool exists or has a spec.
   const pool = livePools.find(({ referrer }) => referrer.name === poolName);
-  return pool === undefined
-    ? livePools.length === 0
-    : findReferencedConfig(pool.referrer, 'spec') === undefined;
+  return pool === undefined ? livePools.length === 0 : findReferencedConfig(pool.referrer, 'spec') === undefined;
 }
 
 function findTooFewNodes(

@@ -26,9 +26,7 @@ export function formatBootstrapReport(format: ReportFormat, report: BootstrapRep
   ]);
   const parts = [
     formatTable(format, CONFIG_COLUMNS, rows),
-    ...report.configs
-      .filter(({ state }) => state !== 'exists')
-      .flatMap((config) => formatConfig(format, config)),
+    ...report.configs.filter(({ state }) => state !== 'exists').flatMap((config) => formatConfig(format, config)),
     applyStyle(format, report.ok ? 'bold' : ['red', 'bold'], wrapParagraph(format, formatConclusion(report))),
   ];
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n`;
@@ -69,17 +67,12 @@ function explainConfig(config: BootstrapConfig): string {
     ...explainSources(sources.onlyCluster, 'in the cluster'),
     ...explainOtherWay(config),
   ];
-  if (contentMatchesName === false)
-    sentences.push(`The content of ${file} does not match the hash in its name.`);
+  if (contentMatchesName === false) sentences.push(`The content of ${file} does not match the hash in its name.`);
   return sentences.join(' ');
 }
 
 /** Administrators have done this (okd-project/okd#893, #1013). */
-function explainOtherWay({
-  state,
-  recoverable,
-  sources: { onlyBootstrap, onlyCluster },
-}: BootstrapConfig): string[] {
+function explainOtherWay({ state, recoverable, sources: { onlyBootstrap, onlyCluster } }: BootstrapConfig): string[] {
   if (state !== 'missing' || recoverable || onlyCluster.length === 0 || onlyBootstrap.length > 0) return [];
   return [
     'If nothing else differs, a way without a restore is to delete them, or what the operator generates them from. ' +
@@ -90,9 +83,7 @@ function explainOtherWay({
 function explainState({ name, pool, state, needed, recoverable, usedBy }: BootstrapConfig): string[] {
   if (state === 'terminating') return [`${name} is being deleted. Keep its finalizers.`];
   if (state === 'different') {
-    return [
-      `${name} has other content in the API. A node that boots with it reports "unexpected on-disk state".`,
-    ];
+    return [`${name} has other content in the API. A node that boots with it reports "unexpected on-disk state".`];
   }
   if (recoverable) return [`${name} does not exist. The operator can still render it for pool ${pool}.`];
   const missing = `${name} does not exist. The cluster rendered another config for pool ${pool}.`;
@@ -105,15 +96,11 @@ function explainSources(names: readonly string[], side: string): string[] {
 }
 
 function toRow({ kind, name, bootstrap, cluster, setBy }: BootstrapDifference): Cell[] {
-  return [
-    kind,
-    formatName(name),
-    bootstrap ?? NONE,
-    cluster ?? NONE,
-    setBy.map(formatName).join(', ') || NONE,
-  ].map((text) => ({
-    text,
-  }));
+  return [kind, formatName(name), bootstrap ?? NONE, cluster ?? NONE, setBy.map(formatName).join(', ') || NONE].map(
+    (text) => ({
+      text,
+    }),
+  );
 }
 
 function formatConclusion({ ok, directory, configs }: BootstrapReport): string {

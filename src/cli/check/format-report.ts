@@ -70,15 +70,10 @@ export function formatProblemNames({ problems }: CheckReport): string {
 /** The problems in one line. */
 export function formatProgress(report: CheckReport): string {
   const { problems, pendingCertificateRequests } = report;
-  const requests = pendingCertificateRequests.requests.map(
-    ({ name }) => `certificate request ${name}: pending`,
-  );
+  const requests = pendingCertificateRequests.requests.map(({ name }) => `certificate request ${name}: pending`);
   const messages = joinFirst([...problems.map(({ message }) => message), ...requests], MAX_PROGRESS_MESSAGES);
   const counts = countProblems(report);
-  return toPrintableLine(
-    counts === '' ? messages : `problems with ${counts}: ${messages}`,
-    MAX_PROGRESS_LENGTH,
-  );
+  return toPrintableLine(counts === '' ? messages : `problems with ${counts}: ${messages}`, MAX_PROGRESS_LENGTH);
 }
 
 function formatTables(format: TableFormat, report: CheckReport): string[] {
@@ -184,9 +179,7 @@ function formatProblems(format: TextFormat, problems: Problems): string {
   const groups = groupBy(problems, ({ code, config, recoverable, field }) =>
     [code, recoverable, config, config === null ? field : ''].join(' '),
   );
-  return [...groups.values()]
-    .map((group) => formatItem(format, explainProblems(group), getStyle(group)))
-    .join('\n');
+  return [...groups.values()].map((group) => formatItem(format, explainProblems(group), getStyle(group))).join('\n');
 }
 
 function explainProblems(group: Problems): string {

@@ -77,8 +77,7 @@ function findRestorableConfigs(nodes: ConsistencyResult['nodes']): ReadonlyMap<C
     for (const { node, problems } of nodes) {
       const config = problems.find((problem) => problem.field === field && isMissingForever(problem))?.config;
       if (typeof config !== 'string' || nodeByConfig.has(config)) continue;
-      if (parsePoolName(config) !== undefined && isObjectName(config))
-        nodeByConfig.set(config, node.referrer.name);
+      if (parsePoolName(config) !== undefined && isObjectName(config)) nodeByConfig.set(config, node.referrer.name);
     }
   }
   return nodeByConfig;

@@ -155,8 +155,7 @@ async function createTemporaryCertificate(host: string) {
   ]);
   const validity = { days: CERTIFICATE_DAYS, now: new Date() };
   const authority = await createAuthority(validity);
-  const names =
-    isIP(host) === 0 ? { dnsNames: [host], ipAddresses: [] } : { dnsNames: [], ipAddresses: [host] };
+  const names = isIP(host) === 0 ? { dnsNames: [host], ipAddresses: [] } : { dnsNames: [], ipAddresses: [host] };
   const leaf = await issueLeaf({ authority, ...names, ...validity });
   const caBundle = Buffer.from(authority.certificatePem).toString('base64');
   return { certificate: createFixedCertificate(leaf), caBundle };
@@ -194,9 +193,7 @@ function createWarningLog(): Logger {
 function parseUrl(value: string): URL {
   const { protocol, host, pathname } = URL.canParse(value) ? new URL(value) : {};
   if (protocol !== 'https:' || !['/', '/validate'].includes(pathname ?? '')) {
-    throw new InvalidArgumentError(
-      'Must be an https address without a path, such as https://192.168.1.20:9443.',
-    );
+    throw new InvalidArgumentError('Must be an https address without a path, such as https://192.168.1.20:9443.');
   }
   return new URL(`https://${host}`);
 }

@@ -155,12 +155,7 @@ function toYaml(object: object): string {
 
 async function readList(api: KubeApi, path: string): Promise<StoredList> {
   const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
-  return await accessCluster(
-    'list',
-    path,
-    signal,
-    async () => (await api.json({ path, signal })) as StoredList,
-  );
+  return await accessCluster('list', path, signal, async () => (await api.json({ path, signal })) as StoredList);
 }
 
 /** The log of each container, and the previous log of a container that was restarted. */

@@ -4,12 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { parseDuration } from '../../common/duration.ts';
 import { readObject } from '../../client/cluster-access.ts';
-import {
-  addClusterFlags,
-  type ClusterFlags,
-  getGuardNamespace,
-  withKubeApi,
-} from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { parseOutputDirectory } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';

@@ -48,8 +48,7 @@ export function assessProtection(
   if (blocked !== undefined) return blocked;
   const { webhook: denyingWebhook, code } = DENIED_BY_WEBHOOK.exec(message)?.groups ?? {};
   // The guard can deny a config in use from its index while it denies all others.
-  const blockedUnused =
-    unused === null || unused.status < 400 ? undefined : assessBlockage(unused.message, evidence);
+  const blockedUnused = unused === null || unused.status < 400 ? undefined : assessBlockage(unused.message, evidence);
   if (denyingWebhook === WEBHOOK_NAME) {
     const answer = code ?? 'without a code';
     return code === 'MCG_IN_USE'
@@ -134,9 +133,7 @@ function assessFloorDenial(
       : toFloorProtection(`only ${effect}`, absence);
   }
   const advice = reason.startsWith('failed to configure')
-    ? advise(
-        'see the answer; after a restart of the API server or a CRD change the policy recovers within a minute',
-      )
+    ? advise('see the answer; after a restart of the API server or a CRD change the policy recovers within a minute')
     : adviseOnPolicy("see the answer and the policy's status", policy);
   return toUnprotected(
     'BLOCKED',
@@ -151,10 +148,7 @@ function assessAllowed(evidence: Evidence, referrerKind: ReferrerKind): Protecti
   const policy = ADMISSION_POLICIES[referrerKind];
   const brokenFloor = {
     reason: `the policy ${policy} did not deny it, although its binding has the action Deny`,
-    advice: adviseOnPolicy(
-      "a new binding needs some seconds; retry, then see the policy's status",
-      policy ?? '',
-    ),
+    advice: adviseOnPolicy("a new binding needs some seconds; retry, then see the policy's status", policy ?? ''),
   };
   const floorGap = floor.length === 0 ? undefined : (findFloorGap(floor, referrerKind) ?? brokenFloor);
   const reasons = [guardGap, floorGap].flatMap((gap) => gap?.reason ?? []);

@@ -128,8 +128,7 @@ export function summarizeEvidence(evidence: StatusEvidence, now: Date): Omit<Clu
 function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
   const { guard, webhooks, deployment, lease } = evidence;
   if (webhooks === undefined) {
-    const reason =
-      'you may not list validatingwebhookconfigurations, so it is unknown whether the guard is installed';
+    const reason = 'you may not list validatingwebhookconfigurations, so it is unknown whether the guard is installed';
     return toUnprotected('UNKNOWN', reason, advise('ask for the ClusterRole machineconfig-guard-reader'));
   }
   const webhook = findMainWebhook(webhooks);
@@ -153,10 +152,8 @@ function assessEvidence(evidence: StatusEvidence, now: Date): Protection {
   }
   if ((deployment?.readyReplicas ?? 0) > 0)
     return toProtected('guard', 'the guard is registered, and a replica is ready');
-  if ((lease ?? null) !== null)
-    return toProtected('guard', 'the guard is registered, and its leader renews the Lease');
-  const reason =
-    'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
+  if ((lease ?? null) !== null) return toProtected('guard', 'the guard is registered, and its leader renews the Lease');
+  const reason = 'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
   return toUnprotected('UNKNOWN', reason, VERIFY_ADVICE);
 }
 
@@ -203,12 +200,9 @@ function describeParts(
   const webhook = webhooks && (findMainWebhook(webhooks) ?? null);
   const caBundle = webhook?.caBundle === true ? 'a' : 'no';
   return {
-    webhook:
-      webhook &&
-      `${webhook.configuration} with failurePolicy ${webhook.failurePolicy} and ${caBundle} caBundle`,
+    webhook: webhook && `${webhook.configuration} with failurePolicy ${webhook.failurePolicy} and ${caBundle} caBundle`,
     'policy floor': floor && (isFloorComplete(floor) ? 'active' : 'not active'),
-    Deployment:
-      deployment && `${deployment.readyReplicas} of ${countNoun(deployment.replicas, 'replica')} ready`,
+    Deployment: deployment && `${deployment.readyReplicas} of ${countNoun(deployment.replicas, 'replica')} ready`,
     Lease: lease && `renewed at ${lease.renewedAt}${isFresh(lease, now) ? '' : ', too long ago'}`,
   };
 }

@@ -65,10 +65,7 @@ export function toFloorProtection(explanation: string, { reason, advice }: Diagn
 }
 
 /** Why the guard does not deny, as far as its settings tell. */
-export function findGuardAbsence({
-  webhooks,
-  mode,
-}: Pick<Evidence, 'webhooks' | 'mode'>): Diagnosis | undefined {
+export function findGuardAbsence({ webhooks, mode }: Pick<Evidence, 'webhooks' | 'mode'>): Diagnosis | undefined {
   if (webhooks.length === 0) return { reason: 'the guard is not installed', advice: INSTALL_ADVICE };
   if (mode === undefined || mode === 'Enforce') return undefined;
   return { reason: `the mode of the guard is ${mode}`, advice: ENFORCE_ADVICE };
@@ -89,13 +86,9 @@ export function findCallFailure(evidence: GuardObjects): Diagnosis | undefined {
 }
 
 /** Each policy checks the references of one kind. None checks builds. */
-export function findFloorGap(
-  floor: readonly PolicyBinding[],
-  referrerKind: ReferrerKind,
-): Diagnosis | undefined {
+export function findFloorGap(floor: readonly PolicyBinding[], referrerKind: ReferrerKind): Diagnosis | undefined {
   const policy = ADMISSION_POLICIES[referrerKind];
-  if (policy === undefined)
-    return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_ADVICE };
+  if (policy === undefined) return { reason: 'the policies do not check MachineOSBuilds', advice: INSTALL_ADVICE };
   const actions = floor.find((binding) => binding.policy === policy)?.actions;
   if (actions === undefined) {
     const advice = advise('apply the policy floor', ['oc', 'apply', '-k', 'manifests/overlays/policy-floor']);
@@ -137,15 +130,11 @@ export function adviseOnUnreachableGuard({ namespace, deployment, webhooks }: Gu
   const { method, configuration } = identifyInstallation({ webhooks });
   if (method === 'dev') return adviseOnDev(configuration);
   return deployment?.hostNetwork === true
-    ? advise(
-        'if the pods are ready, let the API servers reach port 9843 of their nodes',
-        toGetCommand(namespace),
-        ['-o', 'wide'],
-      )
-    : advise(
-        'look at the pods and the addresses of the Service',
-        toGetCommand(namespace, 'pods,endpointslices'),
-      );
+    ? advise('if the pods are ready, let the API servers reach port 9843 of their nodes', toGetCommand(namespace), [
+        '-o',
+        'wide',
+      ])
+    : advise('look at the pods and the addresses of the Service', toGetCommand(namespace, 'pods,endpointslices'));
 }
 
 function identifyInstallation({ webhooks }: Pick<GuardObjects, 'webhooks'>) {

@@ -34,9 +34,7 @@ const RIGHT_ALIGNED_COLUMNS = new Set(['REPLICAS', 'IN USE', 'DANGLING', 'LAST D
 export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
   const now = new Date(readAt).getTime();
   const cells = clusters.map((entry) =>
-    Object.entries(createCells(entry, now)).filter(
-      ([header]) => format.isWide === true || !WIDE_COLUMNS.has(header),
-    ),
+    Object.entries(createCells(entry, now)).filter(([header]) => format.isWide === true || !WIDE_COLUMNS.has(header)),
   );
   const columns = (cells[0] ?? []).map(([header]) => {
     return { header, isRightAligned: RIGHT_ALIGNED_COLUMNS.has(header) };

@@ -5,12 +5,7 @@ import type { KubeApi } from '../../kube/api.ts';
 import { describeError } from '../../kube/errors.ts';
 import { waitOrAbort } from '../../common/wait.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import {
-  addClusterFlags,
-  type ClusterFlags,
-  createKubeApi,
-  getGuardNamespace,
-} from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { advise, inContext } from '../../client/output/advice.ts';
@@ -100,9 +95,7 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
     if (flags.contexts === undefined && single !== undefined) return [single];
     if (flags.contexts === undefined || names.length === 0) {
       const advice =
-        names.length === 0
-          ? advise('log in with', ['oc', 'login'])
-          : advise('choose one with --context or --contexts');
+        names.length === 0 ? advise('log in with', ['oc', 'login']) : advise('choose one with --context or --contexts');
       throw new CliError('the kubeconfig has no current-context', EXIT_CODE.clusterAccess, { advice });
     }
     // A context that does not exist is an entry with that error.

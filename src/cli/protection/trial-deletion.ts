@@ -52,10 +52,7 @@ export async function assertDryRunIsHonored(api: KubeApi): Promise<void> {
  * @returns undefined if the object was deleted or replaced before
  * @throws CliError, ClusterAccessError
  */
-export async function tryDryRunDeletion(
-  api: KubeApi,
-  candidate: Candidate,
-): Promise<TrialResponse | undefined> {
+export async function tryDryRunDeletion(api: KubeApi, candidate: Candidate): Promise<TrialResponse | undefined> {
   const { config, uid } = candidate;
   const response = await sendDeletion(api, config, 'All', { preconditions: { uid } });
   if (response.status < 400 && !(await stillExists(api, candidate))) {
@@ -74,12 +71,7 @@ export async function tryDryRunDeletion(
  *
  * @throws ClusterAccessError if the API server failed before webhooks and policies decided
  */
-async function sendDeletion(
-  api: KubeApi,
-  name: string,
-  dryRun: string,
-  options: object,
-): Promise<TrialResponse> {
+async function sendDeletion(api: KubeApi, name: string, dryRun: string, options: object): Promise<TrialResponse> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: [dryRun], ...options };
   const signal = AbortSignal.timeout(DELETE_TIMEOUT_MS);
@@ -116,9 +108,7 @@ export async function findTrialCandidates(api: KubeApi): Promise<TrialCandidates
     return strong.references.map((reference) => ({ config: candidate.config, uid: candidate.uid, reference }));
   });
   // Builds come last, because only the guard protects their configs.
-  const [used] = REFERRER_KINDS.flatMap((kind) =>
-    references.filter(({ reference }) => reference.kind === kind),
-  );
+  const [used] = REFERRER_KINDS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
   const unused = candidates.find(({ config }) => !references.some((candidate) => candidate.config === config));
   const skippedCount = rendered.length - candidates.length;
   return { used, unused, configCount: rendered.length, skippedCount };

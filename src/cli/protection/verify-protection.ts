@@ -40,10 +40,7 @@ const RETRY_ADVICE = advise('verify again');
  * @param namespace the namespace of the guard
  * @throws ClusterAccessError, CliError, TimeoutError
  */
-export async function verifyProtection(
-  api: KubeApi,
-  namespace: string = INSTALLED_NAME,
-): Promise<VerifyReport> {
+export async function verifyProtection(api: KubeApi, namespace: string = INSTALLED_NAME): Promise<VerifyReport> {
   const evidence = await readEvidence(api, namespace);
   for (let attempt = 1; ; attempt += 1) {
     const candidates = await findTrialCandidates(api);

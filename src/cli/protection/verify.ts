@@ -4,22 +4,11 @@ import type { RegisteredWebhook } from './evidence.ts';
 import { type VerifyReport, verifyProtection, waitForProtection } from './verify-protection.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import {
-  addClusterFlags,
-  type ClusterFlags,
-  getGuardNamespace,
-  withKubeApi,
-} from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import {
-  formatNext,
-  getLineWidth,
-  type ReportFormat,
-  wrapBeside,
-  wrapText,
-} from '../../client/output/text-format.ts';
+import { formatNext, getLineWidth, type ReportFormat, wrapBeside, wrapText } from '../../client/output/text-format.ts';
 
 interface VerifyFlags extends ClusterFlags {
   readonly wait?: boolean;
@@ -68,9 +57,7 @@ Examples:
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
         const report =
-          flags.wait === true
-            ? await wait(api, flags, output)
-            : await verifyProtection(api, getGuardNamespace(flags));
+          flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api, getGuardNamespace(flags));
         output.printReport(report, formatReport(report, output.format));
         if (!report.protected) throw new CliError('', EXIT_CODE.failure);
       });
@@ -110,8 +97,7 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
     const { config, kind, name, field } = tried;
     facts.push(['tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`]);
   }
-  if (answer !== null)
-    facts.push(['answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`]);
+  if (answer !== null) facts.push(['answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`]);
   const lines = facts.map(([subject, text]) =>
     wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH), width),
   );

@@ -15,12 +15,7 @@ import {
   findInjector,
   type StoredWebhookConfiguration,
 } from '../../install/webhook-configuration.ts';
-import {
-  deploymentPath,
-  INSTALLED_NAME,
-  objectPath,
-  WEBHOOK_CONFIGURATIONS_PATH,
-} from '../../kube/api-paths.ts';
+import { deploymentPath, INSTALLED_NAME, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 
@@ -132,8 +127,7 @@ async function recognizeFlags(api: KubeApi): Promise<FlagValues | undefined> {
     readObject(api, `${RBAC}/clusterrolebindings/${INSTALLED_NAME}-machineconfigs`),
   ])) as [unknown, unknown, NetworkPolicy | undefined, ClusterRole | undefined, unknown];
   // In older versions, one role has all rights.
-  const isInRole =
-    role?.rules?.some(({ resources }) => resources?.includes('machineconfigs') === true) === true;
+  const isInRole = role?.rules?.some(({ resources }) => resources?.includes('machineconfigs') === true) === true;
   return {
     ...(deployment === undefined ? {} : recognizeDeployment(deployment)),
     ...(webhook === undefined ? {} : recognizeWebhook(webhook, floor !== undefined)),

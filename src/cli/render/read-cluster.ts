@@ -2,11 +2,7 @@ import { type Authority, checkAuthority } from '../../certificates/authority.ts'
 import { readObject } from '../../client/cluster-access.ts';
 import { readKubernetesVersion } from '../../client/cluster-version.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
-import {
-  findInjector,
-  type Injector,
-  type StoredWebhookConfiguration,
-} from '../../install/webhook-configuration.ts';
+import { findInjector, type Injector, type StoredWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import {
   AUTHORITY_SECRET_PATH,
   INSTALLED_NAME,

@@ -48,11 +48,7 @@ const ROTATION_NOTE =
 export function createRenderCommand(): Command {
   const command = new Command('render')
     .description("Write the manifests of the guard, for `oc apply` or for an installer's openshift/ directory.")
-    .requiredOption(
-      '--out <dir>',
-      'output directory, created if missing; - prints one YAML stream',
-      parseOutput,
-    )
+    .requiredOption('--out <dir>', 'output directory, created if missing; - prints one YAML stream', parseOutput)
     .requiredOption('--image <reference>', 'image of the guard, preferably with a digest', parseImage)
     .addOption(
       new Option('--profile <profile>', 'what the API server does while the guard is down')
@@ -80,10 +76,7 @@ export function createRenderCommand(): Command {
       parseHold,
     )
     .option('--single-node', 'run one replica, for a cluster with one control-plane node')
-    .option(
-      '--host-network',
-      'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap',
-    )
+    .option('--host-network', 'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap')
     .option(
       '--no-machineconfig-access',
       'do not let the guard read MachineConfigs; it then finds no dangling references',
@@ -108,11 +101,7 @@ export function createRenderCommand(): Command {
       'the same as a Kubernetes version, such as 1.31',
       toArgumentParser(parseKubernetesVersion),
     )
-    .option(
-      '--days <n>',
-      `days until a new authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`,
-      parseDays,
-    )
+    .option('--days <n>', `days until a new authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`, parseDays)
     .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
     .option('--ca-key-file <file>', 'private key of the reused authority, PEM')
     .option('--force', 'overwrite or remove the files of an earlier run; keep all other files')
@@ -160,8 +149,7 @@ Examples:
       const flags = given.fromCluster === true ? await keepInstalledFlags(given, command) : given;
       assertNoConflict(flags);
       const output = new Output(command, flags);
-      const warn = (text: string): void =>
-        output.printNote(`${output.format.commands.program}: warning: ${text}`);
+      const warn = (text: string): void => output.printNote(`${output.format.commands.program}: warning: ${text}`);
       const rendered = await render(flags, new Date());
       for (const warning of rendered.warnings) warn(warning);
       if (rendered.previousAuthority !== undefined) output.printNote(ROTATION_NOTE);
@@ -265,9 +253,7 @@ function findConflict(flags: RenderFlags): string | undefined {
   if (caCertFile === undefined || caKeyFile === undefined)
     return '--ca-cert-file and --ca-key-file must be used together';
   if (fromCluster === true) return '--from-cluster reads the authority, too; leave out --ca-cert-file';
-  return days === undefined
-    ? undefined
-    : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
+  return days === undefined ? undefined : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
 }
 
 function createsAuthority({ tls, caCertFile, fromCluster }: RenderFlags): boolean {

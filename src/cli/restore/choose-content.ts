@@ -112,8 +112,7 @@ function* listVariants(spec: Spec, images: ReadonlySet<string>): Generator<Spec>
 /** Undefined for the list as it is, then the list without one or more repetitions at its end. */
 function* listKernelArguments({ config, kernelArguments }: Spec): Generator<readonly string[] | undefined> {
   yield undefined;
-  const ignition = config as
-    { readonly kernelArguments?: { readonly shouldExist?: unknown } } | null | undefined;
+  const ignition = config as { readonly kernelArguments?: { readonly shouldExist?: unknown } } | null | undefined;
   const added = toTexts(ignition?.kernelArguments?.shouldExist);
   let args = toTexts(kernelArguments);
   while (added.length > 0 && added.every((arg, index) => args.at(index - added.length) === arg)) {

@@ -48,8 +48,7 @@ function indent({ width }: TextFormat, text: string): string[] {
 function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {
   const has = (wanted: ConfigReport['outcome']): boolean => configs.some(({ outcome }) => outcome === wanted);
   if (problem !== null && !has('incomplete') && has('restored')) {
-    const cause =
-      'The missing config is not the cause any more, so read the log of the machine-config-daemon there.';
+    const cause = 'The missing config is not the cause any more, so read the log of the machine-config-daemon there.';
     return ['red', `Restored, but not every node has recovered: ${problem}. ${cause}`];
   }
   if (problem !== null) {
@@ -59,8 +58,7 @@ function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport):
     return ['red', `Incomplete: ${problem}. Run the same command again to continue.${note}`];
   }
   if (has('planned')) {
-    const text =
-      'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';
+    const text = 'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';
     return ['magenta', text];
   }
   if (!ok) return ['red', has('restored') ? 'Not every config was restored.' : 'Nothing was written.'];

@@ -45,10 +45,7 @@ export async function readConfigsFromNode(
     else failures.push(`${file} contains ${result.name}`);
   }
   if (configs.length > 0) return configs;
-  throw explainFailure(
-    node,
-    `cannot read ${[...wanted].join(' or ')} from node ${node}: ${failures.join('; ')}`,
-  );
+  throw explainFailure(node, `cannot read ${[...wanted].join(' or ')} from node ${node}: ${failures.join('; ')}`);
 }
 
 async function findWantedNames(
@@ -58,10 +55,7 @@ async function findWantedNames(
   signal: AbortSignal,
 ): Promise<ReadonlySet<ConfigName>> {
   const query = { fieldSelector: `metadata.name=${node}` };
-  const [referrer] = await readWithRetries(
-    (limited) => listAll(api, NODES, NODES.parse, limited, query),
-    signal,
-  );
+  const [referrer] = await readWithRetries((limited) => listAll(api, NODES, NODES.parse, limited, query), signal);
   if (referrer === undefined) {
     throw fail(`node ${node} does not exist`, advise('list the nodes', ['oc', 'get', 'nodes']));
   }

@@ -48,9 +48,7 @@ export async function readSources(
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof FileError) {
-        const hint = couldBeNode(source, error)
-          ? `; to read the disk of a node, use --from node/${source}`
-          : '';
+        const hint = couldBeNode(source, error) ? `; to read the disk of a node, use --from node/${source}` : '';
         throw new CliError(`${error.message}${hint}`, EXIT_CODE.usage, { cause: error });
       }
       throw error;

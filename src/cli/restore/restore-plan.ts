@@ -144,8 +144,7 @@ function findRejection(
 /** A node can write the name of any config into its annotations, also of one that it has made up. */
 function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | undefined {
   const pool = findPool(state, parsePoolName(name));
-  if (pool === undefined || state.pools.some(({ referrer }) => hasStrongReference(name, referrer)))
-    return undefined;
+  if (pool === undefined || state.pools.some(({ referrer }) => hasStrongReference(name, referrer))) return undefined;
   const nodes = findNodesOfConfig(state, name);
   if (nodes.some(({ labels }) => matchesNodeSelector(pool.referrer.nodeSelector, labels))) return undefined;
   const poolName = pool.referrer.name;
@@ -164,28 +163,22 @@ function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | und
 }
 
 /** The config for which another restore has paused the pool. */
-export function findOtherRestore(
-  pool: RestorePool | undefined,
-  ownNames: ReadonlySet<string>,
-): string | undefined {
+export function findOtherRestore(pool: RestorePool | undefined, ownNames: ReadonlySet<string>): string | undefined {
   const { paused = false, pausedFor } = pool ?? {};
   return !paused || pausedFor === undefined || ownNames.has(pausedFor) ? undefined : pausedFor;
 }
 
 /** The other restore would unpause the pool before this one has ended. */
-function rejectOtherRestore(
-  pool: RestorePool | undefined,
-  { restoredNames }: PlanOptions,
-): Rejection | undefined {
+function rejectOtherRestore(pool: RestorePool | undefined, { restoredNames }: PlanOptions): Rejection | undefined {
   const other = findOtherRestore(pool, restoredNames);
   if (other === undefined) return undefined;
   return {
     code: 'OtherRestore',
     reason: `a restore of ${other} has paused pool ${pool?.referrer.name}`,
-    advice: advise(
-      'wait until it ends. If it was interrupted, see the commands that continue it or give it up',
-      ['machineconfig-guard', 'check'],
-    ),
+    advice: advise('wait until it ends. If it was interrupted, see the commands that continue it or give it up', [
+      'machineconfig-guard',
+      'check',
+    ]),
   };
 }
 

@@ -238,8 +238,7 @@ class RestoreRun {
     });
     if (wait === undefined) return true;
     const { reason, advice } = wait;
-    if (action !== 'AwaitNodes')
-      throw new UnfinishedWait([{ reason, advice: advice === undefined ? [] : [advice] }]);
+    if (action !== 'AwaitNodes') throw new UnfinishedWait([{ reason, advice: advice === undefined ? [] : [advice] }]);
     this.#nodeWaits.set(plan.config.name, wait);
     return false;
   }
@@ -290,9 +289,7 @@ class RestoreRun {
   #assertNoOtherRestore(pool: RestorePool | undefined): void {
     const other = findOtherRestore(pool, this.#restoredNames);
     if (other === undefined) return;
-    throw new OtherRestoreError(
-      `a restore of ${other} has paused pool ${pool?.referrer.name}; wait until it ends`,
-    );
+    throw new OtherRestoreError(`a restore of ${other} has paused pool ${pool?.referrer.name}; wait until it ends`);
   }
 
   /** Undefined for an error that the caller must see. */

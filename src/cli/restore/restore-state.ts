@@ -2,10 +2,7 @@ import type { ConfigName } from '../../decision/config-name.ts';
 import { hasStrongReference } from '../../decision/references.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import {
-  readPendingCertificateRequests,
-  type PendingCertificateRequest,
-} from '../../client/certificate-requests.ts';
+import { readPendingCertificateRequests, type PendingCertificateRequest } from '../../client/certificate-requests.ts';
 import {
   filterManaged,
   listAll,
@@ -60,11 +57,7 @@ export async function readRestoreState(
 }
 
 /** Of these nodes, those whose Ready condition is not True. Their daemons cannot report either. */
-export async function findUnreadyNodes(
-  api: KubeApi,
-  names: readonly string[],
-  signal: AbortSignal,
-): Promise<string[]> {
+export async function findUnreadyNodes(api: KubeApi, names: readonly string[], signal: AbortSignal): Promise<string[]> {
   const unready: string[] = [];
   for (const name of names) {
     // Only the list of nodes is permitted, and its metadata has no conditions.
@@ -92,8 +85,7 @@ function parseRestorePool(object: ApiObject): RestorePool {
     ...parseInspectedPool(object),
     uid: String(uid),
     resourceVersion: String(resourceVersion),
-    machineConfigSelector: (object.spec as { machineConfigSelector?: unknown } | undefined)
-      ?.machineConfigSelector,
+    machineConfigSelector: (object.spec as { machineConfigSelector?: unknown } | undefined)?.machineConfigSelector,
   };
 }
 
@@ -134,7 +126,6 @@ export function needsStatus({ configs }: RestoreState, pool: RestorePool, config
 /** Whether the operator must not roll out another config before the machines of the pool have joined. */
 export function needsPause(state: RestoreState, pool: RestorePool, config: ConfigName): boolean {
   const isStatusEmpty = findReferencedConfig(pool.referrer, 'status') === undefined;
-  const isIncomplete =
-    isStatusEmpty || needsStatus(state, pool, config) || countMissingMachines(state, pool) > 0;
+  const isIncomplete = isStatusEmpty || needsStatus(state, pool, config) || countMissingMachines(state, pool) > 0;
   return isIncomplete && !pool.paused;
 }

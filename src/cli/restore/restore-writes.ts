@@ -7,11 +7,9 @@ import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { RestorePool } from './restore-state.ts';
 
 /** The annotations of a rendered config that the operator and `oc adm prune` read. */
-const KEPT_ANNOTATIONS = [
-  'generated-by-controller-version',
-  'release-image-version',
-  'os-image-url-overridden',
-].map((key) => `${MCO_GROUP}/${key}`);
+const KEPT_ANNOTATIONS = ['generated-by-controller-version', 'release-image-version', 'os-image-url-overridden'].map(
+  (key) => `${MCO_GROUP}/${key}`,
+);
 
 /** The writes of a restore. Each throws a ClusterAccessError or the signal's reason. */
 export class RestoreWrites {
@@ -24,11 +22,7 @@ export class RestoreWrites {
   }
 
   /** @param pool the owner; undefined creates a config without an owner */
-  async createConfig(
-    config: RenderedConfig,
-    pool: RestorePool | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async createConfig(config: RenderedConfig, pool: RestorePool | undefined, signal: AbortSignal): Promise<void> {
     const body = buildConfig(config, pool);
     // Strict, because the API server drops unknown fields otherwise, and the content would change.
     const path = this.#toPath(MACHINE_CONFIGS_PATH, { fieldValidation: 'Strict' });

@@ -30,10 +30,7 @@ interface RestoreFlags extends ClusterFlags {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-const parseSource = createParser(
-  /^(?!nodes?\/\s*$).*\S/,
-  'Must be a file, a directory, an archive, - or node/NAME.',
-);
+const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, an archive, - or node/NAME.');
 const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
 
 export function createRestoreCommand(): Command {

@@ -57,12 +57,6 @@ export function findMissingMachinesWait(state: RestoreState, pool: RestorePool):
   const names = pendingRequests.map((request) => request.name);
   return {
     reason: `${reason}; certificate requests of ${joinWithAnd(nodes)} are pending`,
-    advice: advise('check their requestors, then approve them', [
-      'oc',
-      'adm',
-      'certificate',
-      'approve',
-      ...names,
-    ]),
+    advice: advise('check their requestors, then approve them', ['oc', 'adm', 'certificate', 'approve', ...names]),
   };
 }

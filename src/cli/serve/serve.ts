@@ -53,8 +53,7 @@ export function createServeCommand(): Command {
   const command = new Command('serve').description(
     'Run the admission webhook, which denies the deletion of rendered MachineConfigs in use.',
   );
-  const addFlag = (...option: Parameters<typeof createEnvOption>) =>
-    command.addOption(createEnvOption(...option));
+  const addFlag = (...option: Parameters<typeof createEnvOption>) => command.addOption(createEnvOption(...option));
   addFlag('--tls-cert-file <file>', 'serving certificate, PEM; reloaded when the file changes');
   addFlag('--tls-private-key-file <file>', 'private key of the serving certificate, PEM');
   addFlag(
@@ -166,10 +165,7 @@ function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: 
   const hasFile = tlsCertFile !== undefined || tlsPrivateKeyFile !== undefined;
   const hasBothFiles = tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined;
   if (hasFile && tlsSecret !== undefined) {
-    throw new CliError(
-      '--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file',
-      EXIT_CODE.usage,
-    );
+    throw new CliError('--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file', EXIT_CODE.usage);
   }
   if (!hasBothFiles && tlsSecret === undefined) {
     throw new CliError(

@@ -37,15 +37,7 @@ const withSuffixes = (...suffixes: readonly string[]): string[] => [
   INSTALLED_NAME,
   ...suffixes.map((suffix) => `${INSTALLED_NAME}-${suffix}`),
 ];
-const ROLES = withSuffixes(
-  'machineconfigs',
-  'metrics',
-  'reader',
-  'restore',
-  'restore-from-node',
-  'verify',
-  'view',
-);
+const ROLES = withSuffixes('machineconfigs', 'metrics', 'reader', 'restore', 'restore-from-node', 'verify', 'view');
 const EVENTS_ROLE = { namespace: 'default', api: RBAC, names: withSuffixes('events').slice(1) };
 
 /** Whatever denies comes first. The namespace and the CRD contain all other objects. */

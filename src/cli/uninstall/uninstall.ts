@@ -1,11 +1,6 @@
 import { Command } from 'commander';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import {
-  addClusterFlags,
-  type ClusterFlags,
-  getGuardNamespace,
-  withKubeApi,
-} from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
@@ -81,9 +76,7 @@ async function uninstall(api: KubeApi, flags: UninstallFlags): Promise<Uninstall
   const objects = found.map(({ kind, namespace, name }) => ({ kind, namespace, name }));
   if (!confirmed) {
     const advice =
-      found.length === 0
-        ? null
-        : advise('delete these objects', ['machineconfig-guard', 'uninstall', '--confirm']);
+      found.length === 0 ? null : advise('delete these objects', ['machineconfig-guard', 'uninstall', '--confirm']);
     return { confirmed, objects, tried: null, advice };
   }
   await assertDryRunIsHonored(api);

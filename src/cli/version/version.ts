@@ -39,9 +39,7 @@ Examples:
       let cluster: ClusterVersion | undefined;
       try {
         if (flags.client === true) return;
-        cluster = await withKubeApi(flags, 'machineconfig-guard/version', (api) =>
-          readClusterVersion(api, namespace),
-        );
+        cluster = await withKubeApi(flags, 'machineconfig-guard/version', (api) => readClusterVersion(api, namespace));
       } finally {
         const report: VersionReport = { clientVersion: packageJson.version, ...(cluster ?? UNKNOWN) };
         const text = cluster === undefined ? '' : formatCluster(cluster, namespace);

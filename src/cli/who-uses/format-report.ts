@@ -38,10 +38,7 @@ const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot u
 
 export const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
-export function formatReferencesReport(
-  format: TextFormat,
-  { configs, unreportedNodes }: ReferencesReport,
-): string {
+export function formatReferencesReport(format: TextFormat, { configs, unreportedNodes }: ReferencesReport): string {
   const parts = configs.map((config) => formatConfig(format, config));
   if (unreportedNodes > 0)
     parts.push(wrapParagraph(format, formatUnreported(unreportedNodes, 'and can use any config.')));
@@ -49,10 +46,7 @@ export function formatReferencesReport(
 }
 
 /** With `-o wide`, names the referrers. */
-export function formatConfigList(
-  format: ReportFormat,
-  { configs, unreportedNodes, readAt }: ConfigListReport,
-): string {
+export function formatConfigList(format: ReportFormat, { configs, unreportedNodes, readAt }: ConfigListReport): string {
   if (configs.length === 0) return 'No rendered MachineConfigs found.\n';
   const shortenName = createNameShortener(
     format,
@@ -124,12 +118,8 @@ export function formatUnusedReport(format: TableFormat, report: UnusedReport, re
   const sentences = [
     `${countNoun(unused.length, 'unused rendered config')}, ${formatSize(totalBytes)} in total.`,
     POINT_IN_TIME_NOTICE,
-    heldCount === 0
-      ? ''
-      : 'The guard denies the deletion of a held config, because a machine may be booting with it.',
-    hasNotes
-      ? 'NOTES counts informational references. They do not keep the config; who-uses NAME lists them.'
-      : '',
+    heldCount === 0 ? '' : 'The guard denies the deletion of a held config, because a machine may be booting with it.',
+    hasNotes ? 'NOTES counts informational references. They do not keep the config; who-uses NAME lists them.' : '',
     unreportedNodes === 0 ? '' : formatUnreported(unreportedNodes, 'and can use one of these configs.'),
   ];
   return `${formatTable(format, columns, rows)}\n${formatSentences(format, sentences)}`;

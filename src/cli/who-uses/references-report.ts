@@ -80,10 +80,7 @@ const MAX_CONCURRENT_SIZE_READS = 4;
  *
  * @throws AmbiguousName, ClusterAccessError, TimeoutError
  */
-export async function readReferencesReport(
-  api: KubeApi,
-  names: readonly ConfigName[],
-): Promise<ReferencesReport> {
+export async function readReferencesReport(api: KubeApi, names: readonly ConfigName[]): Promise<ReferencesReport> {
   const references = await readWithRetries(async (signal) => {
     const references = await readReferrers(api, signal);
     return { server: api.address, ...references, configs: await readConfigs(api, signal) };
@@ -181,15 +178,11 @@ function buildConfigListReport(
 ): ConfigListReport {
   const createdAt = new Map(configs.map((config) => [config.name, config.createdAt]));
   const missing = referrers.flatMap(({ references }) =>
-    references.flatMap(({ config, strength }) =>
-      strength === 'strong' && !createdAt.has(config) ? [config] : [],
-    ),
+    references.flatMap(({ config, strength }) => (strength === 'strong' && !createdAt.has(config) ? [config] : [])),
   );
   const rendered = configs
     .filter(({ name }) => isRenderedConfig(name))
-    .toSorted(
-      (a, b) => compare(parsePoolName(a.name), parsePoolName(b.name)) || compare(b.createdAt, a.createdAt),
-    );
+    .toSorted((a, b) => compare(parsePoolName(a.name), parsePoolName(b.name)) || compare(b.createdAt, a.createdAt));
   return {
     server,
     readAt: at.toISOString(),
@@ -250,6 +243,5 @@ export function buildUnusedReport(
 }
 
 function countUnreported(referrers: readonly Referrer[]): number {
-  return referrers.filter((referrer) => referrer.kind === 'Node' && referrer.isConfigUnreported === true)
-    .length;
+  return referrers.filter((referrer) => referrer.kind === 'Node' && referrer.isConfigUnreported === true).length;
 }

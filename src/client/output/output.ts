@@ -31,8 +31,7 @@ export class Output {
     if (this.#kind === 'json') {
       this.print(formatJson(report, this.format.commands));
     } else if (this.#kind === 'yaml') {
-      const replacer = (_key: unknown, value: unknown): unknown =>
-        toQuoted(toPlain(value, this.format.commands));
+      const replacer = (_key: unknown, value: unknown): unknown => toQuoted(toPlain(value, this.format.commands));
       // Aliases for repeated objects are valid YAML, but hard to read.
       const options = { aliasDuplicateObjects: false, lineWidth: 0 };
       this.print(escapeUnsafe(stringify(report, replacer, options)));

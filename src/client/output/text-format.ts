@@ -35,8 +35,7 @@ const MAX_TABLE_WIDTH = 120;
 /** Beside a label that takes the whole line. */
 const MIN_TEXT_WIDTH = 40;
 /** A command ends with its quotation marks, or where the sentence or a part of it ends. */
-const COMMAND_OR_WORD =
-  /"(?:oc|machineconfig-guard) [^"]*"\S*|(?:oc|machineconfig-guard) (?:(?![,.;] ).)*[,.;]?|\S+/g;
+const COMMAND_OR_WORD = /"(?:oc|machineconfig-guard) [^"]*"\S*|(?:oc|machineconfig-guard) (?:(?![,.;] ).)*[,.;]?|\S+/g;
 
 export function createTextFormat(
   { isTTY = false, columns = MIN_WIDTH }: OutputStream,
@@ -92,9 +91,7 @@ function wrapWords(words: readonly string[], width: number): string[] {
 /** `Next: text:` and below it the command on its own line, because users copy it. */
 export function formatNext({ width, commands }: ReportFormat, { text, command }: Advice): string[] {
   const lines = wrapText(`Next: ${text}${command === null ? '.' : ':'}`, width);
-  return command === null
-    ? lines
-    : [...lines, ...commands.toLines(command, width - 2).map((line) => `  ${line}`)];
+  return command === null ? lines : [...lines, ...commands.toLines(command, width - 2).map((line) => `  ${line}`)];
 }
 
 /**
@@ -102,11 +99,7 @@ export function formatNext({ width, commands }: ReportFormat, { text, command }:
  *
  * @param isAlternative its command is a comment, too
  */
-export function formatCommand(
-  { width, commands }: ReportFormat,
-  { text, command }: Advice,
-  isAlternative = false,
-) {
+export function formatCommand({ width, commands }: ReportFormat, { text, command }: Advice, isAlternative = false) {
   const comment = wrapText(text, width - 4).map((line) => `  # ${line}`);
   if (command === null) return comment;
   const prefix = isAlternative ? '  # ' : '  ';

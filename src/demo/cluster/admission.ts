@@ -19,10 +19,7 @@ export interface Deletion {
  * @returns the warnings for the client
  * @throws StatusError if a webhook denies the deletion, or fails without failurePolicy Ignore
  */
-export async function admitDeletion(
-  webhooks: readonly RegisteredWebhook[],
-  deletion: Deletion,
-): Promise<string[]> {
+export async function admitDeletion(webhooks: readonly RegisteredWebhook[], deletion: Deletion): Promise<string[]> {
   const { kind, object } = deletion;
   const matching = webhooks.filter((webhook) => matchesWebhook(webhook, kind, object.metadata.name));
   const warnings = await Promise.all(matching.map(async (webhook) => await askWebhook(webhook, deletion)));

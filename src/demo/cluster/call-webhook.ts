@@ -22,9 +22,7 @@ export async function callWebhook(
     });
     const body = await text(response);
     if (response.statusCode === 200) return JSON.parse(body) as unknown;
-    throw new Error(
-      `an error on the server (${JSON.stringify(body)}) has prevented the request from succeeding`,
-    );
+    throw new Error(`an error on the server (${JSON.stringify(body)}) has prevented the request from succeeding`);
   } catch (error) {
     const reason = signal.aborted ? 'context deadline exceeded' : (error as Error).message;
     throw new Error(`failed to call webhook: Post "${url.href}": ${reason}`, { cause: error });

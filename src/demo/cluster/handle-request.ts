@@ -26,10 +26,7 @@ type Format = (object: { readonly metadata: unknown }) => unknown;
 const META_VERSION = 'meta.k8s.io/v1';
 
 /** Handles a request as kube-apiserver does. Never rejects. */
-export async function handleRequest(
-  cluster: InMemoryCluster,
-  request: ClusterRequest,
-): Promise<ClusterResponse> {
+export async function handleRequest(cluster: InMemoryCluster, request: ClusterRequest): Promise<ClusterResponse> {
   const { pathname, searchParams: query } = new URL(request.path, 'https://cluster');
   try {
     const path = parseResourcePath(pathname);
@@ -71,12 +68,7 @@ function handleRead(
   return { status: 200, body: { kind: 'PartialObjectMetadataList', apiVersion: META_VERSION, ...list } };
 }
 
-function openWatch(
-  { store }: InMemoryCluster,
-  { kind }: ResourcePath,
-  query: URLSearchParams,
-  format: Format,
-): Watch {
+function openWatch({ store }: InMemoryCluster, { kind }: ResourcePath, query: URLSearchParams, format: Format): Watch {
   const version = Number(query.get('resourceVersion'));
   // Throws for an old version before the stream starts.
   store.changesAfter(version);
@@ -112,11 +104,7 @@ async function handleWrite(
     const warnings = await cluster.requestDeletion(resource, name, { user, isDryRun, uid, namespace });
     return { status: 200, body: SUCCESS, warnings };
   }
-  throw new StatusError(
-    405,
-    'MethodNotAllowed',
-    'the server does not allow this method on the requested resource',
-  );
+  throw new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
 }
 
 function parseDryRun(values: unknown): boolean {

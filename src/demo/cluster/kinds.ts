@@ -15,11 +15,7 @@ export const KINDS: readonly Kind[] = [
   defineKind(MCO_GROUP, 'machineconfigs', 'MachineConfig'),
   defineKind(MCO_GROUP, 'machineconfigpools', 'MachineConfigPool'),
   defineKind(MCO_GROUP, 'machineosbuilds', 'MachineOSBuild', ['v1', 'v1alpha1']),
-  defineKind(
-    'admissionregistration.k8s.io',
-    'validatingwebhookconfigurations',
-    'ValidatingWebhookConfiguration',
-  ),
+  defineKind('admissionregistration.k8s.io', 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
   defineKind('events.k8s.io', 'events', 'Event'),
   defineKind('certificates.k8s.io', 'certificatesigningrequests', 'CertificateSigningRequest'),
   defineKind('coordination.k8s.io', 'leases', 'Lease'),

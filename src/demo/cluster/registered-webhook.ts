@@ -26,11 +26,7 @@ export function parseWebhooks(configuration: KubeObject): readonly RegisteredWeb
   return webhooks;
 }
 
-export function matchesWebhook(
-  { rules, matchConditions = [] }: RegisteredWebhook,
-  kind: Kind,
-  name: string,
-): boolean {
+export function matchesWebhook({ rules, matchConditions = [] }: RegisteredWebhook, kind: Kind, name: string): boolean {
   return (
     rules.some(({ resources }) => resources.includes(kind.resource)) &&
     matchConditions.every(({ expression }) => name.startsWith(NAME_STARTS_WITH.exec(expression)?.[1] ?? ''))

@@ -34,11 +34,7 @@ export function alreadyExists(kind: Kind, name: string): StatusError {
 }
 
 export function conflict(kind: Kind, name: string, why: string): StatusError {
-  return new StatusError(
-    409,
-    'Conflict',
-    `Operation cannot be fulfilled on ${qualify(kind)} "${name}": ${why}`,
-  );
+  return new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${qualify(kind)} "${name}": ${why}`);
 }
 
 export function invalid(message: string): StatusError {

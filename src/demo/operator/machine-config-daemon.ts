@@ -22,9 +22,7 @@ export async function runMachineConfigDaemon(simulation: Simulation, name: strin
       await reportDegraded(simulation, name, failure);
       const failedAt = clock.now;
       const isSynced = (): boolean => formatInput() === syncedInput;
-      await clock.waitFor(
-        () => simulation.isApiUp && (!isSynced() || findFailure(simulation, name) !== failure),
-      );
+      await clock.waitFor(() => simulation.isApiUp && (!isSynced() || findFailure(simulation, name) !== failure));
       if (!isSynced()) continue;
       // The daemon watches its node, but not the configs.
       await clock.sleepUntil(findRetryTime(failedAt, clock.now));

@@ -55,10 +55,7 @@ export interface RolloutPlan {
 }
 
 /** As getAllCandidateMachines in pkg/controller/node/node_controller.go of the Machine Config Operator. */
-export function planRollout(
-  { config, isPaused, maxUnavailable }: PoolView,
-  nodes: readonly NodeView[],
-): RolloutPlan {
+export function planRollout({ config, isPaused, maxUnavailable }: PoolView, nodes: readonly NodeView[]): RolloutPlan {
   const outdated = nodes.filter(({ desired }) => desired !== config);
   if (isPaused || config === '' || outdated.length === 0) return { candidates: [] };
   const unavailable = nodes.filter(isUnavailable);

@@ -30,8 +30,7 @@ export class WatchedCollection<T extends ApiObject> {
   async patch(name: string, { status, ...patch }: Readonly<Record<string, unknown>>): Promise<void> {
     const request = { method: 'PATCH', path: objectPath(this.#path, name), contentType: MERGE_PATCH } as const;
     if (Object.keys(patch).length > 0) await this.#write({ ...request, body: patch });
-    if (status !== undefined)
-      await this.#write({ ...request, path: `${request.path}/status`, body: { status } });
+    if (status !== undefined) await this.#write({ ...request, path: `${request.path}/status`, body: { status } });
   }
 
   async #write(request: Omit<ApiRequest, 'signal'>): Promise<void> {

@@ -73,10 +73,7 @@ export class Install {
     await clock.sleepUntil(TIMING.bootstrapCompleteAt);
     await clock.waitFor(() => simulation.nodes.filter(({ ready }) => ready).length >= otherCount);
     // Ready does not mean that the configs of the node exist.
-    simulation.record(
-      'installer',
-      `${otherCount} masters are Ready, bootstrap complete: reboots ${BOOTSTRAP_HOST}`,
-    );
+    simulation.record('installer', `${otherCount} masters are Ready, bootstrap complete: reboots ${BOOTSTRAP_HOST}`);
     clock.start(async () => await bootHost(simulation, BOOTSTRAP_HOST));
     simulation.record('etcd', 'loses its quorum; the API does not answer');
     simulation.isApiUp = false;

@@ -31,9 +31,7 @@ export function parseJsonList(
   expected: readonly ObjectType[],
 ): { readonly items: readonly ApiObject[]; readonly resourceVersion: string } {
   const list = parseJson(text);
-  const type = expected.find(
-    ({ apiVersion, kind }) => list.apiVersion === apiVersion && list.kind === `${kind}List`,
-  );
+  const type = expected.find(({ apiVersion, kind }) => list.apiVersion === apiVersion && list.kind === `${kind}List`);
   if (type === undefined) {
     throw new MalformedList(`the response is not a ${expected.map(({ kind }) => `${kind}List`).join(' or ')}`);
   }

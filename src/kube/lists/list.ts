@@ -49,9 +49,7 @@ export async function listResource(
       const isLast = index === resource.paths.length - 1;
       if (!isNotFound(error) || (isLast && !resource.isOptional)) throw error;
       if (await isServed(api, path, signal)) {
-        throw new ApiUnreachable(
-          `listing ${resource.name} returned 404 although discovery serves the resource`,
-        );
+        throw new ApiUnreachable(`listing ${resource.name} returned 404 although discovery serves the resource`);
       }
     }
   }
@@ -105,11 +103,7 @@ function parseDate(date: string | undefined): Date {
   return Number.isNaN(time.getTime()) ? new Date() : time;
 }
 
-async function parseBody(
-  body: ApiResponse['body'],
-  parser: ProtobufListParser,
-  signal: AbortSignal,
-): Promise<void> {
+async function parseBody(body: ApiResponse['body'], parser: ProtobufListParser, signal: AbortSignal): Promise<void> {
   let bytesInTurn = 0;
   // Stream events, because a promise for each chunk costs more than its parsing.
   body.on('data', (chunk: Buffer) => {

@@ -71,8 +71,7 @@ export class ProtobufListParser {
       }
     }
     if (resourceVersion === undefined) throw new MalformedList('the list is incomplete');
-    if (type !== `${METADATA.apiVersion} ${METADATA.kind}List`)
-      throw new MalformedList('the response is not a list');
+    if (type !== `${METADATA.apiVersion} ${METADATA.kind}List`) throw new MalformedList('the response is not a list');
     return resourceVersion;
   }
 
@@ -94,9 +93,7 @@ export class ProtobufListParser {
   }
 
   /** Every field of the envelope and of the list has a length. Returns undefined at the end of the body. */
-  *#readHeader(): Suspended<
-    { readonly field: number; readonly length: number; readonly bytes: number } | undefined
-  > {
+  *#readHeader(): Suspended<{ readonly field: number; readonly length: number; readonly bytes: number } | undefined> {
     if (this.#queue.length < MAX_HEADER_BYTES) yield MAX_HEADER_BYTES;
     const { bytes } = this.#queue;
     if (bytes.length === 0) return undefined;

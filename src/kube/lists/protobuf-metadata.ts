@@ -81,8 +81,7 @@ export class MetadataParser {
     let hasWanted = false;
     while (metadata.next()) {
       const { field } = metadata;
-      if (field === OBJECT_META.annotations)
-        hasWanted = this.#parseEntry(metadata, annotations, wanted) || hasWanted;
+      if (field === OBJECT_META.annotations) hasWanted = this.#parseEntry(metadata, annotations, wanted) || hasWanted;
       else if (field === OBJECT_META.name) values['name'] = metadata.text();
       else if (field === OBJECT_META.namespace) values['namespace'] = metadata.text();
       else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseMs(metadata);

@@ -6,14 +6,7 @@ import { awaitAnswers, type Deletion, measureDeletions } from '../deletions.ts';
 import { NODE_SIZE, nodeName } from '../fleet.ts';
 import { getSummary } from '../interleave.ts';
 import { createIdentity, nodeProgram } from '../peers/webhook-process.ts';
-import {
-  createColumns,
-  createGoalTable,
-  type Goal,
-  type Row,
-  summaryColumns,
-  type Table,
-} from '../table.ts';
+import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 
 export const question =
   'How long does the deletion of a rendered config take, compared with minimal webhooks and the policies?';
@@ -112,10 +105,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
       atMost: DENIAL_GOAL,
     });
   }
-  return [
-    { ...TABLE, rows },
-    createGoalTable('A denial by the guard × one GET and deny, node:https (p50)', goals),
-  ];
+  return [{ ...TABLE, rows }, createGoalTable('A denial by the guard × one GET and deny, node:https (p50)', goals)];
 }
 
 async function createDeletions(cluster: BenchCluster): Promise<readonly SizedDeletion[]> {

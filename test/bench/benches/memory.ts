@@ -7,8 +7,7 @@ import { nodeProgram, startWebhook } from '../peers/webhook-process.ts';
 import { createColumns, createGoalTable, type Row, type Table } from '../table.ts';
 import { type WebhookAddress, WebhookClient } from '../webhook-client.ts';
 
-export const question =
-  'How much memory does the guard use at rest and at its peak, compared with a minimal webhook?';
+export const question = 'How much memory does the guard use at rest and at its peak, compared with a minimal webhook?';
 
 const FULL = { fleets: [2_000, 5_000], restMs: 10_000 } as const;
 const QUICK = { fleets: [50, 100], restMs: 2_000 } as const;
@@ -78,9 +77,7 @@ async function sendLargeReviews(webhook: WebhookAddress, review: Buffer): Promis
 }
 
 function createGoals(rows: readonly Row[]): Table {
-  const guards = rows.filter(
-    ({ who, what }) => who === GUARD && what !== PARALLEL_REVIEWS && what !== AFTERWARDS,
-  );
+  const guards = rows.filter(({ who, what }) => who === GUARD && what !== PARALLEL_REVIEWS && what !== AFTERWARDS);
   const rested = guards.findLast(({ what }) => String(what).endsWith(AT_REST));
   const peak = Math.max(...guards.map((row) => Number(row['peak'])));
   return createGoalTable('Memory and its goals', [

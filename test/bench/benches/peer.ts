@@ -142,11 +142,7 @@ async function createCandidates(cluster: BenchCluster): Promise<readonly Candida
   return candidates;
 }
 
-async function measureStarts(
-  cluster: BenchCluster,
-  candidates: readonly Candidate[],
-  rounds: number,
-): Promise<void> {
+async function measureStarts(cluster: BenchCluster, candidates: readonly Candidate[], rounds: number): Promise<void> {
   const measureStart = async ({ program, kubeconfig, denied }: Candidate) => {
     const review = await cluster.buildReview(denied.config);
     const prepared = await prepareWebhook(cluster.guarded.controlPlane, program, kubeconfig);
@@ -180,11 +176,7 @@ async function measureDryRuns(
   }
 }
 
-async function measureBurst(
-  cluster: BenchCluster,
-  candidate: RunningCandidate,
-  count: number,
-): Promise<void> {
+async function measureBurst(cluster: BenchCluster, candidate: RunningCandidate, count: number): Promise<void> {
   const { name, user, webhook, figures } = candidate;
   const configs: string[] = [];
   while (configs.length < count) configs.push(await cluster.createConfig(name, CONFIG_BYTES));

@@ -11,14 +11,7 @@ import type { BenchCluster } from '../bench-cluster.ts';
 import { measureAllowed } from '../deletions.ts';
 import { NODE_SIZE } from '../fleet.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
-import {
-  createColumns,
-  createGoalTable,
-  type Goal,
-  type Row,
-  summaryColumns,
-  type Table,
-} from '../table.ts';
+import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 
 export const question = 'How long do a live read and an allowed deletion take?';
 
@@ -48,10 +41,7 @@ const TABLE = {
     ...summaryColumns(1),
     ...createColumns({ timesRaw: `p50 × ${JSON_BYTES}` }, 2),
   ],
-  notes: [
-    NODE_SIZE,
-    'The deletion goes through the API server and the guard, which lists pools and builds as well.',
-  ],
+  notes: [NODE_SIZE, 'The deletion goes through the API server and the guard, which lists pools and builds as well.'],
 };
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
@@ -69,8 +59,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
     }));
     const summaries = await interleave([...reads, deletion], rounds);
     const baseline = getSummary(summaries, JSON_BYTES).p50;
-    for (const [how, summary] of summaries)
-      rows.push({ nodes, how, ...summary, timesRaw: summary.p50 / baseline });
+    for (const [how, summary] of summaries) rows.push({ nodes, how, ...summary, timesRaw: summary.p50 / baseline });
     const what = `${nodes} nodes: a deletion that is allowed, p50 × one list of the nodes in JSON, bytes only`;
     const found = getSummary(summaries, DELETION).p50 / baseline;
     if (nodes >= 2_000) goals.push({ what, found, atMost: GOAL });
@@ -81,11 +70,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
 }
 
 /** Ways to list the nodes. Parsers must find the config in all of them. */
-function createReads(
-  api: KubeApi,
-  config: string,
-  nodes: number,
-): readonly (readonly [string, () => Promise<void>])[] {
+function createReads(api: KubeApi, config: string, nodes: number): readonly (readonly [string, () => Promise<void>])[] {
   const { signal } = new AbortController();
   const list = async (accept: string): Promise<AsyncIterable<Buffer>> =>
     (await api.request({ path: PATHS.nodes, accept, signal: AbortSignal.timeout(30_000) })).body;
@@ -95,8 +80,7 @@ function createReads(
   const parse = async (forEachObject: (onObject: (object: ApiObject) => void) => Promise<unknown>) => {
     let found = 0;
     await forEachObject((object) => {
-      if (parseNodeReferrer(object).references.some((reference) => reference.config === config))
-        found += 1;
+      if (parseNodeReferrer(object).references.some((reference) => reference.config === config)) found += 1;
     });
     if (found !== nodes) throw new Error(`found ${found} nodes, not ${nodes}`);
   };

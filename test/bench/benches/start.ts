@@ -4,14 +4,7 @@ import { createAuthority } from '../../../src/certificates/authority.ts';
 import type { BenchCluster } from '../bench-cluster.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
 import { guardProgram, prepareWebhook } from '../peers/webhook-process.ts';
-import {
-  createColumns,
-  createGoalTable,
-  type Goal,
-  type Row,
-  summaryColumns,
-  type Table,
-} from '../table.ts';
+import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 import { isDeniedAsInUse, type ReviewResponse, WebhookClient } from '../webhook-client.ts';
 
 export const question = 'How long after its start does the guard give the first correct answer?';
@@ -83,14 +76,8 @@ async function runEmptyProgram(): Promise<void> {
 }
 
 /** Milliseconds to the first answer. `ca`: the CA in the Secret, if the guard issues its certificate. */
-async function measureStart(
-  cluster: BenchCluster,
-  config: string,
-  isAllowed: boolean,
-  ca?: string,
-): Promise<number> {
-  const program =
-    ca === undefined ? guardProgram() : guardProgram([`--tls-secret=${NAMESPACE}/${SECRET}`]);
+async function measureStart(cluster: BenchCluster, config: string, isAllowed: boolean, ca?: string): Promise<number> {
+  const program = ca === undefined ? guardProgram() : guardProgram([`--tls-secret=${NAMESPACE}/${SECRET}`]);
   const { guarded } = cluster;
   const review = await cluster.buildReview(config);
   const prepared = await prepareWebhook(guarded.controlPlane, program, guarded.kubeconfig);

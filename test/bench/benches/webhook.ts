@@ -5,8 +5,7 @@ import { nodeProgram, startWebhook } from '../peers/webhook-process.ts';
 import { createColumns, createGoalTable, type Row, summaryColumns, type Table } from '../table.ts';
 import { WebhookClient } from '../webhook-client.ts';
 
-export const question =
-  'How many reviews a second does the guard answer, compared with a minimal webhook in Node?';
+export const question = 'How many reviews a second does the guard answer, compared with a minimal webhook in Node?';
 
 const BYTES_ONLY = 'node:https, bytes only';
 const JSON_PARSE = 'node:https, JSON.parse';
@@ -63,8 +62,7 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
     rows.push(...(await measureSize(clients, await cluster.createOverriddenReview(size.bytes), size)));
   }
   for (const [, client] of clients) client.close();
-  const findShare = (name: string) =>
-    Number(rows.find(({ size, who }) => size === '1 MB' && who === name)?.['share']);
+  const findShare = (name: string) => Number(rows.find(({ size, who }) => size === '1 MB' && who === name)?.['share']);
   const what = `time a review of 1 MB, ${PARALLEL} in parallel, × ${JSON_PARSE}`;
   // The guard parses the whole review, too (docs/adr/0008).
   const goal = { what, found: findShare(JSON_PARSE) / findShare(GUARD), atMost: 1.2 };

@@ -14,9 +14,7 @@ interface Review {
 }
 
 interface Kubeconfig {
-  readonly clusters: readonly [
-    { readonly cluster: { server: string; 'certificate-authority-data': string } },
-  ];
+  readonly clusters: readonly [{ readonly cluster: { server: string; 'certificate-authority-data': string } }];
   readonly users: readonly [{ readonly user: { readonly token: string } }];
 }
 
@@ -85,8 +83,5 @@ function createNodeReader(): () => Promise<string> {
 const key = readFileSync(join(flags['cert-dir'], 'tls.key'));
 const cert = readFileSync(join(flags['cert-dir'], 'tls.crt'));
 // The API server closes an idle connection after 90 s.
-const server = createServer(
-  { key, cert, keepAliveTimeout: 120_000 },
-  createListener(flags.kind as NodeWebhookKind),
-);
+const server = createServer({ key, cert, keepAliveTimeout: 120_000 }, createListener(flags.kind as NodeWebhookKind));
 server.listen(Number(flags.port), '127.0.0.1');

@@ -80,11 +80,7 @@ export async function createIdentity(controlPlane: ControlPlane, name: string) {
 }
 
 /** Creates a certificate and finds a port. `start` starts the process. */
-export async function prepareWebhook(
-  { directory, reaper }: ControlPlane,
-  program: WebhookProgram,
-  kubeconfig = '',
-) {
+export async function prepareWebhook({ directory, reaper }: ControlPlane, program: WebhookProgram, kubeconfig = '') {
   const certDir = await mkdtemp(join(directory, 'webhook-'));
   const { ca, key, certificate } = await issueServerCertificate();
   await writeFile(join(certDir, 'tls.key'), key, { mode: 0o600 });

@@ -16,14 +16,8 @@ test('builds the image for two platforms into dist/release by default', () => {
 
 test.each([
   [[], '--version is required, such as --version 1.2.3'],
-  [
-    ['--version', '98.7.6'],
-    `package.json has the version ${version}, not 98.7.6; run "npm version 98.7.6 `,
-  ],
-  [
-    ['--version', version, '--repository', 'ghcr.io/Guard'],
-    '--repository "ghcr.io/Guard" is not a repository',
-  ],
+  [['--version', '98.7.6'], `package.json has the version ${version}, not 98.7.6; run "npm version 98.7.6 `],
+  [['--version', version, '--repository', 'ghcr.io/Guard'], '--repository "ghcr.io/Guard" is not a repository'],
   [['--platfrom', 'linux/amd64'], "Unknown option '--platfrom'"],
 ])('rejects %j', (args, message) => {
   expect(() => parseOptions(args)).toThrow(UsageError);

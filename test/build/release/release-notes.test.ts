@@ -35,9 +35,6 @@ test('takes the unreleased changes and warns if the version has no section', () 
   });
 });
 
-test.each(['# Changelog\n', '# Changelog\n\n## Unreleased\n'])(
-  'fails without changes: %j',
-  (changelog) => {
-    expect(() => formatReleaseNotes(changelog, '1.3.0')).toThrow('CHANGELOG.md has no section 1.3.0');
-  },
-);
+test.each(['# Changelog\n', '# Changelog\n\n## Unreleased\n'])('fails without changes: %j', (changelog) => {
+  expect(() => formatReleaseNotes(changelog, '1.3.0')).toThrow('CHANGELOG.md has no section 1.3.0');
+});

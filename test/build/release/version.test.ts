@@ -12,9 +12,7 @@ const FILES = [
 const REFERENCE = /(?:\?ref=v|\bmachineconfig-guard:|\bapp\.kubernetes\.io\/version: )[\d.]+\d/g;
 
 test('only package.json, package-lock.json, and references in the documentation and labels name the version', () => {
-  const version = new RegExp(
-    String.raw`(?<![\d.])${packageJson.version.replaceAll('.', String.raw`\.`)}(?![\d.])`,
-  );
+  const version = new RegExp(String.raw`(?<![\d.])${packageJson.version.replaceAll('.', String.raw`\.`)}(?![\d.])`);
   const isReference = (file: string): boolean => /^(?:docs|manifests)\/|^README\.md$/.test(file);
   const withVersion = FILES.filter((file) => {
     const text = readFile(file);

@@ -10,24 +10,18 @@ interface Job {
   readonly steps: readonly { readonly uses?: string; readonly run?: string }[];
 }
 
-const TEXT = readFileSync(
-  path.join(import.meta.dirname, '../../../.github/workflows/release.yaml'),
-  'utf8',
-);
+const TEXT = readFileSync(path.join(import.meta.dirname, '../../../.github/workflows/release.yaml'), 'utf8');
 const { permissions, jobs } = parse(TEXT) as { permissions: object; jobs: Readonly<Record<string, Job>> };
 const STEPS = Object.values(jobs).flatMap(({ steps }) => steps);
 
 test('every action is pinned by the digest of its commit, with its version beside it', () => {
   const actions = TEXT.match(/uses: .*/g) ?? [];
   expect(actions.length).toBeGreaterThan(5);
-  for (const action of actions)
-    expect(action).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  for (const action of actions) expect(action).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 });
 
 test('every npm script exists', () => {
-  const scripts = STEPS.flatMap(({ run = '' }) =>
-    [...run.matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name),
-  );
+  const scripts = STEPS.flatMap(({ run = '' }) => [...run.matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name));
   expect(scripts).toContain('release');
   expect(scripts.filter((name) => !Object.hasOwn(packageJson.scripts, name))).toEqual([]);
 });

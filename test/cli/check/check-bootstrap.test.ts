@@ -105,9 +105,7 @@ test('exits with 0 if the API has every config with the same content', async () 
   const { exitCode, stdout } = await check();
   expect({ exitCode, stdout }).toEqual({
     exitCode: 0,
-    stdout: expect.stringContaining(
-      `Fine: every rendered config in ${directory} exists in the API.\n`,
-    ) as string,
+    stdout: expect.stringContaining(`Fine: every rendered config in ${directory} exists in the API.\n`) as string,
   });
 });
 

@@ -39,10 +39,7 @@ test('checks only the selected nodes and the pools that select them', async () =
 test.each([
   [['--role', 'a/b'], 'Must be a role, such as master or worker.'],
   [['--selector', ' '], 'Must not be empty'],
-  [
-    ['--selector', 'a=b=c'],
-    /: invalid label selector \(--role, --selector\): unable to parse .* "a=b=c"\n$/,
-  ],
+  [['--selector', 'a=b=c'], /: invalid label selector \(--role, --selector\): unable to parse .* "a=b=c"\n$/],
   [['--min-nodes', '0'], 'a whole number of at least 1'],
   [['--timeout', '5m'], '--timeout needs --wait\n'],
 ])('with %j, exits with 2', async (args, sentence) => {
@@ -119,11 +116,7 @@ test('reads a second time before it reports an unrecoverable problem', async () 
 test('prints exactly the documented JSON keys', async () => {
   const { run, cluster, kubeconfig, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
-  const danglingReferences = [
-    { config: TYPO, explanation: 'never seen in this cluster' },
-    { config: NEW },
-    null,
-  ];
+  const danglingReferences = [{ config: TYPO, explanation: 'never seen in this cluster' }, { config: NEW }, null];
   cluster.create('machineconfigguards', {
     metadata: { name: 'cluster' },
     status: { danglingReferences },
@@ -210,14 +203,10 @@ test('names the kubeconfig and the context in the repair commands of the table a
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded' });
   const { stdout: json } = await run('check', '--context', 'in-memory', '--output', 'json');
-  const command = expect.stringMatching(
-    /^oc --kubeconfig \S+ --context in-memory annotate node worker-0 /,
-  ) as string;
+  const command = expect.stringMatching(/^oc --kubeconfig \S+ --context in-memory annotate node worker-0 /) as string;
   expect(JSON.parse(json)).toMatchObject({ repairs: [{ command }] });
   const { stdout: table } = await run('check', '--context', 'in-memory');
-  expect(table).toMatch(
-    /\n {2}# oc --kubeconfig \S+ --context in-memory annotate node worker-0 --overwrite \\\n/,
-  );
+  expect(table).toMatch(/\n {2}# oc --kubeconfig \S+ --context in-memory annotate node worker-0 --overwrite \\\n/);
 });
 
 test('prints null for unknown JSON values', async () => {

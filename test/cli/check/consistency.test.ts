@@ -35,11 +35,7 @@ test('an empty status is unrecoverable while a node names a missing config', () 
 test('reports a config in use and being deleted, which only a pool spec lets return', () => {
   const nodes = [inspectedNode('n', { current: NEW, desired: OLD })];
   const check = (spec: string) =>
-    checkConsistency(
-      snapshot(nodes, [inspectedPool('worker', { spec, status: OLD })], [NEW], [OLD]),
-      EVERYTHING,
-      NOW,
-    );
+    checkConsistency(snapshot(nodes, [inspectedPool('worker', { spec, status: OLD })], [NEW], [OLD]), EVERYTHING, NOW);
   const problem = { code: 'ConfigTerminating', config: OLD, recoverable: false };
   expect(check(NEW)).toMatchObject({
     ok: false,
@@ -89,16 +85,13 @@ test.each([
   [true, GONE, ['PausedForRestore']],
   [true, undefined, []],
   [false, GONE, []],
-])(
-  'a pool with paused %s and the mark of a restore of %s has the problems %j',
-  (paused, pausedFor, codes) => {
-    const mark = pausedFor === undefined ? {} : { pausedFor };
-    const pool = { ...inspectedPool('worker', { spec: NEW, status: NEW }), paused, ...mark };
-    const { ok, isRecoverable, problems } = checkAll([NODE], [pool], [NEW]);
-    expect(problems.map(({ code }) => code)).toEqual(codes);
-    expect([ok, isRecoverable]).toEqual([codes.length === 0, false]);
-  },
-);
+])('a pool with paused %s and the mark of a restore of %s has the problems %j', (paused, pausedFor, codes) => {
+  const mark = pausedFor === undefined ? {} : { pausedFor };
+  const pool = { ...inspectedPool('worker', { spec: NEW, status: NEW }), paused, ...mark };
+  const { ok, isRecoverable, problems } = checkAll([NODE], [pool], [NEW]);
+  expect(problems.map(({ code }) => code)).toEqual(codes);
+  expect([ok, isRecoverable]).toEqual([codes.length === 0, false]);
+});
 
 test('an empty spec is the only problem of a pool without configs', () => {
   const { problems } = checkAll([NODE], [WORKER, inspectedPool('infra', {})], [NEW]);
@@ -130,9 +123,7 @@ test.each([
 );
 
 test('assigns a node to master, else a custom pool, else worker, else the pool of its config', () => {
-  const pools = ['worker', 'infra', 'master'].map((name) =>
-    inspectedPool(name, { spec: NEW, status: NEW }),
-  );
+  const pools = ['worker', 'infra', 'master'].map((name) => inspectedPool(name, { spec: NEW, status: NEW }));
   const node = inspectedNode('n', { current: OLD, desired: INFRA });
   const nodes = [['worker', 'infra', 'master'], ['worker', 'infra'], ['worker'], []].map((roles) => {
     const labels = Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, '']));
@@ -167,15 +158,12 @@ test('agrees with a naive model for any cluster', () => {
             pool === 'infra-a.b' && status === undefined && ageMinutes < 30 ? [spec] : [spec, status],
           ),
         ];
-        const isMissing = (name: string | undefined) =>
-          name !== undefined && !existing.includes(name as never);
+        const isMissing = (name: string | undefined) => name !== undefined && !existing.includes(name as never);
         const isRendered = (name: string) =>
           live.some(([, { spec }]) => spec === name) ||
           (parsePoolName(name as never) !== undefined &&
             (live.length === 0 ||
-              live.some(
-                ([pool, { spec }]) => pool === parsePoolName(name as never) && spec === undefined,
-              )));
+              live.some(([pool, { spec }]) => pool === parsePoolName(name as never) && spec === undefined)));
 
         const result = checkAll(
           nodeOptions.map((options, index) => inspectedNode(`n${index}`, options)),
@@ -184,12 +172,9 @@ test('agrees with a naive model for any cluster', () => {
         );
 
         expect(result.ok).toBe(named.every((name) => name !== undefined && !isMissing(name)));
-        const isUnrecoverable = named.some(
-          (name) => name !== undefined && isMissing(name) && !isRendered(name),
-        );
+        const isUnrecoverable = named.some((name) => name !== undefined && isMissing(name) && !isRendered(name));
         expect(result.isRecoverable).toBe(!result.ok && !isUnrecoverable);
-        for (const { suggestion } of result.problems)
-          if (suggestion !== null) expect(existing).toContain(suggestion);
+        for (const { suggestion } of result.problems) if (suggestion !== null) expect(existing).toContain(suggestion);
       },
     ),
     { numRuns: 500 },

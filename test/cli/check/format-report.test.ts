@@ -1,9 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  formatCheckReport,
-  formatProblemNames,
-  formatProgress,
-} from '../../../src/cli/check/format-report.ts';
+import { formatCheckReport, formatProblemNames, formatProgress } from '../../../src/cli/check/format-report.ts';
 import { advise, CommandFormatter } from '../../../src/client/output/advice.ts';
 import { formatJson } from '../../../src/client/output/output.ts';
 import { inspectedNode, inspectedPool } from './snapshot.ts';
@@ -27,29 +23,21 @@ test('formats all parts of a report', () => {
   const label = 'rendered-master-553d5d52';
   const report = checkIncidentB();
   const text = formatCheckReport(NARROW, report);
-  expect(text).toMatch(
-    new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'),
-  );
+  expect(text).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'));
   expect(text).toMatch(/^worker0\.gw\.lo +worker +Done +\S+ +\S+ +ok$/m);
   expect(text).toMatch(/^master +1 +0 +\S+ +<none> +status empty$/m);
-  expect(unwrap(text)).toContain(
-    `${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`,
-  );
+  expect(unwrap(text)).toContain(`${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`);
   expect(unwrap(text)).toContain('Pool master has an empty status.configuration.name');
   expect(unwrap(text)).toContain(`control1.gw.lo: "missing MachineConfig ${MISSING} machineconfigs`);
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
-  expect(text).toMatch(
-    /\nNot fine: problems with 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/,
-  );
+  expect(text).toMatch(/\nNot fine: problems with 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/);
 });
 
 test('formats the same repair commands as the JSON, and colors if the format has them', () => {
   const report = checkIncidentB();
   const text = formatCheckReport({ ...NARROW, hasColors: true }, report);
   expect(text).toContain('\u001B[31mboth missing\u001B[39m');
-  const printed = text
-    .replaceAll(/ \\\n[ #]+/g, ' ')
-    .match(/(?<=^ {2}(?:# )?)(?:oc|machineconfig-guard) .*$/gm);
+  const printed = text.replaceAll(/ \\\n[ #]+/g, ' ').match(/(?<=^ {2}(?:# )?)(?:oc|machineconfig-guard) .*$/gm);
   const { repairs } = JSON.parse(formatJson(report, commands)) as {
     repairs: readonly { command: string }[];
   };
@@ -83,10 +71,7 @@ test.each([
 });
 
 test('formats nodes with one or two problems', () => {
-  const nodes = [
-    inspectedNode('m', { current: MISSING, desired: WORKER }),
-    inspectedNode('n', { current: MISSING }),
-  ];
+  const nodes = [inspectedNode('m', { current: MISSING, desired: WORKER }), inspectedNode('n', { current: MISSING })];
   const text = format(nodes, [POOL]);
   expect(text).toMatch(/^m +worker .* current missing$/m);
   expect(text).toMatch(/^n +worker .* current missing, no desired yet$/m);
@@ -130,9 +115,7 @@ test('explains whether a missing config can return, and suggests the nearest nam
     "does not exist; node n names it. No pool's spec names it, so waiting does not help. " +
       `Closest existing name: ${WORKER}. The guard reports: never seen in this cluster.`,
   );
-  expect(text).toContain(
-    'node m and pool master name it. The Machine Config Operator can still render it.',
-  );
+  expect(text).toContain('node m and pool master name it. The Machine Config Operator can still render it.');
 });
 
 test('explains a config in use and being deleted, without repair commands', () => {
@@ -185,9 +168,7 @@ test('shows paused and terminating pools, and unreadable certificate requests', 
   const text = format([healthyNode('n')], [{ ...POOL, paused: true }, terminating], { requests });
   expect(text).toMatch(/^worker .* ok, paused$/m);
   expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
-  expect(unwrap(text)).toContain(
-    'Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every',
-  );
+  expect(unwrap(text)).toContain('Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every');
 });
 
 test('removes control characters of annotations', () => {
@@ -203,17 +184,13 @@ test('prints short names in a terminal, and full names in a pipe and with -o wid
   );
   for (const options of [{ columns: undefined }, { isWide: true }]) {
     const text = formatCheckReport({ ...NARROW, ...options }, report);
-    expect(text).toMatch(
-      new RegExp(`^control1\\.gw\\.lo +master +Degraded +${MISSING} +${MISSING} `, 'm'),
-    );
+    expect(text).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${MISSING} +${MISSING} `, 'm'));
   }
 });
 
 test('lists the objects with problems, each once', () => {
   const report = checkIncidentB();
-  expect(formatProblemNames(report)).toBe(
-    'node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n',
-  );
+  expect(formatProblemNames(report)).toBe('node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n');
 });
 
 test('formats the progress of a wait as one line, with the counts, the first problems and certificate requests', () => {
@@ -228,7 +205,5 @@ test('formats the progress of a wait as one line, with the counts, the first pro
       'node b: has not reported a configuration yet and certificate request csr-x: pending',
   );
   const many = Array.from({ length: 1_000 }, (_, index) => inspectedNode(`n${index}`, {}));
-  expect(formatProgress(checkNodesAndPools(many, [POOL]))).toMatch(
-    /^problems with 1000 of .* and 995 more$/,
-  );
+  expect(formatProgress(checkNodesAndPools(many, [POOL]))).toMatch(/^problems with 1000 of .* and 995 more$/);
 });

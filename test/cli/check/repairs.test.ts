@@ -19,16 +19,13 @@ function commands(
   const result = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING, NOW, explanations);
   const formatter = new CommandFormatter('machineconfig-guard', {});
   return planRepairs(result, names(configs), requests).map(
-    (repair) =>
-      `${repair.alternative ? '# ' : ''}${formatter.toClause(repair).replace(/^[^]*?: (?=oc |machine)/, '')}`,
+    (repair) => `${repair.alternative ? '# ' : ''}${formatter.toClause(repair).replace(/^[^]*?: (?=oc |machine)/, '')}`,
   );
 }
 
 test('restores the missing config first, and replaces annotations last', () => {
   const nodes = [inspectedNode('control1', STUCK), inspectedNode('control2', STUCK)];
-  expect(
-    commands(nodes, [inspectedPool('master', { spec: MASTER })], [MASTER], ['csr-a', 'csr-b']),
-  ).toEqual([
+  expect(commands(nodes, [inspectedPool('master', { spec: MASTER })], [MASTER], ['csr-a', 'csr-b'])).toEqual([
     `machineconfig-guard restore ${MISSING} --from node/control1`,
     'oc adm certificate approve csr-a csr-b',
     `# oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ` +
@@ -42,9 +39,7 @@ test('reads the missing config from a node that runs it', () => {
     inspectedNode('control2', STUCK),
   ];
   const pool = inspectedPool('master', { spec: MASTER, status: MASTER });
-  expect(commands(nodes, [pool], [MASTER])[0]).toBe(
-    `machineconfig-guard restore ${MISSING} --from node/control2`,
-  );
+  expect(commands(nodes, [pool], [MASTER])[0]).toBe(`machineconfig-guard restore ${MISSING} --from node/control2`);
 });
 
 test('sets the status of a pool whose nodes name existing configs', () => {
@@ -62,9 +57,7 @@ test.each([
 ])('repairs only the annotation with a misspelled %s, with the nearest name', (_part, typo, canExist) => {
   const newer = 'rendered-worker-ffffbe6c1264c64551ae911d23717173';
   const pool = inspectedPool('worker', { spec: newer, status: newer });
-  expect(
-    commands([inspectedNode('worker0', { current: newer, desired: typo })], [pool], [WORKER, newer]),
-  ).toEqual([
+  expect(commands([inspectedNode('worker0', { current: newer, desired: typo })], [pool], [WORKER, newer])).toEqual([
     // It could be the name of a config of a pool that no longer exists.
     ...(canExist ? [`machineconfig-guard restore ${typo} --from node/worker0`] : []),
     `# oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`,
@@ -72,14 +65,8 @@ test.each([
 });
 
 test('does not repair a pool that can recover', () => {
-  const nodes = [
-    inspectedNode('control1', STUCK),
-    inspectedNode('worker0', { current: WORKER, desired: WORKER }),
-  ];
-  const pools = [
-    inspectedPool('master', { spec: MASTER, status: MASTER }),
-    inspectedPool('worker', { spec: WORKER }),
-  ];
+  const nodes = [inspectedNode('control1', STUCK), inspectedNode('worker0', { current: WORKER, desired: WORKER })];
+  const pools = [inspectedPool('master', { spec: MASTER, status: MASTER }), inspectedPool('worker', { spec: WORKER })];
   expect(commands(nodes, pools, [MASTER, WORKER])).toEqual([
     expect.stringMatching(/^machineconfig-guard restore /),
     expect.stringMatching(/^# oc annotate node control1 --overwrite /),
@@ -97,9 +84,7 @@ test.each([
 test('replaces no annotation if no config is left for the node', () => {
   const pool = inspectedPool('worker', { spec: 'rendered-worker-gone', status: WORKER });
   const node = inspectedNode('n', { current: MISSING, desired: MISSING });
-  expect(commands([node], [pool], [WORKER])).toEqual([
-    `machineconfig-guard restore ${MISSING} --from node/n`,
-  ]);
+  expect(commands([node], [pool], [WORKER])).toEqual([`machineconfig-guard restore ${MISSING} --from node/n`]);
 });
 
 test('restores no config whose name cannot be that of a rendered config', () => {
@@ -143,14 +128,10 @@ test('offers only the restore of a config that the guard has seen, although a si
   const deleted = `${WORKER.slice(0, -1)}0`;
   const pool = inspectedPool('worker', { spec: WORKER, status: WORKER });
   const node = inspectedNode('n', { current: WORKER, desired: deleted });
-  const plan = (explanation: string) =>
-    commands([node], [pool], [WORKER], [], new Map([[deleted, explanation]]));
+  const plan = (explanation: string) => commands([node], [pool], [WORKER], [], new Map([[deleted, explanation]]));
   const restore = `machineconfig-guard restore ${deleted} --from node/n`;
   expect(plan('deleted at 2026-11-20T12:00:00Z')).toEqual([restore]);
-  expect(plan('not seen')).toEqual([
-    restore,
-    `# oc annotate node n --overwrite ${MCO}/desiredConfig=${WORKER}`,
-  ]);
+  expect(plan('not seen')).toEqual([restore, `# oc annotate node n --overwrite ${MCO}/desiredConfig=${WORKER}`]);
 });
 
 test('has no command for a name that no object can have', () => {

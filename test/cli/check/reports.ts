@@ -59,14 +59,9 @@ export function checkIncidentB(): CheckReport {
   const reason = `missing MachineConfig ${MISSING}\nmachineconfigs "${MISSING}" not found`;
   const nodes = [
     ...['control1.gw.lo', 'control2.gw.lo'].map((name) => ({ ...inspectedNode(name, stuck), reason })),
-    ...['worker0.gw.lo', 'worker1.gw.lo'].map((name) =>
-      inspectedNode(name, { current: WORKER, desired: WORKER }),
-    ),
+    ...['worker0.gw.lo', 'worker1.gw.lo'].map((name) => inspectedNode(name, { current: WORKER, desired: WORKER })),
   ];
-  const pools = [
-    inspectedPool('master', { spec: MASTER }),
-    inspectedPool('worker', { spec: WORKER, status: WORKER }),
-  ];
+  const pools = [inspectedPool('master', { spec: MASTER }), inspectedPool('worker', { spec: WORKER, status: WORKER })];
   const request = {
     name: 'csr-8vnps',
     node: 'control0.gw.lo',

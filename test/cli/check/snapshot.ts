@@ -1,10 +1,6 @@
 import { type ConfigName, toConfigName } from '../../../src/decision/config-name.ts';
 import type { CheckScope } from '../../../src/cli/check/consistency.ts';
-import type {
-  InspectedNode,
-  InspectedPool,
-  ClusterSnapshot,
-} from '../../../src/client/cluster-snapshot.ts';
+import type { InspectedNode, InspectedPool, ClusterSnapshot } from '../../../src/client/cluster-snapshot.ts';
 import { parseInspectedPool } from '../../../src/client/cluster-reader.ts';
 import { parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 

@@ -51,9 +51,7 @@ test.each([
 });
 
 test('completion rejects an unknown shell', async () => {
-  expect(await runProgram(['completion', 'tcsh'])).toEqual(
-    usageError('Allowed choices are bash, fish, zsh.'),
-  );
+  expect(await runProgram(['completion', 'tcsh'])).toEqual(usageError('Allowed choices are bash, fish, zsh.'));
 });
 
 /** Types a line in a real bash and returns the words that it would insert or list. */

@@ -1,13 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { CommandProcess } from '../command-process.ts';
-import {
-  createConfig,
-  createNode,
-  type InspectedCluster,
-  NEW,
-  startEmptyCluster,
-} from '../inspected-cluster.ts';
+import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
 
 const STARTED = 'press Ctrl-C to stop';
 const STARTUP = { timeout: 40_000 };
@@ -58,9 +52,7 @@ test('removes the webhook that a killed session left behind', async () => {
   expect(registrations()).toHaveLength(1);
 
   const { cluster, start } = inspected;
-  const removeFault = cluster.faults.intercept(({ method }) =>
-    method === 'DELETE' ? { status: 403 } : 'pass',
-  );
+  const removeFault = cluster.faults.intercept(({ method }) => (method === 'DELETE' ? { status: 403 } : 'pass'));
   const denied = await start('dev').outcome;
   expect(denied.exitCode).toBe(3);
   expect(denied.stderr).toMatch(/ denies you "delete" on validatingwebhookconfigurations/);

@@ -7,8 +7,7 @@ const CODES = Object.entries(CODE_DESCRIPTIONS);
 test('without a code, lists every code', async () => {
   const { exitCode, stdout, stderr } = await runProgram(['explain']);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  for (const [code, description] of CODES)
-    expect(stdout).toMatch(new RegExp(`^${code} +${description}$`, 'm'));
+  for (const [code, description] of CODES) expect(stdout).toMatch(new RegExp(`^${code} +${description}$`, 'm'));
 });
 
 test.each(CODES)('prints the section of %s and no other', async (code, description) => {
@@ -22,8 +21,7 @@ test.each(CODES)('prints the section of %s and no other', async (code, descripti
 
 test('accepts a code in lower case, and without its prefix', async () => {
   const expected = await runProgram(['explain', 'MCG_IN_USE']);
-  for (const code of ['mcg_in_use', 'in-use'])
-    expect(await runProgram(['explain', code])).toEqual(expected);
+  for (const code of ['mcg_in_use', 'in-use']) expect(await runProgram(['explain', code])).toEqual(expected);
 });
 
 test.each(['MCG_INUSE', 'in-us'])('suggests MCG_IN_USE for %s', async (code) => {

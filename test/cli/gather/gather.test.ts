@@ -64,9 +64,7 @@ test('writes nothing into a directory that is not empty', async () => {
   const directory = createTemporaryDirectory();
   writeFileSync(path.join(directory, 'notes.txt'), 'mine');
 
-  expect(await run('gather', '--out', directory)).toEqual(
-    usageError(' is not empty; choose another directory'),
-  );
+  expect(await run('gather', '--out', directory)).toEqual(usageError(' is not empty; choose another directory'));
 
   expect(readdirSync(directory)).toEqual(['notes.txt']);
 });
@@ -101,9 +99,7 @@ test('exits with 3 and gathers nothing if the API server is unreachable', async 
     exitCode: 3,
     stdout: '',
     stderr: expect.stringMatching(
-      new RegExp(
-        `^machineconfig-guard: cannot connect to the API server at ${address}: connection refused;.*\\n$`,
-      ),
+      new RegExp(`^machineconfig-guard: cannot connect to the API server at ${address}: connection refused;.*\\n$`),
     ) as string,
   });
 

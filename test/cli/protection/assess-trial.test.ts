@@ -78,14 +78,7 @@ test.each<[string, string, Partial<Evidence>, string, RegExp, RegExp]>([
   ['the guard', IN_USE, {}, 'guard', /^the guard denies.*in use$/, /^$/],
   ['the guard beside dev', IN_USE, { webhooks: [DEV, REGISTERED] }, 'guard', /in use$/, /^$/],
   ['dev', IN_USE, { webhooks: [DEV] }, 'guard', /only until the command dev stops/, /^install the guard/],
-  [
-    'a policy',
-    FLOOR_IN_USE,
-    { floor: FLOOR },
-    'floor',
-    /^the policy nodes\..*before the API server/,
-    /^$/,
-  ],
+  ['a policy', FLOOR_IN_USE, { floor: FLOOR }, 'floor', /^the policy nodes\..*before the API server/, /^$/],
   [
     'a policy, and the guard is not installed,',
     FLOOR_IN_USE,
@@ -124,24 +117,15 @@ describe('is exposed if the deletion is allowed', () => {
     ['only warns', 'MachineConfigPool', WARNING_FLOOR, /pools\S+ has Warn and Audit/, /patch .*"Deny"/],
     ['is not bound', 'MachineConfigPool', FLOOR.slice(0, 1), /pools\S+ has no binding$/, /policy-floor/],
     ['does not exist', 'MachineOSBuild', FLOOR, /do not check MachineOSBuilds$/, /^install the guard/],
-  ])(
-    'because there is no webhook and the policy %s (%s)',
-    (_name, referrer, floor, explanation, advice) => {
-      const installed = { webhooks: [], floor, mode: undefined };
-      expect(assess(200, '', installed, referrer)).toEqual(matching('EXPOSED', null, explanation, advice));
-    },
-  );
+  ])('because there is no webhook and the policy %s (%s)', (_name, referrer, floor, explanation, advice) => {
+    const installed = { webhooks: [], floor, mode: undefined };
+    expect(assess(200, '', installed, referrer)).toEqual(matching('EXPOSED', null, explanation, advice));
+  });
 });
 
 test.each<[string, number, string, RegExp, RegExp]>([
   ['the guard cannot verify', 503, UNVERIFIED, /cannot list .* \(MCG_UNVERIFIED\)\. .* are safe$/, /logs/],
-  [
-    'the guard answers otherwise',
-    400,
-    `${DENIED}MCG_BAD_REVIEW: x`,
-    /MCG_BAD_REVIEW instead of/,
-    /answer/,
-  ],
+  ['the guard answers otherwise', 400, `${DENIED}MCG_BAD_REVIEW: x`, /MCG_BAD_REVIEW instead of/, /answer/],
   ['no pod is ready', 500, `${FAILED}no endpoints available`, /no .* ready\. .* are safe$/, /get pods/],
   ['there is no Service', 500, `${FAILED}service "x" not found`, /Service .* not exist/, /oc delete/],
   ['the guard is not trusted', 500, `${FAILED}x509: unknown`, /does not trust/, /manifests/],
@@ -149,58 +133,37 @@ test.each<[string, number, string, RegExp, RegExp]>([
   ['a policy has no params', 422, deniedBy(POOLS, 'failed to configure'), /pools\S+ fails/, /recovers/],
   ['a policy fails', 422, deniedBy(NODES, 'no such key'), /nodes\S+ fails/, /get validatingadmission/],
 ])('is blocked if %s', (_name, status, message, explanation, advice) => {
-  expect(assess(status, message, { floor: FLOOR })).toEqual(
-    matching('BLOCKED', null, explanation, advice),
-  );
+  expect(assess(status, message, { floor: FLOOR })).toEqual(matching('BLOCKED', null, explanation, advice));
 });
 
 test.each<[string, string, Partial<Evidence>, RegExp]>([
-  [
-    'the service CA',
-    'x509: unknown',
-    SERVICE_CA,
-    /^wait until the service CA .* get pods -n openshift-service-ca$/,
-  ],
+  ['the service CA', 'x509: unknown', SERVICE_CA, /^wait until the service CA .* get pods -n openshift-service-ca$/],
   ['cert-manager', 'x509: unknown', CERT_MANAGER, /^wait until cert-manager .* get certificates -n mcg$/],
   ['render', 'x509: unknown', {}, /^apply all manifests of one rendering again$/],
   ['render', 'service "x" not found', {}, /^apply the rendered manifests again, .* machineconfig-guard$/],
-  [
-    'an overlay',
-    'service "x" not found',
-    SERVICE_CA,
-    /^apply the overlay again, or remove the webhook: oc /,
-  ],
+  ['an overlay', 'service "x" not found', SERVICE_CA, /^apply the overlay again, or remove the webhook: oc /],
   ['the host network', 'i/o timeout', HOST_NETWORK, /reach port 9843 .*-o wide/],
-])(
-  'advises what fits an installation with %s, if the call fails with %s',
-  (_kind, error, installed, advice) => {
-    expect(assess(500, `${FAILED}${error}`, installed).advice).toMatch(advice);
-  },
-);
+])('advises what fits an installation with %s, if the call fails with %s', (_kind, error, installed, advice) => {
+  expect(assess(500, `${FAILED}${error}`, installed).advice).toMatch(advice);
+});
 
 test('advises to start dev again if only dev is registered and does not answer', () => {
   const { state, advice } = assess(200, '', { webhooks: [DEV] });
-  expect([state, advice]).toEqual([
-    'EXPOSED',
-    expect.stringMatching(/^start the command dev again.*-0123/),
-  ]);
+  expect([state, advice]).toEqual(['EXPOSED', expect.stringMatching(/^start the command dev again.*-0123/)]);
 });
 
 test.each([
   ['the guard', IN_USE],
   ['the floor', FLOOR_IN_USE],
-])(
-  'is blocked if %s denies a config in use, and the guard cannot verify any other',
-  (_denier, message) => {
-    const noPod = { status: 500, message: `${FAILED}no endpoints available` };
-    const blocked = assess(403, message, { floor: FLOOR }, 'Node', noPod);
-    expect(blocked).toEqual(matching('BLOCKED', null, /no guard pod is ready/, /get pods/));
-    const unverified = assess(403, message, {}, 'Node', { status: 503, message: UNVERIFIED });
-    expect(unverified).toEqual(matching('BLOCKED', null, /MCG_UNVERIFIED/, /logs/));
-    const held = { status: 403, message: `${DENIED}MCG_HELD: x` };
-    expect(assess(403, message, {}, 'Node', held).state).toBe('PROTECTED');
-  },
-);
+])('is blocked if %s denies a config in use, and the guard cannot verify any other', (_denier, message) => {
+  const noPod = { status: 500, message: `${FAILED}no endpoints available` };
+  const blocked = assess(403, message, { floor: FLOOR }, 'Node', noPod);
+  expect(blocked).toEqual(matching('BLOCKED', null, /no guard pod is ready/, /get pods/));
+  const unverified = assess(403, message, {}, 'Node', { status: 503, message: UNVERIFIED });
+  expect(unverified).toEqual(matching('BLOCKED', null, /MCG_UNVERIFIED/, /logs/));
+  const held = { status: 403, message: `${DENIED}MCG_HELD: x` };
+  expect(assess(403, message, {}, 'Node', held).state).toBe('PROTECTED');
+});
 
 test.each([
   ['the webhook validate.kyverno.svc-fail', KYVERNO],
@@ -223,12 +186,7 @@ test.each<[string, Partial<Evidence>, string, TrialResponse | null]>([
   ['the guard enforces', {}, KYVERNO, ALLOWED],
   ['other deletions are denied, too', { webhooks: [] }, KYVERNO, { status: 403, message: KYVERNO }],
   ['there is no unused config', { webhooks: [] }, KYVERNO, null],
-  [
-    'its call failed',
-    { webhooks: [] },
-    'failed calling webhook "validate.kyverno.svc-fail": EOF',
-    ALLOWED,
-  ],
+  ['its call failed', { webhooks: [] }, 'failed calling webhook "validate.kyverno.svc-fail": EOF', ALLOWED],
 ])('does not know whether a policy engine protects if %s', (_case, installed, message, unused) => {
   const { state, explanation } = assess(403, message, installed, 'Node', unused);
   expect([state, explanation]).toEqual([
@@ -243,7 +201,5 @@ test.each([
   ['an unknown component', 'no'],
 ])('is unknown if %s denies', (denier, message) => {
   const explanation = new RegExp(`^denied by ${denier},`);
-  expect(assess(403, message, { floor: FLOOR })).toEqual(
-    matching('UNKNOWN', null, explanation, /^see the answer/),
-  );
+  expect(assess(403, message, { floor: FLOOR })).toEqual(matching('UNKNOWN', null, explanation, /^see the answer/));
 });

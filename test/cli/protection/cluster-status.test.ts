@@ -92,8 +92,7 @@ test('reports every value and its evidence', () => {
 test('of a cluster without a guard, every value is null', () => {
   const status = summarize({ guard: null, webhooks: [], deployment: null, lease: null });
   expect(status).toMatchObject({ state: 'EXPOSED', explanation: 'the guard is not installed' });
-  const { version, mode, failurePolicy, replicas, leader, certificates, danglingCount, lastDenial } =
-    status;
+  const { version, mode, failurePolicy, replicas, leader, certificates, danglingCount, lastDenial } = status;
   const values = [version, mode, failurePolicy, replicas, leader, certificates, danglingCount, lastDenial];
   expect(new Set(values)).toEqual(new Set([null]));
 });
@@ -121,29 +120,11 @@ describe('the state', () => {
   test.each<[string, string, string | null, Partial<StatusEvidence>, RegExp]>([
     ['the object has an empty spec', 'PROTECTED', 'guard', { guard: {} }, /is ready$/],
     ['there is no object', 'PROTECTED', 'guard', { guard: null }, /is ready$/],
-    [
-      'one replica is ready',
-      'PROTECTED',
-      'guard',
-      { deployment: { ...DEPLOYMENT, readyReplicas: 1 } },
-      /ready/,
-    ],
+    ['one replica is ready', 'PROTECTED', 'guard', { deployment: { ...DEPLOYMENT, readyReplicas: 1 } }, /ready/],
     ['dev runs beside it', 'PROTECTED', 'guard', { webhooks: [DEV, WEBHOOK] }, /is ready$/],
-    [
-      'the Deployment is not readable',
-      'PROTECTED',
-      'guard',
-      { deployment: undefined },
-      /renews the Lease$/,
-    ],
+    ['the Deployment is not readable', 'PROTECTED', 'guard', { deployment: undefined }, /renews the Lease$/],
     ['it has no leader', 'PROTECTED', 'guard', { lease: null }, /is ready$/],
-    [
-      'the mode is Audit',
-      'EXPOSED',
-      null,
-      { guard: toGuard({ mode: 'Audit' }) },
-      /mode of the guard is Audit$/,
-    ],
+    ['the mode is Audit', 'EXPOSED', null, { guard: toGuard({ mode: 'Audit' }) }, /mode of the guard is Audit$/],
     [
       'the mode is Audit, with the floor',
       'PROTECTED',
@@ -151,20 +132,8 @@ describe('the state', () => {
       { guard: toGuard({ mode: 'Audit' }), floor: FLOOR },
       /^only the policy floor is active: the mode of the guard is Audit\./,
     ],
-    [
-      'no pod is ready',
-      'BLOCKED',
-      null,
-      { deployment: NO_POD },
-      /because no guard pod is ready\. .* safe$/,
-    ],
-    [
-      'no pod is ready, with the floor',
-      'BLOCKED',
-      null,
-      { deployment: NO_POD, floor: FLOOR },
-      /no guard pod/,
-    ],
+    ['no pod is ready', 'BLOCKED', null, { deployment: NO_POD }, /because no guard pod is ready\. .* safe$/],
+    ['no pod is ready, with the floor', 'BLOCKED', null, { deployment: NO_POD, floor: FLOOR }, /no guard pod/],
     [
       'no pod is ready, and it fails open',
       'EXPOSED',
@@ -179,20 +148,8 @@ describe('the state', () => {
       { webhooks: [OPEN], deployment: NO_POD, floor: FLOOR },
       /^only the policy floor is active: no guard pod/,
     ],
-    [
-      'it has no caBundle',
-      'BLOCKED',
-      null,
-      { webhooks: [{ ...WEBHOOK, caBundle: false }] },
-      /no caBundle/,
-    ],
-    [
-      'its certificate expired',
-      'BLOCKED',
-      null,
-      { guard: toGuard({}, 'False') },
-      /expired \(serving until/,
-    ],
+    ['it has no caBundle', 'BLOCKED', null, { webhooks: [{ ...WEBHOOK, caBundle: false }] }, /no caBundle/],
+    ['its certificate expired', 'BLOCKED', null, { guard: toGuard({}, 'False') }, /expired \(serving until/],
     [
       'no pod is ready, and the webhook has a URL',
       'PROTECTED',
@@ -208,13 +165,7 @@ describe('the state', () => {
       /no Deployment or Lease/,
     ],
     ['its Deployment is gone', 'BLOCKED', null, { deployment: null }, /Deployment does not exist/],
-    [
-      'the leader is silent',
-      'UNKNOWN',
-      null,
-      { lease: STALE },
-      /not renewed its Lease since 2026-11-23T07:56/,
-    ],
+    ['the leader is silent', 'UNKNOWN', null, { lease: STALE }, /not renewed its Lease since 2026-11-23T07:56/],
     [
       'only dev is registered',
       'UNKNOWN',
@@ -250,20 +201,8 @@ describe('the state', () => {
       { webhooks: [], floor: FLOOR },
       /not installed\. The policies can miss/,
     ],
-    [
-      'only half of the floor is',
-      'EXPOSED',
-      null,
-      { webhooks: [], floor: FLOOR.slice(1) },
-      /not installed$/,
-    ],
-    [
-      'the floor is not readable',
-      'UNKNOWN',
-      null,
-      { webhooks: [], floor: undefined },
-      /bindings of the policy/,
-    ],
+    ['only half of the floor is', 'EXPOSED', null, { webhooks: [], floor: FLOOR.slice(1) }, /not installed$/],
+    ['the floor is not readable', 'UNKNOWN', null, { webhooks: [], floor: undefined }, /bindings of the policy/],
   ])('if %s is %s', (_case, state, by, changes, explanation) => {
     const status = summarize(changes);
     expect(status).toMatchObject({ state, by, protected: state === 'PROTECTED' });

@@ -1,9 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  formatStatusReport,
-  type StatusEntry,
-  type StatusReport,
-} from '../../../src/cli/protection/format-status.ts';
+import { formatStatusReport, type StatusEntry, type StatusReport } from '../../../src/cli/protection/format-status.ts';
 import { advise, CommandFormatter, inContext } from '../../../src/client/output/advice.ts';
 import type { TableFormat } from '../../../src/client/output/text-format.ts';
 
@@ -119,7 +115,5 @@ test('prints an untrusted text as one printable line', () => {
     { ...EXPOSED, explanation: `a certificate of the guard has expired (${untrusted})` },
   ]);
   expect(lines.join('')).not.toContain('\u001B');
-  expect(lines).toContainEqual(
-    expect.stringContaining('EXPOSED: a certificate of the guard has expired (a b [31m)'),
-  );
+  expect(lines).toContainEqual(expect.stringContaining('EXPOSED: a certificate of the guard has expired (a b [31m)'));
 });

@@ -47,10 +47,7 @@ function writeKubeconfig(
       cluster: part?.cluster ?? {},
     })),
     users: parts.map(({ users: [part] }, index) => ({ name: names[index] ?? '', user: part?.user ?? {} })),
-    contexts: [
-      ...names.map((name) => ({ name, context: { cluster: name, user: name } })),
-      ...extraContexts,
-    ],
+    contexts: [...names.map((name) => ({ name, context: { cluster: name, user: name } })), ...extraContexts],
     'current-context': current,
   };
   writeFileSync(file, stringify({ apiVersion: 'v1', kind: 'Config', ...config }), { mode: 0o600 });
@@ -97,9 +94,7 @@ test('exits with 1 if only the floor protects although the guard is installed', 
     if (requested.endsWith('/validatingwebhookconfigurations'))
       return { status: 200, body: { items: [{ metadata: { name: NAMESPACE }, webhooks }] } };
     const binding = { spec: { validationActions: ['Deny'] } };
-    return requested.includes('/validatingadmissionpolicybindings/')
-      ? { status: 200, body: binding }
-      : 'pass';
+    return requested.includes('/validatingadmissionpolicybindings/') ? { status: 200, body: binding } : 'pass';
   });
   expect(await readStates()).toMatchObject({ exitCode: 0, states: ['a PROTECTED'] });
   webhooks = [webhook];
@@ -107,23 +102,20 @@ test('exits with 1 if only the floor protects although the guard is installed', 
   expect((await runStatus()).stdout).toMatch(/^a +PROTECTED \(floor\) /m);
 });
 
-test.each(['text', 'json', 'yaml'])(
-  'prints no control character of a cluster with -o %s',
-  async (output) => {
-    install(clusters[0]);
-    const hostile = '\u001B]52;c;eA==\u0007\u009B\u202E\n';
-    clusters[0]?.patch('machineconfigguards', 'cluster', {
-      status: {
-        version: hostile,
-        lastDenial: { time: hostile, name: hostile, user: hostile },
-        conditions: [{ type: 'CertificatesValid', status: 'False', reason: hostile, message: hostile }],
-      },
-    });
-    const { stdout } = await runStatus('-o', output);
-    expect(stdout).toContain('52;c;eA==');
-    expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-  },
-);
+test.each(['text', 'json', 'yaml'])('prints no control character of a cluster with -o %s', async (output) => {
+  install(clusters[0]);
+  const hostile = '\u001B]52;c;eA==\u0007\u009B\u202E\n';
+  clusters[0]?.patch('machineconfigguards', 'cluster', {
+    status: {
+      version: hostile,
+      lastDenial: { time: hostile, name: hostile, user: hostile },
+      conditions: [{ type: 'CertificatesValid', status: 'False', reason: hostile, message: hostile }],
+    },
+  });
+  const { stdout } = await runStatus('-o', output);
+  expect(stdout).toContain('52;c;eA==');
+  expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+});
 
 test('asks one context for each cluster and user with all, and prefers the current one', async () => {
   const project = { name: 'project', context: { cluster: 'a', user: 'a', namespace: 'project' } };
@@ -164,9 +156,7 @@ test('an unexpected error of one cluster costs one line, and is no lack of acces
   install(clusters[0]);
   const webhooks = [{ name: 'guard.machineconfig-guard.io', clientConfig: null }];
   clusters[1]?.faults.intercept(({ path: requested }) =>
-    requested.endsWith('/validatingwebhookconfigurations')
-      ? { status: 200, body: { items: [{ webhooks }] } }
-      : 'pass',
+    requested.endsWith('/validatingwebhookconfigurations') ? { status: 200, body: { items: [{ webhooks }] } } : 'pass',
   );
   const { exitCode, states, entries } = await readStates('--contexts', 'b,a');
   expect([exitCode, states]).toEqual([1, ['b UNKNOWN', 'a PROTECTED']]);
@@ -197,9 +187,7 @@ test('exits with 3 if it reached no cluster', async () => {
 
 test('reports that the API server denies access as the reason of the state', async () => {
   clusters[0]?.faults.intercept(({ path: requested }) =>
-    requested.includes('machineconfigguards')
-      ? { status: 403, body: { kind: 'Status', message: 'no' } }
-      : 'pass',
+    requested.includes('machineconfigguards') ? { status: 403, body: { kind: 'Status', message: 'no' } } : 'pass',
   );
   const { exitCode, stdout } = await runStatus();
   expect(exitCode).toBe(3);
@@ -233,10 +221,7 @@ test.each([
 
 test.each([
   [[], 'the kubeconfig has no current-context; choose one with --context or --contexts\n'],
-  [
-    ['--contexts', 'all'],
-    'the kubeconfig has no current-context; log in with: oc --kubeconfig FILE login\n',
-  ],
+  [['--contexts', 'all'], 'the kubeconfig has no current-context; log in with: oc --kubeconfig FILE login\n'],
 ])('without a context for %j, exits with 3', async (args, sentence) => {
   writeKubeconfig(args.length === 0 ? ['a'] : [], [], '');
   const { exitCode, stdout, stderr } = await runStatus(...args);

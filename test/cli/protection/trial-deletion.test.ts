@@ -27,9 +27,7 @@ describe('assertDryRunIsHonored', () => {
   test('accepts a rejected value of dryRun', async () => {
     const { api, requests } = createApi(apiError(422, 'dryRun: Unsupported value: "Proof"'));
     await assertDryRunIsHonored(api);
-    expect(requests.map(({ path }) => path)).toEqual([
-      expect.stringMatching(/-guard-verify\?dryRun=Proof$/),
-    ]);
+    expect(requests.map(({ path }) => path)).toEqual([expect.stringMatching(/-guard-verify\?dryRun=Proof$/)]);
   });
 
   test.each([apiError(404), apiError(422)])('throws a CliError after the answer %j', async (error) => {

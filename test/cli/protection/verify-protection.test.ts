@@ -22,8 +22,7 @@ beforeEach(async () => {
   cluster = await startTestCluster();
   deletions = [];
   cluster.faults.intercept(({ method, path, query }) => {
-    if (method === 'DELETE')
-      deletions.push(`${path.slice(MACHINE_CONFIGS_PATH.length + 1)}?${query.toString()}`);
+    if (method === 'DELETE') deletions.push(`${path.slice(MACHINE_CONFIGS_PATH.length + 1)}?${query.toString()}`);
     return 'pass';
   });
 });
@@ -101,8 +100,7 @@ describe('if there are two configs', () => {
     ['unused', OLD],
   ])('is blocked only if the guard cannot verify the config %s three times', async (_use, config) => {
     createNode(cluster, 'worker-0', { currentConfig: NEW });
-    const unverify = (count: number): void =>
-      interceptDeletions(config, count, 503, `${DENIED}MCG_UNVERIFIED: x`);
+    const unverify = (count: number): void => interceptDeletions(config, count, 503, `${DENIED}MCG_UNVERIFIED: x`);
     unverify(2);
     expect(await verify()).toMatchObject({ state: 'EXPOSED', answer: { status: 200 } });
     unverify(3);
@@ -155,12 +153,7 @@ test.each<[string, string, object, RegExp]>([
     OVERRIDDEN,
     /except those that are terminating or have the allow-deletion annotation$/,
   ],
-  [
-    'the config in use is terminating',
-    GONE,
-    TERMINATING,
-    /except those that are terminating or have the /,
-  ],
+  ['the config in use is terminating', GONE, TERMINATING, /except those that are terminating or have the /],
 ])('if %s, tries nothing and explains why', async (_condition, name, metadata, explanation) => {
   cluster.create('machineconfigs', { metadata: { name, ...metadata } });
   createNode(cluster, 'worker-0', { currentConfig: GONE });

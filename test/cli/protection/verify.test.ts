@@ -46,8 +46,7 @@ test('if the guard denies, prints each step and exits with 0', async () => {
     'mode      Enforce (default: no MachineConfigGuard exists)',
     `unused    ${OLD} can be deleted`,
     `tried     dry-run deletion of ${NEW}, in use by Node worker-0 (currentConfig)`,
-    'answer    403 admission webhook "guard.machineconfig-guard.io" denied the request: ' +
-      IN_USE.replace('\n', ' '),
+    'answer    403 admission webhook "guard.machineconfig-guard.io" denied the request: ' + IN_USE.replace('\n', ' '),
     '',
     'PROTECTED: the guard denies the deletion of a config in use.',
     '',
@@ -88,9 +87,7 @@ test('with --wait, prints each change on stderr, and the report when the guard p
   });
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '20s');
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(
-    /^ +\d+s {2}EXPOSED: .*is not installed\n +\d+s {2}PROTECTED: the guard denies.*\n$/,
-  );
+  expect(stderr).toMatch(/^ +\d+s {2}EXPOSED: .*is not installed\n +\d+s {2}PROTECTED: the guard denies.*\n$/);
   expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
 });
 
@@ -101,9 +98,7 @@ test('at 80 columns, wraps between words and keeps the command whole', async () 
   expect(stdout).toContain(
     `tried     dry-run deletion of ${NEW},\n          in use by Node worker-0 (currentConfig)\n`,
   );
-  expect(stdout).toMatch(
-    /\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ patch mcguard cluster [^]*\n$/,
-  );
+  expect(stdout).toMatch(/\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ patch mcguard cluster [^]*\n$/);
 });
 
 test('with -n, names the namespace in the advice', async () => {
@@ -115,9 +110,7 @@ test('with -n, names the namespace in the advice', async () => {
   cluster.create('validatingwebhookconfigurations', configuration);
   cluster.create('namespaces', { metadata: { name: 'other' } });
   const { stdout } = await run('verify', '-n', 'other');
-  expect(stdout).toMatch(
-    /\nBLOCKED: [^]*\nNext: [^]*oc --kubeconfig \S+ get pods,endpointslices -n other\n/,
-  );
+  expect(stdout).toMatch(/\nBLOCKED: [^]*\nNext: [^]*oc --kubeconfig \S+ get pods,endpointslices -n other\n/);
 });
 
 test('with --context, names it in the advice', async () => {
@@ -126,26 +119,23 @@ test('with --context, names it in the advice', async () => {
   expect(stdout).toMatch(/\nNext: .*\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster /);
 });
 
-test.each(['text', 'json', 'yaml'])(
-  'prints no control character of a cluster with -o %s',
-  async (output) => {
-    const { cluster, run } = await startEmptyCluster();
-    const hostile = '\u001B]52;c;eA==\u0007\u009B\u202E\n';
-    createConfig(cluster, NEW);
-    createNode(cluster, 'worker-0', { currentConfig: NEW });
-    const webhooks = [{ name: WEBHOOK_NAME, failurePolicy: hostile, clientConfig: { url: hostile } }];
-    cluster.faults.intercept(({ method, path }) => {
-      if (method === 'DELETE' && path.endsWith(NEW))
-        return { status: 403, body: { kind: 'Status', message: `denied${hostile}` } };
-      return path.endsWith('/validatingwebhookconfigurations')
-        ? { status: 200, body: { items: [{ metadata: { name: hostile }, webhooks }] } }
-        : 'pass';
-    });
-    const { stdout } = await run('verify', '-o', output);
-    expect(stdout).toContain('52;c;eA==');
-    expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-  },
-);
+test.each(['text', 'json', 'yaml'])('prints no control character of a cluster with -o %s', async (output) => {
+  const { cluster, run } = await startEmptyCluster();
+  const hostile = '\u001B]52;c;eA==\u0007\u009B\u202E\n';
+  createConfig(cluster, NEW);
+  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  const webhooks = [{ name: WEBHOOK_NAME, failurePolicy: hostile, clientConfig: { url: hostile } }];
+  cluster.faults.intercept(({ method, path }) => {
+    if (method === 'DELETE' && path.endsWith(NEW))
+      return { status: 403, body: { kind: 'Status', message: `denied${hostile}` } };
+    return path.endsWith('/validatingwebhookconfigurations')
+      ? { status: 200, body: { items: [{ metadata: { name: hostile }, webhooks }] } }
+      : 'pass';
+  });
+  const { stdout } = await run('verify', '-o', output);
+  expect(stdout).toContain('52;c;eA==');
+  expect(stdout.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+});
 
 test('exits with 2 if --timeout is given without --wait', async () => {
   const { run } = await startEmptyCluster();

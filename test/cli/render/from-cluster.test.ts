@@ -32,8 +32,7 @@ const BASES: Readonly<Record<string, string>> = {
   ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
   ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
   Secret: '/api/v1/namespaces/machineconfig-guard/secrets',
-  ValidatingAdmissionPolicyBinding:
-    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+  ValidatingAdmissionPolicyBinding: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
   ValidatingWebhookConfiguration: WEBHOOK_CONFIGURATIONS_PATH,
 };
 
@@ -43,10 +42,7 @@ function install(changes: Partial<InstallationOptions>, isRecorded = false): Rec
   const answers = Object.fromEntries(
     files
       .filter(({ kind }) => kind in BASES)
-      .map(({ kind, objectName, content }) => [
-        `${BASES[kind] ?? ''}/${objectName}`,
-        parse(content) as object,
-      ]),
+      .map(({ kind, objectName, content }) => [`${BASES[kind] ?? ''}/${objectName}`, parse(content) as object]),
   );
   return isRecorded ? answers : { ...answers, [NAMESPACE]: { metadata: {} } };
 }
@@ -104,12 +100,7 @@ function readTrust(directory: string) {
 }
 
 test('--new-authority trusts the old authority and a new one before it replaces the Secret', async () => {
-  const { exitCode, stderr, out } = await render(
-    { [AUTHORITY_SECRET_PATH]: SECRET },
-    '--new-authority',
-    '--days',
-    '9',
-  );
+  const { exitCode, stderr, out } = await render({ [AUTHORITY_SECRET_PATH]: SECRET }, '--new-authority', '--days', '9');
   expect({ exitCode, stderr }).toMatchObject({
     exitCode: 0,
     stderr: expect.stringContaining('The API servers trust both until') as string,
@@ -148,18 +139,8 @@ test('prefers the version of a flag, and with the service CA reads no Secret', a
 });
 
 test.each([
-  [
-    'an old version',
-    { '/version': { gitVersion: 'v1.26.9' } },
-    1,
-    /has version "v1\.26\.9": The oldest supported/,
-  ],
-  [
-    'an unusable authority',
-    { [AUTHORITY_SECRET_PATH]: UNUSABLE },
-    1,
-    /create a new authority with --new-authority/,
-  ],
+  ['an old version', { '/version': { gitVersion: 'v1.26.9' } }, 1, /has version "v1\.26\.9": The oldest supported/],
+  ['an unusable authority', { [AUTHORITY_SECRET_PATH]: UNUSABLE }, 1, /create a new authority with --new-authority/],
   [
     'certificates of another issuer',
     { ...install({ authority: undefined }), [WEBHOOK]: CERT_MANAGER },
@@ -193,10 +174,7 @@ test.each([
 const FORGOTTEN = [
   [{}, []],
   [{ singleNode: true }, ['--single-node: was set, is kept']],
-  [
-    { hostNetwork: true, singleNode: true },
-    ['--single-node: was set, is kept', '--host-network: was set, is kept'],
-  ],
+  [{ hostNetwork: true, singleNode: true }, ['--single-node: was set, is kept', '--host-network: was set, is kept']],
   [{ authority: undefined }, ['--tls: was service-ca, is kept']],
   [{ machineconfigAccess: false }, ['--no-machineconfig-access: was set, is kept']],
   [{ openNetwork: true }, ['--open-network: was set, is kept']],
@@ -207,9 +185,7 @@ const FORGOTTEN = [
 ] as const satisfies readonly [Partial<InstallationOptions>, string[]][];
 
 test.each(
-  FORGOTTEN.flatMap(([changes, notes]) =>
-    [true, false].map((isRecorded) => [changes, isRecorded, notes] as const),
-  ),
+  FORGOTTEN.flatMap(([changes, notes]) => [true, false].map((isRecorded) => [changes, isRecorded, notes] as const)),
 )('keeps the forgotten flags of %j, with annotation: %s', async (changes, isRecorded, notes) => {
   const answers = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes, isRecorded) };
   const { exitCode, stderr, out } = await render(answers);
@@ -217,9 +193,7 @@ test.each(
     exitCode: 0,
     lines: notes.map((note) => `machineconfig-guard: ${note}`),
   });
-  const namespace = parse(
-    readFileSync(path.join(out, '99_machineconfig-guard-00-namespace.yaml'), 'utf8'),
-  ) as {
+  const namespace = parse(readFileSync(path.join(out, '99_machineconfig-guard-00-namespace.yaml'), 'utf8')) as {
     metadata: { annotations: Record<string, string> };
   };
   const { kubernetesVersion, authority, ...flags } = {
@@ -238,11 +212,7 @@ test.each(
 test.each([
   [{ singleNode: true }, '--no-single-node', '--single-node: was set, is not set'],
   [{}, '--single-node', '--single-node: was not set, is set'],
-  [
-    { machineconfigAccess: false },
-    '--machineconfig-access',
-    '--no-machineconfig-access: was set, is not set',
-  ],
+  [{ machineconfigAccess: false }, '--machineconfig-access', '--no-machineconfig-access: was set, is not set'],
   [{ mode: 'Audit' }, '--mode=Enforce', '--mode: was Audit, is Enforce'],
 ] as const)('with %j, %s changes the installation and says so', async (changes, flag, note) => {
   const { exitCode, stderr } = await render(install(changes, true), flag);
@@ -254,9 +224,7 @@ test.each([
 
 test('recognizes the overlay of 0.1.0', async () => {
   const file = path.join(import.meta.dirname, '../../e2e/install/manifests-0.1.0.yaml');
-  const objects = parseAllDocuments(readFileSync(file, 'utf8')).map(
-    (document) => document.toJS() as KubeObject,
-  );
+  const objects = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as KubeObject);
   const answers = Object.fromEntries(
     objects
       .filter(({ kind }) => kind in BASES)

@@ -54,9 +54,7 @@ test('prints commands for the cluster of the flags, and for an installer as alte
 test('warns on stderr about an image without a digest', async () => {
   const { exitCode, stderr } = await render('--image', 'example.com/guard:1');
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(
-    /^machineconfig-guard: warning: --image example\.com\/guard:1 has no digest.+\n$/,
-  );
+  expect(stderr).toMatch(/^machineconfig-guard: warning: --image example\.com\/guard:1 has no digest.+\n$/);
 });
 
 test('warns on stderr about other manifests in the directory, and succeeds', async () => {
@@ -66,9 +64,7 @@ test('warns on stderr about other manifests in the directory, and succeeds', asy
   expect(exitCode).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ directory: out, warnings: [] });
   expect(stderr.split('\n')).toEqual([
-    ...['a', 'b', 'c'].map(
-      (name) => expect.stringContaining(`warning: ${name}.yaml:1: EmptyDocument: `) as string,
-    ),
+    ...['a', 'b', 'c'].map((name) => expect.stringContaining(`warning: ${name}.yaml:1: EmptyDocument: `) as string),
     `machineconfig-guard: warning: see all problems with: machineconfig-guard check --manifests ${out}`,
     '',
   ]);
@@ -131,15 +127,7 @@ test('--out - prints only the manifests to stdout, also as a plugin, and makes n
 });
 
 test('with --out -, says that a new authority does not fit an installed guard', async () => {
-  const { stderr } = await runProgram([
-    'render',
-    '--out',
-    '-',
-    '--image',
-    IMAGE,
-    '--openshift-version',
-    '4.18',
-  ]);
+  const { stderr } = await runProgram(['render', '--out', '-', '--image', IMAGE, '--openshift-version', '4.18']);
   expect(stderr).toMatch(/^Created a new authority\. .* use --from-cluster\.\n$/);
 });
 

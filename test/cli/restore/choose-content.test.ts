@@ -37,9 +37,7 @@ test.each(OPERATOR_CONFIGS.map((config) => [config.metadata.name, config] as con
     const changed = text.replace(/"kernelType":"./, '"kernelType":"x');
     expect(changed).not.toBe(text);
     const content = await chooseContent([parseRenderedConfig(changed, 'file')], NO_EVIDENCE, signal);
-    expect(content.mismatch?.reason).toMatch(
-      /^the hash of the content of file is [0-9a-f]{32}, not the one in/,
-    );
+    expect(content.mismatch?.reason).toMatch(/^the hash of the content of file is [0-9a-f]{32}, not the one in/);
   },
 );
 
@@ -54,11 +52,7 @@ test('takes the copy that matches the name, in any order', async () => {
 });
 
 test('undoes the osImageURL that the machine-config-server has changed', async () => {
-  const content = await chooseContent(
-    [copy({ osImageURL: 'quay.io/layered@sha256:2' })],
-    EVIDENCE,
-    signal,
-  );
+  const content = await chooseContent([copy({ osImageURL: 'quay.io/layered@sha256:2' })], EVIDENCE, signal);
   expect(content.config.spec).toEqual(spec);
   expect(content.correction).toMatch(/^The machine-config-server has changed osImageURL in a\.json\./);
 });

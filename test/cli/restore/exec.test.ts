@@ -51,31 +51,11 @@ test('returns the whole standard output, and not the standard error', async () =
 });
 
 test.each([
-  [
-    'the command fails',
-    { stderr: 'cat: No such file\n', exitCode: 1 },
-    'CommandFailed',
-    'cat: No such file',
-  ],
-  [
-    'the command fails silently',
-    { exitCode: 127 },
-    'CommandFailed',
-    /non-zero exit code: exit status 127/,
-  ],
-  [
-    'the connection ends before the status',
-    { stdout: 'a', end: 'close' },
-    'ApiUnreachable',
-    /before the command/,
-  ],
+  ['the command fails', { stderr: 'cat: No such file\n', exitCode: 1 }, 'CommandFailed', 'cat: No such file'],
+  ['the command fails silently', { exitCode: 127 }, 'CommandFailed', /non-zero exit code: exit status 127/],
+  ['the connection ends before the status', { stdout: 'a', end: 'close' }, 'ApiUnreachable', /before the command/],
   ['the status is broken', { end: 'garbage' }, 'CommandFailed', /no valid status/],
-  [
-    'the output is too long',
-    { stdout: 'a'.repeat(9 * MEBIBYTE) },
-    'CommandFailed',
-    /more than 8388608 bytes/,
-  ],
+  ['the output is too long', { stdout: 'a'.repeat(9 * MEBIBYTE) }, 'CommandFailed', /more than 8388608 bytes/],
 ] as const)('rejects if %s', async (_condition, result, name, message) => {
   const { run } = await start(result);
   await expect(run()).rejects.toMatchObject({ name, message: expect.stringMatching(message) as string });

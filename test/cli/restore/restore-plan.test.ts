@@ -50,14 +50,7 @@ function planActions(situation: Situation): readonly StepAction[] {
 
 const CREATE = ['CreateConfig', 'AwaitNodes'];
 const SET_STATUS = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'UnpausePool', 'AwaitNodes'];
-const EVERYTHING = [
-  'PausePool',
-  'CreateConfig',
-  'SetPoolStatus',
-  'AwaitMachines',
-  'UnpausePool',
-  'AwaitNodes',
-];
+const EVERYTHING = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'];
 
 test.each<[string, Situation, readonly string[]]>([
   ['the pool serves a config and is complete', { status: RENDERED, updated: 1 }, CREATE],
@@ -105,11 +98,7 @@ test.each<[string, Situation, readonly string[]]>([
     ['AwaitMachines', 'UnpausePool', 'AwaitNodes'],
   ],
   ['all machines have joined', { ...INTERRUPTED, status: MISSING }, ['UnpausePool', 'AwaitNodes']],
-  [
-    'a person has unpaused the pool',
-    { ...INTERRUPTED, paused: false, status: MISSING },
-    ['UnpausePool', 'AwaitNodes'],
-  ],
+  ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, ['UnpausePool', 'AwaitNodes']],
   [
     'the status is empty in a pool that a person paused',
     { exists: true, paused: true },
@@ -204,12 +193,7 @@ const MISMATCH = { reason: 'the hash of the content of a.json is b', similarConf
 test.each([
   ['a matching hash and no Ignition content', { config: EMPTY }, false, undefined],
   ['another hash', { config: CONFIG, mismatch: MISMATCH }, false, 'HashDiffers'],
-  [
-    'another hash and no Ignition content',
-    { config: EMPTY, mismatch: MISMATCH },
-    true,
-    'NoIgnitionContent',
-  ],
+  ['another hash and no Ignition content', { config: EMPTY, mismatch: MISMATCH }, true, 'NoIgnitionContent'],
   ['another hash that is accepted', { config: CONFIG, mismatch: MISMATCH }, true, undefined],
 ])('judges a content with %s', (_, content, acceptContent, code) => {
   const plan = planRestore(content, createState({}), { ...OPTIONS, acceptContent });

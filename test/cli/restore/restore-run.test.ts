@@ -18,12 +18,7 @@ async function startStuckCluster(): Promise<TestCluster> {
   return cluster;
 }
 
-function createStuckPool(
-  cluster: TestCluster,
-  role: string,
-  missing: string,
-  nodes: readonly string[],
-): void {
+function createStuckPool(cluster: TestCluster, role: string, missing: string, nodes: readonly string[]): void {
   const { name: rendered } = createConfigOnDisk(role);
   cluster.create('machineconfigs', { metadata: { name: rendered }, spec: {} });
   cluster.create('machineconfigpools', {
@@ -49,9 +44,7 @@ function createDegradedNode(cluster: TestCluster, name: string, role: string, mi
     metadata: {
       name,
       labels: { [`node-role.kubernetes.io/${role}`]: '' },
-      annotations: Object.fromEntries(
-        Object.entries(values).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]),
-      ),
+      annotations: Object.fromEntries(Object.entries(values).map(([key, value]) => [`${MCO_GROUP}/${key}`, value])),
     },
     status: { conditions: [{ type: 'Ready', status: 'True' }] },
   });
@@ -106,9 +99,7 @@ test('names the waits of two pools, and the advice about one of them', async () 
   setReady(cluster, 'control0', 'False');
   const { problem, advice } = await runRestore(cluster, { configs: [CONFIG, CONFIG_OF_WORKERS] });
   expect(problem).toMatch(/ is not Ready; until worker0 leaves Degraded \("missing config"\)$/);
-  expect(advice.map((item) => COMMANDS.toClause(item))).toEqual([
-    expect.stringContaining('oc delete node control0'),
-  ]);
+  expect(advice.map((item) => COMMANDS.toClause(item))).toEqual([expect.stringContaining('oc delete node control0')]);
 });
 
 test('ends before the first write if another restore pauses the pool after the plan', async () => {

@@ -87,24 +87,20 @@ test('restores from a directory in spite of an unusable file, which it names', a
   expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*config\\.json\\)\\n`));
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)(
-  '%s ends the command while standard input is silent',
-  async (signal) => {
-    const { start, cluster } = await startHealthyCluster();
-    annotate(cluster, 'worker-0', { desiredConfig: GONE });
-    const { child, outcome } = start('restore', 'worker-c', '--from', '-');
-    const { requests } = cluster.faults;
-    // The last request before the command reads its source.
-    const isList = ({ path: requested }: { readonly path: string }) =>
-      requested.endsWith('/machineconfigs');
-    await expect.poll(() => requests.some(isList)).toBe(true);
-    child.kill(signal);
-    expect(await outcome).toMatchObject({
-      exitCode: 130,
-      stderr: 'machineconfig-guard: interrupted; nothing was written\n',
-    });
-  },
-);
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the command while standard input is silent', async (signal) => {
+  const { start, cluster } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { desiredConfig: GONE });
+  const { child, outcome } = start('restore', 'worker-c', '--from', '-');
+  const { requests } = cluster.faults;
+  // The last request before the command reads its source.
+  const isList = ({ path: requested }: { readonly path: string }) => requested.endsWith('/machineconfigs');
+  await expect.poll(() => requests.some(isList)).toBe(true);
+  child.kill(signal);
+  expect(await outcome).toMatchObject({
+    exitCode: 130,
+    stderr: 'machineconfig-guard: interrupted; nothing was written\n',
+  });
+});
 
 test.each(['/apis/machineconfiguration.openshift.io/v1/machineconfigpools', '/api/v1/nodes'])(
   'Ctrl-C ends the command while %s is not answered',

@@ -33,7 +33,5 @@ test('continues while its pipe is not read, and writes the pending lines later',
   log.info('first');
   expect(pipe.read()).not.toContain('first');
   log.warn('second');
-  expect(pipe.read()).toMatch(
-    /"level":"info",.*"time":".*","msg":"first"\}\n.*"level":"warn",.*"msg":"second"\}\n$/,
-  );
+  expect(pipe.read()).toMatch(/"level":"info",.*"time":".*","msg":"first"\}\n.*"level":"warn",.*"msg":"second"\}\n$/);
 });

@@ -6,13 +6,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
 import { testTls } from '../../support/tls.ts';
 import { type CommandProcess, startCommand } from '../command-process.ts';
-import {
-  createConfig,
-  createNode,
-  type InspectedCluster,
-  NEW,
-  startEmptyCluster,
-} from '../inspected-cluster.ts';
+import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
 import { usageError, runProgram } from '../run-program.ts';
 
 test.each([
@@ -35,9 +29,7 @@ test.each([
 
 test('an environment variable sets each flag', async () => {
   const { stdout } = await runProgram(['serve', '--help']);
-  const flags = [...stdout.matchAll(/^ {2}--(?<flag>[a-z-]+)/gm)].map(
-    ({ groups }) => groups?.['flag'] ?? '',
-  );
+  const flags = [...stdout.matchAll(/^ {2}--(?<flag>[a-z-]+)/gm)].map(({ groups }) => groups?.['flag'] ?? '');
   expect(flags).toContain('secure-port');
   for (const flag of flags) expect(stdout).toContain(`MCG_${flag.replaceAll('-', '_').toUpperCase()}`);
   vi.stubEnv('MCG_SECURE_PORT', '70000');

@@ -10,12 +10,7 @@ import { toConfigName } from '../../../src/decision/config-name.ts';
 
 const NOTE = { kind: 'Node', name: 'n', field: 'lastAppliedDrain' } as const;
 
-const toConfig = (
-  createdAt: string,
-  sizeBytes: number,
-  mentionedBy = [NOTE],
-  heldUntil: string | null = null,
-) => {
+const toConfig = (createdAt: string, sizeBytes: number, mentionedBy = [NOTE], heldUntil: string | null = null) => {
   return {
     name: toConfigName(`rendered-${sizeBytes}`),
     pool: null,
@@ -69,9 +64,7 @@ test('shows until when configs are held, and omits their names', () => {
     `${name}  worker  60m  195 KiB  2026-11-20T14:00:01Z`,
     'rendered-900                                      <none>  60m    900 B',
   ]);
-  expect(format(80).join(' ')).toContain(
-    'The guard denies the deletion of a held config, because a machine may',
-  );
+  expect(format(80).join(' ')).toContain('The guard denies the deletion of a held config, because a machine may');
   expect(formatUnusedNames(report)).toBe('rendered-900\n');
   expect(formatHeldNotice(report)).toBe('Omitted 1 held config.\n');
   expect(formatHeldNotice({ ...report, unused: [] })).toBe('');
@@ -110,10 +103,7 @@ test.each([
     server: 'x',
     readAt: '2026-11-20T12:00:00Z',
     unreportedNodes: 0,
-    configs: [
-      toListed(`rendered-gpu-${HASH}`),
-      toListed('rendered-gpu-b4983d88dabdc54ecf977ee120fd3796', []),
-    ],
+    configs: [toListed(`rendered-gpu-${HASH}`), toListed('rendered-gpu-b4983d88dabdc54ecf977ee120fd3796', [])],
   };
   const commands = new CommandFormatter('machineconfig-guard', {});
   const text = formatConfigList({ width: 80, hasColors: false, commands, ...options }, report);

@@ -41,13 +41,7 @@ test.each([
   ],
   ['a missing config that a node names', TYPO, TYPO, 0, 'It is still named by 1 node.'],
   ['a source config', '99-worker-ssh', NEW, 1, 'It is not a rendered config, so the guard does not'],
-  [
-    'an unused config',
-    OLD,
-    NEW,
-    1,
-    `${OLD} is not in use. Informational references of 1 node do not keep it. KIND`,
-  ],
+  ['an unused config', OLD, NEW, 1, `${OLD} is not in use. Informational references of 1 node do not keep it. KIND`],
 ])('explains the result for %s', async (_name, config, desiredConfig, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig, lastAppliedDrain: `uncordon-${OLD}` });
@@ -186,11 +180,7 @@ test('without a name, prints exactly the documented JSON keys', async () => {
 test.each([
   ['its beginning', NEW.slice(0, -20), `${NEW} is in use by`],
   ['its beginning without rendered-', NEW.slice('rendered-'.length, -20), `${NEW} is in use by`],
-  [
-    'a missing name that a node names',
-    GONE.slice(0, -4),
-    `${GONE.slice(0, -4)} does not exist. It is still named by`,
-  ],
+  ['a missing name that a node names', GONE.slice(0, -4), `${GONE.slice(0, -4)} does not exist. It is still named by`],
 ])('finds a config by %s', async (_name, argument, text) => {
   const { run, cluster } = await startHealthyCluster();
   createConfig(cluster, GONE);
@@ -329,8 +319,7 @@ test('--unused exits with 3 if the hold of the guard cannot be read', async () =
 
 test('--unused gets only unused configs, each once', async () => {
   const { run, cluster } = await startHealthyCluster();
-  for (let index = 10; index < 20; index += 1)
-    createConfig(cluster, `rendered-worker-${String(index).repeat(16)}`);
+  for (let index = 10; index < 20; index += 1) createConfig(cluster, `rendered-worker-${String(index).repeat(16)}`);
   const { stdout } = await run('who-uses', '--unused', '--output', 'name');
   const paths = cluster.faults.requests.map(({ path }) => path);
   const gets = paths.filter((path) => path.startsWith(`${MACHINE_CONFIGS_PATH}/`));

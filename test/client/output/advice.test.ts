@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  advise,
-  CommandFormatter,
-  PIPE,
-  ShellCommand,
-  type Word,
-} from '../../../src/client/output/advice.ts';
+import { advise, CommandFormatter, PIPE, ShellCommand, type Word } from '../../../src/client/output/advice.ts';
 
 const FLAGS = { context: 'lab smith', kubeconfig: '/home/ann/lab', namespace: 'guard' };
 const CLUSTER = "--kubeconfig /home/ann/lab --context 'lab smith'";
@@ -24,16 +18,7 @@ test.each<[readonly Word[], string]>([
 });
 
 test('quotes every word for a shell', () => {
-  const words = [
-    'oc',
-    'annotate',
-    "it's; rm -rf /",
-    '$(reboot)',
-    '`id`',
-    '\u001B]52;c;eA\u0007',
-    'a\nb',
-    '',
-  ];
+  const words = ['oc', 'annotate', "it's; rm -rf /", '$(reboot)', '`id`', '\u001B]52;c;eA\u0007', 'a\nb', ''];
   expect(new CommandFormatter('machineconfig-guard', {}).toLine(new ShellCommand([words]))).toBe(
     String.raw`oc annotate 'it'\''s; rm -rf /' '$(reboot)' ` + "'`id`' ']52;c;eA' 'a b' ''",
   );

@@ -16,12 +16,7 @@ test('is as wide as the terminal, from 80 to 100 columns', () => {
 });
 
 test('a table has up to 120 columns, also in a pipe', () => {
-  const streams = [
-    {},
-    { isTTY: true, columns: 40 },
-    { isTTY: true, columns: 110 },
-    { isTTY: true, columns: 200 },
-  ];
+  const streams = [{}, { isTTY: true, columns: 40 }, { isTTY: true, columns: 110 }, { isTTY: true, columns: 200 }];
   expect(streams.map((stream) => createTableFormat(stream).width)).toEqual([120, 80, 110, 120]);
 });
 
@@ -60,11 +55,7 @@ test.each([
     'run "machineconfig-guard check --context lab" to see more',
     ['run', '"machineconfig-guard check --context lab"', 'to see more'],
   ],
-  [
-    'a text without a command',
-    'see the answer of the API server below',
-    ['see the answer of the API', 'server below'],
-  ],
+  ['a text without a command', 'see the answer of the API server below', ['see the answer of the API', 'server below']],
 ])('breaks no command in %s', (_case, text, lines) => {
   expect(wrapAdvice(text, 30)).toEqual(lines);
 });
@@ -77,7 +68,5 @@ test('indents further lines below the first one', () => {
 
 test('keeps room for a text beside a long label', () => {
   const label = `${'context'.repeat(10)}  `;
-  expect(wrapBeside(label, 'the API server is unreachable', 80)).toBe(
-    `${label}the API server is unreachable`,
-  );
+  expect(wrapBeside(label, 'the API server is unreachable', 80)).toBe(`${label}the API server is unreachable`);
 });

@@ -89,9 +89,7 @@ test('asks no webhook about other objects or its own registration', async () => 
   const { cluster, calls } = await registerWebhook(DENIED);
   cluster.create('machineconfigs', { metadata: { name: '99-worker-ssh' } });
   expect((await cluster.delete('machineconfigs', '99-worker-ssh')).status).toBe(200);
-  expect((await cluster.delete('validatingwebhookconfigurations', 'machineconfig-guard')).status).toBe(
-    200,
-  );
+  expect((await cluster.delete('validatingwebhookconfigurations', 'machineconfig-guard')).status).toBe(200);
   expect(calls).toEqual([]);
 });
 

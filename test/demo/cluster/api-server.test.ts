@@ -40,9 +40,7 @@ test('lists all or selected objects, whole or as metadata', async () => {
   cluster.create('nodes', { metadata: { name: 'a', labels: { role: 'master' } } });
   const names = async (query: string): Promise<string[]> => {
     const list = await api.json({ path: `${NODES}?${query}`, signal: SIGNAL });
-    return (list as { items: { metadata: { name: string } }[] }).items.map(
-      ({ metadata }) => metadata.name,
-    );
+    return (list as { items: { metadata: { name: string } }[] }).items.map(({ metadata }) => metadata.name);
   };
   expect(await names('')).toEqual(['a', 'b']);
   expect(await names('labelSelector=role%3Dworker')).toEqual(['b']);
@@ -80,9 +78,7 @@ test('applies a merge patch, and rejects one of an old version', async () => {
   await cluster.request('PATCH', `${NODES}/a`, { metadata: { annotations: { x: null, z: '3' } } });
   expect(cluster.get('nodes', 'a')?.metadata.annotations).toEqual({ y: '2', z: '3' });
   const { resourceVersion } = metadata;
-  expect((await cluster.request('PATCH', `${NODES}/a`, { metadata: { resourceVersion } })).status).toBe(
-    409,
-  );
+  expect((await cluster.request('PATCH', `${NODES}/a`, { metadata: { resourceVersion } })).status).toBe(409);
 });
 
 test('sends the warnings of a webhook as headers', async () => {

@@ -10,10 +10,7 @@ import { startTestCluster, type TestCluster } from '../../support/test-cluster.t
 const { name: FIRST } = renderMachineConfig(CHRONY_FILES.bootstrap).metadata;
 const { name: SECOND } = renderMachineConfig(CHRONY_FILES.cluster).metadata;
 
-async function replay(
-  cluster: TestCluster,
-  options: Partial<SimulationOptions> = {},
-): Promise<InstallResult> {
+async function replay(cluster: TestCluster, options: Partial<SimulationOptions> = {}): Promise<InstallResult> {
   const server = { start: async () => {}, stop: async () => {} };
   const api = cluster.connect();
   return await replayDeletedConfig({ api, cleanUpApi: api, server, speed: 5_000, ...options });

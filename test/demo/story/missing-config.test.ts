@@ -32,8 +32,6 @@ test('ends in the deadlock of an install whose first config was never in the API
   });
   expect(findServedConfig(install.simulation)).toBeUndefined();
   const messages = events.map(({ message }) => message);
-  expect(messages).toContain(
-    'No capacity left (unavail=2 >= maxUnavailable=1): control1 and control2 Degraded',
-  );
+  expect(messages).toContain('No capacity left (unavail=2 >= maxUnavailable=1): control1 and control2 Degraded');
   expect(messages).toContain('control0 asks the machine-config-server for its config: HTTP 500; retries');
 });

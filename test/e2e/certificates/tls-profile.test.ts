@@ -16,11 +16,7 @@ const [AES_256, AES_128] = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM
 const AES_128_CBC = 'AES128-SHA';
 
 /** The cipher suite that the guard negotiates, or the code of OpenSSL. */
-async function negotiate(
-  url: string,
-  ciphers: string,
-  maxVersion: SecureVersion = 'TLSv1.2',
-): Promise<string> {
+async function negotiate(url: string, ciphers: string, maxVersion: SecureVersion = 'TLSv1.2'): Promise<string> {
   const { hostname: host, port } = new URL(url);
   const socket = connect({ host, port: Number(port), ca: guard.ca, ciphers, maxVersion });
   try {
@@ -92,8 +88,6 @@ test('no call fails while the TLS profile of the cluster changes', async () => {
   }
   expect(await readWarnings()).toEqual([
     'the TLS profile Custom names no cipher suite that Node.js supports',
-    expect.stringMatching(
-      /^TLS profile Custom: TLS 1\.2 and later with 4 cipher suites, without "DES-CBC3-SHA"/,
-    ),
+    expect.stringMatching(/^TLS profile Custom: TLS 1\.2 and later with 4 cipher suites, without "DES-CBC3-SHA"/),
   ]);
 }, 120_000);

@@ -33,11 +33,7 @@ export function formatTable(rows: readonly Row[], environment: Environment): str
   const deletions = rows.reduce((sum, { result }) => sum + result.probeCount, 0);
   const wronglyAllowed = rows.reduce((sum, { result }) => sum + result.wronglyAllowed, 0);
   return [
-    formatOrigin(
-      'npm run chaos',
-      environment,
-      `${deletions} deletions, ${wronglyAllowed} wrongly allowed`,
-    ),
+    formatOrigin('npm run chaos', environment, `${deletions} deletions, ${wronglyAllowed} wrongly allowed`),
     '',
     `| ${HEADINGS.join(' | ')} |`,
     '|---|---|---|---:|---:|---:|---|',
@@ -86,9 +82,7 @@ function formatRow({ fault, result }: Row): string {
 /** The most frequent answer first. Markdown. */
 export function formatCounts(...several: readonly AnswerCounts[]): string {
   const sums = new Map<Answer, number>();
-  for (const [answer, count] of several.flatMap(
-    (counts) => Object.entries(counts) as [Answer, number][],
-  )) {
+  for (const [answer, count] of several.flatMap((counts) => Object.entries(counts) as [Answer, number][])) {
     sums.set(answer, (sums.get(answer) ?? 0) + count);
   }
   const sorted = [...sums].sort(([, a], [, b]) => b - a);

@@ -19,10 +19,7 @@ afterAll(async () => {
   await cluster.launchGuard();
   const isComplete = rows.length === FAULTS.length;
   if (!MUST_WRITE_DOCS || !isComplete) return;
-  await writeFile(
-    PAGE,
-    replaceTable(await readFile(PAGE, 'utf8'), 'npm run chaos', formatTable(rows, measuredOn)),
-  );
+  await writeFile(PAGE, replaceTable(await readFile(PAGE, 'utf8'), 'npm run chaos', formatTable(rows, measuredOn)));
 }, 60_000);
 
 test.for(FAULTS.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(

@@ -5,14 +5,7 @@ import type { Answer } from '../support/answer.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { machineConfig, node, renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import {
-  isRight,
-  isWronglyAllowed,
-  Prober,
-  RIGHT_ANSWERS,
-  type Probe,
-  type Subject,
-} from '../support/prober.ts';
+import { isRight, isWronglyAllowed, Prober, RIGHT_ANSWERS, type Probe, type Subject } from '../support/prober.ts';
 import type { Fault } from './fault.ts';
 
 /** The number of times that each answer came. */
@@ -119,9 +112,7 @@ export function problemsOf(
   const required = requiredAnswer === undefined ? right : [requiredAnswer];
   return [
     ...errors.map(({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`),
-    ...difference(answers, [...right, ...required, ...LATE_ANSWERS]).map(
-      (answer) => `unexpected answer "${answer}"`,
-    ),
+    ...difference(answers, [...right, ...required, ...LATE_ANSWERS]).map((answer) => `unexpected answer "${answer}"`),
     ...difference(required, answers).map((answer) => `nothing was answered "${answer}"`),
     ...(isSameProcess === (endsGuard !== true) ? [] : ['the guard is not the expected process']),
   ];

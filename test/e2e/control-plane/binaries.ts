@@ -84,9 +84,7 @@ async function buildAll(release: Release, directory: string, log: Log) {
         `or point KUBEBUILDER_ASSETS at a folder with ${NAMES.join(', ')}.`,
     );
   }
-  log(
-    `Building Kubernetes ${release.kubernetes} from its Go modules, once: about 5 minutes on two cores.`,
-  );
+  log(`Building Kubernetes ${release.kubernetes} from its Go modules, once: about 5 minutes on two cores.`);
   const module = moduleDirectory(release);
   const ldflags = versionFlags(release);
   await fillCache(directory, async (unfinished, reaper) => {

@@ -35,8 +35,7 @@ async function main() {
   const keepAlive = setInterval(() => undefined, 1 << 30);
   log(`Starting Kubernetes ${release.kubernetes} …`);
   const controlPlane = await ControlPlane.start(binaries);
-  process.stdout
-    .write(`Kubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift} is ready.
+  process.stdout.write(`Kubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift} is ready.
 
   export KUBECONFIG=${controlPlane.apiServer.kubeconfig}
 

@@ -178,8 +178,7 @@ export class ControlPlane {
       '--audit-log-mode=blocking',
       '--audit-log-maxsize=4000',
     ];
-    const startChild = (flags: readonly string[]) =>
-      this.#startChild(name, 'kube-apiserver', [...args, ...flags]);
+    const startChild = (flags: readonly string[]) => this.#startChild(name, 'kube-apiserver', [...args, ...flags]);
     const apiServer = createApiServer(connection, directory, startChild);
     await apiServer.start();
     this.#apiServers.push(apiServer);
@@ -330,8 +329,7 @@ export class ControlPlane {
   /** Calls the JSON gateway of etcd. */
   async #callEtcd<Answer>(path: string, body: object): Promise<Answer> {
     const response = await fetch(this.#etcdUrl + path, { method: 'POST', body: JSON.stringify(body) });
-    if (!response.ok)
-      throw new Error(`etcd answered ${response.status} to ${path}: ${await response.text()}`);
+    if (!response.ok) throw new Error(`etcd answered ${response.status} to ${path}: ${await response.text()}`);
     return (await response.json()) as Answer;
   }
 }
@@ -405,11 +403,7 @@ function createApiServer(
 }
 
 /** A kubeconfig with one cluster and one user, as JSON, which is valid YAML. */
-export function kubeconfig(
-  url: string,
-  ca: string,
-  user: Readonly<Record<string, string | readonly string[]>>,
-) {
+export function kubeconfig(url: string, ca: string, user: Readonly<Record<string, string | readonly string[]>>) {
   const cluster = { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
   return JSON.stringify({
     apiVersion: 'v1',

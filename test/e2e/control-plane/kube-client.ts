@@ -160,11 +160,7 @@ export function statusOf(response: KubeResponse): Status {
 }
 
 /** @throws Error with the body of the response if its status is not allowed */
-export function expectStatus(
-  response: KubeResponse,
-  allowed: readonly number[],
-  what: string,
-): KubeResponse {
+export function expectStatus(response: KubeResponse, allowed: readonly number[], what: string): KubeResponse {
   if (allowed.includes(response.status)) return response;
   throw new Error(`${what} was answered with ${response.status}: ${JSON.stringify(response.body)}`);
 }

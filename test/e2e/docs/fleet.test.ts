@@ -37,8 +37,7 @@ interface Application {
 }
 
 const FLEET = 'docs/fleet';
-const REMOTE_BASE =
-  /github\.com\/machineconfig-guard\/machineconfig-guard\/manifests\/(\S+)\?ref=v\d+\.\d+\.\d+$/gm;
+const REMOTE_BASE = /github\.com\/machineconfig-guard\/machineconfig-guard\/manifests\/(\S+)\?ref=v\d+\.\d+\.\d+$/gm;
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
@@ -161,7 +160,5 @@ test('Argo CD waits for the first status and for changed settings', async () => 
   const metadata = { ...guard.metadata, generation: status.observedGeneration + 1 };
 
   expect(await assessHealth(guard)).toMatch(/^Progressing: .* has not written its status yet$/);
-  expect(await assessHealth({ ...guard, metadata, status })).toMatch(
-    /^Progressing: .* not applied the settings yet$/,
-  );
+  expect(await assessHealth({ ...guard, metadata, status })).toMatch(/^Progressing: .* not applied the settings yet$/);
 });

@@ -33,8 +33,7 @@ test('the commands of docs/inspect.md work in the cluster that the page shows', 
 
 test('the documented check of a bootstrap directory finds the missing config', async () => {
   const text = readFileSync(join(shell.home, PAGES.inspection[0]), 'utf8');
-  const script =
-    /^```bash\n(?<script>[^`]*--bootstrap-dir[^`]*)^```$/m.exec(text)?.groups?.['script'] ?? '';
+  const script = /^```bash\n(?<script>[^`]*--bootstrap-dir[^`]*)^```$/m.exec(text)?.groups?.['script'] ?? '';
   const directory = join(shell.home, 'bootstrap');
   await mkdir(join(directory, 'machine-configs'), { recursive: true });
   const config = machineConfig({ name: INCIDENT_B.missing });
@@ -47,9 +46,7 @@ test('the documented check of a bootstrap directory finds the missing config', a
   const { exitCode, stdout, stderr } = await shell.run(line);
 
   expect([exitCode, stderr]).toEqual([1, '']);
-  expect(stdout).toMatch(
-    /^rendered-master-553d5d52\S+ +nodes control1\.gw\.lo and control2\.gw\.lo +missing$/m,
-  );
+  expect(stdout).toMatch(/^rendered-master-553d5d52\S+ +nodes control1\.gw\.lo and control2\.gw\.lo +missing$/m);
   expect(stdout).toContain(`machineconfig-guard restore ${INCIDENT_B.missing} --from ${directory}`);
 });
 

@@ -86,11 +86,7 @@ test('docs/install.md switches the reference policy to a warning, and off', asyn
     expect.stringContaining(' patched\n'),
     expect.stringContaining(' deleted\n'),
   ]);
-  await kubectlOk(controlPlane, [
-    'delete',
-    'validatingadmissionpolicy',
-    'references.machineconfig-guard.io',
-  ]);
+  await kubectlOk(controlPlane, ['delete', 'validatingadmissionpolicy', 'references.machineconfig-guard.io']);
 });
 
 test('docs/install.md helps when the namespace was deleted before the webhook', async () => {

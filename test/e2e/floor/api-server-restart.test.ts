@@ -28,10 +28,7 @@ function isUnconfigured(response: KubeResponse): boolean {
 }
 
 /** Deletes a config until the policies are configured, and returns that answer. */
-async function deleteUntilConfigured(
-  config: string,
-  { admin } = controlPlane.apiServer,
-): Promise<KubeResponse> {
+async function deleteUntilConfigured(config: string, { admin } = controlPlane.apiServer): Promise<KubeResponse> {
   const poll = async () => {
     const answer = await admin.delete(`${PATHS.configs}/${config}`);
     return !isUnconfigured(answer) && answer;

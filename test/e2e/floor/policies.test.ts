@@ -4,13 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
-import {
-  auditedByPolicy,
-  awaitFloor,
-  awaitReferences,
-  policyDenialOf,
-  type Policy,
-} from '../support/floor.ts';
+import { auditedByPolicy, awaitFloor, awaitReferences, policyDenialOf, type Policy } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS } from '../support/paths.ts';
 
@@ -137,26 +131,23 @@ test.for([
   { reason: 'x'.repeat(300), recorded: `${'x'.repeat(253)}...` },
   // An annotation can be this long, and an expression that costs too much would deny.
   { reason: 'ab '.repeat(80_000), recorded: `${'ab '.repeat(84)}a...` },
-])(
-  'the annotation with a reason allows the deletion, and the audit log has one line',
-  async ({ reason, recorded }) => {
-    const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
-    // Several referrers must still lead to one value.
-    for (let count = 0; count < 2; count += 1) {
-      await createNode(config);
-      await cluster.pool({ spec: config });
-    }
-    await awaitReferences(cluster, config, ['nodes', 'pools']);
+])('the annotation with a reason allows the deletion, and the audit log has one line', async ({ reason, recorded }) => {
+  const config = await cluster.config({ annotations: { [ALLOW_DELETION]: reason } });
+  // Several referrers must still lead to one value.
+  for (let count = 0; count < 2; count += 1) {
+    await createNode(config);
+    await cluster.pool({ spec: config });
+  }
+  await awaitReferences(cluster, config, ['nodes', 'pools']);
 
-    const response = await cluster.delete(config);
+  const response = await cluster.delete(config);
 
-    expect(response.status).toBe(200);
-    const event = await cluster.auditEvent(response);
-    const overridden = { name: config, code: 'MCG_OVERRIDDEN', reason: recorded };
-    expect(auditedByPolicy('nodes', event)).toEqual({ overridden });
-    expect(auditedByPolicy('pools', event)).toEqual({ overridden });
-  },
-);
+  expect(response.status).toBe(200);
+  const event = await cluster.auditEvent(response);
+  const overridden = { name: config, code: 'MCG_OVERRIDDEN', reason: recorded };
+  expect(auditedByPolicy('nodes', event)).toEqual({ overridden });
+  expect(auditedByPolicy('pools', event)).toEqual({ overridden });
+});
 
 test.for(['', ' \n\t', '\u0000\u200b', '\u3164\u2800\ufe0f'])(
   'the annotation with the reason %j denies',

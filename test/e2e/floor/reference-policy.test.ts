@@ -36,8 +36,7 @@ function sendPatch(path: string, patch: object, client = admin, query = {}): Pro
 /** Waits until the API server answers a change of the name with a status. It reads its policies every second. */
 async function awaitProbe(status: number, desiredConfig = 'render-probe'): Promise<void> {
   const patch = nodeConfigPatch({ desiredConfig });
-  const isAnswered = async () =>
-    (await sendPatch(probe, patch, admin, { dryRun: 'All' })).status === status;
+  const isAnswered = async () => (await sendPatch(probe, patch, admin, { dryRun: 'All' })).status === status;
   await until(`the answer ${status}`, isAnswered, { timeoutMs: 30_000, everyMs: 50 });
 }
 

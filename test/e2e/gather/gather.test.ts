@@ -53,12 +53,8 @@ afterAll(async () => {
 /** The gathered files and their texts. */
 async function readFiles(directory: string): Promise<ReadonlyMap<string, string>> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  const files = entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name));
-  const texts = files.map(
-    async (file) => [relative(directory, file), await readFile(file, 'utf8')] as const,
-  );
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const texts = files.map(async (file) => [relative(directory, file), await readFile(file, 'utf8')] as const);
   return new Map(await Promise.all(texts));
 }
 
@@ -108,12 +104,12 @@ test('gathers the installed guard completely', () => {
     kind: 'MachineConfigGuard',
     status: { mode: 'Enforce' },
   });
-  expect(
-    parse(files.get(`${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`) ?? ''),
-  ).toMatchObject({
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingWebhookConfiguration',
-  });
+  expect(parse(files.get(`${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`) ?? '')).toMatchObject(
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+    },
+  );
   expect(files.get('namespaces/default/events.k8s.io/events.yaml')).toContain(config);
   expect(files.get(`${namespaced}/coordination.k8s.io/leases.yaml`)).toContain('holderIdentity: ');
   expect(JSON.parse(files.get('check.json') ?? '')).toMatchObject({ ok: true, nodes: [{ name: node }] });
@@ -132,8 +128,7 @@ test('gathers no Secret and no bearer token', async () => {
   const values = secrets.flatMap(({ data = {} }) => Object.values(data));
   const privateValues = values.filter((value) => !isCertificate(value));
   expect(privateValues.map(decode)).toContainEqual(expect.stringContaining('PRIVATE KEY'));
-  for (const value of [...privateValues, ...privateValues.map(decode), token])
-    expect(text).not.toContain(value);
+  for (const value of [...privateValues, ...privateValues.map(decode), token]) expect(text).not.toContain(value);
   expect(text).toContain('Authorization: Bearer <redacted>\n');
   expect(text).not.toMatch(/kind: (?:Secret|ConfigMap)$/m);
 });

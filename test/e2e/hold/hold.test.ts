@@ -72,9 +72,7 @@ async function readPool(path: string) {
 /** When the API server says that the spec or the status of a pool was last written. */
 async function readLastChange(path: string): Promise<number> {
   const { metadata } = await readPool(path);
-  const entries = metadata.managedFields.filter(
-    ({ fieldsV1 }) => 'f:spec' in fieldsV1 || 'f:status' in fieldsV1,
-  );
+  const entries = metadata.managedFields.filter(({ fieldsV1 }) => 'f:spec' in fieldsV1 || 'f:status' in fieldsV1);
   return Math.max(...entries.map(({ time }) => Date.parse(time)));
 }
 
@@ -96,9 +94,7 @@ async function backdate(path: string, ageMs: number): Promise<void> {
 /** Returns until when the guard holds a config, and its reason. */
 function parseHold(response: KubeResponse, config: string) {
   const { message = '' } = statusOf(response);
-  const pattern = new RegExp(
-    `MCG_HELD: ${config} is held until (?<until>\\S+Z): (?<reason>.*?)\\. Delete it`,
-  );
+  const pattern = new RegExp(`MCG_HELD: ${config} is held until (?<until>\\S+Z): (?<reason>.*?)\\. Delete it`);
   const { until: heldUntil = '', reason = '' } = pattern.exec(message)?.groups ?? {};
   expect([response.status, message]).toEqual([403, expect.stringMatching(pattern)]);
   return { heldUntil: Date.parse(heldUntil), reason };
@@ -306,15 +302,12 @@ test('lists no MachineConfigs to hold one', async () => {
   await installed.setSettings(HOLD);
 }, 60_000);
 
-const LIFECYCLE_AGENT =
-  'system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-controller-manager';
+const LIFECYCLE_AGENT = 'system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-controller-manager';
 
 /** As the seed generation: deletes what no spec names, until the first error (controllers/seedgen_controller.go). */
 async function cleanUpAsLifecycleAgent(): Promise<string> {
   const pools = await admin.list(PATHS.pools);
-  const current = pools.map(
-    ({ spec }) => (spec as { configuration?: { name?: string } }).configuration?.name,
-  );
+  const current = pools.map(({ spec }) => (spec as { configuration?: { name?: string } }).configuration?.name);
   for (const { metadata } of await admin.list(PATHS.configs)) {
     if (!metadata.name.startsWith('rendered') || current.includes(metadata.name)) continue;
     const args = ['delete', 'machineconfig', metadata.name, `--as=${LIFECYCLE_AGENT}`];

@@ -73,21 +73,13 @@ export class Attacker {
   }
 
   /** A review of a config that does not exist, or of a used config with another uid. */
-  forgedReview({
-    name = renderedName('forged'),
-    annotations = {},
-    user = 'kube:admin',
-    dryRun = false,
-  } = {}) {
+  forgedReview({ name = renderedName('forged'), annotations = {}, user = 'kube:admin', dryRun = false } = {}) {
     const metadata = { name, uid: randomUUID(), annotations };
     return this.review({ name, oldObject: { metadata, spec: {} }, userInfo: { username: user }, dryRun });
   }
 
   /** A whole HTTP request. */
-  request(
-    body: string | Buffer = this.review(),
-    { head, target = '/validate?timeout=5s' }: RequestParts = {},
-  ): Buffer {
+  request(body: string | Buffer = this.review(), { head, target = '/validate?timeout=5s' }: RequestParts = {}): Buffer {
     const bytes = Buffer.from(body);
     const lines = [
       `POST ${target} HTTP/1.1`,
@@ -168,8 +160,7 @@ function parseAnswers(bytes: Buffer): readonly string[] {
 
 /** `allowed`, the code of a denial, an HTTP status except 200, or `invalid` if no webhook may answer so. */
 function meaningOf(status: number, body: string): string {
-  if (status !== 200)
-    return body.length < 200 && !/<html|\bat .+:\d+/i.test(body) ? String(status) : 'invalid';
+  if (status !== 200) return body.length < 200 && !/<html|\bat .+:\d+/i.test(body) ? String(status) : 'invalid';
   const { kind, response } = JSON.parse(body) as {
     readonly kind?: unknown;
     readonly response?: { uid?: unknown; allowed?: unknown; status?: { message?: string } };

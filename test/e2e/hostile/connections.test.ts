@@ -51,8 +51,7 @@ test(`${CLIENTS} slow clients delay no review, and are cut off`, async () => {
   for (const [socket] of slowClients) socket.resume();
   let sent = 0;
   const timer = setInterval(() => {
-    for (const [socket, bytes] of slowClients)
-      if (socket.writable) socket.write(bytes.subarray(sent, sent + 1));
+    for (const [socket, bytes] of slowClients) if (socket.writable) socket.write(bytes.subarray(sent, sent + 1));
     sent += 1;
   }, BYTE_INTERVAL_MS);
   const countOpen = () => slowClients.filter(([socket]) => !socket.destroyed).length;

@@ -66,22 +66,13 @@ export class Flood {
 export function createReviewFloods(attacker: Attacker): readonly Attack[] {
   const entries = Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 'v'.repeat(9)]);
   const largeAnnotation = { a: `\u00e9${'x'.repeat(1_900_000)}` };
-  const emptyArrays = (count: number) =>
-    attacker.review({ padding: Array.from({ length: count }, () => []) });
+  const emptyArrays = (count: number) => attacker.review({ padding: Array.from({ length: count }, () => []) });
   const reviews: readonly (readonly [title: string, connections: number, review: string])[] = [
-    [
-      'reviews with 20,000 annotations',
-      512,
-      attacker.forgedReview({ annotations: Object.fromEntries(entries) }),
-    ],
+    ['reviews with 20,000 annotations', 512, attacker.forgedReview({ annotations: Object.fromEntries(entries) })],
     ['reviews of 1.9 MB', 150, attacker.forgedReview({ annotations: largeAnnotation })],
     ['reviews of 4 MB that are empty arrays', 16, emptyArrays(1_300_000)],
     ['reviews of 8 MB', 64, emptyArrays(2_600_000)],
-    [
-      'reviews with another uid of a config in use',
-      64,
-      attacker.forgedReview({ name: attacker.usedConfig }),
-    ],
+    ['reviews with another uid of a config in use', 64, attacker.forgedReview({ name: attacker.usedConfig })],
   ];
   return reviews.map(([title, connections, review]) => {
     return { title, kind: 'requests', connections, bytes: attacker.request(review) };

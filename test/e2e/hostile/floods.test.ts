@@ -30,8 +30,7 @@ const deployment = parse(await readFile(join(MANIFESTS, 'base', 'deployment.yaml
 interface Container {
   readonly resources: { readonly limits: { readonly memory: string } };
 }
-const { memory } =
-  deployment.spec.template.spec.containers[0]?.resources.limits ?? expect.fail('no limit');
+const { memory } = deployment.spec.template.spec.containers[0]?.resources.limits ?? expect.fail('no limit');
 const limitBytes = Number.parseInt(memory, 10) * MIB;
 
 const guarded = await sharedGuardedCluster();

@@ -47,9 +47,7 @@ test.each([
 ])("the guard's token cannot create a MachineConfigGuard with %j", async (spec) => {
   const response = await create(thief, spec);
   expect(response.status).toBe(403);
-  expect(statusOf(response).message).toContain(
-    'the guard may create only the MachineConfigGuard "cluster"',
-  );
+  expect(statusOf(response).message).toContain('the guard may create only the MachineConfigGuard "cluster"');
 });
 
 test("the guard's token cannot change or delete the MachineConfigGuard", async () => {
@@ -60,12 +58,7 @@ test("the guard's token cannot change or delete the MachineConfigGuard", async (
   const guard = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
   const responses = [
     await thief.request('PATCH', PATHS.guard, patch, { contentType }),
-    await thief.request(
-      'PATCH',
-      PATHS.guard,
-      { ...guard, metadata: { name: 'cluster' }, ...patch },
-      apply,
-    ),
+    await thief.request('PATCH', PATHS.guard, { ...guard, metadata: { name: 'cluster' }, ...patch }, apply),
     await thief.request('PUT', PATHS.guard, { ...(await admin.find(PATHS.guard)), ...patch }),
     await thief.delete(PATHS.guard),
   ];

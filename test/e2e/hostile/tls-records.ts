@@ -27,9 +27,7 @@ export class TlsRecords {
 
   /** Encrypts bytes in records of one byte. */
   split(bytes: Buffer): Buffer {
-    return Buffer.concat(
-      Array.from(bytes, (byte) => this.#encrypt(Buffer.from([byte]), APPLICATION_DATA)),
-    );
+    return Buffer.concat(Array.from(bytes, (byte) => this.#encrypt(Buffer.from([byte]), APPLICATION_DATA)));
   }
 
   /** Encrypts key updates, each of which changes the keys of both sides. */

@@ -83,10 +83,7 @@ async function createBootstrapDirectory(specs: Readonly<Record<string, Spec>>): 
 }
 
 /** Creates a MachineConfig as the operator renders it and returns its name. */
-async function createConfig(
-  spec: Spec,
-  name: string = computeRenderedName('master', spec),
-): Promise<string> {
+async function createConfig(spec: Spec, name: string = computeRenderedName('master', spec)): Promise<string> {
   await admin.create(PATHS.configs, {
     apiVersion: `${MCO}/v1`,
     kind: 'MachineConfig',
@@ -125,12 +122,7 @@ test('finds that the API has the config of each pool, with get and list only', a
 test.for([
   ['a file', ignition({ storage: { files: FILES.slice(1) } }), 'file', '/etc/a'],
   ['a mode', ignition({ storage: { files: [{ ...FILES[0], mode: 493 }, FILES[1]] } }), 'file', '/etc/a'],
-  [
-    'a unit',
-    ignition({ systemd: { units: [{ ...UNITS[0], enabled: false }, UNITS[1]] } }),
-    'unit',
-    'a.service',
-  ],
+  ['a unit', ignition({ systemd: { units: [{ ...UNITS[0], enabled: false }, UNITS[1]] } }), 'unit', 'a.service'],
   [
     'a drop-in',
     ignition({ systemd: { units: [UNITS[0], { name: 'b.service' }] } }),
@@ -138,12 +130,7 @@ test.for([
     'b.service.d/10-mco.conf',
   ],
   ['a user', ignition({ passwd: {} }), 'user', 'core'],
-  [
-    'the Ignition version',
-    ignition({ ignition: { version: '3.4.0' } }),
-    'setting',
-    'config.ignition.version',
-  ],
+  ['the Ignition version', ignition({ ignition: { version: '3.4.0' } }), 'setting', 'config.ignition.version'],
   [
     'a kernel argument',
     { ...SPEC, kernelArguments: ['console=ttyS0'] },
@@ -173,10 +160,7 @@ test.for([
 
 test('names the source config of a difference, and prints contents only on request', async () => {
   const source = unique('99-master-password');
-  await createConfig(
-    { config: { ignition: { version: '3.5.0' }, storage: { files: FILES.slice(1) } } },
-    source,
-  );
+  await createConfig({ config: { ignition: { version: '3.5.0' }, storage: { files: FILES.slice(1) } } }, source);
   const rendered = await createConfig(SPEC);
   const configuration = {
     name: rendered,
@@ -192,12 +176,8 @@ test('names the source config of a difference, and prints contents only on reque
   const { exitCode, stdout } = await check(directory);
 
   expect(exitCode).toBe(1);
-  expect(stdout).toMatch(
-    new RegExp(String.raw`^file +/etc/b +<none> +sha256:[0-9a-f]{12} +${source}$`, 'm'),
-  );
-  expect(stdout.replace(' \\\n     ', '')).toContain(
-    `  machineconfig-guard restore ${missing} --from ${directory}\n`,
-  );
+  expect(stdout).toMatch(new RegExp(String.raw`^file +/etc/b +<none> +sha256:[0-9a-f]{12} +${source}$`, 'm'));
+  expect(stdout.replace(' \\\n     ', '')).toContain(`  machineconfig-guard restore ${missing} --from ${directory}\n`);
   expect(stdout).not.toContain('password\n');
 });
 
@@ -207,10 +187,7 @@ test('explains unreadable input, a missing right and an unreachable API server',
     exitCode: 2,
     stderr: expect.stringContaining('contains no rendered config') as string,
   });
-  await writeFile(
-    path.join(directory, 'machine-configs', 'rendered-a.yaml'),
-    'kind: MachineConfig\n  spec:\n',
-  );
+  await writeFile(path.join(directory, 'machine-configs', 'rendered-a.yaml'), 'kind: MachineConfig\n  spec:\n');
   expect(await check(directory)).toMatchObject({
     exitCode: 2,
     stderr: expect.stringMatching(

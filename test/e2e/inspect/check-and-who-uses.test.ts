@@ -102,17 +102,11 @@ test('check finds the problems and the pending request, and its last resort work
   }
   const { stdout: repaired } = await shell.run('machineconfig-guard check --output json');
   // The operator sets the status once the machines run the config.
-  expect((JSON.parse(repaired) as CheckReport).problems).toMatchObject([
-    { code: 'StatusEmpty', recoverable: true },
-  ]);
+  expect((JSON.parse(repaired) as CheckReport).problems).toMatchObject([{ code: 'StatusEmpty', recoverable: true }]);
 });
 
 test('check and the guard skip the nodes that the operator does not manage', async () => {
-  const [used, unused, other] = [
-    await cluster.config(),
-    await cluster.config(),
-    await cluster.config(),
-  ] as const;
+  const [used, unused, other] = [await cluster.config(), await cluster.config(), await cluster.config()] as const;
   await cluster.node({ currentConfig: used, desiredConfig: used });
   await cluster.pool({ name: 'worker', spec: used, status: used });
   const [linux, windows] = [await cluster.unmanagedNode('linux'), await cluster.unmanagedNode('windows')];
@@ -140,9 +134,7 @@ test('check finds a config that a node moves to while it is being deleted', asyn
   await cluster.moveNode(node, { desiredConfig: config });
 
   const problem = { kind: 'Node', name: node, field: 'desiredConfig', config, recoverable: false };
-  expect((await checkCluster(api, CHECK)).problems).toMatchObject([
-    { ...problem, code: 'ConfigTerminating' },
-  ]);
+  expect((await checkCluster(api, CHECK)).problems).toMatchObject([{ ...problem, code: 'ConfigTerminating' }]);
   const page = await admins.run('machineconfig-guard check');
   expect(page.exitCode).toBe(1);
   expect(page.stdout.replaceAll(/\s+/g, ' ')).toContain(
@@ -153,10 +145,7 @@ test('check finds a config that a node moves to while it is being deleted', asyn
 });
 
 test('check and the metric accept the first roll-out of a custom pool for 30 minutes', async () => {
-  const [worker, infra] = [
-    await cluster.config(),
-    await cluster.config({ name: renderedName('infra') }),
-  ] as const;
+  const [worker, infra] = [await cluster.config(), await cluster.config({ name: renderedName('infra') })] as const;
   const configs = { currentConfig: worker, desiredConfig: worker };
   const nodes = [
     await cluster.node({ ...configs, role: 'infra' }),
@@ -188,9 +177,7 @@ test('check and the metric accept the first roll-out of a custom pool for 30 min
   };
   const expectProblems = async (...codes: readonly string[]) => {
     const { problems } = await checkCluster(api, CHECK);
-    expect(problems.map(({ code, name }) => `${code} ${name}`)).toEqual(
-      codes.map((code) => `${code} infra`),
-    );
+    expect(problems.map(({ code, name }) => `${code} ${name}`)).toEqual(codes.map((code) => `${code} infra`));
   };
   const readCount = () => readGauge(installed, 'mcguard_dangling_references');
   await expect.poll(readCount, { timeout: 10_000 }).toBe('0');

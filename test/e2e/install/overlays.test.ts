@@ -10,26 +10,14 @@ import { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { FOREIGN_PROJECTS, readForeignCrds } from '../support/foreign-crds.ts';
 import { buildDirectory, kubectl, kubectlOk } from '../support/kubectl.ts';
-import {
-  combine,
-  hasPolicies,
-  MANIFESTS,
-  overlay,
-  overlayForRelease,
-  OVERLAYS,
-} from '../support/overlays.ts';
+import { combine, hasPolicies, MANIFESTS, overlay, overlayForRelease, OVERLAYS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 
 const controlPlane = await ControlPlane.start(await runBinaries());
 for (const project of FOREIGN_PROJECTS) await controlPlane.installCrds(await readForeignCrds(project));
 // The console looks for dashboards in the first one. The others are those of docs/fleet.
-const NAMESPACES = [
-  'openshift-config-managed',
-  'machineconfig-guard',
-  'fleet-policies',
-  'openshift-gitops',
-];
+const NAMESPACES = ['openshift-config-managed', 'machineconfig-guard', 'fleet-policies', 'openshift-gitops'];
 for (const name of NAMESPACES) {
   await kubectlOk(controlPlane, ['create', 'namespace', name]);
 }
@@ -53,24 +41,20 @@ function findObjects(name: string, kind: string): readonly KubeObject[] {
   return (builds.get(name) ?? []).filter((object) => object.kind === kind);
 }
 
-test.each(APPLICABLE)(
-  '%s is valid and causes no warning, and a second apply changes nothing',
-  async (name) => {
-    const apply = ['apply', '--validate=strict', '--kustomize', directoryOf(name)];
-    // The namespace exists, and the annotation of an earlier `apply` is missing.
-    const first = await kubectl(controlPlane, apply);
-    expect(first.exitCode).toBe(0);
-    // Pod security warns about a Deployment whose pods it would reject.
-    const warnings = first.stderr.replace(/^Warning: resource namespaces\/\S+ is missing.*\n/, '');
-    expect(warnings).toBe('');
+test.each(APPLICABLE)('%s is valid and causes no warning, and a second apply changes nothing', async (name) => {
+  const apply = ['apply', '--validate=strict', '--kustomize', directoryOf(name)];
+  // The namespace exists, and the annotation of an earlier `apply` is missing.
+  const first = await kubectl(controlPlane, apply);
+  expect(first.exitCode).toBe(0);
+  // Pod security warns about a Deployment whose pods it would reject.
+  const warnings = first.stderr.replace(/^Warning: resource namespaces\/\S+ is missing.*\n/, '');
+  expect(warnings).toBe('');
 
-    const second = await kubectlOk(controlPlane, apply);
-    // kubectl always replaces the selector of a PodDisruptionBudget, even by the same one.
-    const isChange = (line: string) =>
-      !line.endsWith(' unchanged') && !line.startsWith('poddisruptionbudget');
-    expect(second.trimEnd().split('\n').filter(isChange)).toEqual([]);
-  },
-);
+  const second = await kubectlOk(controlPlane, apply);
+  // kubectl always replaces the selector of a PodDisruptionBudget, even by the same one.
+  const isChange = (line: string) => !line.endsWith(' unchanged') && !line.startsWith('poddisruptionbudget');
+  expect(second.trimEnd().split('\n').filter(isChange)).toEqual([]);
+});
 
 test.each(['argo-cd/application', 'argo-cd/argocd', 'policy-install/hub', 'policy-mode'])(
   'docs/fleet/%s.yaml is valid',
@@ -198,17 +182,14 @@ test.each([
   ['fail-open-with-floor', { profile: 'fail-open-with-floor' }],
   // It includes openshift-4.15 and openshift-4.16.
   ['openshift-4.14', { kubernetesVersion: { major: 1, minor: 27 } }],
-] as const)(
-  'service-ca with the component %s has the objects that render writes with %j',
-  async (name, options) => {
-    const directory = await combine(controlPlane, overlay('service-ca'), [name]);
-    const objects = await buildDirectory(controlPlane, directory);
+] as const)('service-ca with the component %s has the objects that render writes with %j', async (name, options) => {
+  const directory = await combine(controlPlane, overlay('service-ca'), [name]);
+  const objects = await buildDirectory(controlPlane, directory);
 
-    const { files } = buildInstallation({ ...PLAIN, ...options });
-    expect(objects).toHaveLength(files.length);
-    for (const { content } of files) expect(objects).toContainEqual(parseUnrecorded(content));
-  },
-);
+  const { files } = buildInstallation({ ...PLAIN, ...options });
+  expect(objects).toHaveLength(files.length);
+  for (const { content } of files) expect(objects).toContainEqual(parseUnrecorded(content));
+});
 
 test('the component settings adds a MachineConfigGuard', async () => {
   const directory = await combine(controlPlane, overlay('service-ca'), ['settings']);

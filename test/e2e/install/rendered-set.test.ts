@@ -41,14 +41,7 @@ test('the objects may exist before OpenShift does, in any order, and the guard p
   await controlPlane.deleteOpenShiftCrds();
   onTestFailed(() => controlPlane.createOpenShiftCrds().catch(() => undefined));
   const directory = join(controlPlane.directory, 'rendered');
-  await runProgram(
-    'render',
-    '--out',
-    directory,
-    '--kubernetes-version',
-    controlPlane.release.kubernetes,
-    ...FLAGS,
-  );
+  await runProgram('render', '--out', directory, '--kubernetes-version', controlPlane.release.kubernetes, ...FLAGS);
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   await createAll(files.toReversed().map((name) => join(directory, name)));
   await pods.awaitRollout();
@@ -69,9 +62,7 @@ test('the objects may exist before OpenShift does, in any order, and the guard p
 test('no call fails during an upgrade by a stream, which keeps the authority and the settings', async () => {
   const { admin } = installed.cluster;
   const readKept = async () => {
-    const [secret, guard] = await Promise.all(
-      [AUTHORITY_SECRET_PATH, PATHS.guard].map((path) => admin.find(path)),
-    );
+    const [secret, guard] = await Promise.all([AUTHORITY_SECRET_PATH, PATHS.guard].map((path) => admin.find(path)));
     return { data: (secret as { readonly data?: object } | undefined)?.data, settings: guard?.spec };
   };
   const before = await readKept();

@@ -30,9 +30,7 @@ async function listLeftovers(): Promise<readonly string[]> {
     kubectlOk(controlPlane, ['get', KINDS, '--output=name']),
     kubectlOk(controlPlane, ['get', 'roles,rolebindings', '--namespace=default', '--output=name']),
   ]);
-  return outputs.flatMap((output) =>
-    output.split('\n').filter((name) => name.includes('machineconfig-guard')),
-  );
+  return outputs.flatMap((output) => output.split('\n').filter((name) => name.includes('machineconfig-guard')));
 }
 
 /** `oc apply`. A path is a file, a name an overlay. */
@@ -63,9 +61,7 @@ test.each([...OVERLAYS, ...FLOORS])(
     const listed = await shell.run('machineconfig-guard uninstall');
     expect({ exitCode: listed.exitCode, stdout: listed.stdout }).toMatchObject({
       exitCode: 0,
-      stdout: expect.stringMatching(
-        /^Would delete:\n[^]*\n {2}machineconfig-guard uninstall .*--confirm\n$/,
-      ),
+      stdout: expect.stringMatching(/^Would delete:\n[^]*\n {2}machineconfig-guard uninstall .*--confirm\n$/),
     });
     expect(await readStatus()).not.toBe(200);
 

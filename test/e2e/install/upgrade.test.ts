@@ -18,10 +18,7 @@ const { cluster, controlPlane, replicas: pods } = installed;
 const previous = await findPreviousImage(log);
 await Promise.all(pods.cluster.nodes.map((node) => node.importImage(previous)));
 const oldManifests = await readFile(join(import.meta.dirname, 'manifests-0.1.0.yaml'), 'utf8');
-const withPreviousImage = oldManifests.replace(
-  'image: machineconfig-guard:latest',
-  `image: ${previous.name}`,
-);
+const withPreviousImage = oldManifests.replace('image: machineconfig-guard:latest', `image: ${previous.name}`);
 await kubectlOk(controlPlane, ['apply', '--filename', '-'], withPreviousImage);
 await pods.awaitRollout();
 await awaitGuardCalls(cluster.admin);

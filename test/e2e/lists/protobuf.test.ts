@@ -9,14 +9,7 @@ import { kubeconfig } from '../control-plane/control-plane.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
-const METADATA_FIELDS = new Set([
-  'name',
-  'uid',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'labels',
-  'annotations',
-]);
+const METADATA_FIELDS = new Set(['name', 'uid', 'creationTimestamp', 'deletionTimestamp', 'labels', 'annotations']);
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
 const { url, ca, token = '' } = await installed.connectAsGuard();
@@ -39,9 +32,7 @@ async function listProtobuf(kind: string, collection: string): Promise<readonly 
 function selectMetadata({ metadata }: ApiObject): unknown {
   const fields = Object.entries(metadata as Readonly<Record<string, unknown>>);
   const isFilled = (value: unknown) => value !== undefined && JSON.stringify(value) !== '{}';
-  return Object.fromEntries(
-    fields.filter(([name, value]) => METADATA_FIELDS.has(name) && isFilled(value)),
-  );
+  return Object.fromEntries(fields.filter(([name, value]) => METADATA_FIELDS.has(name) && isFilled(value)));
 }
 
 test.each([

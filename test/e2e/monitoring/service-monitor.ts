@@ -3,8 +3,7 @@ import { until } from '../control-plane/until.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 
-const MONITOR =
-  '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
+const MONITOR = '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
 const CA_FILE = 'ca.crt';
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
 
@@ -38,9 +37,7 @@ export async function buildScrapeJob(cluster: Cluster) {
   const [{ port, path, scheme, authorization, tlsConfig }] = spec.endpoints;
   const readKey = ({ name, key }: Reference, kind: string) => {
     const find = async () => {
-      const object: WithData | undefined = await cluster.admin.find(
-        `${PATHS.guardNamespace}/${kind}/${name}`,
-      );
+      const object: WithData | undefined = await cluster.admin.find(`${PATHS.guardNamespace}/${kind}/${name}`);
       return object?.data?.[key];
     };
     return until(`the key ${key} of ${name}`, find);

@@ -38,8 +38,7 @@ test('says in one sentence that the machine gives it too few rights', async () =
   expect(result).toEqual({
     exitCode: 1,
     stdout: '',
-    stderr:
-      'A node needs more rights than this machine gives: unshare: unshare failed: Operation not permitted.\n',
+    stderr: 'A node needs more rights than this machine gives: unshare: unshare failed: Operation not permitted.\n',
   });
 });
 

@@ -56,8 +56,7 @@ async function main() {
   // Nothing else keeps this process alive.
   const keepAlive = setInterval(() => undefined, 1 << 30);
   const { kubeconfig } = cluster.controlPlane.apiServer;
-  process.stdout
-    .write(`Kubernetes ${release.kubernetes} with ${count} node${count === 1 ? '' : 's'} is ready.
+  process.stdout.write(`Kubernetes ${release.kubernetes} with ${count} node${count === 1 ? '' : 's'} is ready.
 
   export KUBECONFIG=${kubeconfig}
 

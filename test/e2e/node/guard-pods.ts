@@ -145,12 +145,7 @@ export class GuardPods implements Replicas {
   async awaitRollout() {
     const isComplete = async () => {
       const deployment = (await this.#admin.find(PATHS.deployment)) as Deployment | undefined;
-      const {
-        observedGeneration = 0,
-        replicas,
-        updatedReplicas,
-        availableReplicas,
-      } = deployment?.status ?? {};
+      const { observedGeneration = 0, replicas, updatedReplicas, availableReplicas } = deployment?.status ?? {};
       const wanted = deployment?.spec.replicas;
       return (
         observedGeneration >= (deployment?.metadata.generation ?? Infinity) &&
@@ -225,17 +220,7 @@ export class GuardPods implements Replicas {
   async #render(...flags: readonly string[]): Promise<string> {
     const directory = await mkdtemp(join(this.cluster.controlPlane.directory, 'rendered-'));
     const image = ['--image', GUARD_IMAGE];
-    await runProgram(
-      'render',
-      '--out',
-      directory,
-      ...image,
-      '--mode',
-      'Enforce',
-      '--hold',
-      '0s',
-      ...flags,
-    );
+    await runProgram('render', '--out', directory, ...image, '--mode', 'Enforce', '--hold', '0s', ...flags);
     const file = join(directory, await findDeploymentFile(directory));
     const deployment = parse(await readFile(file, 'utf8')) as Deployment;
     const { securityContext } = deployment.spec.template.spec;

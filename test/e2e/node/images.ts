@@ -1,17 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import {
-  copyFile,
-  cp,
-  mkdir,
-  readdir,
-  readFile,
-  realpath,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -72,9 +61,7 @@ function imagesIn(directory: string): Images {
 /** A hash of the files that the Containerfile copies, and of this file, which makes the base image. */
 async function hashSources(binaries: string): Promise<string> {
   const containerfile = await readFile(join(ROOT, 'Containerfile'), 'utf8');
-  const copied = [...containerfile.matchAll(/^COPY (?!--)(.*) \S+$/gm)].flatMap(([, paths = '']) =>
-    paths.split(' '),
-  );
+  const copied = [...containerfile.matchAll(/^COPY (?!--)(.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '));
   const hash = createHash('sha256')
     .update(binaries)
     .update(containerfile)
@@ -82,9 +69,7 @@ async function hashSources(binaries: string): Promise<string> {
   for (const path of [import.meta.filename, ...copied.map((name) => join(ROOT, name))]) {
     const isFile = (await stat(path)).isFile();
     const entries = isFile ? [] : await readdir(path, { recursive: true, withFileTypes: true });
-    const files = entries
-      .filter((entry) => entry.isFile())
-      .map(({ parentPath, name }) => join(parentPath, name));
+    const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
     for (const file of isFile ? [path] : files.toSorted())
       hash.update(file.replace(ROOT, '')).update(await readFile(file));
   }
@@ -122,10 +107,7 @@ async function buildImages(directory: string, binaries: string) {
   const pauseContext = join(work, 'pause');
   await mkdir(pauseContext, { recursive: true });
   await copyFile(join(binaries, 'pause'), join(pauseContext, 'pause'));
-  await writeFile(
-    join(pauseContext, 'Containerfile'),
-    'FROM scratch\nCOPY pause /pause\nENTRYPOINT ["/pause"]\n',
-  );
+  await writeFile(join(pauseContext, 'Containerfile'), 'FROM scratch\nCOPY pause /pause\nENTRYPOINT ["/pause"]\n');
   await builder.build(images.pause.name, pauseContext);
   for (const image of Object.values(images)) await builder.save(image);
   await rm(work, { recursive: true });
@@ -186,18 +168,8 @@ class ImageBuilder {
 
   async #buildah(...args: readonly string[]) {
     // In a mount and a PID namespace of its own, so that a killed build leaves no mount and no process.
-    const isolate = [
-      '--mount',
-      '--pid',
-      '--fork',
-      '--kill-child',
-      '--mount-proc',
-      '--propagation=private',
-    ];
-    const storage = [
-      `--root=${cachePath('buildah')}`,
-      `--runroot=${join(this.#directory, 'buildah-run')}`,
-    ];
+    const isolate = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation=private'];
+    const storage = [`--root=${cachePath('buildah')}`, `--runroot=${join(this.#directory, 'buildah-run')}`];
     const command = [...isolate, 'buildah', ...storage, '--storage-driver=overlay', ...args];
     const { exitCode, stdout, stderr } = await runProcess('unshare', command, { cwd: ROOT });
     if (exitCode !== 0) throw new Error(`buildah ${args[0]} ended with ${exitCode}:\n${stdout}${stderr}`);

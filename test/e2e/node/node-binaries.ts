@@ -31,9 +31,7 @@ export async function findNodeBinaries(release: Release, log: (line: string) => 
   if (!(await hasGo())) {
     throw new MissingControlPlaneError('A node is built with Go: install it (https://go.dev/dl).');
   }
-  log(
-    `Building a node of Kubernetes ${release.kubernetes} from its Go modules, once: minutes on two cores.`,
-  );
+  log(`Building a node of Kubernetes ${release.kubernetes} from its Go modules, once: minutes on two cores.`);
   await fillCache(directory, async (unfinished, reaper) => {
     const build = (name: string, from: string, what: string, ldflags: string) =>
       goBuild({ module: from, package: what, output: join(unfinished, name), ldflags, reaper });

@@ -80,12 +80,7 @@ async function startScheduler(controlPlane: ControlPlane, binaries: string) {
   const { directory, reaper } = controlPlane;
   const [port] = await freePorts(1);
   const file = await writeKubeconfig(controlPlane, 'kube-scheduler', { as: 'system:kube-scheduler' });
-  const args = [
-    `--kubeconfig=${file}`,
-    '--leader-elect=false',
-    '--bind-address=127.0.0.1',
-    `--secure-port=${port}`,
-  ];
+  const args = [`--kubeconfig=${file}`, '--leader-elect=false', '--bind-address=127.0.0.1', `--secure-port=${port}`];
   const command = join(binaries, 'kube-scheduler');
   return new Child({ command, args, logFile: join(directory, 'kube-scheduler.log'), reaper });
 }

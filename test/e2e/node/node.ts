@@ -167,9 +167,7 @@ export class Node {
     await mkdir(this.#path('cni'));
     await writeFile(this.#path('cni/10-bridge.conflist'), JSON.stringify(this.#podNetwork()));
     await writeFile(this.#path('containerd.toml'), this.#containerdConfig(images.pause.name));
-    const containerd = this.#startChild('containerd', 'containerd', [
-      `--config=${this.#path('containerd.toml')}`,
-    ]);
+    const containerd = this.#startChild('containerd', 'containerd', [`--config=${this.#path('containerd.toml')}`]);
     await containerd.waitUntil(async () => (await this.#ctr('version')).exitCode === 0, START_TIMEOUT_MS);
     for (const image of Object.values(images)) await this.importImage(image);
     await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);

@@ -35,8 +35,7 @@ export const SINGLE_REPLICA_FAULTS: readonly PodFault[] = [
     async inject(pods) {
       // Nothing listens there.
       await pods.kubectl('set', 'image', DEPLOYMENT, 'guard=127.0.0.1:9/missing:1');
-      const isFailing = async () =>
-        /ErrImagePull|ImagePullBackOff/.test(await pods.kubectl('get', 'pods'));
+      const isFailing = async () => /ErrImagePull|ImagePullBackOff/.test(await pods.kubectl('get', 'pods'));
       await until('a pod without an image', isFailing, { timeoutMs: 60_000, everyMs: 500 });
       await pods.kubectl('rollout', 'undo', DEPLOYMENT);
       await pods.awaitRollout();

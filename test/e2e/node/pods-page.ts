@@ -24,11 +24,7 @@ export function formatPodTable(
   const deletions = rows.reduce((sum, { probeCount }) => sum + probeCount, 0);
   const install = `${installSeconds.toFixed(1)} s from \`oc apply\` to the first right answer`;
   return [
-    formatOrigin(
-      `npm run test:e2e -- ${FILE}`,
-      environment,
-      `${deletions} deletions, 0 wrongly allowed; ${install}`,
-    ),
+    formatOrigin(`npm run test:e2e -- ${FILE}`, environment, `${deletions} deletions, 0 wrongly allowed; ${install}`),
     '',
     '| event | replicas | deletions | without a correct answer | last of them, s |',
     '|---|---:|---:|---|---:|',

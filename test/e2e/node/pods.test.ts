@@ -130,10 +130,8 @@ test('a second replica starts on the other node', async () => {
   expect(new Set((await pods.list()).map(({ spec }) => spec.nodeName)).size).toBe(2);
 }, 120_000);
 
-test.for(TWO_REPLICA_FAULTS)(
-  'two replicas decide rightly, or not at all: $title',
-  { timeout: 300_000 },
-  (fault) => expectNoWrongAllow(fault, 2),
+test.for(TWO_REPLICA_FAULTS)('two replicas decide rightly, or not at all: $title', { timeout: 300_000 }, (fault) =>
+  expectNoWrongAllow(fault, 2),
 );
 
 test('the pods use the ports of their nodes on the host network', async () => {
@@ -151,10 +149,8 @@ test('the pods use the ports of their nodes on the host network', async () => {
   await awaitGuardCalls(admin);
 }, 120_000);
 
-test.for(HOST_NETWORK_FAULTS)(
-  'two replicas decide rightly, or not at all: $title',
-  { timeout: 300_000 },
-  (fault) => expectNoWrongAllow(fault, 2),
+test.for(HOST_NETWORK_FAULTS)('two replicas decide rightly, or not at all: $title', { timeout: 300_000 }, (fault) =>
+  expectNoWrongAllow(fault, 2),
 );
 
 test('one replica runs on the host network of a single node', async () => {

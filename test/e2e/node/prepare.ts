@@ -11,10 +11,7 @@ import { requireNode } from './requirements.ts';
  *
  * @returns why this machine cannot run nodes, in one sentence; undefined if it can
  */
-export async function prepareNodes(
-  release: Release,
-  log: (line: string) => void,
-): Promise<string | undefined> {
+export async function prepareNodes(release: Release, log: (line: string) => void): Promise<string | undefined> {
   try {
     requireNode(release);
     await findImages(await findNodeBinaries(release, log), log);

@@ -48,8 +48,7 @@ export function listMissingPackages(release: Release): readonly string[] {
 
 /** An obstacle that no package removes. */
 function findLastingObstacle(release: Release): string | undefined {
-  if (!existsSync(nodeModuleDirectory(release)))
-    return `There is no node of Kubernetes ${release.kubernetes}.`;
+  if (!existsSync(nodeModuleDirectory(release))) return `There is no node of Kubernetes ${release.kubernetes}.`;
   if (process.getuid?.() !== 0) return 'A node needs root: run the command with sudo.';
   // The kubelet also runs with cgroup v2, but the folders of a node are created for v1 only.
   if (!existsSync(MEMORY_CGROUP)) return 'A node needs cgroup v1, and this machine has cgroup v2.';
@@ -64,9 +63,7 @@ export function requireNode(release: Release) {
 
 function isInstalled(program: string) {
   if (program.startsWith('/')) return existsSync(program);
-  return (process.env['PATH'] ?? '')
-    .split(delimiter)
-    .some((directory) => existsSync(join(directory, program)));
+  return (process.env['PATH'] ?? '').split(delimiter).some((directory) => existsSync(join(directory, program)));
 }
 
 /** Does in new namespaces what run-node.sh does. Returns the error. */

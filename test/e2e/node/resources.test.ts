@@ -85,9 +85,7 @@ async function requirePod(): Promise<GuardPod> {
 async function createNodes(config: string, count: number) {
   const existing = (await cluster.admin.list(PATHS.nodes)).length;
   for (let missing = count - existing; missing > 0; missing -= 50) {
-    const batch = Array.from({ length: Math.min(50, missing) }, () =>
-      cluster.node({ currentConfig: config }),
-    );
+    const batch = Array.from({ length: Math.min(50, missing) }, () => cluster.node({ currentConfig: config }));
     await Promise.all(batch);
   }
 }
@@ -156,9 +154,7 @@ function countMessages(responses: readonly KubeResponse[]): ReadonlyMap<string, 
 /** A pod on the same node that burns all cores, and whose request gives it ten times the weight of 100m. */
 function neighbor(): object {
   const burn = 'for (;;);';
-  const threads = `new worker_threads.Worker('${burn}', { eval: true });`.repeat(
-    availableParallelism() - 1,
-  );
+  const threads = `new worker_threads.Worker('${burn}', { eval: true });`.repeat(availableParallelism() - 1);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -231,9 +227,7 @@ test.for(['10m', '50m', '100m', '250m'])(
     await pods.kubectl('set', 'resources', DEPLOYMENT, `--requests=cpu=${request}`);
     await pods.awaitRollout();
 
-    const { result, neighborCores } = await runBesideNeighbor(() =>
-      probeDuring(connection, () => pause(BUSY_MS)),
-    );
+    const { result, neighborCores } = await runBesideNeighbor(() => probeDuring(connection, () => pause(BUSY_MS)));
 
     console.log({ request, neighborCores, ...countAnswers(result.probes) });
     expect(result.errors).toEqual([]);
@@ -266,10 +260,7 @@ test(`the container stays within its memory limit: ${MANY_NODES} nodes, floods o
   for (const attack of [createUnfinishedBodies(attacker), ...createReviewFloods(attacker)]) {
     const flood = await Flood.start(attacker, attack);
     try {
-      await report(
-        `${attack.title}, ${attack.connections} connections`,
-        await deleteSteadily(attacker.usedConfig),
-      );
+      await report(`${attack.title}, ${attack.connections} connections`, await deleteSteadily(attacker.usedConfig));
     } finally {
       await flood.stop();
     }

@@ -19,9 +19,7 @@ export async function useShortToken(pods: GuardPods) {
   ];
   const spec = {
     volumes: [{ name: 'token', projected: { sources } }],
-    containers: [
-      { name: 'guard', volumeMounts: [{ name: 'token', mountPath: TOKEN_DIRECTORY, readOnly: true }] },
-    ],
+    containers: [{ name: 'guard', volumeMounts: [{ name: 'token', mountPath: TOKEN_DIRECTORY, readOnly: true }] }],
   };
   await pods.kubectl('patch', DEPLOYMENT, `--patch=${JSON.stringify({ spec: { template: { spec } } })}`);
   await pods.awaitRollout();

@@ -87,8 +87,7 @@ test('computes the names that the operator gives to the configs that it renders'
     expect(computeRenderedName(pool, spec)).toBe(name);
     // The config of pool worker is large, and all its texts are usual ones.
     if (pool === 'worker') continue;
-    for (const changed of changeEachText(spec))
-      expect(computeRenderedName(pool, changed as object)).not.toBe(name);
+    for (const changed of changeEachText(spec)) expect(computeRenderedName(pool, changed as object)).not.toBe(name);
   }
   // The operator has changed no text.
   expect(specs[NAMES.indexOf('kernel-arguments')]).toMatchObject({ kernelArguments: TEXTS });

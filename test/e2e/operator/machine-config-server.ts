@@ -42,8 +42,7 @@ export async function startMachineConfigServer(options: {
   await mkdir(join(directory, TOKEN_FOLDER), { recursive: true });
   const texts = { 'tls.crt': certificate, 'tls.key': key };
   const tokenTexts = { [`${TOKEN_FOLDER}/ca.crt`]: ca, [`${TOKEN_FOLDER}/token`]: 'token' };
-  for (const [file, text] of Object.entries({ ...texts, ...tokenTexts }))
-    await writeFile(join(directory, file), text);
+  for (const [file, text] of Object.entries({ ...texts, ...tokenTexts })) await writeFile(join(directory, file), text);
   const [port, securePort] = await freePorts(2);
   const flags = ['--cert=tls.crt', '--key=tls.key', `--secure-port=${securePort}`];
   const child = new Child({

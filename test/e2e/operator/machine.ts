@@ -35,12 +35,7 @@ export class Machine {
   }
 
   /** Boots with these files and joins the cluster. */
-  static async join(
-    admin: KubeClient,
-    name: string,
-    files: Files,
-    roles: readonly string[],
-  ): Promise<Machine> {
+  static async join(admin: KubeClient, name: string, files: Files, roles: readonly string[]): Promise<Machine> {
     const labels = {
       'kubernetes.io/os': 'linux',
       ...Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, ''])),
@@ -62,8 +57,7 @@ export class Machine {
     this.#isRunning = false;
     const [result] = await this.#daemon;
     await this.#admin.delete(this.#path);
-    if (result?.status === 'rejected')
-      throw new Error(`the daemon of ${this.name} failed`, { cause: result.reason });
+    if (result?.status === 'rejected') throw new Error(`the daemon of ${this.name} failed`, { cause: result.reason });
   }
 
   async #runDaemon() {
@@ -79,10 +73,7 @@ export class Machine {
     const input = `${currentConfig} ${desiredConfig}`;
     if (state !== 'Degraded' && input === this.#synced) return;
     this.#synced = input;
-    const [current, desired] = [
-      await this.#findConfig(currentConfig),
-      await this.#findConfig(desiredConfig),
-    ];
+    const [current, desired] = [await this.#findConfig(currentConfig), await this.#findConfig(desiredConfig)];
     if (current === undefined || desired === undefined) {
       const missing = current === undefined ? currentConfig : desiredConfig;
       return this.#annotate({ state: 'Degraded', reason: `missing MachineConfig ${missing}` });
@@ -105,8 +96,7 @@ export class Machine {
   /** The real machine-config-controller cordons and drains the node on request, and uncordons it. */
   async #requestDrain(request: string) {
     await this.#annotate({ desiredDrain: request });
-    while (this.#isRunning && (await this.#readAnnotations())['lastAppliedDrain'] !== request)
-      await pause(INTERVAL_MS);
+    while (this.#isRunning && (await this.#readAnnotations())['lastAppliedDrain'] !== request) await pause(INTERVAL_MS);
   }
 
   #readDisk(): Pick<KubeObject, 'spec'> {

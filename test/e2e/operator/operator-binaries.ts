@@ -38,17 +38,12 @@ const run = promisify(execFile);
  *
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */
-export async function findOperator(
-  release: OperatorRelease,
-  log: (line: string) => void,
-): Promise<string> {
+export async function findOperator(release: OperatorRelease, log: (line: string) => void): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify([release, PROGRAMS, FOLDERS, FLAGS, PATCH]));
   const directory = cachePath('operator', `${release.openshift}-${hash.digest('hex').slice(0, 16)}`);
   if (existsSync(directory)) return directory;
   if (!(await hasGo())) {
-    throw new MissingControlPlaneError(
-      'The Machine Config Operator is built with Go: install it (https://go.dev/dl).',
-    );
+    throw new MissingControlPlaneError('The Machine Config Operator is built with Go: install it (https://go.dev/dl).');
   }
   log(`Building the Machine Config Operator ${release.openshift}, once: about 4 minutes on two cores.`);
   await fillCache(directory, async (unfinished, reaper) => {

@@ -16,11 +16,7 @@ import { PATHS } from '../support/paths.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 import { Machine } from './machine.ts';
-import {
-  type Files,
-  type MachineConfigServer,
-  startMachineConfigServer,
-} from './machine-config-server.ts';
+import { type Files, type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
 import { findOperator } from './operator-binaries.ts';
 import { createOperatorObjects, OPERATOR_CRDS, RELEASE_VERSION } from './operator-objects.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator-releases.ts';
@@ -193,9 +189,7 @@ export class OperatorCluster {
   async awaitUpdated(name: string, machineCount = 0, previous?: string): Promise<string> {
     const state = `updated with ${machineCount} machines`;
     const { spec } = await this.awaitPool(name, state, ({ spec: { configuration }, status }) => {
-      const isUpdated = status?.conditions?.some(
-        ({ type, status }) => type === 'Updated' && status === 'True',
-      );
+      const isUpdated = status?.conditions?.some(({ type, status }) => type === 'Updated' && status === 'True');
       const counts = [status?.machineCount, status?.updatedMachineCount];
       return (
         configuration?.name !== undefined &&

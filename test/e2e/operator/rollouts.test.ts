@@ -59,8 +59,7 @@ describe.concurrent('during roll-outs of the real operator', () => {
     await operator.awaitUpdated(pool, 1);
     const observations = new Map<string, Observation>([[first, {}]]);
     const areAllDeleted = () =>
-      observations.size === 2 &&
-      [...observations.values()].every(({ deletedAt }) => deletedAt !== undefined);
+      observations.size === 2 && [...observations.values()].every(({ deletedAt }) => deletedAt !== undefined);
     const rollOutTwice = async () => {
       await operator.applySource(pool, source, { kernelArguments: ['second'] });
       const second = await operator.awaitRendered(pool, first);

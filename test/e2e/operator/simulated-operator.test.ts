@@ -16,8 +16,7 @@ const MCO = 'machineconfiguration.openshift.io';
 
 /** Fields that only one of the two operators writes, each with the reason why the guard needs no other. */
 const EXCEPTIONS: Readonly<Record<string, RegExp>> = {
-  'the API server sets them':
-    /^metadata\.(creationTimestamp|generation|managedFields|resourceVersion|uid)/,
+  'the API server sets them': /^metadata\.(creationTimestamp|generation|managedFields|resourceVersion|uid)/,
   'any content of a config will do': /^spec\.(config\.|extensions|kernelArguments|baseOSExtensions)/,
   'the administrator sets them': /^spec\.(machineConfigSelector|nodeSelector|maxUnavailable)/,
   'the guard reads no other condition': /^status\.conditions\[(?!Updated\])/,
@@ -63,8 +62,7 @@ async function runSimulatedOperator(): Promise<Written> {
     await simulation.rollOut(renderMachineConfig('second', simulation.pool.uid));
   });
   await simulation.clock.runUntilIdle();
-  const find = async (path: string) =>
-    (await api.json({ path, signal: AbortSignal.timeout(10_000) })) as KubeObject;
+  const find = async (path: string) => (await api.json({ path, signal: AbortSignal.timeout(10_000) })) as KubeObject;
   const { metadata } = await find(`${PATHS.nodes}/${NODE}`);
   return {
     config: await find(`${PATHS.configs}/${simulation.pool.config}`),
@@ -79,15 +77,12 @@ function listFields(value: unknown, path = ''): string[] {
     return value.flatMap((item: { type?: string }) => listFields(item, `${path}[${item.type ?? ''}]`));
   }
   if (typeof value !== 'object' || value === null) return [path];
-  return Object.entries(value).flatMap(([key, item]) =>
-    listFields(item, path === '' ? key : `${path}.${key}`),
-  );
+  return Object.entries(value).flatMap(([key, item]) => listFields(item, path === '' ? key : `${path}.${key}`));
 }
 
 test('writes the fields that the real operator writes and the guard reads', async () => {
   const [real, simulated] = [await runRealOperator(), await runSimulatedOperator()];
-  const isException = (field: string) =>
-    Object.values(EXCEPTIONS).some((exception) => exception.test(field));
+  const isException = (field: string) => Object.values(EXCEPTIONS).some((exception) => exception.test(field));
   for (const kind of ['config', 'pool', 'node'] as const) {
     const [realFields, simulatedFields] = [real, simulated].map((written) => {
       const fields = listFields(written[kind]).filter((field) => !isException(field));

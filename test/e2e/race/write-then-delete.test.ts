@@ -29,10 +29,7 @@ test.for([
   `denies ${ROUNDS} deletions that follow a write of the reference: $servers`,
   { timeout: 600_000 },
   async ({ lanes }) => {
-    const all = Array.from(
-      { length: LANES },
-      (_, index) => lanes[index % lanes.length] ?? expect.fail('no lane'),
-    );
+    const all = Array.from({ length: LANES }, (_, index) => lanes[index % lanes.length] ?? expect.fail('no lane'));
 
     const result = await race({ lanes: all, rounds: ROUNDS });
 

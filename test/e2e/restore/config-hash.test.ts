@@ -49,9 +49,7 @@ const text = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc
-      .array(fc.constantFrom(...SPECIAL_TEXTS), { maxLength: 5 })
-      .map((parts) => parts.join('\n')),
+    arbitrary: fc.array(fc.constantFrom(...SPECIAL_TEXTS), { maxLength: 5 }).map((parts) => parts.join('\n')),
   },
 );
 const number = fc.oneof(
@@ -124,11 +122,7 @@ function expectSameYaml(values: readonly unknown[], maxRejected: number): void {
 }
 
 test('formats each special text as Go does: alone, as a value, an item and a key', () => {
-  const values = SPECIAL_TEXTS.flatMap((item) => [
-    item,
-    { key: item },
-    { key: [item, { key: item }, [item]] },
-  ]);
+  const values = SPECIAL_TEXTS.flatMap((item) => [item, { key: item }, { key: [item, { key: item }, [item]] }]);
   const mappings = SPECIAL_TEXTS.filter(isKey).map((item) => ({
     [item]: 1,
     b: { [item]: [item] },

@@ -134,9 +134,7 @@ async function expectUpdatedPool(simulation: Simulation) {
   expect(object?.metadata.annotations ?? {}).toEqual({});
   const restored = await admin.find(`${PATHS.configs}/${missing}`);
   expect(restored?.spec).toEqual(MISSING.spec);
-  expect(restored?.metadata.ownerReferences).toMatchObject([
-    { name: MASTER_POOL, uid: object?.metadata.uid },
-  ]);
+  expect(restored?.metadata.ownerReferences).toMatchObject([{ name: MASTER_POOL, uid: object?.metadata.uid }]);
 }
 
 test.each([
@@ -249,9 +247,10 @@ test.each([
 ] as const)('the command completes a restore that %s ended', async (signal, expectedExitCode) => {
   const simulation = await createDeadlock(TWO_MASTERS_BLOCKED);
   const { directory, reaper, apiServer } = installed.controlPlane;
-  const [file, logFile] = ['json', 'log'].map((extension) =>
-    join(directory, `${signal}.${extension}`),
-  ) as [string, string];
+  const [file, logFile] = ['json', 'log'].map((extension) => join(directory, `${signal}.${extension}`)) as [
+    string,
+    string,
+  ];
   await writeFile(file, JSON.stringify(simulation.disks.get('control1')));
   const args = ['restore', '--kubeconfig', apiServer.kubeconfig, '--from', file, '--confirm'];
   const readLog = () => readFile(logFile, 'utf8');

@@ -19,11 +19,7 @@ export async function setKubeletPort({ admin }: Cluster, nodeName: string, port:
 }
 
 /** Creates the pod of the machine-config-daemon on a node whose kubelet listens at this port. */
-export async function createDaemonPod(
-  cluster: Cluster,
-  nodeName: string,
-  kubeletPort: number,
-): Promise<void> {
+export async function createDaemonPod(cluster: Cluster, nodeName: string, kubeletPort: number): Promise<void> {
   await setKubeletPort(cluster, nodeName, kubeletPort);
   await ensureOperatorNamespace(cluster);
   await cluster.admin.create(`${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`, {

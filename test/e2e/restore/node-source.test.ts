@@ -175,9 +175,7 @@ test('prints the oc debug command if the node has no pod of the daemon', async (
 test('the rights of both roles suffice, and each right on pods is needed', async () => {
   disk.set(MCS_FILE, { stdout: missing.text });
   const roles = await buildDirectory(stuck.controlPlane, join(MANIFESTS, 'overlays', 'restore-role'));
-  const [base = [], ofNode = []] = roles.map(
-    (role) => (role as unknown as { rules: readonly Rule[] }).rules,
-  );
+  const [base = [], ofNode = []] = roles.map((role) => (role as unknown as { rules: readonly Rule[] }).rules);
   const tryRead = async (rules: readonly Rule[]) => {
     const user = stuck.connect(await createServiceAccount(admin, unique('reader'), rules));
     const read = () =>
@@ -189,18 +187,11 @@ test('the rights of both roles suffice, and each right on pods is needed', async
   };
   const all = await tryRead([...base, ...ofNode]);
   await expect.poll(all.read).toBe(1);
-  const withoutPods = await tryRead([
-    ...base,
-    ...ofNode.filter(({ resources }) => !resources?.includes('pods')),
-  ]);
+  const withoutPods = await tryRead([...base, ...ofNode.filter(({ resources }) => !resources?.includes('pods'))]);
   await expect.poll(withoutPods.read).toContain('cannot list resource "pods"');
   // This API server asks for the verb get. From Kubernetes 1.35 on, it is create.
   const execRule = { apiGroups: [''], resources: ['pods/exec'], verbs: ['create'] };
-  const withoutGet = await tryRead([
-    ...base,
-    ...ofNode.filter(({ verbs }) => verbs.includes('list')),
-    execRule,
-  ]);
+  const withoutGet = await tryRead([...base, ...ofNode.filter(({ verbs }) => verbs.includes('list')), execRule]);
   await expect.poll(withoutGet.read).toContain('cannot get resource "pods/exec"');
   for (const { user } of [all, withoutPods, withoutGet]) user.close();
 });

@@ -27,9 +27,7 @@ async function writeFileOf({ text }: Pick<ConfigOnDisk, 'text'>, directory = con
 }
 
 /** Runs `restore --confirm --timeout 1s --output json`. */
-async function runRestore(
-  ...args: string[]
-): Promise<{ exitCode: number; report: RestoreReport; stderr: string }> {
+async function runRestore(...args: string[]): Promise<{ exitCode: number; report: RestoreReport; stderr: string }> {
   const flags = ['--confirm', '--timeout', '1s', '--output', 'json', '--kubeconfig', kubeconfig];
   const { exitCode, stdout, stderr } = await runProgram(['restore', ...args, ...flags]);
   return { exitCode, report: (stdout === '' ? {} : JSON.parse(stdout)) as RestoreReport, stderr };
@@ -42,11 +40,7 @@ type Case = readonly [
 ];
 
 const REJECTIONS: readonly Case[] = [
-  [
-    'NotReferenced',
-    'see which configs are missing',
-    async () => ['--from', await writeFileOf(createConfigOnDisk())],
-  ],
+  ['NotReferenced', 'see which configs are missing', async () => ['--from', await writeFileOf(createConfigOnDisk())]],
   [
     'NameDiffers',
     'from another node or file',
@@ -119,9 +113,7 @@ test.each(REJECTIONS)('rejects with %s, and writes nothing', async (code, advice
   expect(report.configs).toMatchObject([{ outcome: 'rejected', rejection: { code }, steps: [] }]);
   expect(report.configs[0]?.rejection?.advice.text).toContain(advice);
   expect([await admin.list(PATHS.configs), await stuck.getPool()]).toEqual(before);
-  await admin
-    .patch(`${PATHS.configs}/${pool.missing.name}`, { metadata: { finalizers: null } })
-    .catch(() => {});
+  await admin.patch(`${PATHS.configs}/${pool.missing.name}`, { metadata: { finalizers: null } }).catch(() => {});
 });
 
 test('exits with 0 and writes nothing if the config exists', async () => {

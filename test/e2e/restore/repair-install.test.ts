@@ -39,9 +39,7 @@ async function joinAfterRestore() {
 test('restores what the nodes of a dead-locked install name, and ends when every config exists', async () => {
   file = { stdout: pool.missing.text };
   const [result] = await Promise.all([shell.run(SCRIPT), joinAfterRestore()]);
-  expect(result.stderr).toContain(
-    `restoring ${pool.missing.name}, which ${pool.masters.toSorted().join('\t')} name`,
-  );
+  expect(result.stderr).toContain(`restoring ${pool.missing.name}, which ${pool.masters.toSorted().join('\t')} name`);
   expect(result.stdout).toMatch(/\nrepaired\n$/);
   expect(result.exitCode).toBe(0);
   expect((await stuck.getPool()).spec.paused).toBe(false);

@@ -59,9 +59,7 @@ function summarize({ configs, pendingCertificateRequests }: RestoreReport): unkn
   return { steps, requests: pendingCertificateRequests.length };
 }
 
-const RIGHTS = rules.flatMap((rule) =>
-  rule.verbs.map((verb) => ({ rule, verb, resource: rule.resources?.[0] ?? '' })),
-);
+const RIGHTS = rules.flatMap((rule) => rule.verbs.map((verb) => ({ rule, verb, resource: rule.resources?.[0] ?? '' })));
 const STEPS = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'];
 /** See "undoes the image" in node-source.test.ts. */
 const OPTIONAL = new Set(['controllerconfigs', 'machineosbuilds', 'osimagestreams']);
@@ -70,8 +68,7 @@ const COMPLETE = { steps: STEPS, requests: 1 };
 /** Without these two rights, the command knows less. */
 function expectWithout(verb: string, resource: string): unknown {
   if (OPTIONAL.has(resource)) return COMPLETE;
-  if (resource === 'configmaps')
-    return { ...COMPLETE, steps: STEPS.filter((step) => step !== 'AwaitMachines') };
+  if (resource === 'configmaps') return { ...COMPLETE, steps: STEPS.filter((step) => step !== 'AwaitMachines') };
   if (resource === 'certificatesigningrequests') return { ...COMPLETE, requests: 0 };
   if (resource === 'machineconfigpools/finalizers') return expect.stringContaining('blockOwnerDeletion');
   return expect.stringContaining(`cannot ${verb} resource "${resource}"`);

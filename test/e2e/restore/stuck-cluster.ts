@@ -65,8 +65,7 @@ export class StuckCluster {
     await this.createPool({ name: 'master', spec: rendered });
     if (status !== '') await this.setPoolStatus({ configuration: { name: status } });
     const names: string[] = [];
-    for (let index = 0; index < masters; index += 1)
-      names.push(await this.joinMaster(missing.name, 'Degraded'));
+    for (let index = 0; index < masters; index += 1) names.push(await this.joinMaster(missing.name, 'Degraded'));
     return { missing, rendered, masters: names };
   }
 

@@ -46,10 +46,7 @@ function reactTo(reactions: readonly Reaction[]) {
 
 /** The daemons are no longer Degraded once the restore waits for them. */
 function leaveDegraded({ masters }: StuckPool): Reaction {
-  return [
-    /^waiting until/,
-    () => Promise.all(masters.map((master) => stuck.setNodeState(master, 'Done'))),
-  ];
+  return [/^waiting until/, () => Promise.all(masters.map((master) => stuck.setNodeState(master, 'Done')))];
 }
 
 /** The commands of `check` that unpause pools. */
@@ -164,9 +161,7 @@ test('pauses the pool, serves new machines, and unpauses after the missing machi
   // Nothing but the daemons has changed the nodes.
   const writers = await cluster.auditLog.events(
     ({ objectRef, verb, userAgent }) =>
-      objectRef?.resource === 'nodes' &&
-      verb !== 'list' &&
-      userAgent?.startsWith('machineconfig-guard/') === true,
+      objectRef?.resource === 'nodes' && verb !== 'list' && userAgent?.startsWith('machineconfig-guard/') === true,
   );
   expect(writers).toEqual([]);
 });
@@ -176,47 +171,36 @@ test.each([
   ['created', /^created/],
   ['status set', /^set the status/],
   ['waiting for machines', /^waiting for 1 machine/],
-])(
-  'interrupted after "%s", says that the pool stays paused, and a second run continues',
-  async (_name, step) => {
-    const pool = await stuck.createStuckPool();
-    const { name } = pool.missing;
-    const stop = new AbortController();
-    const first = reactTo([[step, async () => stop.abort()], leaveDegraded(pool)]);
+])('interrupted after "%s", says that the pool stays paused, and a second run continues', async (_name, step) => {
+  const pool = await stuck.createStuckPool();
+  const { name } = pool.missing;
+  const stop = new AbortController();
+  const first = reactTo([[step, async () => stop.abort()], leaveDegraded(pool)]);
 
-    const interrupted = await restore(
-      api,
-      toOptions(pool, { onProgress: first.onProgress, signal: stop.signal }),
-    );
+  const interrupted = await restore(api, toOptions(pool, { onProgress: first.onProgress, signal: stop.signal }));
 
-    await first.finish();
-    expect(interrupted).toMatchObject({
-      ok: false,
-      problem: 'interrupted',
-      pausedPools: [{ name: 'master' }],
-    });
-    expect(first.texts.at(-1)).toContain(
-      'pool master stays paused for this restore',
-    );
-    expect((await stuck.getPool()).spec.paused).toBe(true);
-    const dryRun = reactTo([]);
-    await restore(api, toOptions(pool, { isConfirmed: false, onProgress: dryRun.onProgress }));
-    expect(dryRun.texts).toEqual([expect.stringContaining('pool master stays paused')]);
-    expect(await checkPools()).toEqual([expect.stringContaining(': oc patch machineconfigpool master ')]);
+  await first.finish();
+  expect(interrupted).toMatchObject({
+    ok: false,
+    problem: 'interrupted',
+    pausedPools: [{ name: 'master' }],
+  });
+  expect(first.texts.at(-1)).toContain('pool master stays paused for this restore');
+  expect((await stuck.getPool()).spec.paused).toBe(true);
+  const dryRun = reactTo([]);
+  await restore(api, toOptions(pool, { isConfirmed: false, onProgress: dryRun.onProgress }));
+  expect(dryRun.texts).toEqual([expect.stringContaining('pool master stays paused')]);
+  expect(await checkPools()).toEqual([expect.stringContaining(': oc patch machineconfigpool master ')]);
 
-    const second = reactTo([
-      leaveDegraded(pool),
-      [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')],
-    ]);
-    expect(await restore(api, toOptions(pool, { onProgress: second.onProgress }))).toMatchObject({
-      ok: true,
-      configs: [{ outcome: 'restored' }],
-      pausedPools: [],
-    });
-    await second.finish();
-    await expectRestoredPool(name);
-  },
-);
+  const second = reactTo([leaveDegraded(pool), [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')]]);
+  expect(await restore(api, toOptions(pool, { onProgress: second.onProgress }))).toMatchObject({
+    ok: true,
+    configs: [{ outcome: 'restored' }],
+    pausedPools: [],
+  });
+  await second.finish();
+  await expectRestoredPool(name);
+});
 
 test('keeps a pool paused that a person has paused', async () => {
   const pool = await stuck.createStuckPool({ masters: 3 });
@@ -302,9 +286,7 @@ test('rejects a restore if a policy denies the pause, with the message of the po
   const removePolicy = await createPolicy('pools must select role worker');
   const plan = () => restore(api, toOptions(pool, { isConfirmed: false }));
   try {
-    await expect
-      .poll(async () => (await plan()).configs[0]?.rejection?.code, { interval: 500 })
-      .toBe('WriteDenied');
+    await expect.poll(async () => (await plan()).configs[0]?.rejection?.code, { interval: 500 }).toBe('WriteDenied');
     const report = await plan();
     expect(report).toMatchObject({ ok: false, configs: [{ outcome: 'rejected', steps: [] }] });
     expect(report.configs[0]?.rejection?.reason).toMatch(
@@ -327,17 +309,11 @@ test('sets the status of a pool while a node of another pool stays Degraded', as
   });
   await stuck.setNodeState(node, 'Degraded');
   const daemons = reactTo([
-    [
-      /^waiting until control/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
+    [/^waiting until control/, () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done')))],
   ]);
   const configs = [worker.config, pool.missing.config];
 
-  const report = await restore(
-    api,
-    toOptions(pool, { configs, timeoutMs: 4_000, onProgress: daemons.onProgress }),
-  );
+  const report = await restore(api, toOptions(pool, { configs, timeoutMs: 4_000, onProgress: daemons.onProgress }));
 
   await daemons.finish();
   expect(report.problem).toMatch(new RegExp(`^still waiting until ${node} leaves Degraded`));
@@ -405,10 +381,7 @@ test.each([
 ])('continues if each write %s at first', async (_condition, failure, isResponseLost) => {
   const pool = await stuck.createStuckPool();
   const { name } = pool.missing;
-  const operator = reactTo([
-    leaveDegraded(pool),
-    [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')],
-  ]);
+  const operator = reactTo([leaveDegraded(pool), [/^waiting for 1 machine/, () => stuck.joinMaster(name, 'Done')]]);
   const options = toOptions(pool, { onProgress: operator.onProgress });
   expect(await restore(failFirstWrites(failure, isResponseLost), options)).toMatchObject({
     ok: true,
@@ -439,10 +412,7 @@ test('keeps a pool paused that a person pauses at the same moment', async () => 
 test('keeps the status that the operator sets at the same moment', async () => {
   const pool = await stuck.createStuckPool({ masters: 3 });
   const daemons = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
+    [/^waiting until/, () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done')))],
   ]);
   const raced = replaceJson(async (request) => {
     const isStatus = request.method === 'PATCH' && request.path === `${PATHS.pools}/master/status`;
@@ -460,10 +430,7 @@ test('keeps the status that the operator sets at the same moment', async () => {
 test('continues if another restore creates the config after the plan', async () => {
   const pool = await stuck.createStuckPool({ masters: 3 });
   const daemons = reactTo([
-    [
-      /^waiting until/,
-      () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done'))),
-    ],
+    [/^waiting until/, () => Promise.all(pool.masters.map((master) => stuck.setNodeState(master, 'Done')))],
   ]);
   let isCreated = false;
   const raced = replaceJson(async (request) => {

@@ -89,25 +89,16 @@ async function readGrantedRules(): Promise<readonly GrantedRule[]> {
     ofGuard.map(async ({ metadata: { namespace }, roleRef: { kind, name } }) => {
       const scope = kind === 'ClusterRole' ? '' : `/namespaces/${namespace}`;
       const role = await admin.find(`${RBAC}${scope}/${kind.toLowerCase()}s/${name}`);
-      const ofRole = (role as unknown as { readonly rules: readonly Omit<GrantedRule, 'namespace'>[] })
-        .rules;
+      const ofRole = (role as unknown as { readonly rules: readonly Omit<GrantedRule, 'namespace'>[] }).rules;
       return ofRole.map((rule) => ({ ...rule, namespace }));
     }),
   );
   return rules.flat();
 }
 
-function toRights({
-  apiGroups = [],
-  resources = [],
-  verbs,
-  resourceNames,
-  namespace,
-}: GrantedRule): Right[] {
+function toRights({ apiGroups = [], resources = [], verbs, resourceNames, namespace }: GrantedRule): Right[] {
   return apiGroups.flatMap((group) =>
-    resources.flatMap((resource) =>
-      verbs.map((verb) => ({ verb, group, resource, namespace, resourceNames })),
-    ),
+    resources.flatMap((resource) => verbs.map((verb) => ({ verb, group, resource, namespace, resourceNames }))),
   );
 }
 
@@ -125,11 +116,7 @@ function isUse({ verb, objectRef }: AuditEvent, right: Right): boolean {
 
 /** Makes the guard do everything that it can do. */
 async function useEveryPart(): Promise<void> {
-  const [byNode, byPool, byBuild] = [
-    await cluster.config(),
-    await cluster.config(),
-    await cluster.config(),
-  ];
+  const [byNode, byPool, byBuild] = [await cluster.config(), await cluster.config(), await cluster.config()];
   await cluster.node({ currentConfig: byNode });
   await cluster.pool({ spec: byPool });
   await cluster.build(byBuild, 'Building');
@@ -152,9 +139,7 @@ async function awaitDenialFromIndex(config: string): Promise<void> {
 }
 
 async function scrapeMetrics(): Promise<void> {
-  const token = await createServiceAccount(admin, 'scraper', [
-    { nonResourceURLs: ['/metrics'], verbs: ['get'] },
-  ]);
+  const token = await createServiceAccount(admin, 'scraper', [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]);
   const ca = await readAuthority(admin);
   const [address] = await replicas.listMetricsAddresses();
   const scraper = new KubeClient({ url: `https://${address}`, ca, token, servername: SERVICE_NAME });

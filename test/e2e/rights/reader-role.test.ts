@@ -129,10 +129,7 @@ test('every right of the two roles is needed by a command', async () => {
       { ...rule, resources },
       { ...rule, resources: [resource], verbs },
     ];
-    const api = await connectWith([
-      ...rules.filter((other) => other !== rule),
-      ...reduced.filter(isComplete),
-    ]);
+    const api = await connectWith([...rules.filter((other) => other !== rule), ...reduced.filter(isComplete)]);
     const findMissing = async () => [...new Set(await findMissingRights(api))];
     await expect.poll(findMissing).toEqual([`${verb} ${resource}`]);
   });

@@ -48,9 +48,9 @@ const FOREIGN_OBJECTS: readonly Right[] = [
   { verb: 'update', group: 'machineconfig-guard.io', resource: 'machineconfigguards' },
 ];
 
-test.for([
-  ...PROTECTED_RESOURCES.flatMap((object) => WRITES.map((verb) => ({ verb, ...object }))),
-  ...FOREIGN_OBJECTS,
-])('the guard may not $verb $resource $name', async (right) => {
-  expect(await isGranted(right)).toBe(false);
-});
+test.for([...PROTECTED_RESOURCES.flatMap((object) => WRITES.map((verb) => ({ verb, ...object }))), ...FOREIGN_OBJECTS])(
+  'the guard may not $verb $resource $name',
+  async (right) => {
+    expect(await isGranted(right)).toBe(false);
+  },
+);

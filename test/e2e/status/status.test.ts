@@ -147,9 +147,7 @@ test('reports dangling references in status, columns and Events until their repa
 
   const status = await awaitStatus(({ danglingCount }) => danglingCount === 5);
 
-  const found = status.danglingReferences.map(
-    ({ kind, name, field, config }) => `${kind} ${name} ${field} ${config}`,
-  );
+  const found = status.danglingReferences.map(({ kind, name, field, config }) => `${kind} ${name} ${field} ${config}`);
   const ofNodes = masters.flatMap((name) => [
     `Node ${name} currentConfig ${missing}`,
     `Node ${name} desiredConfig ${missing}`,
@@ -164,9 +162,7 @@ test('reports dangling references in status, columns and Events until their repa
   const isCount: unknown = expect.stringMatching(/^\d+$/);
   expect(row?.slice(0, 5)).toEqual(['cluster', 'Enforce', 'True', isCount, '5']);
   const describeNode = () => kubectlOk(controlPlane, ['describe', 'node', masters[0]]);
-  await expect
-    .poll(describeNode)
-    .toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
+  await expect.poll(describeNode).toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
 
   const configs = { currentConfig: master, desiredConfig: master };
   for (const name of masters) await cluster.moveNode(name, configs);

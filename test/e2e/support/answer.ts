@@ -9,8 +9,7 @@ import { isDeniedInUse } from './cluster.ts';
  * - `no answer`: the API server is unreachable or has no storage;
  * - `unexpected`: anything else.
  */
-export type Answer =
-  'in use' | 'unverified' | 'allowed' | 'guard unreachable' | 'no answer' | 'unexpected';
+export type Answer = 'in use' | 'unverified' | 'allowed' | 'guard unreachable' | 'no answer' | 'unexpected';
 
 /** An API server that starts, or that cannot use etcd. */
 const API_SERVER_TROUBLE = new RegExp(

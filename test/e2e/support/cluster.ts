@@ -174,10 +174,7 @@ export interface DeletionEvent extends KubeObject {
 
 /** Whether a response is the guard's denial of a config in use. */
 export function isDeniedInUse(response: KubeResponse) {
-  return (
-    response.status === 403 &&
-    statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true
-  );
+  return response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true;
 }
 
 /** Waits until the API server calls the guard, a moment after its start or a change of its configuration. */

@@ -52,10 +52,8 @@ function documentedCommands(file: string): readonly DocumentedCommand[] {
     const fence = /^```(?<language>\w*)$/.exec(line);
     if (fence !== null) block = block === undefined ? fence.groups?.['language'] : undefined;
     else if (block === undefined) heading = /^#+ (?<text>.*)$/.exec(line)?.groups?.['text'] ?? heading;
-    else if (block === 'sh' && line !== '' && file !== 'README.md')
-      commands.push(parseCommand(heading, line));
-    else if (block === 'console' && line.startsWith('$ '))
-      commands.push(parseCommand(heading, line.slice(2)));
+    else if (block === 'sh' && line !== '' && file !== 'README.md') commands.push(parseCommand(heading, line));
+    else if (block === 'console' && line.startsWith('$ ')) commands.push(parseCommand(heading, line.slice(2)));
   }
   return commands.filter(({ line }) => !NEEDS_ANOTHER_MACHINE.some((pattern) => pattern.test(line)));
 }
@@ -104,8 +102,7 @@ export class DocumentedPage {
       const result = await shell.run(fillPlaceholders(command.line));
       const expected = exitCodes[command.line] ?? command.exitCode;
       const { exitCode, stderr, stdout } = result;
-      if (exitCode !== expected)
-        throw new Error(`${command.line}\nexit code ${exitCode}:\n${stderr}${stdout}`);
+      if (exitCode !== expected) throw new Error(`${command.line}\nexit code ${exitCode}:\n${stderr}${stdout}`);
       this.#done.add(command);
       results.push(result);
     }

@@ -48,10 +48,7 @@ export async function startGuardProcess(kubeconfig: string, directory: string, r
 
   function startChild(ports: Ports, { script, env = {} }: Launch = {}) {
     const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];
-    const serve = [
-      ...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }),
-      ...flags,
-    ];
+    const serve = [...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }), ...flags];
     return new Child({
       command: script === undefined ? process.execPath : '/bin/sh',
       args: script === undefined ? serve : ['-c', script, 'sh', process.execPath, ...serve],
@@ -146,10 +143,7 @@ export function serveArguments({
 
 /** The flags for tls.crt and tls.key in a folder. */
 export function certificateIn(directory: string) {
-  return [
-    `--tls-cert-file=${join(directory, 'tls.crt')}`,
-    `--tls-private-key-file=${join(directory, 'tls.key')}`,
-  ];
+  return [`--tls-cert-file=${join(directory, 'tls.crt')}`, `--tls-private-key-file=${join(directory, 'tls.key')}`];
 }
 
 /** The lines of a log file that are complete JSON objects. Lines may lack fields of this type. */

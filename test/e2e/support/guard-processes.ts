@@ -94,8 +94,7 @@ export class GuardProcesses implements Replicas {
     const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET), {
       timeoutMs: READY_TIMEOUT_MS,
     });
-    for (const [file, content] of Object.entries(data))
-      await writeFile(join(directory, file), content, 'base64');
+    for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
   }
 
   async #startReplica(args: readonly string[], directory: string): Promise<Replica> {

@@ -112,9 +112,7 @@ async function addGuard(controlPlane: ControlPlane, direct: boolean) {
       };
       // The guard may create it first.
       const create = async () =>
-        [201, 409].includes(
-          (await apiServer.admin.request('POST', dirname(PATHS.guard), settings)).status,
-        );
+        [201, 409].includes((await apiServer.admin.request('POST', dirname(PATHS.guard), settings)).status);
       await until('the MachineConfigGuard', create);
       await apiServer.admin.patch(PATHS.guard, { spec: settings.spec });
       const isApplied = async () =>

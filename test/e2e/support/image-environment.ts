@@ -6,8 +6,5 @@ const CONTAINERFILE = fileURLToPath(new URL('../../../Containerfile', import.met
 /** The environment variables of the image. The tests run the guard with them, as a cluster does. */
 export function imageEnvironment(): Readonly<Record<string, string>> {
   const variables = readFileSync(CONTAINERFILE, 'utf8').matchAll(/^ENV (\w+)="?([^"\n]+)"?$/gm);
-  return Object.fromEntries([...variables].map(([, name, value]) => [name, value])) as Record<
-    string,
-    string
-  >;
+  return Object.fromEntries([...variables].map(([, name, value]) => [name, value])) as Record<string, string>;
 }

@@ -65,13 +65,7 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   /** Runs `oc delete -k` without waiting for finalizers. */
   async deleteOverlay(name: string) {
     const directory = await overlayForRelease(this.controlPlane, name);
-    await kubectlOk(this.controlPlane, [
-      'delete',
-      '--ignore-not-found',
-      '--wait=false',
-      '--kustomize',
-      directory,
-    ]);
+    await kubectlOk(this.controlPlane, ['delete', '--ignore-not-found', '--wait=false', '--kustomize', directory]);
   }
 
   /**

@@ -19,8 +19,7 @@ export function kubectl(controlPlane: ControlPlane, args: readonly string[], inp
  */
 export async function kubectlOk(controlPlane: ControlPlane, args: readonly string[], input = '') {
   const { exitCode, stdout, stderr } = await kubectl(controlPlane, args, input);
-  if (exitCode !== 0)
-    throw new Error(`kubectl ${args.join(' ')} ended with ${exitCode}: ${stderr || stdout}`);
+  if (exitCode !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${exitCode}: ${stderr || stdout}`);
   return stdout;
 }
 

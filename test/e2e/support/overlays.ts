@@ -29,11 +29,7 @@ export async function overlayForRelease(controlPlane: ControlPlane, name: string
 }
 
 /** Writes a directory that adds components to another directory, and returns its path. */
-export async function combine(
-  { directory: parent }: ControlPlane,
-  resource: string,
-  components: readonly string[],
-) {
+export async function combine({ directory: parent }: ControlPlane, resource: string, components: readonly string[]) {
   const directory = await mkdtemp(join(parent, 'component-'));
   const toRelative = (path: string) => relative(directory, path);
   const kustomization = {

@@ -20,6 +20,5 @@ export const PATHS = {
   /** The Lease of the replica that writes the status. */
   lease: '/apis/coordination.k8s.io/v1/namespaces/machineconfig-guard/leases/machineconfig-guard',
   webhookConfigurations: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
-  guardWebhook:
-    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/machineconfig-guard',
+  guardWebhook: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/machineconfig-guard',
 } as const;

@@ -166,12 +166,7 @@ export class Prober {
       this.probes.push({ subject, answer, message, sentAt, answeredAt: performance.now() });
     try {
       const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
-      const response = await this.#client.request(
-        'DELETE',
-        `${PATHS.configs}/${config}`,
-        undefined,
-        extras,
-      );
+      const response = await this.#client.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);
       record(answerOf(response), statusOf(response).message ?? '');
     } catch (error) {
       record('no answer', String(error));

@@ -19,7 +19,6 @@ export function requireProgram() {
 export async function runProgram(...args: readonly string[]) {
   requireProgram();
   const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args]);
-  if (exitCode !== 0)
-    throw new Error(`machineconfig-guard ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
+  if (exitCode !== 0) throw new Error(`machineconfig-guard ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
   return stdout;
 }

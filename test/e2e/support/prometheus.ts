@@ -30,9 +30,7 @@ export async function startPrometheus(configuration: object, files: Readonly<Rec
   const directory = await mkdtemp(join(tmpdir(), 'mcg-prometheus-'));
   const [port] = await freePorts(1);
   const entries = Object.entries({ ...files, 'prometheus.yml': JSON.stringify(configuration) });
-  await Promise.all(
-    entries.map(([name, text]) => writeFile(join(directory, name), text, { mode: 0o600 })),
-  );
+  await Promise.all(entries.map(([name, text]) => writeFile(join(directory, name), text, { mode: 0o600 })));
   const reaper = new ProcessReaper(directory);
   const args = [
     `--config.file=${join(directory, 'prometheus.yml')}`,
@@ -47,15 +45,13 @@ export async function startPrometheus(configuration: object, files: Readonly<Rec
   async function read(resource: string): Promise<unknown> {
     const response = await fetch(`${url}/api/v1/${resource}`);
     const body = (await response.json()) as { status: string; error?: string; data: unknown };
-    if (body.status !== 'success')
-      throw new Error(body.error ?? `Prometheus answered ${response.status}.`);
+    if (body.status !== 'success') throw new Error(body.error ?? `Prometheus answered ${response.status}.`);
     return body.data;
   }
 
   /** @throws Error if Prometheus cannot evaluate the expression */
   async function query(expression: string): Promise<readonly Sample[]> {
-    return ((await read(`query?query=${encodeURIComponent(expression)}`)) as { result: readonly Sample[] })
-      .result;
+    return ((await read(`query?query=${encodeURIComponent(expression)}`)) as { result: readonly Sample[] }).result;
   }
 
   return { query, read, stop: () => reaper.reap() };

@@ -22,8 +22,7 @@ export function log(line: string) {
  */
 export async function selectRelease(flag: string, version: string | undefined): Promise<Release> {
   const { all, defaults } = await availableReleases();
-  const release =
-    version === undefined ? defaults[0] : all.find(({ kubernetes }) => kubernetes === version);
+  const release = version === undefined ? defaults[0] : all.find(({ kubernetes }) => kubernetes === version);
   if (release !== undefined) return release;
   const known = all.map(({ kubernetes }) => kubernetes).join(' or ');
   throw new UsageError(`${flag} ${version} is not available here: it can be ${known}.`);

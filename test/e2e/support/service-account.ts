@@ -16,20 +16,14 @@ export interface Rule {
  *
  * @param secret the API server rejects the token when this Secret of the same namespace is gone
  */
-export async function serviceAccountToken(
-  admin: KubeClient,
-  namespace: string,
-  name: string,
-  secret?: KubeObject,
-) {
+export async function serviceAccountToken(admin: KubeClient, namespace: string, name: string, secret?: KubeObject) {
   const path = `${PATHS.namespaces}/${namespace}/serviceaccounts/${name}/token`;
   const { name: secretName, uid } = secret?.metadata ?? {};
   const boundObjectRef = secret && { apiVersion: 'v1', kind: 'Secret', name: secretName, uid };
   const spec = { expirationSeconds: 7_200, boundObjectRef };
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
   const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
-  if (status?.token === undefined)
-    throw new Error('The API server answered a TokenRequest without a token.');
+  if (status?.token === undefined) throw new Error('The API server answered a TokenRequest without a token.');
   return status.token;
 }
 

@@ -90,11 +90,7 @@ export class ServiceCa {
   /** Prometheus reads the authority from here. */
   async #injectIntoConfigMap(bundle: string): Promise<void> {
     const configMap: ConfigMap | undefined = await this.#admin.find(CONFIG_MAP);
-    if (
-      configMap?.metadata.annotations?.[INJECT] !== 'true' ||
-      configMap.data?.['service-ca.crt'] === bundle
-    )
-      return;
+    if (configMap?.metadata.annotations?.[INJECT] !== 'true' || configMap.data?.['service-ca.crt'] === bundle) return;
     await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': bundle } });
   }
 }

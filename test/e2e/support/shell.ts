@@ -29,8 +29,7 @@ export class Shell {
     const home = await mkdtemp(join(directory, 'home-'));
     const bin = join(home, '.local', 'bin');
     await mkdir(bin, { recursive: true });
-    for (const folder of ['manifests', 'docs'])
-      await cp(join(ROOT, folder), join(home, folder), { recursive: true });
+    for (const folder of ['manifests', 'docs']) await cp(join(ROOT, folder), join(home, folder), { recursive: true });
     await symlink(dirname(PROGRAM), join(home, 'dist'));
     await symlink(PROGRAM, join(bin, 'machineconfig-guard'));
     await symlink(OC, join(bin, 'oc'));

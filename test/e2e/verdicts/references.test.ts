@@ -46,25 +46,20 @@ test.for([
     noun: 'build',
     refer: (config: string) => cluster.build(config, 'Building'),
   },
-])(
-  'denies and names the referrer when only $kind $field names the config',
-  async ({ kind, field, noun, refer }) => {
-    const config = await cluster.config();
-    const name = await refer(config);
+])('denies and names the referrer when only $kind $field names the config', async ({ kind, field, noun, refer }) => {
+  const config = await cluster.config();
+  const name = await refer(config);
 
-    const response = await cluster.expectDenied(config, [{ kind, name, field }]);
+  const response = await cluster.expectDenied(config, [{ kind, name, field }]);
 
-    expect(statusOf(response).message).toContain(`is in use by ${noun} ${name} (${field}).`);
-  },
-);
+  expect(statusOf(response).message).toContain(`is in use by ${noun} ${name} (${field}).`);
+});
 
 test('allows with a warning when only a finished build names it', async () => {
   const config = await cluster.config();
   const name = await cluster.build(config, 'Succeeded');
 
-  const response = await cluster.expectAllowed(config, [
-    { kind: 'MachineOSBuild', name, field: 'machineConfig' },
-  ]);
+  const response = await cluster.expectAllowed(config, [{ kind: 'MachineOSBuild', name, field: 'machineConfig' }]);
 
   expect(response.warnings).toEqual([expect.stringContaining(`build ${name}`)]);
 });

@@ -4,10 +4,7 @@ import { METADATA, parseJsonList } from '../../../src/kube/lists/json-list.ts';
 
 const NODE = { apiVersion: 'v1', kind: 'Node' };
 const LIST = '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}';
-const METADATA_LIST = LIST.replace('NodeList', 'PartialObjectMetadataList').replace(
-  '"v1"',
-  '"meta.k8s.io/v1"',
-);
+const METADATA_LIST = LIST.replace('NodeList', 'PartialObjectMetadataList').replace('"v1"', '"meta.k8s.io/v1"');
 
 function parse(text: string) {
   return parseJsonList(text, [NODE, METADATA]);

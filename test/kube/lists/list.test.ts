@@ -11,16 +11,13 @@ const NODES = { kind: 'Node', isMetadataOnly: true };
 /** Lists nodes in a response that has arrived in full, in chunks of 64 KiB. */
 function createList(bytes: Buffer, contentType: string) {
   const count = Math.ceil(bytes.length / 65_536);
-  const chunks = Array.from({ length: count }, (_, index) =>
-    bytes.subarray(65_536 * index, 65_536 * (index + 1)),
-  );
+  const chunks = Array.from({ length: count }, (_, index) => bytes.subarray(65_536 * index, 65_536 * (index + 1)));
   const body = Readable.from(chunks) as ApiResponse['body'];
   const headers = { 'content-type': contentType };
   const request = async () => await Promise.resolve({ status: 200, headers, body });
   const api = { request } as unknown as KubeApi;
   const { signal } = new AbortController();
-  const list = async (onObject: () => void) =>
-    await listCollection(api, '/api/v1/nodes', NODES, onObject, signal);
+  const list = async (onObject: () => void) => await listCollection(api, '/api/v1/nodes', NODES, onObject, signal);
   return { list, body };
 }
 
@@ -41,9 +38,7 @@ test.each([
   [
     'protobuf',
     PROTOBUF,
-    encodeAnswer(
-      encodeList({ resourceVersion: '7', items: NAMES.map((name) => ({ name, managed: MANAGED })) }),
-    ),
+    encodeAnswer(encodeList({ resourceVersion: '7', items: NAMES.map((name) => ({ name, managed: MANAGED })) })),
   ],
 ])('lets other work run between the objects of a long list in %s', async (_title, contentType, text) => {
   const { list } = createList(Buffer.from(text), contentType);

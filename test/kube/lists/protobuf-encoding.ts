@@ -81,10 +81,7 @@ function encodeObject(object: EncodedObject) {
 /** Encodes a list without its envelope. */
 export function encodeList({ resourceVersion, continue: more = '', items }: EncodedList) {
   const metadata = Buffer.concat([bytesField(1, ''), bytesField(2, resourceVersion), bytesField(3, more)]);
-  return Buffer.concat([
-    bytesField(1, metadata),
-    ...items.map((item) => bytesField(2, encodeObject(item))),
-  ]);
+  return Buffer.concat([bytesField(1, metadata), ...items.map((item) => bytesField(2, encodeObject(item)))]);
 }
 
 /** Encodes the envelope of a response around `raw`. */

@@ -5,13 +5,7 @@ import { MalformedList } from '../../../src/kube/errors.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 import { NODES } from '../../../src/references/sources.ts';
-import {
-  bytesField,
-  encodeAnswer,
-  encodeList,
-  type EncodedObject,
-  numberField,
-} from './protobuf-encoding.ts';
+import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
 
 const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
 const NODE = { name: 'w0', annotations: { [CURRENT]: 'rendered-worker-1' } };
@@ -20,8 +14,7 @@ function parse(bytes: Buffer, cuts: number[] = []) {
   const items: unknown[] = [];
   const parser = new ProtobufListParser((item) => items.push(item));
   const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
-  for (const [index, from] of edges.slice(0, -1).entries())
-    parser.write(bytes.subarray(from, edges[index + 1]));
+  for (const [index, from] of edges.slice(0, -1).entries()) parser.write(bytes.subarray(from, edges[index + 1]));
   return { items, resourceVersion: parser.end() };
 }
 
@@ -61,14 +54,10 @@ const object: fc.Arbitrary<EncodedObject> = fc.record(
 
 test('parses any list that arrives in any chunks', () => {
   fc.assert(
-    fc.property(
-      fc.array(object, { maxLength: 5 }),
-      fc.array(fc.nat(2_000), { maxLength: 12 }),
-      (items, cuts) => {
-        const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
-        expect(parse(bytes, cuts)).toEqual({ items: items.map(toJson), resourceVersion: '7' });
-      },
-    ),
+    fc.property(fc.array(object, { maxLength: 5 }), fc.array(fc.nat(2_000), { maxLength: 12 }), (items, cuts) => {
+      const bytes = encodeAnswer(encodeList({ resourceVersion: '7', items }));
+      expect(parse(bytes, cuts)).toEqual({ items: items.map(toJson), resourceVersion: '7' });
+    }),
     { numRuns: 3_000 },
   );
 });
@@ -131,10 +120,7 @@ test('keeps all that the guard reads of nodes if it keeps only the wanted metada
   const config = fc.constantFrom('', 'rendered-1', 'drain-rendered-1', 'uncordon-rendered-2', 'x');
   const node = fc.record({
     name: fc.constantFrom('w0', 'w1'),
-    labels: fc.dictionary(
-      fc.oneof(fc.constant('kubernetes.io/os'), text),
-      fc.constantFrom('linux', 'windows'),
-    ),
+    labels: fc.dictionary(fc.oneof(fc.constant('kubernetes.io/os'), text), fc.constantFrom('linux', 'windows')),
     annotations: fc.dictionary(key, config),
     creationSeconds: fc.option(seconds, { nil: undefined }),
   });

@@ -35,10 +35,7 @@ export async function checkManifests(
   const report = await createReport(split ?? directory);
   const files = new Set(report.findings.map(({ file }) => `${path.join(report.directory, file)}\n`));
   const output = new Output(command, flags);
-  output.printReport(
-    report,
-    flags.output === 'name' ? [...files].join('') : formatReport(output.format, report),
-  );
+  output.printReport(report, flags.output === 'name' ? [...files].join('') : formatReport(output.format, report));
   if (!report.ok) throw new CliError('', EXIT_CODE.failure);
 }
 

@@ -46,10 +46,7 @@ const LIST = /List\/[^/]*\/[^/]*$/;
 type Check = (object: ManifestObject, fileName: string) => string | boolean | undefined;
 
 const CHECKS: readonly (readonly [Code, Check])[] = [
-  [
-    'IncompleteObject',
-    ({ id, fields }) => !LIST.test(id) && REQUIRED_FIELDS.find((field) => !fields.get(field)),
-  ],
+  ['IncompleteObject', ({ id, fields }) => !LIST.test(id) && REQUIRED_FIELDS.find((field) => !fields.get(field))],
   ['MissingRole', ({ id, fields }) => MACHINE_CONFIG.test(id) && !fields.get(ROLE_LABEL)],
   [
     'NotAString',
@@ -101,8 +98,7 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
       for (const [code, check] of CHECKS) add(code, check(object, fileName), object);
       add('DuplicateObject', !object.id.endsWith('/') && findEarlier(object.id), object);
     }
-    if (findings.length > MAX_FINDINGS)
-      throw new FileError(`${file} and the files before it have too many problems`);
+    if (findings.length > MAX_FINDINGS) throw new FileError(`${file} and the files before it have too many problems`);
   }
   return { fileCount, findings };
 }
@@ -130,8 +126,7 @@ function describe({ line, value }: ManifestDocument) {
 function* listFields(value: unknown, path = ''): Generator<[path: string, value: unknown]> {
   if (typeof value !== 'object' || value === null) yield [path, value];
   else if (OBJECT_FIELD.test(path))
-    for (const [key, item] of Object.entries(value))
-      yield* listFields(item, path === '' ? key : `${path}.${key}`);
+    for (const [key, item] of Object.entries(value)) yield* listFields(item, path === '' ? key : `${path}.${key}`);
 }
 
 /** Go reads null as an empty string. */

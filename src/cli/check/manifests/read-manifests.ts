@@ -27,9 +27,7 @@ export async function* readManifests(directory: string, signal: AbortSignal): As
     const files = entries.filter(
       (entry) => MANIFEST.test(entry.name) || (entry.isFile() && !entry.name.startsWith('.')),
     );
-    paths.push(
-      ...files.filter(({ name }) => !OTHER_FILE.test(name)).map(({ name }) => path.join(folder, name)),
-    );
+    paths.push(...files.filter(({ name }) => !OTHER_FILE.test(name)).map(({ name }) => path.join(folder, name)));
   }
   let bytesLeft = MAX_BYTES;
   for (const file of paths.toSorted((a, b) => (path.basename(a) < path.basename(b) ? -1 : 1))) {

@@ -8,9 +8,7 @@ import { createTemporaryDirectory } from '../../temporary-directory.ts';
 import { useTerminal } from '../../terminal.ts';
 
 /** The layout of oc-mirror 4.20 (working-dir/cluster-resources/idms-oc-mirror.yaml), with other mirrors. */
-const IDMS = ['idms-release-0', 'idms-operator-0'].map((name) =>
-  createMirrorSet('ImageDigest', 'Digest', name),
-);
+const IDMS = ['idms-release-0', 'idms-operator-0'].map((name) => createMirrorSet('ImageDigest', 'Digest', name));
 /** itms-oc-mirror.yaml of the same run has three documents. */
 const ITMS = createMirrorSet('ImageTag', 'Tag', 'itms-release-0');
 
@@ -144,13 +142,7 @@ test('prints each problem of a file of oc-mirror, what it means and what to do',
   const [header, row, ...others] = stdout.split('\n');
   expect([header, row].map((line) => line?.split(/ {2,}/))).toEqual([
     ['FILE', 'LINE', 'OBJECT', 'PROBLEM', 'SEVERITY'],
-    [
-      'openshift/idms-oc-mirror.yaml',
-      '16',
-      'ImageDigestMirrorSet idms-operator-0',
-      'MultipleDocuments',
-      'error',
-    ],
+    ['openshift/idms-oc-mirror.yaml', '16', 'ImageDigestMirrorSet idms-operator-0', 'MultipleDocuments', 'error'],
   ]);
   expect(others).toEqual([
     '',
@@ -184,9 +176,7 @@ test('has stable keys in JSON and YAML, and the files with problems with -o name
     report: { directory, ok: false, findings: [other, finding] },
   });
   expect(parse((await check('-o', 'yaml')).stdout)).toEqual(report);
-  expect((await check('-o', 'name')).stdout).toBe(
-    `${directory}/openshift/README\n${directory}/openshift/a.yaml\n`,
-  );
+  expect((await check('-o', 'name')).stdout).toBe(`${directory}/openshift/README\n${directory}/openshift/a.yaml\n`);
 });
 
 test('exits with 0 if there are only warnings', async () => {
@@ -200,9 +190,7 @@ test('exits with 0 if there are only warnings', async () => {
 test('--split writes one document per file, keeps every other file, and checks the result', async () => {
   writeAgentDirectory();
   write({
-    'openshift/mirrors.yaml': [...IDMS, `# tags\n${ITMS.replace('itms-release', 'itms-generic')}`].join(
-      '',
-    ),
+    'openshift/mirrors.yaml': [...IDMS, `# tags\n${ITMS.replace('itms-release', 'itms-generic')}`].join(''),
   });
   write({ 'manifests/cm.json': '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}' });
   const before = read(directory);
@@ -221,9 +209,7 @@ test('--split writes one document per file, keeps every other file, and checks t
     'openshift/mirrors-02.yaml',
     'openshift/mirrors-03.yaml',
   ]);
-  expect(before).toMatchObject(
-    Object.fromEntries(Object.entries(after).filter(([file]) => file in before)),
-  );
+  expect(before).toMatchObject(Object.fromEntries(Object.entries(after).filter(([file]) => file in before)));
   const parts = ['01', '02', '03'].map((index) => after[`openshift/mirrors-${index}.yaml`]);
   expect(parts.join('')).toBe(before['openshift/mirrors.yaml']);
   expect(statSync(path.join(out, 'openshift/mirrors-01.yaml')).mode & 0o777).toBe(0o600);

@@ -36,10 +36,7 @@ test.each([
   ['JSON', JSON_OBJECT],
   ['JSON after a byte order mark, which Go reads as YAML', `\uFEFF${JSON_OBJECT}`],
   ['a YAML flow mapping after a comment', `# a\n{apiVersion: v1, kind: A, metadata: {name: a}}\n`],
-  [
-    'text in quotes and null',
-    createMachineConfig('a', `labels: {${ROLE}: master, a: "1", b: "yes", c: }`),
-  ],
+  ['text in quotes and null', createMachineConfig('a', `labels: {${ROLE}: master, a: "1", b: "yes", c: }`)],
   ['numbers and booleans where the API has them', `${MACHINE_CONFIG}  fips: yes\n  x: 0644\n  y: 1:30\n`],
 ])('finds nothing in a file with %s', async (_what, text) => {
   expect(await findCodes(text)).toEqual([]);
@@ -54,11 +51,7 @@ test.each([
   ['text after a separator', `--- {a: b}\n`, ['Unparsable 1 error']],
   ['a line of a quoted text that begins with ---', `a: "\n-----BEGIN\n"\n`, [/^Unp/, /^Unp/]],
   ['a YAML directive', `%YAML 1.1\n---\n${MACHINE_CONFIG}`, ['Unparsable 1 error']],
-  [
-    'a template',
-    'apiVersion: v1\nkind: A\nmetadata: {name: a}\ndata: {{ .data }}\n',
-    ['Unparsable 1 error'],
-  ],
+  ['a template', 'apiVersion: v1\nkind: A\nmetadata: {name: a}\ndata: {{ .data }}\n', ['Unparsable 1 error']],
   ['a YAML flow mapping', '{apiVersion: v1, kind: A, metadata: {name: a}}\n', ['Unparsable 1 error']],
   ['text after JSON', `${JSON_OBJECT}\na: b\n`, ['Unparsable 1 error']],
   ['two JSON objects and a separator', `${JSON_OBJECT}\n---\n${JSON_OBJECT}`, ['Unparsable 1 error']],
@@ -70,44 +63,22 @@ test.each([
   ['no apiVersion', 'kind: A\nmetadata: {name: a}\n', ['IncompleteObject 1 error']],
   ['no name', createObject('v1', 'ConfigMap', '""'), ['IncompleteObject 1 error']],
   ['a List', 'apiVersion: v1\nkind: List\nitems: []\n', ['ObjectList 1 error']],
-  [
-    'a typed list',
-    'apiVersion: v1\nkind: ConfigMapList\nmetadata: {}\nitems: []\n',
-    ['ObjectList 1 error'],
-  ],
-  [
-    'a label that is a boolean',
-    createMachineConfig('a', `labels: {${ROLE}: master, a: on}`),
-    [/^NotAString/],
-  ],
+  ['a typed list', 'apiVersion: v1\nkind: ConfigMapList\nmetadata: {}\nitems: []\n', ['ObjectList 1 error']],
+  ['a label that is a boolean', createMachineConfig('a', `labels: {${ROLE}: master, a: on}`), [/^NotAString/]],
   ['a role that is a number', createMachineConfig('a', `labels: {${ROLE}: 1}`), [/^NotAString/]],
-  [
-    'an annotation that is a number',
-    createObject('v1', 'A').replace('}', ', annotations: {a: 0o17}}'),
-    [/^Not/],
-  ],
+  ['an annotation that is a number', createObject('v1', 'A').replace('}', ', annotations: {a: 0o17}}'), [/^Not/]],
   ['a name that is a number', createObject('v1', 'A', '0x1F'), [/^NotAString/]],
   ['a name that YAML 1.1 reads as a boolean', createObject('v1', 'A', 'y'), [/^NotAString/]],
-  [
-    'a kernel argument that is a boolean',
-    `${MACHINE_CONFIG}  kernelArguments: [nosmt, off]\n`,
-    [/^NotAString/],
-  ],
+  ['a kernel argument that is a boolean', `${MACHINE_CONFIG}  kernelArguments: [nosmt, off]\n`, [/^NotAString/]],
   ['no role', createMachineConfig('a', 'labels: {}'), ['MissingRole 1 error']],
   ['a rendered name', createMachineConfig('rendered-master-1'), ['RenderedName 1 error']],
 ])('finds a problem in a file with %s', async (_what, text, codes) => {
-  const expected = codes.map((code): unknown =>
-    typeof code === 'string' ? code : expect.stringMatching(code),
-  );
+  const expected = codes.map((code): unknown => (typeof code === 'string' ? code : expect.stringMatching(code)));
   expect(await findCodes(text)).toEqual(expected);
 });
 
 test('describes the document that the cluster does not get', async () => {
-  const objects = [
-    createObject('v1', 'ConfigMap', 'x'),
-    createObject('v1', 'Secret', 'z'),
-    MACHINE_CONFIG,
-  ];
+  const objects = [createObject('v1', 'ConfigMap', 'x'), createObject('v1', 'Secret', 'z'), MACHINE_CONFIG];
   const findings = await find({ 'openshift/a.yaml': objects.join('---\n') });
   expect(findings).toEqual([
     {
@@ -125,16 +96,10 @@ test('describes the document that the cluster does not get', async () => {
 
 // Each kind changed the name of the rendered config (docs/adr/0012-check-manifests.md).
 test.each([
-  ...[
-    'MachineConfig',
-    'MachineConfigPool',
-    'KubeletConfig',
-    'ContainerRuntimeConfig',
-    'ControllerConfig',
-  ].map((kind) => ['machineconfiguration.openshift.io/v1', kind] as const),
-  ...['MachineOSConfig', 'OSImageStream'].map(
+  ...['MachineConfig', 'MachineConfigPool', 'KubeletConfig', 'ContainerRuntimeConfig', 'ControllerConfig'].map(
     (kind) => ['machineconfiguration.openshift.io/v1', kind] as const,
   ),
+  ...['MachineOSConfig', 'OSImageStream'].map((kind) => ['machineconfiguration.openshift.io/v1', kind] as const),
   ['machineconfiguration.openshift.io/v1alpha1', 'InternalReleaseImage'],
   ...['ImageDigestMirrorSet', 'ImageTagMirrorSet', 'Image', 'FeatureGate', 'Node', 'APIServer'].map(
     (kind) => ['config.openshift.io/v1', kind] as const,
@@ -214,27 +179,21 @@ test.each([
   ['config.openshift.io/v1', 'Network', '', 'cluster-network-02-config.yml'],
   ['config.openshift.io/v1', 'Proxy', '', 'cluster-proxy-01-config.yaml'],
   ['v1', 'ConfigMap', 'openshift-config', 'user-ca-bundle-config.yaml'],
-])(
-  'warns about %s %s in another file than that of the installer',
-  async (apiVersion, kind, namespace, file) => {
-    const name = kind === 'ConfigMap' ? 'user-ca-bundle' : 'cluster';
-    const text = createObject(apiVersion, kind, name, namespace);
-    expect(await findCodes(text, `manifests/${file}`)).toEqual([]);
-    expect(await findCodes(text, 'openshift/99-x.yaml')).toEqual(['OnlyInCluster 1 warning']);
-  },
-);
+])('warns about %s %s in another file than that of the installer', async (apiVersion, kind, namespace, file) => {
+  const name = kind === 'ConfigMap' ? 'user-ca-bundle' : 'cluster';
+  const text = createObject(apiVersion, kind, name, namespace);
+  expect(await findCodes(text, `manifests/${file}`)).toEqual([]);
+  expect(await findCodes(text, 'openshift/99-x.yaml')).toEqual(['OnlyInCluster 1 warning']);
+});
 
 test.each([
   ['config.openshift.io/v1alpha1', 'ClusterImagePolicy'],
   ['config.openshift.io/v1alpha1', 'ImagePolicy'],
   ['config.openshift.io/v1alpha1', 'CRIOCredentialProviderConfig'],
   ['config.openshift.io/v1', 'CRIOCredentialProviderConfig'],
-])(
-  'warns about %s %s, which the bootstrap host of some releases does not read',
-  async (apiVersion, kind) => {
-    expect(await findCodes(createObject(apiVersion, kind))).toEqual(['OnlyInCluster 1 warning']);
-  },
-);
+])('warns about %s %s, which the bootstrap host of some releases does not read', async (apiVersion, kind) => {
+  expect(await findCodes(createObject(apiVersion, kind))).toEqual(['OnlyInCluster 1 warning']);
+});
 
 test('reports untrusted text as one printable line, and nothing of the values', async () => {
   const text = createMachineConfig('"a\\e[31m\\u202Eb"', `labels: {"${ROLE}": master, "\\a\\n": 5318008}`);
@@ -244,10 +203,7 @@ test('reports untrusted text as one printable line, and nothing of the values', 
 });
 
 test.each([
-  [
-    'names of the prototype',
-    '__proto__: {kind: a}\nkind: constructor\napiVersion: toString/v1\nmetadata: {name: a}\n',
-  ],
+  ['names of the prototype', '__proto__: {kind: a}\nkind: constructor\napiVersion: toString/v1\nmetadata: {name: a}\n'],
   ['null for objects', 'apiVersion: v1\nkind: A\nmetadata:\nspec:\n'],
   ['numbers for objects', 'apiVersion: v1\nkind: A\nmetadata: 5\nspec: 7\n'],
   ['lists for objects', 'apiVersion: v1\nkind: A\nmetadata: {name: a, labels: [a, b]}\nspec: [a]\n'],
@@ -256,28 +212,16 @@ test.each([
 });
 
 test.each([
-  [
-    'tokens of one document',
-    [`a: [${'a,'.repeat(60_000)}]`],
-    /^0\.yaml has more than 100000 YAML tokens$/,
-  ],
+  ['tokens of one document', [`a: [${'a,'.repeat(60_000)}]`], /^0\.yaml has more than 100000 YAML tokens$/],
   [
     'tokens',
     Array.from({ length: 11 }, () => `a: [${'a,'.repeat(25_000)}]`),
     /^\d+\.yaml and the files before it have too many YAML tokens$/,
   ],
-  [
-    'errors',
-    Array.from({ length: 3 }, () => '}\n'.repeat(40_000)),
-    /^2\.yaml and the files before it have too/,
-  ],
+  ['errors', Array.from({ length: 3 }, () => '}\n'.repeat(40_000)), /^2\.yaml and the files before it have too/],
   ['documents', ['---\n'.repeat(1_001)], /^0\.yaml has more than 1000 documents$/],
   ['JSON objects', ['{}'.repeat(1_001)], /^0\.yaml has more than 1000 documents$/],
-  [
-    'findings',
-    Array.from({ length: 11 }, () => 'a\n---\n'.repeat(999)),
-    /^10\.yaml .* too many problems$/,
-  ],
+  ['findings', Array.from({ length: 11 }, () => 'a\n---\n'.repeat(999)), /^10\.yaml .* too many problems$/],
   ['nested lists', ['- '.repeat(30_000)], /^0\.yaml is nested too deeply$/],
   ['aliases', [`a: &a [a]\nb: [${'*a,'.repeat(200)}]\n`], /^0\.yaml is not YAML that/],
 ])('rejects a directory with too many %s', async (_what, texts, message) => {

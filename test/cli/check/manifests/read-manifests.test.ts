@@ -30,12 +30,7 @@ async function read(signal = new AbortController().signal): Promise<string[]> {
 test('reads manifests/ and openshift/, sorted by file name, and nothing beside them', async () => {
   write('openshift/b.yml', 'manifests/c.json', 'openshift/a.yaml', 'manifests/d.yaml');
   write('install-config.yaml', 'auth/kubeconfig', 'cluster-manifests/x.yaml');
-  expect(await read()).toEqual([
-    'openshift/a.yaml',
-    'openshift/b.yml',
-    'manifests/c.json',
-    'manifests/d.yaml',
-  ]);
+  expect(await read()).toEqual(['openshift/a.yaml', 'openshift/b.yml', 'manifests/c.json', 'manifests/d.yaml']);
 });
 
 test('reads a directory without manifests/ and openshift/ itself, without the files of the installer', async () => {
@@ -62,11 +57,7 @@ test('follows symbolic links to files', async () => {
 });
 
 test.each([
-  [
-    'a link to a device',
-    () => symlinkSync('/dev/zero', path.join(directory, 'a.yaml')),
-    /not a regular file$/,
-  ],
+  ['a link to a device', () => symlinkSync('/dev/zero', path.join(directory, 'a.yaml')), /not a regular file$/],
   ['a named pipe', () => execFileSync('mkfifo', [path.join(directory, 'a.yaml')]), /not a regular file$/],
   ['a link to itself', () => symlinkSync('a.yaml', path.join(directory, 'a.yaml')), /symbolic link$/],
   ['a dangling link', () => symlinkSync('b', path.join(directory, 'a.yaml')), /does not exist$/],

@@ -65,8 +65,7 @@ export const descriptorsExhausted: Fault = {
       const open = readdirSync(`/proc/${guard.pid}/fd`).length;
       stop.abort();
       await Promise.all(connections);
-      if (open < DESCRIPTORS - 2)
-        throw new Error(`The guard had only ${open} of ${DESCRIPTORS} descriptors open.`);
+      if (open < DESCRIPTORS - 2) throw new Error(`The guard had only ${open} of ${DESCRIPTORS} descriptors open.`);
     };
   },
 };
