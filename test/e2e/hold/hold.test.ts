@@ -307,9 +307,10 @@ const LIFECYCLE_AGENT = 'system:serviceaccount:openshift-lifecycle-agent:lifecyc
 /** As the seed generation: deletes what no spec names, until the first error (controllers/seedgen_controller.go). */
 async function cleanUpAsLifecycleAgent(): Promise<string> {
   const pools = await admin.list(PATHS.pools);
-  const current = pools.map(({ spec }) => (spec as { configuration?: { name?: string } }).configuration?.name);
+  const specs = pools.map(({ spec }) => (spec as { configuration?: { name?: string } }).configuration?.name);
+  const current = new Set(specs);
   for (const { metadata } of await admin.list(PATHS.configs)) {
-    if (!metadata.name.startsWith('rendered') || current.includes(metadata.name)) continue;
+    if (!metadata.name.startsWith('rendered') || current.has(metadata.name)) continue;
     const args = ['delete', 'machineconfig', metadata.name, `--as=${LIFECYCLE_AGENT}`];
     const { exitCode, stderr } = await kubectl(controlPlane, args);
     if (exitCode !== 0) return stderr;
