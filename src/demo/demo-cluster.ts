@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { Authority } from '../certificates/authority.ts';
+import type { KeyPair } from '../certificates/key-pair.ts';
 import { issueLeaf } from '../certificates/leaf.ts';
 import { createFixedCertificate } from '../certificates/serving-certificate.ts';
 import { DEFAULT_SETTINGS } from '../decision/settings.ts';
@@ -8,22 +9,17 @@ import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
 import { KubeApi } from '../kube/api.ts';
 import { connectionFromKubeconfig } from '../kube/connection.ts';
 import type { AnswerListener } from '../webhook/admission-app.ts';
-import { type ApiServer, startApiServer } from './cluster/api-server.ts';
-import { ADMIN_USER, InMemoryCluster } from './cluster/in-memory-cluster.ts';
+import { ApiServer } from './cluster/api-server.ts';
+import { InMemoryCluster } from './cluster/in-memory-cluster.ts';
 
-const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
-const OPERATOR_USER = 'system:serviceaccount:openshift-machine-config-operator:machine-config-controller';
-const CLEAN_UP_USER = 'system:serviceaccount:cluster-cleanup:rendered-config-cleanup';
 const HOST = '127.0.0.1';
 const CERTIFICATE_DAYS = 1;
 const READY_TIMEOUT_MS = 10_000;
 
-/** A cluster in memory, and clients of its API server. */
+/** A cluster in memory, and a client of its API server. */
 export interface DemoCluster {
   readonly server: ApiServer;
-  readonly adminApi: KubeApi;
-  readonly operatorApi: KubeApi;
-  readonly cleanUpApi: KubeApi;
+  readonly api: KubeApi;
   /** Starts the real guard, and registers its webhook. */
   readonly addGuard: (onDecision: AnswerListener) => Promise<void>;
 }
@@ -34,36 +30,31 @@ export async function withDemoCluster<Result>(
   work: (cluster: DemoCluster) => Promise<Result>,
 ): Promise<Result> {
   const cluster = new InMemoryCluster();
-  const server = await startApiServer(cluster, authority);
-  const clients: KubeApi[] = [];
-  const connectAs = (user: string): KubeApi => {
-    const api = new KubeApi(connectionFromKubeconfig(server.kubeconfigFor(user)));
-    clients.push(api);
-    return api;
-  };
+  const leaf = await issueLocalLeaf(authority);
+  const server = new ApiServer({ cluster, ca: authority.certificatePem, leaf });
+  await server.start();
+  const api = new KubeApi(connectionFromKubeconfig(server.createKubeconfig()));
   let guard: Guard | undefined;
   const addGuard = async (onDecision: AnswerListener): Promise<void> => {
-    guard = await startRealGuard(connectAs(GUARD_USER), authority, onDecision);
+    guard = await startRealGuard(api, leaf, onDecision);
     await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
     registerGuard(cluster, guard, authority);
   };
-  const [adminApi, operatorApi, cleanUpApi] = [ADMIN_USER, OPERATOR_USER, CLEAN_UP_USER].map(connectAs) as [
-    KubeApi,
-    KubeApi,
-    KubeApi,
-  ];
   try {
-    return await work({ server, adminApi, operatorApi, cleanUpApi, addGuard });
+    return await work({ server, api, addGuard });
   } finally {
     await guard?.stop();
-    for (const api of clients) api.close();
+    api.close();
     await server.stop();
   }
 }
 
-async function startRealGuard(api: KubeApi, authority: Authority, onDecision: AnswerListener): Promise<Guard> {
-  const names = { dnsNames: [], ipAddresses: [HOST] };
-  const leaf = await issueLeaf({ authority, ...names, days: CERTIFICATE_DAYS, now: new Date() });
+/** For the API server and the guard. */
+async function issueLocalLeaf(authority: Authority): Promise<KeyPair> {
+  return await issueLeaf({ authority, dnsNames: [], ipAddresses: [HOST], days: CERTIFICATE_DAYS, now: new Date() });
+}
+
+async function startRealGuard(api: KubeApi, leaf: KeyPair, onDecision: AnswerListener): Promise<Guard> {
   return await startGuard({
     api,
     certificate: createFixedCertificate(leaf),

@@ -24,7 +24,6 @@ export interface DemoOptions extends Pick<SimulationOptions, 'speed' | 'onEvent'
 
 export interface DemoDecision extends Pick<Verdict, 'outcome' | 'code'> {
   readonly name: string;
-  readonly user: string;
   readonly referrers: readonly Pick<NamedReference, 'kind' | 'name' | 'field'>[];
   readonly ms: number;
 }
@@ -75,29 +74,29 @@ export async function runDemo(options: DemoOptions): Promise<DemoReport> {
 
 async function runDeletion(isGuarded: boolean, authority: Authority, options: DemoOptions): Promise<DemoRun> {
   const { speed, onEvent, onStory } = options;
-  return await withDemoCluster(authority, async ({ server, operatorApi: api, cleanUpApi, addGuard }) => {
+  return await withDemoCluster(authority, async ({ server, api, addGuard }) => {
     const decisions: DemoDecision[] = [];
     if (isGuarded) await addGuard((...answer) => decisions.push(toDemoDecision(...answer)));
     onStory?.(isGuarded ? 'guarded' : 'unguarded');
-    const result = await replayDeletedConfig({ api, cleanUpApi, server, speed, onEvent });
+    const result = await replayDeletedConfig({ api, cleanUpApi: api, server, speed, onEvent });
     return { guard: isGuarded, ...result, decisions };
   });
 }
 
 async function runRestore(authority: Authority, options: DemoOptions): Promise<DemoRestore> {
   const { speed, onEvent, onStory, onCheck, onRestore } = options;
-  return await withDemoCluster(authority, async ({ server, adminApi, operatorApi: api, addGuard }) => {
+  return await withDemoCluster(authority, async ({ server, api, addGuard }) => {
     await addGuard(() => {});
     onStory?.('restored');
     const install = startMissingConfigInstall({ api, server, speed, onEvent });
     const { simulation } = install;
     const { events: _events, ...stuck } = await install.run();
-    const check = await checkCluster(adminApi);
+    const check = await checkCluster(api);
     onCheck?.(check);
     const source = `node/${SOURCE_NODE}`;
     onRestore?.(`restore --from ${source} --confirm`);
     const { result, ...end } = await install.runWith((sleep) =>
-      restore(adminApi, {
+      restore(api, {
         // The machine-config-server wrote it to /etc/mcs-machine-config-content.json of the node.
         configs: [parseRenderedConfig(JSON.stringify(simulation.disks.get(SOURCE_NODE)), source)],
         isConfirmed: true,
@@ -113,8 +112,8 @@ async function runRestore(authority: Authority, options: DemoOptions): Promise<D
   });
 }
 
-function toDemoDecision({ review: { user }, verdict }: JudgedReview, { ms }: AnsweredCall): DemoDecision {
+function toDemoDecision({ verdict }: JudgedReview, { ms }: AnsweredCall): DemoDecision {
   const { config: name = '', outcome, code } = verdict;
   const referrers = verdict.references.map(({ kind, name, field }) => ({ kind, name, field }));
-  return { name, user, outcome, code, referrers, ms: Math.round(ms * 10) / 10 };
+  return { name, outcome, code, referrers, ms: Math.round(ms * 10) / 10 };
 }

@@ -176,7 +176,7 @@ async function startServer(certificate: ServerCertificate): Promise<string> {
   const server = new ApiServer({ cluster: new InMemoryCluster(), ca, leaf });
   await server.start();
   onTestFinished(async () => await server.stop());
-  return writeKubeconfig(server.kubeconfigFor('admin'));
+  return writeKubeconfig(server.createKubeconfig());
 }
 
 test.each<[string, ServerCertificate, string]>([

@@ -29,7 +29,6 @@ test('prints JSON with a deadlock, and a complete install with the guard or the 
   expect(guarded?.decisions).toMatchObject([
     {
       name: FIRST,
-      user: 'system:serviceaccount:cluster-cleanup:rendered-config-cleanup',
       outcome: 'denied',
       code: 'MCG_IN_USE',
       referrers: [

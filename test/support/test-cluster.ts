@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 import { ApiServer } from '../../src/demo/cluster/api-server.ts';
-import { handleRequest } from '../../src/demo/cluster/handle-request.ts';
-import { ADMIN_USER, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { ADMIN_USER, handleRequest } from '../../src/demo/cluster/handle-request.ts';
+import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { findKind, toApiVersion } from '../../src/demo/cluster/kinds.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { KubeConnection } from '../../src/kube/connection.ts';
@@ -30,7 +30,7 @@ export class TestCluster extends InMemoryCluster {
       cluster: this,
       ca,
       leaf,
-      onRequest: async (...call) => await Promise.resolve(this.faults.apply(...call)),
+      onRequest: (...call) => this.faults.apply(...call),
     });
     this.faults = new Faults(this.#server);
   }
@@ -41,11 +41,11 @@ export class TestCluster extends InMemoryCluster {
 
   /** The text of a kubeconfig for the administrator. */
   get kubeconfig() {
-    return this.#server.kubeconfigFor(ADMIN_USER);
+    return this.#server.createKubeconfig();
   }
 
   get resourceVersion() {
-    return this.store.version;
+    return this.version;
   }
 
   /** A client of the API server until the end of the test. Each reload of its credentials gets a new token. */

@@ -9,23 +9,23 @@ export interface Kind {
 }
 
 export const KINDS: readonly Kind[] = [
-  defineKind('', 'nodes', 'Node'),
-  defineKind('', 'namespaces', 'Namespace'),
-  defineKind('', 'secrets', 'Secret'),
-  defineKind(MCO_GROUP, 'machineconfigs', 'MachineConfig'),
-  defineKind(MCO_GROUP, 'machineconfigpools', 'MachineConfigPool'),
-  defineKind(MCO_GROUP, 'machineosbuilds', 'MachineOSBuild', ['v1', 'v1alpha1']),
-  defineKind('admissionregistration.k8s.io', 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
-  defineKind('events.k8s.io', 'events', 'Event'),
-  defineKind('certificates.k8s.io', 'certificatesigningrequests', 'CertificateSigningRequest'),
-  defineKind('coordination.k8s.io', 'leases', 'Lease'),
-  defineKind('apps', 'deployments', 'Deployment'),
-  defineKind('config.openshift.io', 'apiservers', 'APIServer'),
-  defineKind('machineconfig-guard.io', 'machineconfigguards', 'MachineConfigGuard', ['v1alpha1']),
+  defineKind('', 'Node'),
+  defineKind('', 'Namespace'),
+  defineKind('', 'Secret'),
+  defineKind(MCO_GROUP, 'MachineConfig'),
+  defineKind(MCO_GROUP, 'MachineConfigPool'),
+  defineKind(MCO_GROUP, 'MachineOSBuild', ['v1', 'v1alpha1']),
+  defineKind('admissionregistration.k8s.io', 'ValidatingWebhookConfiguration'),
+  defineKind('events.k8s.io', 'Event'),
+  defineKind('certificates.k8s.io', 'CertificateSigningRequest'),
+  defineKind('coordination.k8s.io', 'Lease'),
+  defineKind('apps', 'Deployment'),
+  defineKind('config.openshift.io', 'APIServer'),
+  defineKind('machineconfig-guard.io', 'MachineConfigGuard', ['v1alpha1']),
 ];
 
-function defineKind(group: string, resource: string, kind: string, versions: Kind['versions'] = ['v1']): Kind {
-  return { group, versions, resource, kind };
+function defineKind(group: string, kind: string, versions: Kind['versions'] = ['v1']): Kind {
+  return { group, versions, kind, resource: `${kind.toLowerCase()}s` };
 }
 
 export function findKind(resource: string): Kind {
@@ -34,8 +34,8 @@ export function findKind(resource: string): Kind {
   return kind;
 }
 
-export function toApiVersion(kind: Kind, version: string = kind.versions[0]): string {
-  return kind.group === '' ? version : `${kind.group}/${version}`;
+export function toApiVersion({ group, versions }: Kind, version: string = versions[0]): string {
+  return group === '' ? version : `${group}/${version}`;
 }
 
 export interface ResourcePath {
@@ -52,6 +52,7 @@ const PATH = new RegExp(
     String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?<status>/status)?)?$`,
 );
 
+/** @returns undefined if the cluster has no such resource */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   const { group = '', version = '', namespace = '', resource, name, status } = PATH.exec(path)?.groups ?? {};
   const kind = KINDS.find((candidate) => candidate.group === group && candidate.resource === resource);
