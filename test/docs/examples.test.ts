@@ -1,12 +1,7 @@
-import { stripVTControlCharacters } from 'node:util';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
-import { demoExcerpt } from '../../build/demo-excerpt.ts';
-import { terminalPicture } from '../../build/terminal-picture.ts';
-import { runCommand } from '../../src/cli/program.ts';
 import { MODES } from '../../src/decision/settings.ts';
-import { createDemoCommand } from '../../src/demo/demo-command.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
@@ -64,14 +59,4 @@ test('docs/install.md names flags that render has, and every overlay', async () 
   expect(flags.filter((flag) => !stdout.includes(`${flag} `))).toEqual([]);
   const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
   expect(names.filter((name) => !name.startsWith('--')).toSorted()).toEqual(overlays.toSorted());
-});
-
-test('docs/images/demo.svg shows what the demo prints (npm run picture)', async () => {
-  vi.stubEnv('FORCE_COLOR', '1');
-  let stdout = '';
-  const terminal = { stdout: (text: string) => void (stdout += text), stderr: () => {}, env: {} };
-  await runCommand(createDemoCommand(), ['--speed', '2000'], terminal);
-  const excerpt = demoExcerpt(stdout);
-  expect(stripVTControlCharacters(excerpt)).toMatch(/clean-up +tries to delete .*: denied\n\n +Error from server/);
-  expect(readFile('docs/images/demo.svg')).toBe(terminalPicture(`$ npm run demo\n\n${excerpt}`));
 });

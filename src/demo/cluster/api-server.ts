@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import { PassThrough, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { KeyPair } from '../../certificates/key-pair.ts';
 import { listen } from '../../webhook/tls-server.ts';
-import { type ClusterResponse, handleRequest } from './handle-request.ts';
+import { handleRequest } from './handle-request.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
 
 export interface ApiServerOptions {
@@ -66,27 +67,17 @@ export class ApiServer {
     const { cluster, onRequest } = this.#options;
     if (onRequest?.(request, response) === true) return;
     const { method = '', url: path = '/', headers } = request;
-    const payload = method === 'GET' ? '' : await text(request);
-    const body: unknown = payload === '' ? undefined : JSON.parse(payload);
-    send(response, await handleRequest(cluster, { method, path, accept: headers.accept, body }));
-  }
-}
-
-function send(response: ServerResponse, answer: ClusterResponse): void {
-  if ('watch' in answer) {
-    response.writeHead(200, { 'content-type': 'application/json' });
+    const payload = await text(request);
+    const sent: unknown = payload === '' ? undefined : JSON.parse(payload);
+    const { status, body } = await handleRequest(cluster, { method, path, accept: headers.accept, body: sent });
+    const isText = typeof body === 'string';
+    response.writeHead(status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
+    if (!(body instanceof PassThrough)) {
+      response.end(isText ? body : JSON.stringify(body));
+      return;
+    }
     // A client waits for the headers before any event.
     response.flushHeaders();
-    const stop = answer.watch((event) => response.write(`${JSON.stringify(event)}\n`));
-    response.on('close', stop);
-    return;
+    pipeline(body, response, () => {});
   }
-  const { status, body, warnings = [] } = answer;
-  const isText = typeof body === 'string';
-  response.statusCode = status;
-  response.setHeader('content-type', isText ? 'text/plain; charset=utf-8' : 'application/json');
-  // 299 means "miscellaneous persistent warning" (k8s.io/apimachinery, util/net/http.go).
-  const headers = warnings.map((warning) => `299 - ${JSON.stringify(warning)}`);
-  if (headers.length > 0) response.setHeader('warning', headers);
-  response.end(isText ? body : JSON.stringify(body));
 }

@@ -2,30 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../kube/errors.ts';
 import { findKind, toApiVersion } from './kinds.ts';
 
-export interface ObjectMeta {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly uid: string;
-  /** The version of the cluster at the last change of this object. */
-  readonly resourceVersion: string;
-  readonly creationTimestamp: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly [field: string]: unknown;
-}
-
 /** Each write stores a new object. */
 export interface KubeObject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: ObjectMeta;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    /** The version of the cluster at the last change of this object. */
+    readonly resourceVersion: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly [field: string]: unknown;
+  };
   readonly [field: string]: unknown;
 }
 
-export interface NewObject {
-  readonly metadata: Partial<ObjectMeta>;
-  readonly [field: string]: unknown;
-}
+export type NewObject = Omit<KubeObject, 'metadata'> & { readonly metadata: Partial<KubeObject['metadata']> };
 
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -57,7 +49,7 @@ export class InMemoryCluster {
     const kind = findKind(resource);
     const { name = '', namespace } = object.metadata;
     if (this.get(resource, name, namespace) !== undefined) {
-      throw new ApiError(409, 'AlreadyExists', `${describeObject(resource, name)} already exists`);
+      throw new ApiError(409, 'AlreadyExists', `${resource} "${name}" already exists`);
     }
     const creationTimestamp = `${new Date().toISOString().slice(0, -5)}Z`;
     const own = { name, uid: randomUUID(), resourceVersion: '', generation: 1, creationTimestamp };
@@ -74,10 +66,10 @@ export class InMemoryCluster {
   patch(resource: string, name: string, patch: object, namespace = '', isDryRun = false): KubeObject {
     const before = this.require(resource, name, namespace);
     const after = applyMergePatch(before, patch) as KubeObject;
-    const { uid, resourceVersion, creationTimestamp } = before.metadata;
-    if (after.metadata.resourceVersion !== resourceVersion) throw createConflict(resource, name, MODIFIED);
-    const metadata = { ...after.metadata, name, uid, creationTimestamp };
-    return this.#write('MODIFIED', resource, { ...after, metadata }, isDryRun);
+    if (after.metadata.resourceVersion !== before.metadata.resourceVersion) {
+      throw new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${resource} "${name}": ${MODIFIED}`);
+    }
+    return this.#write('MODIFIED', resource, after, isDryRun);
   }
 
   get(resource: string, name: string, namespace = ''): KubeObject | undefined {
@@ -87,15 +79,15 @@ export class InMemoryCluster {
   /** @throws ApiError 404 */
   require(resource: string, name: string, namespace: string): KubeObject {
     const object = this.get(resource, name, namespace);
-    if (object === undefined) throw new ApiError(404, 'NotFound', `${describeObject(resource, name)} not found`);
+    if (object === undefined) throw new ApiError(404, 'NotFound', `${resource} "${name}" not found`);
     return object;
   }
 
   /** Sorted by namespace and name. An empty namespace means all. */
   list(resource: string, namespace = ''): KubeObject[] {
     const prefix = namespace === '' ? `${resource}/` : toKey(resource, namespace, '');
-    const keys = [...this.#objects.keys()].filter((key) => key.startsWith(prefix)).sort();
-    return keys.map((key) => this.#objects.get(key) as KubeObject);
+    const entries = [...this.#objects].filter(([key]) => key.startsWith(prefix));
+    return entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
   erase(resource: string, name: string, namespace = ''): void {
@@ -122,16 +114,6 @@ export class InMemoryCluster {
     for (const send of this.#watchers) send(change);
     return object;
   }
-}
-
-export function createConflict(resource: string, name: string, reason: string): ApiError {
-  return new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${describeObject(resource, name)}: ${reason}`);
-}
-
-/** Such as `machineconfigs.machineconfiguration.openshift.io "rendered-a"` (k8s.io/apimachinery, api/errors). */
-function describeObject(resource: string, name: string): string {
-  const { group } = findKind(resource);
-  return `${group === '' ? resource : `${resource}.${group}`} "${name}"`;
 }
 
 function toKey(resource: string, namespace: string, name: string): string {

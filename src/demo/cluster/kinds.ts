@@ -38,25 +38,20 @@ export function toApiVersion({ group, versions }: Kind, version: string = versio
   return group === '' ? version : `${group}/${version}`;
 }
 
-export interface ResourcePath {
-  readonly kind: Kind;
-  readonly version: string;
-  /** Empty for cluster-scoped objects and for all namespaces. */
-  readonly namespace: string;
-  readonly name: string | undefined;
-  readonly isStatus: boolean;
-}
-
 const PATH = new RegExp(
   String.raw`^/(?:api|apis/(?<group>[^/]+))/(?<version>[^/]+)(?:/namespaces/(?<namespace>[^/]+))?` +
-    String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?<status>/status)?)?$`,
+    String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?:/status)?)?$`,
 );
 
-/** @returns undefined if the cluster has no such resource */
-export function parseResourcePath(path: string): ResourcePath | undefined {
-  const { group = '', version = '', namespace = '', resource, name, status } = PATH.exec(path)?.groups ?? {};
+export type ResourcePath = NonNullable<ReturnType<typeof parseResourcePath>>;
+
+/**
+ * Parses the path of an object, of its status or of a collection. The namespace is empty for cluster-scoped objects and
+ * for all namespaces. Returns undefined if the cluster has no such resource.
+ */
+export function parseResourcePath(path: string) {
+  const { group = '', version = '', namespace = '', resource, name } = PATH.exec(path)?.groups ?? {};
   const kind = KINDS.find((candidate) => candidate.group === group && candidate.resource === resource);
   if (kind?.versions.includes(version) !== true) return undefined;
-  const decodedName = name === undefined ? undefined : decodeURIComponent(name);
-  return { kind, version, namespace, name: decodedName, isStatus: status !== undefined };
+  return { kind, version, namespace, name: name && decodeURIComponent(name) };
 }

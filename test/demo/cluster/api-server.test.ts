@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
 import { acceptHeaderForList } from '../../../src/kube/resource.ts';
-import { register, stubWebhook } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 
 const NODES = '/api/v1/nodes';
@@ -55,16 +54,6 @@ test('applies a merge patch, and rejects one of an old version', async () => {
   await cluster.request('PATCH', `${NODES}/a`, { metadata: { annotations: { x: null, z: '3' } } });
   expect(cluster.get('nodes', 'a')?.metadata.annotations).toEqual({ y: '2', z: '3' });
   expect((await cluster.request('PATCH', `${NODES}/a`, { metadata: { resourceVersion } })).status).toBe(409);
-});
-
-test('sends the warnings of a webhook as headers', async () => {
-  const { at } = await stubWebhook(() => ({ response: { allowed: true, warnings: ['say "hi"', 'a \\ b'] } }));
-  register(cluster, at);
-  cluster.create('machineconfigs', { metadata: { name: 'rendered-a' } });
-  const request = { method: 'DELETE', path: `${CONFIGS}/rendered-a`, signal: SIGNAL } as const;
-  const { headers, body } = await cluster.connect().request(request);
-  body.resume();
-  expect(headers['warning']).toBe('299 - "say \\"hi\\"", 299 - "a \\\\ b"');
 });
 
 test('creates and changes nothing in a dry run', async () => {

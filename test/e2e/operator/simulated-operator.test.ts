@@ -1,8 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 
+import { startOperator } from '../../../src/demo/operator/controllers.ts';
 import { joinCluster } from '../../../src/demo/operator/hosts.ts';
-import { renderMachineConfig } from '../../../src/demo/operator/machine-config.ts';
-import { startOperator } from '../../../src/demo/operator/node-controller.ts';
 import { MASTER_POOL } from '../../../src/demo/operator/pool.ts';
 import { Simulation } from '../../../src/demo/operator/simulation.ts';
 import { startTestCluster } from '../../support/test-cluster.ts';
@@ -53,15 +52,10 @@ async function runRealOperator(): Promise<Written> {
 async function runSimulatedOperator(): Promise<Written> {
   const api = (await startTestCluster()).connect();
   const simulation = new Simulation({ api, speed: Number.POSITIVE_INFINITY });
-  simulation.clock.start(async () => {
-    await simulation.createPool();
-    const first = renderMachineConfig('first', simulation.pool.uid);
-    await simulation.rollOut(first);
-    await joinCluster(simulation, NODE, first);
-    startOperator(simulation);
-    await simulation.rollOut(renderMachineConfig('second', simulation.pool.uid));
-  });
-  await simulation.clock.runUntilIdle();
+  await joinCluster(simulation, NODE, await simulation.rollOut('first'));
+  startOperator(simulation);
+  await simulation.rollOut('second');
+  await simulation.run();
   const find = async (path: string) => (await api.json({ path, signal: AbortSignal.timeout(10_000) })) as KubeObject;
   const { metadata } = await find(`${PATHS.nodes}/${NODE}`);
   return {

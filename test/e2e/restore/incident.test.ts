@@ -4,12 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { bootHost, joinCluster } from '../../../src/demo/operator/hosts.ts';
-import { findServedConfig } from '../../../src/demo/operator/machine-config-server.ts';
+import { startOperator } from '../../../src/demo/operator/controllers.ts';
+import { bootHost, findServedConfig, joinCluster } from '../../../src/demo/operator/hosts.ts';
 import { renderMachineConfig } from '../../../src/demo/operator/machine-config.ts';
-import { startOperator } from '../../../src/demo/operator/node-controller.ts';
 import { MASTER_POOL } from '../../../src/demo/operator/pool.ts';
-import { Simulation } from '../../../src/demo/operator/simulation.ts';
+import { Simulation, type SimulationEvent } from '../../../src/demo/operator/simulation.ts';
 import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { parseRenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
@@ -62,20 +61,14 @@ const THREE_MASTERS: Situation = { joined: MASTERS, minMastersToDrain: 0 };
 const THREE_MASTERS_BLOCKED: Situation = { ...THREE_MASTERS, minMastersToDrain: 3 };
 
 /** Runs the simulated operator into the deadlock. */
-async function createDeadlock({ joined, minMastersToDrain }: Situation) {
-  const simulation = new Simulation({ api, speed: Number.POSITIVE_INFINITY, minMastersToDrain });
-  const { clock } = simulation;
-  clock.start(async () => {
-    for (const name of joined) await joinCluster(simulation, name, MISSING);
-    await simulation.createPool();
-    await simulation.rollOut(renderMachineConfig('server ntp.example.com iburst\n', simulation.pool.uid));
-    startOperator(simulation);
-    for (const name of MASTERS.filter((master) => !joined.includes(master))) {
-      clock.start(async () => await bootHost(simulation, name));
-    }
-  });
-  await simulation.clock.runUntilIdle();
-  const degraded = { current: missing, desired: missing, state: 'Degraded', ready: true };
+async function createDeadlock({ joined, minMastersToDrain }: Situation, onEvent = (_event: SimulationEvent) => {}) {
+  const simulation = new Simulation({ api, speed: Number.POSITIVE_INFINITY, minMastersToDrain, onEvent });
+  for (const name of joined) await joinCluster(simulation, name, MISSING);
+  await simulation.rollOut('server ntp.example.com iburst\n');
+  startOperator(simulation);
+  for (const name of MASTERS.filter((master) => !joined.includes(master))) simulation.start(bootHost(simulation, name));
+  await simulation.run();
+  const degraded = { currentConfig: missing, desiredConfig: missing, state: 'Degraded', ready: true };
   expect(simulation.nodes).toMatchObject(joined.map((name) => ({ name, ...degraded })));
   expect(simulation.pool.status).toMatchObject({ configuration: '', updatedMachineCount: 0 });
   expect(findServedConfig(simulation)).toBeUndefined();
@@ -90,11 +83,10 @@ async function runBeside<Result>(simulation: Simulation, work: Promise<Result>):
   };
   work.then(markDone, markDone);
   while (!progress.isDone) {
-    await simulation.refresh();
-    await simulation.clock.runUntilIdle();
+    await simulation.run();
     await delay(REFRESH_MS);
   }
-  await simulation.refresh();
+  await simulation.run();
   return await work;
 }
 
@@ -120,11 +112,11 @@ async function runRestore(simulation: Simulation, options: Partial<RestoreOption
 
 /** Runs the operator until it has nothing to do, and expects an updated pool. */
 async function expectUpdatedPool(simulation: Simulation) {
-  await simulation.clock.runUntilIdle();
+  await simulation.run();
   const { nodes, pool } = simulation;
   const { config } = pool;
   expect(config).not.toBe(missing);
-  const updated = { current: config, desired: config, state: 'Done', ready: true };
+  const updated = { currentConfig: config, desiredConfig: config, state: 'Done', ready: true };
   expect(nodes).toMatchObject(MASTERS.map((name) => ({ name, ...updated })));
   expect(pool).toMatchObject({
     isPaused: false,
@@ -143,7 +135,8 @@ test.each([
   ['three masters', THREE_MASTERS],
   ['three masters, of which etcd needs three to drain one', THREE_MASTERS_BLOCKED],
 ])('restore alone ends the deadlock of %s', async (_title, situation) => {
-  const simulation = await createDeadlock(situation);
+  const messages: string[] = [];
+  const simulation = await createDeadlock(situation, ({ message }) => messages.push(message));
 
   const { report } = await runRestore(simulation);
 
@@ -151,7 +144,6 @@ test.each([
   expect(report.configs).toMatchObject([{ name: missing, outcome: 'restored' }]);
   await expectUpdatedPool(simulation);
   // The pause lets the third machine join before another one is updated, and so can be lost.
-  const messages = simulation.events.map(({ message }) => message);
   const joinedAt = messages.indexOf(`control0 joins, running ${missing}`);
   expect(joinedAt === -1).toBe(situation.joined.includes('control0'));
   expect(messages.slice(0, joinedAt + 1).filter((message) => message.includes('is next'))).toEqual([]);
@@ -278,8 +270,7 @@ test('the operator alone recovers after the creation only if a master can be dra
   ] as const) {
     const simulation = await createDeadlock(situation);
     await admin.create(PATHS.configs, withOwner(MISSING, simulation.pool.uid));
-    await simulation.refresh();
-    await simulation.clock.runUntilIdle();
+    await simulation.run();
     const { nodes, pool } = simulation;
     expect(pool.status.updatedMachineCount).toBe(isUpdated ? 3 : 0);
     expect(nodes).toHaveLength(isUpdated ? 3 : 2);
@@ -301,11 +292,10 @@ test('the annotations of another config leave the old content on the disk', asyn
     await admin.patch(`${PATHS.nodes}/${name}`, patch);
   }
 
-  await simulation.refresh();
-  await simulation.clock.runUntilIdle();
+  await simulation.run();
 
   const reason = `unexpected on-disk state validating against ${config}`;
   expect(simulation.nodes).toMatchObject(
-    TWO_MASTERS.joined.map((name) => ({ name, current: config, state: 'Degraded', reason })),
+    TWO_MASTERS.joined.map((name) => ({ name, currentConfig: config, state: 'Degraded', reason })),
   );
 });
