@@ -15,7 +15,6 @@ const COMMANDS = [
   'who-uses',
   'explain',
   'dev',
-  'demo',
   'certs',
   'completion',
   'version',

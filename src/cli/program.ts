@@ -135,7 +135,7 @@ Examples:
       .addCommand(createGatherCommand())
       .addCommand(createUninstallCommand())
       .addCommand(createDevCommand())
-      .addCommand(createDemoCommand())
+      .addCommand(createDemoCommand(), { hidden: true })
       .addCommand(createCertsCommand())
       .addCommand(createCompletionCommand())
       .addCommand(createVersionCommand())

@@ -61,7 +61,6 @@ test.each([
   'status',
   'who-uses',
   'dev',
-  'demo',
   'gather',
   'certs',
   'completion',
@@ -76,6 +75,13 @@ test.each([
     expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
   }
   expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
+});
+
+test('hides the command demo, which prints how to run the demo', async () => {
+  expect((await runProgram(['--help'])).stdout).not.toContain('demo');
+  expect((await runProgram(['__complete', 'de'])).stdout).toMatch(/^dev\t[^\n]+\n:4\n$/);
+  const stderr = 'machineconfig-guard: the demo needs a checkout of the repository: npm ci && npm run demo\n';
+  expect(await runProgram(['demo', '--speed', '1000'])).toEqual({ exitCode: 1, stdout: '', stderr });
 });
 
 test.each([[[]], [['check']]])('help %j prints the help of the command', async (names) => {

@@ -51,7 +51,10 @@ function listCandidates(root: Command, { command, flag }: Position, word: string
   if (flag !== undefined) return (flag.argChoices ?? []).map((text) => ({ text }));
   if (word.startsWith('-')) return [...command.options.flatMap(toFlag), HELP_FLAG];
   if (command !== root && command.name() !== 'help') return [];
-  return root.commands.map((child) => ({ text: child.name(), description: child.description() }));
+  return root
+    .createHelp()
+    .visibleCommands(root)
+    .map((child) => ({ text: child.name(), description: child.description() }));
 }
 
 function toFlag({ long, description, hidden }: Option): Candidate[] {
