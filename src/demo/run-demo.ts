@@ -39,9 +39,9 @@ const STORIES = {
 } as const;
 
 const CONCLUSION = `
-Without the guard, the first install never completes. The guard denies the deletion of a config in use, so the \
-install completes. It cannot create a config that never existed: check finds it, \
-and restore creates it from the disk of a node.`;
+Without the guard, the first install never completes. With it, the install completes, because the guard denies the \
+deletion of a config in use. The guard cannot create a config that never existed: check finds it, and restore creates \
+it from the disk of a node.`;
 const NEXT = '\nNext: try the guard and kubectl on a real API server ("Try it" in README.md).';
 
 const MASTER_COUNT = 3;
