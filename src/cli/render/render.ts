@@ -33,6 +33,7 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFla
   readonly openshiftVersion?: InstallationOptions['kubernetesVersion'];
   readonly fromCluster?: boolean;
   readonly newAuthority?: boolean;
+  readonly policy?: boolean;
   readonly force?: boolean;
   readonly output: 'text' | 'json' | 'yaml';
 }
@@ -100,6 +101,12 @@ export function createRenderCommand(): Command {
       '--kubernetes-version <version>',
       'the same as a Kubernetes version, such as 1.31',
       toArgumentParser(parseKubernetesVersion),
+    )
+    .addOption(
+      new Option(
+        '--policy',
+        'print a Policy of Advanced Cluster Management for clusters from OpenShift 4.15 on',
+      ).conflicts(['singleNode', 'fromCluster', 'openshiftVersion', 'kubernetesVersion']),
     )
     .option('--days <n>', `days until a new authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`, parseDays)
     .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
@@ -185,8 +192,9 @@ async function render(flags: RenderFlags, now: Date): Promise<Rendered> {
   const kept = newAuthority ? undefined : cluster?.authority;
   const authority = tls === 'generated' ? (kept ?? (await readOrCreateAuthority(flags, now))) : undefined;
   const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
+  const build = flags.policy === true ? (await import('../../install/policy.ts')).buildPolicy : buildInstallation;
   try {
-    const installation = buildInstallation({ ...flags, kubernetesVersion, authority, previousAuthority });
+    const installation = build({ ...flags, kubernetesVersion, authority, previousAuthority });
     const imageWarnings = checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}`];
     const warnings = [...imageWarnings, ...installation.warnings];
     return { ...installation, authority, previousAuthority, warnings };
@@ -240,9 +248,12 @@ async function writeDirectory(flags: RenderFlags, rendered: Rendered): Promise<R
 }
 
 function findConflict(flags: RenderFlags): string | undefined {
-  const { out, output, tls, days, caCertFile, caKeyFile, fromCluster, newAuthority = false } = flags;
+  const { out, output, tls, days, caCertFile, caKeyFile, fromCluster, newAuthority = false, policy, profile } = flags;
   if (out === STDOUT && output !== 'text') {
     return `--output ${output} cannot be used with --out -, which prints the manifests`;
+  }
+  if (policy === true && (out !== STDOUT || tls !== 'service-ca' || profile !== 'fail-closed')) {
+    return '--policy needs --out -, --tls service-ca and the profile fail-closed';
   }
   const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
   if (newAuthority && fromCluster !== true) return '--new-authority needs --from-cluster';

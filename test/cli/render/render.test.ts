@@ -196,6 +196,13 @@ test('prints exactly the documented JSON keys', async () => {
   });
 });
 
+test('--policy prints a Policy without a key', async () => {
+  const { exitCode, stdout, stderr } = await render('--policy', '--tls', 'service-ca', '--out', '-');
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(parse(stdout)).toMatchObject({ kind: 'Policy', metadata: { name: 'machineconfig-guard' } });
+  expect(stdout).not.toContain('kind: Secret');
+});
+
 test('certs --out - makes no directory of that name', async () => {
   expect(await runProgram(['certs', '--out', '-'])).toEqual(usageError(/--out must be a directory/));
   expect(existsSync('-')).toBe(false);
@@ -216,6 +223,11 @@ test.each([
   ['--ca-cert-file', '/nowhere/ca.crt', '--ca-key-file', '/nowhere/ca.key'],
   ['--ca-cert-file', 'package.json', '--ca-key-file', 'package.json'],
   ['--ca-cert-file', 'x', '--ca-key-file', 'y', '--days', '3'],
+  ['--policy', '--tls', 'service-ca'],
+  ['--policy', '--out', '-'],
+  ['--policy', '--out', '-', '--tls', 'service-ca', '--single-node'],
+  ['--policy', '--out', '-', '--tls', 'service-ca', '--openshift-version', '4.18'],
+  ['--policy', '--out', '-', '--tls', 'service-ca', '--profile', 'fail-open-with-floor'],
 ])('with %j %j, exits with 2 and writes nothing', async (...args) => {
   expect(await render(...args)).toEqual(usageError());
   expect(existsSync(out)).toBe(false);

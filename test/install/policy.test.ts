@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { buildInstallation } from '../../src/install/installation.ts';
+import { buildPolicy } from '../../src/install/policy.ts';
+import { DEFAULT_OPTIONS } from './installation-options.ts';
+
+interface Policy {
+  readonly spec: {
+    readonly 'policy-templates': readonly {
+      readonly objectDefinition: { readonly spec: { readonly 'object-templates-raw': string } };
+    }[];
+  };
+}
+
+const OPTIONS = { ...DEFAULT_OPTIONS, authority: undefined };
+
+function readTemplate(): string {
+  const [file] = buildPolicy(OPTIONS).files;
+  const [template] = (parse(file?.content ?? '') as Policy).spec['policy-templates'];
+  return template?.objectDefinition.spec['object-templates-raw'] ?? '';
+}
+
+// TALM, controllers/utils/policy_util.go: StripObjectTemplatesRaw and InspectPolicyObjects. It accepts no other list.
+test('without its templates, the Policy is a list of the objects of both topologies', () => {
+  const items = parse(readTemplate().replaceAll(/\{\{[^}]+\}\}/g, '')) as { readonly objectDefinition: unknown }[];
+
+  const sets = [true, false].map((singleNode) => {
+    return buildInstallation({ ...OPTIONS, singleNode, kubernetesVersion: { major: 1, minor: 31 } }).files;
+  });
+  const objects = new Set(sets.flat().map(({ content }) => content));
+  expect(objects.size).toBe(sets[0]!.length + 2);
+  expect(items).toHaveLength(objects.size);
+  for (const object of objects) {
+    expect(items).toContainEqual({ complianceType: 'musthave', objectDefinition: parse(object) as unknown });
+  }
+});
+
+test('only the conditions of the Policy are templates', () => {
+  const lines = readTemplate().split('\n');
+  const templates = lines.filter((line) => line.includes('{{'));
+  expect(templates.length).toBeGreaterThan(10);
+  for (const line of templates) expect(line).toMatch(/^\{\{- (?:if [^{}]+|else|end) \}\}$/);
+});
+
+test.each([
+  ['ValidatingWebhookConfiguration', '1.28'],
+  ['FlowSchema', '1.29'],
+  ['ValidatingAdmissionPolicy', '1.30'],
+])('the Policy creates a %s from Kubernetes %s on', (kind, version) => {
+  const [before = ''] = readTemplate().split(`    kind: ${kind}\n`);
+  const condition = before.split('{{- ').at(-1);
+  expect(condition).toMatch(new RegExp(`^if semverCompare ">=${version.replace('.', '\\.')}\\.0-0" `));
+});
