@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { copyFile, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -26,7 +27,9 @@ export interface ModuleFiles {
  * @throws MissingControlPlaneError if the files are neither in the cache nor can be downloaded
  */
 export async function readModuleFiles({ module, files }: ModuleFiles) {
-  const directory = cachePath('modules', module.replaceAll('/', '_'));
+  // Projects can need different files of one module.
+  const hash = createHash('sha256').update(files.join()).digest('hex').slice(0, 8);
+  const directory = cachePath('modules', `${module.replaceAll('/', '_')}-${hash}`);
   if (!existsSync(directory)) await download(module, files, directory);
   return Promise.all(files.map((file) => readFile(join(directory, basename(file)), 'utf8')));
 }
