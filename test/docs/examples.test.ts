@@ -5,43 +5,67 @@ import { MODES } from '../../src/decision/settings.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
-interface PolicyGenerator {
-  readonly policyDefaults: {
-    readonly namespace: string;
-    readonly placement: {
-      readonly labelSelector: { readonly matchExpressions: readonly { readonly key: string }[] };
-    };
-  };
-  readonly policies: readonly { readonly manifests: readonly { readonly path: string }[] }[];
-}
-
 interface HubObject {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: unknown;
+  readonly placementRef?: { readonly name: string };
+  readonly subjects?: readonly { readonly name: string }[];
 }
 
 test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))('%s is YAML with valid modes', (file) => {
   expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
-  expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '(\w*)'/g)));
+  expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '?(\w*)/g)));
 });
 
-test('docs/fleet selects clusters of a bound set with the label of the Policies', () => {
-  const { policyDefaults, policies } = parse(
-    readFile('docs/fleet/policy-install/policy-generator.yaml'),
-  ) as PolicyGenerator;
-  const { namespace, placement } = policyDefaults;
-  const hub = parseAllDocuments(readFile('docs/fleet/policy-install/hub.yaml')).map(
-    (document) => document.toJS() as HubObject,
+const hub = parseAllDocuments(readFile('docs/fleet/policies.yaml')).map((document) => document.toJS() as HubObject);
+const rendered = parse(readFile('manifests/policy.yaml')) as HubObject;
+
+function findHubObjects(kind: string): readonly HubObject[] {
+  return hub.filter((object) => object.kind === kind);
+}
+
+test('docs/fleet binds every Policy to clusters with the label mcguard', () => {
+  const placements = findHubObjects('Placement');
+  for (const { spec } of placements) expect(JSON.stringify(spec)).toMatch(/"mcguard":|"key":"mcguard"/);
+  const bindings = findHubObjects('PlacementBinding');
+  expect(bindings.map(({ placementRef }) => placementRef?.name)).toEqual(
+    placements.map(({ metadata }) => metadata.name),
   );
-  expect(hub.map(({ kind, metadata }) => [kind, metadata.namespace ?? metadata.name])).toEqual([
-    ['Namespace', namespace],
-    ['ManagedClusterSetBinding', namespace],
-  ]);
-  const modePolicy = readFile('docs/fleet/policy-mode.yaml');
-  for (const { key } of placement.labelSelector.matchExpressions) expect(modePolicy).toContain(` ${key}: enforce`);
-  const files = policies.flatMap(({ manifests }) => manifests.map(({ path }) => path));
-  for (const file of files)
-    expect(listFiles('docs/fleet/policy-install')).toContain(`docs/fleet/policy-install/${file}/kustomization.yaml`);
+  const bound = bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name));
+  const policies = [rendered, ...findHubObjects('Policy')].map(({ metadata }) => metadata.name);
+  expect(bound.toSorted()).toEqual(policies.toSorted());
+  const [{ metadata: namespace } = { metadata: { name: '' } }] = findHubObjects('Namespace');
+  const others = hub.filter(({ kind }) => kind !== 'Namespace');
+  expect(new Set(others.map(({ metadata }) => metadata.namespace))).toEqual(new Set([namespace.name]));
+});
+
+test('the ClusterGroupUpgrade enforces the Policies in the order of their waves', () => {
+  const upgrade = parse(readFile('docs/fleet/cluster-group-upgrade.yaml')) as {
+    readonly spec: { readonly managedPolicies: readonly string[] };
+  };
+  const inWaves = [...findHubObjects('Policy'), rendered]
+    .map(({ metadata }) => ({ name: metadata.name, wave: metadata.annotations?.['ran.openshift.io/ztp-deploy-wave'] }))
+    .filter(({ wave }) => wave !== undefined)
+    .toSorted((a, b) => Number(a.wave) - Number(b.wave));
+  expect(upgrade.spec.managedPolicies).toEqual(inWaves.map(({ name }) => name));
+});
+
+test('the allowlist names metrics of docs/metrics.md and of the alerts of the platform', () => {
+  const { data } = parse(readFile('docs/fleet/metrics-allowlist.yaml')) as { data: Record<string, string> };
+  const { matches } = parse(data['metrics_list.yaml'] ?? '') as { readonly matches: readonly string[] };
+  const { names } = parse(data['uwl_metrics_list.yaml'] ?? '') as { readonly names: readonly string[] };
+  const documented = findAll(readFile('docs/metrics.md'), /^\| `(\w+)`/gm);
+  expect(names.filter((name) => !documented.includes(name))).toEqual([]);
+  const alerts = readFile('manifests/components/platform-alert/alerting-rule.yaml');
+  const apiServerMetrics = new Set(findAll(alerts, /\b(apiserver_\w+)\{/g));
+  const matched = findAll(matches.join('\n'), /__name__="(\w+)"/g);
+  expect(matched).toEqual(expect.arrayContaining([...apiServerMetrics]));
+  expect(findAll(matches.join('\n'), /,name="([^"]*)"/g)).toEqual(findAll(alerts, /name="(guard[^"]*)"/g).slice(0, 2));
 });
 
 test('remote bases name this version', () => {

@@ -13,6 +13,7 @@ import { prepareNodes } from './node/prepare.ts';
 import { prepareOperator } from './operator/operator-binaries.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
 import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/run-binaries.ts';
+import { findPolicyController } from './support/policy-controller.ts';
 import { log, runCommand, selectRelease } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
 
@@ -84,6 +85,7 @@ async function main(): Promise<number> {
     : (await availableReleases()).defaults;
   // Before any test, because a build takes minutes and can fail.
   for (const release of releases) await findBinaries(release, log);
+  if (selectTests(files).otherTests.includes('test/e2e/docs/fleet.test.ts')) await findPolicyController(log);
   log('Building the guard …');
   const buildExitCode = await runNode(['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts']);
   if (buildExitCode !== 0) return 1;

@@ -1,164 +1,281 @@
 import { readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { join } from 'node:path';
 
-import { expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
 
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { debianProgram } from '../support/debian-program.ts';
-import { buildDirectory } from '../support/kubectl.ts';
-import { MANIFESTS, overlay } from '../support/overlays.ts';
+import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProcess } from '../support/process.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { findPolicyController, PolicyController, type Policy } from '../support/policy-controller.ts';
+import { log } from '../support/runner.ts';
 import { Shell } from '../support/shell.ts';
 
-type Guard = KubeObject & {
-  readonly metadata: { readonly generation: number };
-  readonly status: {
-    readonly observedGeneration: number;
-    readonly conditions: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly message: string;
-    }[];
-  };
-};
+const MANAGED = ['open-cluster-management-claims', 'open-cluster-management-configuration'] as const;
+const HUB = [
+  'open-cluster-management',
+  'open-cluster-management-policies',
+  'openshift-mirrors',
+  'siteconfig',
+  'topology-aware-lifecycle-manager',
+] as const;
+const FOLDER = 'docs/fleet';
+const NAMESPACES = ['edge-0815', 'open-cluster-management-observability'];
+const INSTALL = 'machineconfig-guard';
+const PROTECTION = 'mcguard-protection';
+const OTHER_IMAGE = `mirror.lab.local:5000/ops/machineconfig-guard@sha256:${'a'.repeat(64)}`;
+/** Kubernetes versions of OpenShift 4.16 and 4.18. */
+const [OLDER, NEWER] = ['v1.29.14+7cf4c05', 'v1.31.7'];
+const TOPOLOGY = 'controlplanetopology.openshift.io';
+const VERSION = 'kubeversion.open-cluster-management.io';
+/** All kinds of the manifests. */
+const KINDS =
+  'namespaces,crds,serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings,services,deployments,' +
+  'poddisruptionbudgets,networkpolicies,flowschemas,validatingwebhookconfigurations,validatingadmissionpolicies,' +
+  'validatingadmissionpolicybindings';
 
-interface HealthCheck {
-  readonly spec: { readonly resourceHealthChecks: readonly { readonly check: string }[] };
+interface Webhooks {
+  readonly webhooks: readonly {
+    readonly failurePolicy: string;
+    readonly clientConfig: { readonly caBundle?: string };
+  }[];
 }
 
-interface Application {
-  readonly spec: {
-    readonly ignoreDifferences: readonly { readonly jqPathExpressions: readonly string[] }[];
-  };
+const PAGE_TEXT = readFileSync(PAGES.fleet[0], 'utf8');
+
+const program = await findPolicyController(log);
+/** The hub, which manages itself as a cluster with several nodes. */
+const core = await InstalledCluster.start([...HUB, ...MANAGED]);
+const edge = await InstalledCluster.start(MANAGED);
+const shell = await Shell.open(core.controlPlane);
+const page = new DocumentedPage(PAGES.fleet[0]);
+const coreController = await PolicyController.start(core.controlPlane, program);
+const edgeController = await PolicyController.start(edge.controlPlane, program);
+/** Of `render --policy`, as the page says. */
+let install: Policy;
+
+beforeAll(async () => {
+  for (const name of NAMESPACES) await kubectlOk(core.controlPlane, ['create', 'namespace', name]);
+  const metadata = { name: 'edge-0815' };
+  const cluster = { apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster', metadata };
+  await kubectlOk(core.controlPlane, ['create', '--filename=-'], JSON.stringify(cluster));
+  await coreController.setClaims({ [TOPOLOGY]: 'HighlyAvailable', [VERSION]: OLDER });
+  await edgeController.setClaims({ [TOPOLOGY]: 'SingleReplica', [VERSION]: NEWER });
+  for (const heading of ['New clusters', 'All clusters', 'Mode', 'Metrics', 'Roll-out'])
+    await page.run(shell, { heading });
+  // ZTP creates the objects during the installation.
+  const configMap = await core.cluster.admin.find(`${PATHS.namespaces}/edge-0815/configmaps/${readFragment().name}`);
+  const { data = {} } = configMap as unknown as { readonly data?: Readonly<Record<string, string>> };
+  for (const content of Object.values(data)) await kubectlOk(edge.controlPlane, ['apply', '--filename=-'], content);
+  install = await readPolicy(INSTALL);
+  await edgeController.evaluate(await readPolicy('mcguard-enforce'));
+}, 120_000);
+
+afterAll(async () => {
+  await Promise.all([coreController.stop(), edgeController.stop()]);
+  await Promise.all([core.stop(), edge.stop()]);
+});
+
+/** What the page adds to a ClusterInstance, with the name of the ConfigMap. */
+function readFragment() {
+  const [, text = ''] = /```yaml\n(spec:\n {2}extra[^`]*)```/.exec(PAGE_TEXT) ?? [];
+  const { spec } = parse(text) as { readonly spec: { readonly extraManifestsRefs: readonly { name: string }[] } };
+  return { spec, name: spec.extraManifestsRefs[0]?.name ?? '' };
 }
 
-const FLEET = 'docs/fleet';
-const REMOTE_BASE = /github\.com\/machineconfig-guard\/machineconfig-guard\/manifests\/(\S+)\?ref=v\d+\.\d+\.\d+$/gm;
-
-const installed = await sharedInstalledCluster();
-const { cluster, controlPlane } = installed;
-const shell = await Shell.open(controlPlane);
-// Argo CD runs the script in gopher-lua, which implements Lua 5.1, too.
-const lua = await debianProgram('lua5.1', ['lua5.1', 'libreadline8']);
-const { spec } = readYaml('argo-cd/argocd.yaml') as HealthCheck;
-
-function readYaml(file: string): unknown {
-  return parse(readFileSync(join(shell.home, FLEET, file), 'utf8'));
+async function readPolicy(name: string): Promise<Policy> {
+  const path = `/apis/policy.open-cluster-management.io/v1/namespaces/fleet-policies/policies/${name}`;
+  return (await core.cluster.admin.find(path)) as Policy;
 }
 
-/** Builds a directory of docs/fleet with the manifests of this version instead of those on GitHub. */
-async function buildFleet(name: string): Promise<readonly KubeObject[]> {
-  const file = join(shell.home, FLEET, name, 'kustomization.yaml');
-  const local = (directory: string): string => relative(dirname(file), join(MANIFESTS, directory));
-  const text = await readFile(file, 'utf8');
-  await writeFile(
-    file,
-    text.replaceAll(REMOTE_BASE, (_match, directory: string) => local(directory)),
-  );
-  return buildDirectory(controlPlane, dirname(file));
-}
-
-function imagesOf(objects: readonly KubeObject[]): readonly string[] {
-  return [...JSON.stringify(objects).matchAll(/"image":"(?<image>[^"]*)"/g)].map(
-    ({ groups }) => groups?.['image'] ?? '',
-  );
+/** The objects that the guard's manifests created, as `kind/namespace/name`. */
+async function listObjects(): Promise<readonly string[]> {
+  const selector = '--selector=app.kubernetes.io/managed-by=machineconfig-guard';
+  const json = await kubectlOk(core.controlPlane, ['get', KINDS, '--all-namespaces', selector, '--output=json']);
+  const { items } = JSON.parse(json) as { readonly items: readonly KubeObject[] };
+  return items.map(identify).toSorted();
 }
 
 function identify({ kind, metadata: { name, namespace } }: KubeObject): string {
   return [kind, namespace, name].join('/');
 }
 
-test('the Policy installs the objects of the overlay service-ca with an image by digest', async () => {
-  const objects = await buildFleet('policy-install/guard');
+async function renderSet(flags: string): Promise<readonly KubeObject[]> {
+  const image = `--image ${OTHER_IMAGE}`;
+  const { stdout } = await shell.run(`machineconfig-guard render --tls service-ca ${image} --out - ${flags}`);
+  return parseAllDocuments(stdout).map((document) => document.toJS() as KubeObject);
+}
 
-  const expected = await buildDirectory(controlPlane, overlay('service-ca'));
-  expect(objects.map(identify)).toEqual(expected.map(identify));
-  expect(imagesOf(objects)).toEqual([expect.stringMatching(/^registry\.\S+@sha256:[0-9a-f]{64}$/)]);
-});
+async function readWebhooks() {
+  return ((await core.cluster.admin.find(PATHS.guardWebhook)) as (KubeObject & Webhooks) | undefined)?.webhooks;
+}
 
-test('the Argo CD directory also sets the mode and the hold', async () => {
-  const objects = await buildFleet('argo-cd/guard');
+async function readImage(): Promise<string> {
+  const deployment = await core.cluster.admin.find(PATHS.deployment);
+  return /"image":"([^"]*)"/.exec(JSON.stringify(deployment?.spec))?.[1] ?? '';
+}
 
-  const expected = await buildDirectory(controlPlane, overlay('service-ca'));
-  const settings = objects.filter(({ kind }) => kind === 'MachineConfigGuard');
-  expect(settings.map(({ spec }) => spec)).toEqual([{ mode: 'Audit', holdSuperseded: '24h' }]);
-  expect(objects).toHaveLength(expected.length + 1);
-  expect(imagesOf(objects)).toEqual([expect.stringContaining('@sha256:')]);
-});
+/** Reads the compliance of a ConfigurationPolicy until it is the expected one. */
+function expectCompliance(controller: PolicyController, name: string) {
+  return expect.poll(async () => (await controller.read(name))?.compliant, { timeout: 30_000 });
+}
 
-test('the webhooks differ from the manifests only in what the Application ignores', async () => {
-  const { spec } = readYaml('argo-cd/application.yaml') as Application;
-  const paths = spec.ignoreDifferences.flatMap(({ jqPathExpressions }) => jqPathExpressions);
-  const live = 'kubectl get validatingwebhookconfiguration machineconfig-guard -o json';
-  const manifests = await buildDirectory(controlPlane, overlay('service-ca'));
-  const webhook = manifests.find(({ kind }) => kind === 'ValidatingWebhookConfiguration') as unknown as {
-    readonly webhooks: readonly { readonly clientConfig: object }[];
+test.each(['policies', 'cluster-group-upgrade', 'image-mirror', 'metrics-allowlist'])(
+  'docs/fleet/%s.yaml is valid',
+  async (name) => {
+    const file = join(shell.home, FOLDER, `${name}.yaml`);
+    const apply = ['apply', '--dry-run=server', '--validate=strict', '--filename', file];
+    expect(await kubectl(core.controlPlane, apply)).toMatchObject({ exitCode: 0, stderr: '' });
+  },
+);
+
+test('a ClusterInstance can refer to the ConfigMap', async () => {
+  const spec = { ...readFragment().spec, clusterName: 'edge-0815', baseDomain: 'example.com', nodes: [] };
+  const instance = {
+    apiVersion: 'siteconfig.open-cluster-management.io/v1alpha1',
+    kind: 'ClusterInstance',
+    metadata: { name: 'edge-0815', namespace: 'edge-0815' },
+    spec: { ...spec, clusterImageSetNameRef: 'img4.18', pullSecretRef: { name: 'pull' }, templateRefs: [] },
   };
-  const readClientConfigs = async (filter: string): Promise<unknown> => {
-    const { stdout } = await shell.run(`${live} | jq '${filter} | [.webhooks[].clientConfig]'`);
-    return JSON.parse(stdout);
-  };
-
-  const wanted = webhook.webhooks.map(({ clientConfig }) => clientConfig);
-  expect(await readClientConfigs('.')).toEqual(
-    wanted.map((clientConfig) => ({ ...clientConfig, caBundle: expect.any(String) as string })),
-  );
-  expect(await readClientConfigs(`del(${paths.join()})`)).toEqual(wanted);
+  const create = ['create', '--dry-run=server', '--validate=strict', '--filename=-'];
+  expect(await kubectl(core.controlPlane, create, JSON.stringify(instance))).toMatchObject({ exitCode: 0, stderr: '' });
 });
 
-async function getGuard(): Promise<Guard> {
-  return (await cluster.admin.find(PATHS.guard)) as Guard;
-}
-
-/** The health that Argo CD computes for an object. */
-async function assessHealth(guard: object): Promise<string> {
-  const check = spec.resourceHealthChecks[0]?.check ?? '';
-  const script = `local function assess(obj) ${check} end
-    local health = assess(${toLua(guard)})
-    io.write(health.status, ": ", health.message)`;
-  const { exitCode, stdout, stderr } = await runProcess(lua.file, ['-'], { env: lua.env, input: script });
-  expect([exitCode, stderr]).toEqual([0, '']);
-  return stdout;
-}
-
-/** A value of JSON as Lua. JSON escapes more than Lua knows, but these texts are plain. */
-function toLua(value: unknown): string {
-  if (Array.isArray(value)) return `{${value.map(toLua).join(', ')}}`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  return `{${Object.entries(value)
-    .map(([key, field]) => `[${JSON.stringify(key)}] = ${toLua(field)}`)
-    .join(', ')}}`;
-}
-
-function withCondition(guard: Guard, type: string, status: string): Guard {
-  const conditions = guard.status.conditions.map((condition) =>
-    condition.type === type ? { ...condition, status, message: 'the reason' } : condition,
-  );
-  return { ...guard, status: { ...guard.status, conditions } };
-}
-
-test('Argo CD calls the MachineConfigGuard of a working guard healthy', async () => {
-  const health = async () => assessHealth(await getGuard());
-  await expect.poll(health, { timeout: 40_000 }).toBe('Healthy: Mode Enforce');
+test.each([OLDER, NEWER])('a single node that ZTP has installed complies with the Policy on %s', async (version) => {
+  await edgeController.setClaims({ [VERSION]: version });
+  await edgeController.evaluate(install);
+  await expectCompliance(edgeController, INSTALL).toBe('Compliant');
 });
+
+test('the Policy keeps an additional right, and creates a deleted role without it', async () => {
+  const role = '/apis/rbac.authorization.k8s.io/v1/clusterroles/machineconfig-guard-view';
+  const readRules = async () => JSON.stringify(await edge.cluster.admin.find(role));
+  const rule = { apiGroups: ['machineconfig-guard.io'], resources: ['machineconfigguards'], verbs: ['delete'] };
+  const patch = JSON.stringify([{ op: 'add', path: '/rules/-', value: rule }]);
+  await kubectlOk(edge.controlPlane, ['patch', 'clusterrole', 'machineconfig-guard-view', '--type=json', '-p', patch]);
+
+  await edgeController.evaluate(install, 'enforce');
+  await expectCompliance(edgeController, INSTALL).toBe('Compliant');
+  expect(await readRules()).toContain('"delete"');
+
+  await edge.cluster.admin.delete(role);
+  await expect.poll(async () => (await edge.cluster.admin.find(role)) !== undefined, { timeout: 30_000 }).toBe(true);
+  expect(await readRules()).not.toContain('"delete"');
+  await edgeController.evaluate(install);
+});
+
+test('the Policy installs on several nodes, follows an update of OpenShift, and updates the guard', async () => {
+  await coreController.evaluate(install);
+  await expectCompliance(coreController, INSTALL).toBe('NonCompliant');
+  expect(await listObjects()).toEqual([]);
+
+  await coreController.evaluate(install, 'enforce');
+  await expectCompliance(coreController, INSTALL).toBe('Compliant');
+  const older = await renderSet('--openshift-version 4.16');
+  expect(await listObjects()).toEqual(older.map(identify).toSorted());
+
+  await coreController.setClaims({ [VERSION]: NEWER });
+  const newer = await renderSet('--openshift-version 4.18');
+  expect(newer.length).toBeGreaterThan(older.length);
+  await expect.poll(listObjects, { timeout: 30_000 }).toEqual(newer.map(identify).toSorted());
+
+  await core.awaitGuard();
+  await core.cluster.node({ currentConfig: await core.cluster.config({ name: renderedName() }) });
+  expect((await shell.run('machineconfig-guard verify')).stdout).toMatch(/^PROTECTED: /m);
+  const status = { replicas: 2, readyReplicas: 2, updatedReplicas: 2, availableReplicas: 2 };
+  await core.cluster.admin.patch(`${PATHS.deployment}/status`, { status });
+  await coreController.evaluate(await readPolicy(PROTECTION));
+  await expectCompliance(coreController, PROTECTION).toBe('Compliant');
+
+  await coreController.evaluate(install);
+  const before = await readWebhooks();
+  expect(before?.[0]?.clientConfig.caBundle).toMatch(/^LS0t/);
+  const render = 'machineconfig-guard render --policy --tls service-ca';
+  await shell.run(`${render} --image ${OTHER_IMAGE} --out - | oc apply -n fleet-policies -f -`);
+  const update = await readPolicy(INSTALL);
+  await coreController.evaluate(update);
+  await expectCompliance(coreController, INSTALL).toBe('NonCompliant');
+  const { messages = [] } = (await coreController.read(INSTALL)) ?? {};
+  expect(messages.filter((message) => !message.includes('found as specified'))).toEqual([
+    expect.stringContaining('deployments [machineconfig-guard] found but not as specified'),
+  ]);
+  expect(await readImage()).not.toBe(OTHER_IMAGE);
+  await coreController.evaluate(update, 'enforce');
+  await expect.poll(readImage, { timeout: 30_000 }).toBe(OTHER_IMAGE);
+  expect(await readWebhooks()).toEqual(before);
+
+  await page.run(shell, { heading: 'Seed images' });
+  expect(page.remaining).toEqual([]);
+}, 240_000);
+
+test('Argo CD ignores what the service CA writes', async () => {
+  const path = /jqPathExpressions:\n +- (\S+)/.exec(PAGE_TEXT)?.[1] ?? '';
+  const manifest = (await renderSet('')).find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
+  const live = (await edge.cluster.admin.find(PATHS.guardWebhook)) as KubeObject & Webhooks;
+  expect(live.webhooks[0]?.clientConfig.caBundle).toMatch(/^LS0t/);
+  const { stdout } = await shell.run(`jq 'del(${path}) | .webhooks' <<<'${JSON.stringify(live)}'`);
+  const wanted = (manifest as Partial<Webhooks>).webhooks?.map(({ clientConfig }) => ({ clientConfig }));
+  expect(JSON.parse(stdout)).toMatchObject(wanted ?? []);
+  expect(stdout).not.toContain('caBundle');
+});
+
+const WEBHOOK = ['validatingwebhookconfiguration', 'machineconfig-guard', '--type=json'];
+const STATUS = ['deployment', 'machineconfig-guard', '--namespace=machineconfig-guard', '--subresource=status'];
+const replace = (path: string, value: unknown) => JSON.stringify([{ op: 'replace', path, value }]);
+const STATUS_OF_ONE = { replicas: 1, readyReplicas: 1, updatedReplicas: 1, availableReplicas: 1 };
 
 test.each([
-  ['Ready', 'False', 'Progressing: the reason'],
-  ['CertificatesValid', 'False', 'Degraded: the reason'],
-  ['CertificatesValid', 'Unknown', 'Healthy: Mode Enforce'],
-  ['ReferencesConsistent', 'False', 'Healthy: the reason'],
-])('Argo CD assesses the condition %s=%s as %s', async (type, status, health) => {
-  expect(await assessHealth(withCondition(await getGuard(), type, status))).toBe(health);
+  [
+    'failurePolicy Ignore',
+    WEBHOOK,
+    (isBroken: boolean) => replace('/webhooks/0/failurePolicy', isBroken ? 'Ignore' : 'Fail'),
+  ],
+  [
+    'a rule for another operation',
+    WEBHOOK,
+    (isBroken: boolean) => replace('/webhooks/0/rules/0/operations', [isBroken ? 'CREATE' : 'DELETE']),
+  ],
+  [
+    'a replica that is not available',
+    STATUS,
+    (isBroken: boolean) => JSON.stringify({ status: { ...STATUS_OF_ONE, availableReplicas: isBroken ? 0 : 1 } }),
+  ],
+  [
+    'a replica of the old image',
+    STATUS,
+    (isBroken: boolean) => JSON.stringify({ status: { ...STATUS_OF_ONE, replicas: isBroken ? 2 : 1 } }),
+  ],
+  [
+    'mode Audit',
+    ['mcguard', 'cluster', '--type=merge'],
+    (isBroken: boolean) => JSON.stringify({ spec: { mode: isBroken ? 'Audit' : 'Enforce' } }),
+  ],
+] as const)('mcguard-protection reports %s', async (_name, target, change) => {
+  // No other Policy may repair the change.
+  for (const name of [INSTALL, 'mcguard-enforce']) await edgeController.remove(name);
+  // No controller of this cluster counts replicas.
+  await edge.cluster.admin.patch(`${PATHS.deployment}/status`, { status: STATUS_OF_ONE });
+  await edgeController.evaluate(await readPolicy(PROTECTION));
+  await expectCompliance(edgeController, PROTECTION).toBe('Compliant');
+
+  await kubectlOk(edge.controlPlane, ['patch', ...target, '-p', change(true)]);
+  await expectCompliance(edgeController, PROTECTION).toBe('NonCompliant');
+
+  await kubectlOk(edge.controlPlane, ['patch', ...target, '-p', change(false)]);
+  await expectCompliance(edgeController, PROTECTION).toBe('Compliant');
 });
 
-test('Argo CD waits for the first status and for changed settings', async () => {
-  const { status, ...guard } = await getGuard();
-  const metadata = { ...guard.metadata, generation: status.observedGeneration + 1 };
-
-  expect(await assessHealth(guard)).toMatch(/^Progressing: .* has not written its status yet$/);
-  expect(await assessHealth({ ...guard, metadata, status })).toMatch(/^Progressing: .* not applied the settings yet$/);
+test('the Policies of the modes set the mode', async () => {
+  const readMode = async () => (await edge.cluster.admin.find(PATHS.guard))?.spec;
+  for (const [name, mode] of [
+    ['mcguard-audit', 'Audit'],
+    ['mcguard-enforce', 'Enforce'],
+  ] as const) {
+    await edgeController.evaluate(await readPolicy(name));
+    await expect.poll(readMode, { timeout: 30_000 }).toMatchObject({ mode });
+    await edgeController.remove(name);
+  }
 });

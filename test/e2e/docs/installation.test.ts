@@ -14,8 +14,7 @@ const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const DELETION = `oc delete machineconfig ${CONFIG}`;
 const README = new DocumentedPage(PAGES.installation[0]);
 const INSTALL = new DocumentedPage(PAGES.installation[1]);
-const FLEET = new DocumentedPage(PAGES.installation[2]);
-const FLOOR = new DocumentedPage(PAGES.installation[3]);
+const FLOOR = new DocumentedPage(PAGES.installation[2]);
 
 const installed = await sharedNodeCluster();
 const { cluster, controlPlane } = installed;
@@ -102,19 +101,6 @@ test('docs/install.md helps when the namespace was deleted before the webhook', 
   await expect.poll(dryRunStatus, { timeout: 5_000 }).toBe(200);
   expect(INSTALL.remaining).toEqual([]);
 }, 120_000);
-
-test('docs/fleet/README.md creates a ConfigMap with the manifests', async () => {
-  await kubectlOk(controlPlane, ['create', 'namespace', 'edge-0815']);
-
-  await FLEET.run(shell, { heading: 'Extra manifests for ZTP' });
-
-  const configMap = (await cluster.admin.find(
-    `${PATHS.namespaces}/edge-0815/configmaps/machineconfig-guard-manifests`,
-  )) as { readonly data?: object } | undefined;
-  const files = Object.keys(configMap?.data ?? {});
-  expect(files).toContainEqual(expect.stringMatching(/^99_machineconfig-guard-\d+-deployment/));
-  expect(FLEET.remaining).toEqual([]);
-});
 
 test('docs/policy-floor.md applies, tries and removes the policies', async () => {
   shell.goHome();

@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { cachePath, fillCache } from '../control-plane/cache.ts';
+import { Child } from '../control-plane/child.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { goBuild } from '../control-plane/go-build.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { downloadModule } from '../control-plane/module-files.ts';
+import { until } from '../control-plane/until.ts';
+import { kubectlOk } from './kubectl.ts';
+
+/** Part of Advanced Cluster Management. `foreign-crds.ts` has its CRDs. */
+const MODULE = 'open-cluster-management.io/config-policy-controller';
+const VERSION = 'v0.16.0';
+/** On a hub, this is the namespace of a managed cluster. */
+const NAMESPACE = 'policies';
+const POLICIES = `/apis/policy.open-cluster-management.io/v1/namespaces/${NAMESPACE}/configurationpolicies`;
+
+type RemediationAction = 'inform' | 'enforce';
+
+/** A Policy of the hub. */
+export type Policy = KubeObject & {
+  readonly spec: {
+    readonly remediationAction: RemediationAction;
+    readonly 'policy-templates': readonly {
+      readonly objectDefinition: KubeObject & { readonly spec: Readonly<Record<string, unknown>> };
+    }[];
+  };
+};
+
+interface Status {
+  readonly compliant?: string;
+  readonly lastEvaluatedGeneration?: number;
+  readonly compliancyDetails?: readonly { readonly conditions?: readonly { readonly message: string }[] }[];
+}
+
+/** The program from the cache, or built from its Go module in 1 to 4 minutes. */
+export async function findPolicyController(log: (line: string) => void): Promise<string> {
+  const directory = cachePath('policy-controller', VERSION);
+  const program = join(directory, 'config-policy-controller');
+  if (existsSync(program)) return program;
+  log(`Building ${MODULE} ${VERSION}, once: about 2 minutes on two cores.`);
+  await fillCache(directory, async (unfinished, reaper) => {
+    // Go applies the replacements of a go.mod only to the main module. Folders of the module cache are read-only.
+    const source = join(unfinished, 'source');
+    const downloaded = await downloadModule(`${MODULE}@${VERSION}`);
+    await promisify(execFile)('cp', ['--recursive', '--no-preserve=mode', downloaded, source]);
+    const output = join(unfinished, 'config-policy-controller');
+    await goBuild({ module: source, package: '.', output, ldflags: '-s -w', reaper });
+    await rm(source, { recursive: true });
+  });
+  return program;
+}
+
+/** Evaluates ConfigurationPolicies in a managed cluster, with the controller of Advanced Cluster Management. */
+export class PolicyController {
+  readonly #controlPlane: ControlPlane;
+  readonly #child: Child;
+
+  private constructor(controlPlane: ControlPlane, child: Child) {
+    this.#controlPlane = controlPlane;
+    this.#child = child;
+  }
+
+  /** The cluster needs the CRDs of ClusterClaim and ConfigurationPolicy. */
+  static async start(controlPlane: ControlPlane, program: string): Promise<PolicyController> {
+    await kubectlOk(controlPlane, ['create', 'namespace', NAMESPACE]);
+    const { kubeconfig } = controlPlane.apiServer;
+    // In seconds between two evaluations.
+    const flags = ['--evaluation-backoff=1', '--metrics-bind-address=0', '--health-probe-bind-address=0'];
+    const child = new Child({
+      command: program,
+      args: ['controller', '--leader-elect=false', '--enable-lease=false', '--log-level=0', ...flags],
+      logFile: join(controlPlane.directory, 'policy-controller.log'),
+      reaper: controlPlane.reaper,
+      env: { PATH: process.env['PATH'], KUBECONFIG: kubeconfig, WATCH_NAMESPACE: NAMESPACE, POD_NAMESPACE: NAMESPACE },
+    });
+    return new PolicyController(controlPlane, child);
+  }
+
+  /** Sets the ClusterClaims of the managed cluster. */
+  async setClaims(claims: Readonly<Record<string, string>>) {
+    const items = Object.entries(claims).map(([name, value]) => {
+      const apiVersion = 'cluster.open-cluster-management.io/v1alpha1';
+      return { apiVersion, kind: 'ClusterClaim', metadata: { name }, spec: { value } };
+    });
+    await this.#apply({ apiVersion: 'v1', kind: 'List', items });
+  }
+
+  /** Brings a Policy to the managed cluster as the governance framework does, and returns when it is evaluated. */
+  async evaluate({ metadata: { name }, spec }: Policy, remediationAction = spec.remediationAction) {
+    for (const { objectDefinition } of spec['policy-templates']) {
+      const metadata = { ...objectDefinition.metadata, namespace: NAMESPACE };
+      await this.#apply({ ...objectDefinition, metadata, spec: { ...objectDefinition.spec, remediationAction } });
+    }
+    await until(`the evaluation of ${name}`, async () => (await this.read(name)) !== undefined, { timeoutMs: 30_000 });
+  }
+
+  /** The compliance and the messages of a ConfigurationPolicy, once its latest version is evaluated. */
+  async read(name: string): Promise<{ compliant: string; messages: readonly string[] } | undefined> {
+    const found = await this.#controlPlane.apiServer.admin.find(`${POLICIES}/${name}`);
+    if (found === undefined) return undefined;
+    const { generation } = found.metadata as { readonly generation?: number };
+    const { compliant, lastEvaluatedGeneration, compliancyDetails = [] } = (found.status ?? {}) as Status;
+    if (compliant === undefined || lastEvaluatedGeneration !== generation) return undefined;
+    const messages = compliancyDetails.flatMap(({ conditions = [] }) => conditions.map(({ message }) => message));
+    return { compliant, messages };
+  }
+
+  /** What its objects became, stays. */
+  async remove(name: string) {
+    await this.#controlPlane.apiServer.admin.delete(`${POLICIES}/${name}`);
+  }
+
+  async stop() {
+    await this.#child.stop();
+  }
+
+  async #apply(object: object) {
+    // The annotation of a client-side apply would be too long.
+    const args = ['apply', '--server-side', '--force-conflicts', '--filename=-'];
+    await kubectlOk(this.#controlPlane, args, JSON.stringify(object));
+  }
+}
