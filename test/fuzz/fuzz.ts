@@ -1,4 +1,4 @@
-import { Random } from '../simulation/random.ts';
+import { Random } from '../support/random.ts';
 import { mutate } from './mutation.ts';
 import type { Target } from './targets.ts';
 

@@ -1,4 +1,4 @@
-import type { Random } from '../simulation/random.ts';
+import type { Random } from '../support/random.ts';
 
 /** Values that mean something to JSON, to JavaScript or to the guard. */
 const VALUES = [

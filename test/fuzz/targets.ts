@@ -12,7 +12,7 @@ import { NODES, REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
 import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
-import type { Random } from '../simulation/random.ts';
+import type { Random } from '../support/random.ts';
 import { NAME, reviewBody } from '../support/review.ts';
 
 export interface Target {

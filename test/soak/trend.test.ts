@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Random } from '../simulation/random.ts';
+import { Random } from '../support/random.ts';
 import { findTrend, isGrowing, type Sample, type Trend } from './trend.ts';
 
 const LIMIT = 0.55;
