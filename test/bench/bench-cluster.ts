@@ -1,13 +1,14 @@
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
+import type { KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
 import { AuditLog } from '../e2e/support/audit-log.ts';
 import type { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { machineConfig, pool, renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
+import { reviewBody } from '../support/review.ts';
 import { createFleet } from './fleet.ts';
-import { type RunningWebhook, startWebhook, type WebhookProgram } from './peers/webhook-process.ts';
-import { buildOverriddenReview, buildReview, type WebhookAddress } from './webhook-client.ts';
+import { type RunningWebhook, startWebhook, type WebhookProgram } from './webhook-process.ts';
+import type { WebhookAddress } from './first-answer.ts';
 
 const CALLS_METRIC = 'apiserver_admission_webhook_request_total';
 const EFFECTIVE_TIMEOUT_MS = 20_000;
@@ -51,17 +52,11 @@ export class BenchCluster {
     return name;
   }
 
-  /** A review of the deletion of this config. */
+  /** A dry-run review of the deletion of this config. */
   async buildReview(name: string): Promise<Buffer> {
     const found = await this.admin.find(`${PATHS.configs}/${name}`);
-    return buildReview({ name, uid: String(found?.metadata.uid) });
-  }
-
-  /** See {@link buildOverriddenReview}. */
-  async createOverriddenReview(bytes: number): Promise<Buffer> {
-    const config = machineConfig({ name: renderedName(), labels: labelsOf('guard') });
-    const { metadata } = await this.admin.create(PATHS.configs, config);
-    return buildOverriddenReview({ name: metadata.name, uid: String(metadata.uid) }, bytes);
+    const oldObject = { metadata: { name, uid: String(found?.metadata.uid) } };
+    return Buffer.from(JSON.stringify(reviewBody({ name, oldObject, dryRun: true })));
   }
 
   /** Stops the guard and removes its registration. */
@@ -70,18 +65,8 @@ export class BenchCluster {
     await this.guarded.guard.stop();
   }
 
-  /** Limits the guard to the configs of a candidate. */
-  async limitGuard(candidate: string): Promise<void> {
-    const path = `${PATHS.webhookConfigurations}/machineconfig-guard`;
-    const patch = [{ op: 'add', path: '/webhooks/0/objectSelector', value: { matchLabels: labelsOf(candidate) } }];
-    const response = await this.admin.request('PATCH', path, patch, {
-      contentType: 'application/json-patch+json',
-    });
-    expectStatus(response, [200], `PATCH ${path}`);
-  }
-
   /** Registers a webhook as the guard, and waits until the API server calls it. */
-  async registerWebhook(candidate: string, { url, ca }: WebhookAddress): Promise<void> {
+  async #register(candidate: string, { url, ca }: WebhookAddress): Promise<void> {
     const id = toObjectName(candidate);
     const name = `${id}.bench.machineconfig-guard.io`;
     const clientConfig = { url, caBundle: Buffer.from(ca).toString('base64') };
@@ -102,9 +87,9 @@ export class BenchCluster {
   }
 
   /** Starts a webhook and registers it for a candidate of the same name. */
-  async startCandidate(name: string, program: WebhookProgram, kubeconfig?: string): Promise<RunningWebhook> {
+  async startCandidate(name: string, program: WebhookProgram, kubeconfig: string): Promise<RunningWebhook> {
     const webhook = await startWebhook(this.guarded.controlPlane, program, kubeconfig);
-    await this.registerWebhook(name, webhook);
+    await this.#register(name, webhook);
     return webhook;
   }
 
@@ -117,7 +102,7 @@ export class BenchCluster {
 }
 
 /** The labels of the configs that a candidate reviews. */
-export function labelsOf(candidate: string): Readonly<Record<string, string>> {
+function labelsOf(candidate: string): Readonly<Record<string, string>> {
   return { 'bench.machineconfig-guard.io/candidate': toObjectName(candidate) };
 }
 

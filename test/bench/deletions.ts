@@ -1,8 +1,7 @@
 import type { KubeClient, KubeResponse } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
 import { PATHS } from '../e2e/support/paths.ts';
-import { interleave } from './interleave.ts';
-import type { Summary } from './statistics.ts';
+import { interleave, type Summary } from './interleave.ts';
 
 export interface Deletion {
   /** The candidate that decides about it. */
@@ -12,15 +11,6 @@ export interface Deletion {
   readonly answer: 200 | 403;
 }
 
-interface MeasureOptions<Measured extends Deletion> {
-  readonly rounds: number;
-  /** Parallel requests for the same config. Default 1. */
-  readonly clients?: number;
-  /** Creates a deleted config again and returns its name. Without it, all deletions are dry runs. */
-  readonly recreate?: (deletion: Measured) => Promise<string>;
-}
-
-/** The policy for pools denies every deletion until the API server finds their kind, within 30 s. */
 const EFFECTIVE_TIMEOUT_MS = 60_000;
 
 function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> {
@@ -49,23 +39,21 @@ export async function awaitAnswers(admin: KubeClient, deletions: readonly Deleti
 }
 
 /**
- * Measures deletions in turn and summarizes them by config. `late` counts those without an answer in time.
+ * Measures dry-run deletions in turn and summarizes them by config. `late` counts those without an answer in time.
  *
+ * @param clients parallel requests for the same config
  * @throws Error if an answer is wrong
  */
-export async function measureDeletions<Measured extends Deletion>(
+export async function measureDeletions(
   admin: KubeClient,
-  deletions: readonly Measured[],
-  { rounds, clients = 1, recreate }: MeasureOptions<Measured>,
+  deletions: readonly Deletion[],
+  { rounds, clients }: { readonly rounds: number; readonly clients: number },
 ): Promise<ReadonlyMap<string, Summary & { readonly late: number }>> {
   const late = new Map<string, number>();
-  const measure = async (deletion: Measured) => {
-    const isRecreated = recreate !== undefined && deletion.answer === 200;
-    const path = `${PATHS.configs}/${isRecreated ? await recreate(deletion) : deletion.config}`;
-    const query: Record<string, string> = recreate === undefined ? { dryRun: 'All' } : {};
-    const responses = await Promise.all(Array.from({ length: clients }, () => admin.delete(path, query)));
-    const lateCount = responses.filter((response) => !isInTime(response, deletion.answer)).length;
-    late.set(deletion.config, (late.get(deletion.config) ?? 0) + lateCount);
+  const measure = async ({ config, answer }: Deletion) => {
+    const responses = await Promise.all(Array.from({ length: clients }, () => deleteDryRun(admin, config)));
+    const lateCount = responses.filter((response) => !isInTime(response, answer)).length;
+    late.set(config, (late.get(config) ?? 0) + lateCount);
     return responses.map(({ ms }) => ms);
   };
   const measurements = deletions.map((one) => ({ name: one.config, measure: () => measure(one) }));

@@ -6,7 +6,7 @@ import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { UsageError } from '../support/usage.ts';
 import { BenchCluster } from './bench-cluster.ts';
 import { readEnvironment } from './environment.ts';
-import { type Report, writeReport, writeSummary } from './report.ts';
+import { writeReport } from './report.ts';
 import type { Table } from './table.ts';
 
 const BENCHES = new URL('benches/', import.meta.url);
@@ -21,14 +21,12 @@ interface Bench {
 
 const HELP = `Compares the guard with baselines on a real API server. Writes the results to test/bench/results.
 
-Usage: npm run bench [-- --only NAME --quick | --list | --summary]
+Usage: npm run bench [-- --only NAME --quick]
 
 Options:
   --help       print this text
-  --list       list the benches
   --only NAME  run this bench; can be repeated (default: all)
   --quick      run small cases whose figures mean nothing, and write nothing
-  --summary    only copy the goals of the stored results to docs/performance.md
 
 Example: npm run bench -- --only delete --quick
 `;
@@ -38,8 +36,6 @@ async function main(): Promise<number> {
     options: {
       only: { type: 'string', multiple: true, default: [] },
       quick: { type: 'boolean', default: false },
-      list: { type: 'boolean', default: false },
-      summary: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -47,28 +43,19 @@ async function main(): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  if (flags.summary) {
-    writeSummary();
-    return 0;
-  }
   const names = (await readdir(BENCHES)).map((file) => file.replace('.ts', '')).toSorted();
-  if (flags.list) {
-    for (const name of names) process.stdout.write(`${name.padEnd(12)} ${(await loadBench(name)).question}\n`);
-    return 0;
-  }
   const unknown = flags.only.find((name) => !names.includes(name));
   if (unknown !== undefined) throw new UsageError(`There is no bench ${unknown}.`);
-  const binaries = await prepareRun();
+  const { release } = await prepareRun();
   for (const name of names) {
     if (flags.only.length > 0 && !flags.only.includes(name)) continue;
     const { question, run } = await loadBench(name);
     log(`${name}: ${question}`);
-    const environment = readEnvironment(binaries.release);
+    const environment = readEnvironment(release);
     const startedAt = performance.now();
     const elapsedSeconds = () => Math.round((performance.now() - startedAt) / 1_000);
     const logProgress = (line: string) => log(`${String(elapsedSeconds()).padStart(5)} s  ${line}`);
-    const guarded = await startGuardedCluster(binaries, { direct: true });
-    await guarded.switchHoldOff();
+    const guarded = await startGuardedCluster({ direct: true });
     let tables: readonly Table[];
     try {
       tables = await run(new BenchCluster(guarded, logProgress), flags.quick);
@@ -76,15 +63,8 @@ async function main(): Promise<number> {
       await guarded.stop();
     }
     const command = `npm run bench -- --only ${name}${flags.quick ? ' --quick' : ''}`;
-    const report: Report = {
-      bench: name,
-      question,
-      command,
-      environment,
-      seconds: elapsedSeconds(),
-      tables,
-    };
-    writeReport(report, flags.quick ? undefined : RESULTS);
+    const seconds = elapsedSeconds();
+    writeReport({ bench: name, question, command, environment, seconds, tables }, flags.quick ? undefined : RESULTS);
   }
   return 0;
 }

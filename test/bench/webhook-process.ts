@@ -3,20 +3,17 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { issueServerCertificate } from '../../e2e/control-plane/certificates.ts';
-import { Child, type ChildOptions } from '../../e2e/control-plane/child.ts';
-import { type ControlPlane, kubeconfig } from '../../e2e/control-plane/control-plane.ts';
-import { freePorts } from '../../e2e/control-plane/free-ports.ts';
-import { goBuild } from '../../e2e/control-plane/go-build.ts';
-import { certificateIn, serveArguments } from '../../e2e/support/guard-process.ts';
-import { imageEnvironment } from '../../e2e/support/image-environment.ts';
-import { kubectlOk } from '../../e2e/support/kubectl.ts';
-import { serviceAccountToken } from '../../e2e/support/service-account.ts';
-import type { WebhookAddress } from '../webhook-client.ts';
-import type { NodeWebhookKind } from './node-webhook.ts';
+import { issueServerCertificate } from '../e2e/control-plane/certificates.ts';
+import { Child, type ChildOptions } from '../e2e/control-plane/child.ts';
+import { type ControlPlane, kubeconfig } from '../e2e/control-plane/control-plane.ts';
+import { freePorts } from '../e2e/control-plane/free-ports.ts';
+import { goBuild } from '../e2e/control-plane/go-build.ts';
+import { kubectlOk } from '../e2e/support/kubectl.ts';
+import { imageEnvironment, PROGRAM } from '../e2e/support/program.ts';
+import { serviceAccountToken } from '../e2e/support/service-account.ts';
+import type { WebhookAddress } from './first-answer.ts';
 
-const NODE_WEBHOOK = fileURLToPath(new URL('node-webhook.ts', import.meta.url));
-const GO_MODULE = fileURLToPath(new URL('controller-runtime', import.meta.url));
+const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
 const NAMESPACE = 'default';
 const READY_TIMEOUT_MS = 30_000;
 
@@ -25,34 +22,36 @@ interface StartOptions {
   readonly certDir: string;
   /** On 127.0.0.1. */
   readonly port: number;
-  /** File, empty if the webhook does not call the API server. */
   readonly kubeconfig: string;
 }
 
 export type WebhookProgram = (options: StartOptions) => Pick<ChildOptions, 'command' | 'args' | 'env'>;
 
-/** The bundled guard. `certificate`: its TLS flags. */
-export function guardProgram(certificate?: readonly string[]): WebhookProgram {
+/** The bundled guard. */
+export function guardProgram(): WebhookProgram {
   return ({ certDir, port, kubeconfig }) => ({
     command: process.execPath,
-    args: serveArguments({
-      kubeconfig,
-      certificate: certificate ?? certificateIn(certDir),
-      ports: { securePort: port, healthPort: 0, metricsPort: 0 },
-    }),
+    args: [
+      PROGRAM,
+      'serve',
+      `--kubeconfig=${kubeconfig}`,
+      `--tls-cert-file=${certDir}/tls.crt`,
+      `--tls-private-key-file=${certDir}/tls.key`,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${port}`,
+      '--health-port=0',
+      '--metrics-port=0',
+    ],
     env: { ...process.env, ...imageEnvironment() },
   });
 }
 
-/** A webhook in Node. `node`: the node that the kind `get` reads. */
-export function nodeProgram(kind: NodeWebhookKind, node = ''): WebhookProgram {
-  const own = ['--import', 'tsx', NODE_WEBHOOK, `--kind=${kind}`, `--node=${node}`];
-  return (options) => ({ command: process.execPath, args: [...own, ...formatFlags(options)] });
-}
-
 /** The webhook on controller-runtime. */
 export function goProgram(binary: string, mode: 'scan' | 'index'): WebhookProgram {
-  return (options) => ({ command: binary, args: [`--mode=${mode}`, ...formatFlags(options)] });
+  return ({ certDir, port, kubeconfig }) => ({
+    command: binary,
+    args: [`--mode=${mode}`, `--cert-dir=${certDir}`, `--port=${port}`, `--kubeconfig=${kubeconfig}`],
+  });
 }
 
 /** Builds the binary for {@link goProgram}, which takes about 2 minutes at first. */
@@ -60,10 +59,6 @@ export async function buildGoWebhook({ directory, reaper }: ControlPlane): Promi
   const output = join(directory, 'controller-runtime');
   await goBuild({ module: GO_MODULE, package: '.', output, ldflags: '-s -w', reaper });
   return output;
-}
-
-function formatFlags({ certDir, port, kubeconfig }: StartOptions): readonly string[] {
-  return [`--cert-dir=${certDir}`, `--port=${port}`, `--kubeconfig=${kubeconfig}`];
 }
 
 /** Creates a service account with the guard's ClusterRole. Returns its user name and a kubeconfig file. */
@@ -80,7 +75,7 @@ export async function createIdentity(controlPlane: ControlPlane, name: string) {
 }
 
 /** Creates a certificate and finds a port. `start` starts the process. */
-export async function prepareWebhook({ directory, reaper }: ControlPlane, program: WebhookProgram, kubeconfig = '') {
+export async function prepareWebhook({ directory, reaper }: ControlPlane, program: WebhookProgram, kubeconfig: string) {
   const certDir = await mkdtemp(join(directory, 'webhook-'));
   const { ca, key, certificate } = await issueServerCertificate();
   await writeFile(join(certDir, 'tls.key'), key, { mode: 0o600 });
@@ -98,7 +93,7 @@ export type RunningWebhook = WebhookAddress & { readonly pid: number };
 export async function startWebhook(
   controlPlane: ControlPlane,
   program: WebhookProgram,
-  kubeconfig?: string,
+  kubeconfig: string,
 ): Promise<RunningWebhook> {
   const prepared = await prepareWebhook(controlPlane, program, kubeconfig);
   const child = prepared.start();
