@@ -1,22 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GUARD_USER } from '../../e2e/support/guarded-cluster.ts';
 import { PATHS } from '../../e2e/support/paths.ts';
 import type { BenchCluster } from '../bench-cluster.ts';
-import { awaitAnswers, type Deletion, isInTime, measureDeletions } from '../deletions.ts';
+import { Candidate, goCommand, guardCommand } from '../candidate.ts';
+import { awaitAnswers, isInTime, measureDeletions } from '../deletions.ts';
 import { NODE_SIZE } from '../fleet.ts';
 import { getSummary, interleave } from '../interleave.ts';
 import { memoryOf, resetPeak } from '../memory.ts';
-import {
-  buildGoWebhook,
-  createIdentity,
-  goProgram,
-  guardProgram,
-  prepareWebhook,
-  type RunningWebhook,
-  type WebhookProgram,
-} from '../webhook-process.ts';
 import { createColumns, createGoalTable, type Table } from '../table.ts';
-import { measureFirstAnswer } from '../first-answer.ts';
 
 export const question = 'How does the guard compare with a webhook in Go on controller-runtime?';
 
@@ -41,25 +31,10 @@ const QUICK = {
 type Sizes = typeof FULL;
 
 const PARALLEL = 8;
-const CONFIG_BYTES = 8_000;
 
 const GUARD = 'guard';
 const SCAN = 'controller-runtime';
 const INDEX = 'controller-runtime, indexed';
-
-interface Candidate {
-  readonly name: string;
-  readonly program: WebhookProgram;
-  /** In the audit log. */
-  readonly user: string;
-  readonly kubeconfig: string;
-  /** The deletion of a config that nodes name, and of an unused one. */
-  readonly denied: Deletion;
-  readonly allowed: Deletion;
-  readonly figures: Partial<Record<Figure, number>>;
-}
-
-type RunningCandidate = Candidate & { readonly webhook: RunningWebhook };
 
 const FIGURES = {
   start: 'start to first right denial, ms (p50)',
@@ -79,6 +54,7 @@ const FIGURES = {
 };
 
 type Figure = keyof typeof FIGURES;
+type Figures = ReadonlyMap<Candidate, Partial<Record<Figure, number>>>;
 
 /**
  * Limits of the guard's figures, in times of controller-runtime's. A denial is a call of the webhook and one GET. An
@@ -95,67 +71,58 @@ const GOALS: Partial<Record<Figure, number>> = {
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
   const sizes = isQuick ? QUICK : FULL;
+  const { controlPlane, guard } = cluster.guarded;
   // All candidates start with the same cluster.
-  await cluster.stopGuard();
+  await cluster.admin.delete(PATHS.guardWebhook);
+  await guard.stop();
   cluster.log('Building the webhook on controller-runtime …');
-  const candidates = await createCandidates(cluster);
-  const configsInUse = candidates.map(({ denied }) => denied.config);
-  await cluster.growFleet(sizes.nodes, configsInUse);
+  const candidates = [
+    await Candidate.register(cluster, GUARD, guardCommand),
+    await Candidate.register(cluster, SCAN, await goCommand(controlPlane, 'scan')),
+    await Candidate.register(cluster, INDEX, await goCommand(controlPlane, 'index')),
+  ];
+  const figures: Figures = new Map(candidates.map((candidate) => [candidate, { late: 0 }]));
+  await cluster.growFleet(
+    sizes.nodes,
+    candidates.map(({ denied }) => denied.config),
+  );
   await cluster.createPools();
   cluster.log(`${sizes.starts} starts of each …`);
-  await measureStarts(cluster, candidates, sizes.starts);
-  const running: RunningCandidate[] = [];
+  await measureStarts(figures, sizes.starts);
   for (const candidate of candidates) {
-    const webhook = await cluster.startCandidate(candidate.name, candidate.program, candidate.kubeconfig);
+    await candidate.start();
     await awaitAnswers(cluster.admin, [candidate.denied, candidate.allowed]);
-    running.push({ ...candidate, webhook });
   }
   await sleep(sizes.restMs);
-  for (const { webhook, figures } of running) {
-    figures.rest = (await memoryOf(webhook.pid)).now;
-    await resetPeak(webhook.pid);
+  for (const [{ pid }, own] of figures) {
+    own.rest = (await memoryOf(pid)).now;
+    await resetPeak(pid);
   }
-  await measureDryRuns(cluster, running, sizes);
-  for (const { webhook, figures } of running) figures.peak = (await memoryOf(webhook.pid)).peak;
-  for (const candidate of running) {
+  await measureDryRuns(cluster, figures, sizes);
+  for (const [{ pid }, own] of figures) own.peak = (await memoryOf(pid)).peak;
+  for (const [candidate, own] of figures) {
     cluster.log(`${candidate.name}: ${sizes.burst} parallel DELETEs …`);
-    await measureBurst(cluster, candidate, sizes.burst);
+    Object.assign(own, await measureBurst(cluster, candidate, sizes.burst));
   }
-  return createTables(candidates, sizes);
+  return createTables([...figures.values()], sizes);
 }
 
-async function createCandidates(cluster: BenchCluster): Promise<readonly Candidate[]> {
-  const { controlPlane } = cluster.guarded;
-  const { kubeconfig } = cluster.guarded.guard;
-  const goBinary = await buildGoWebhook(controlPlane);
-  const candidates: Candidate[] = [];
-  for (const [name, program, identity] of [
-    [GUARD, guardProgram(), { user: GUARD_USER, kubeconfig }],
-    [SCAN, goProgram(goBinary, 'scan'), await createIdentity(controlPlane, 'scan')],
-    [INDEX, goProgram(goBinary, 'index'), await createIdentity(controlPlane, 'index')],
-  ] as const) {
-    const createConfig = () => cluster.createConfig(name, CONFIG_BYTES);
-    const denied = { candidate: name, config: await createConfig(), answer: 403 } as const;
-    const allowed = { candidate: name, config: await createConfig(), answer: 200 } as const;
-    candidates.push({ name, program, ...identity, denied, allowed, figures: { late: 0 } });
-  }
-  return candidates;
-}
-
-async function measureStarts(cluster: BenchCluster, candidates: readonly Candidate[], rounds: number): Promise<void> {
-  const measureStart = async ({ program, kubeconfig, denied }: Candidate) => {
-    const review = await cluster.buildReview(denied.config);
-    const prepared = await prepareWebhook(cluster.guarded.controlPlane, program, kubeconfig);
-    return await measureFirstAnswer(prepared, review, prepared.start);
-  };
-  const measurements = candidates.map((one) => ({ name: one.name, measure: () => measureStart(one) }));
+async function measureStarts(figures: Figures, rounds: number): Promise<void> {
+  const measurements = [...figures.keys()].map((candidate) => {
+    const measure = async () => {
+      const ms = await candidate.start();
+      await candidate.kill();
+      return ms;
+    };
+    return { name: candidate.name, measure };
+  });
   const summaries = await interleave(measurements, rounds);
-  for (const { name, figures } of candidates) figures.start = getSummary(summaries, name).p50;
+  for (const [{ name }, own] of figures) own.start = getSummary(summaries, name).p50;
 }
 
 async function measureDryRuns(
   cluster: BenchCluster,
-  candidates: readonly RunningCandidate[],
+  figures: Figures,
   { denials, allows, parallels }: Sizes,
 ): Promise<void> {
   for (const [what, kind, rounds, clients] of [
@@ -164,36 +131,41 @@ async function measureDryRuns(
     ['parallel', 'allowed', parallels, PARALLEL],
   ] as const) {
     cluster.log(`${what}: ${rounds} rounds …`);
-    const deletions = candidates.map((candidate) => candidate[kind]);
+    const deletions = [...figures.keys()].map((candidate) => candidate[kind]);
     const summaries = await measureDeletions(cluster.admin, deletions, { rounds, clients });
-    for (const candidate of candidates) {
+    for (const [candidate, own] of figures) {
       const { p50, p99, late } = getSummary(summaries, candidate[kind].config);
-      candidate.figures[what] = p50;
-      candidate.figures[`${what}99`] = p99;
-      candidate.figures.late = (candidate.figures.late ?? 0) + late;
+      own[what] = p50;
+      own[`${what}99`] = p99;
+      own.late = (own.late ?? 0) + late;
     }
   }
 }
 
-async function measureBurst(cluster: BenchCluster, candidate: RunningCandidate, count: number): Promise<void> {
-  const { name, user, webhook, figures } = candidate;
+async function measureBurst(cluster: BenchCluster, candidate: Candidate, count: number) {
   const configs: string[] = [];
-  while (configs.length < count) configs.push(await cluster.createConfig(name, CONFIG_BYTES));
-  await resetPeak(webhook.pid);
-  const listsBefore = await cluster.countNodeLists(user);
+  while (configs.length < count) configs.push(await candidate.createConfig());
+  await resetPeak(candidate.pid);
+  const findLists = () =>
+    cluster.auditLog.events(
+      ({ user, verb, objectRef }) =>
+        user.username === candidate.user && verb === 'list' && objectRef?.resource === 'nodes',
+    );
+  const listsBefore = (await findLists()).length;
   const startedAt = performance.now();
-  const paths = configs.map((config) => `${PATHS.configs}/${config}`);
-  const responses = await Promise.all(paths.map((path) => cluster.admin.delete(path)));
-  figures.burst = (performance.now() - startedAt) / 1_000;
-  figures.burstLate = responses.filter((response) => !isInTime(response, 200)).length;
-  figures.burstLists = (await cluster.countNodeLists(user)) - listsBefore;
-  figures.burstPeak = (await memoryOf(webhook.pid)).peak;
+  const responses = await Promise.all(configs.map((config) => cluster.delete(config)));
+  return {
+    burst: (performance.now() - startedAt) / 1_000,
+    burstLate: responses.filter((response) => !isInTime(response, 200)).length,
+    burstLists: (await findLists()).length - listsBefore,
+    burstPeak: (await memoryOf(candidate.pid)).peak,
+  };
 }
 
-function createTables(candidates: readonly Candidate[], sizes: Sizes): readonly Table[] {
+function createTables(all: readonly Partial<Record<Figure, number>>[], sizes: Sizes): readonly Table[] {
   const { nodes, burst, denials, allows, parallels, starts } = sizes;
   const rows = Object.entries(FIGURES).map(([key, what]) => {
-    const [guard = 0, scan = 0, index = 0] = candidates.map(({ figures }) => figures[key as Figure]);
+    const [guard = 0, scan = 0, index = 0] = all.map((figures) => figures[key as Figure]);
     const timesScan = scan === 0 ? null : guard / scan;
     const timesIndex = index === 0 ? null : guard / index;
     return { key, what, guard, scan, index, timesScan, timesIndex };

@@ -52,7 +52,7 @@ const TABLE = {
 
 export async function run(cluster: BenchCluster, isQuick: boolean): Promise<readonly Table[]> {
   const api = new KubeApi(loadConnection({ kubeconfig: cluster.guarded.guard.kubeconfig }));
-  const [used, unused] = [await cluster.createConfig('guard'), await cluster.createConfig('guard')];
+  const [used, unused] = [await cluster.config(), await cluster.config()];
   const deletion = { name: DELETION, measure: () => measureAllowed(cluster.admin, unused) };
   const rows: Row[] = [];
   const goals: Goal[] = [];

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { networkInterfaces } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -10,28 +10,12 @@ import { runProcess } from '../support/process.ts';
 
 const PROGRAM = fileURLToPath(new URL('../control-plane/command.ts', import.meta.url));
 const COMMAND = ['--import', 'tsx', PROGRAM, '--nodes', '1'];
-/** The user nobody. */
-const UNPRIVILEGED = 65_534;
 
 /** The link and the cgroup of a node, which have the same name. */
 function findTraces(name: string): readonly string[] {
   const all = [...Object.keys(networkInterfaces()), ...readdirSync('/sys/fs/cgroup/memory')];
   return all.filter((other) => other === name);
 }
-
-test('says in one sentence that it needs root, or more rights than the machine gives', async () => {
-  const env = { PATH: process.env['PATH'], HOME: tmpdir() };
-  const withoutAdmin = ['--bounding-set=-sys_admin', process.execPath, ...COMMAND];
-
-  const unprivileged = await runProcess(process.execPath, COMMAND, { env, uid: UNPRIVILEGED });
-  const restricted = await runProcess('setpriv', withoutAdmin);
-
-  const cause = 'unshare: unshare failed: Operation not permitted';
-  expect([unprivileged, restricted]).toEqual([
-    { exitCode: 1, stdout: '', stderr: 'A node needs root: run the command with sudo.\n' },
-    { exitCode: 1, stdout: '', stderr: `A node needs more rights than this machine gives: ${cause}.\n` },
-  ]);
-});
 
 test('leaves nothing behind after SIGKILL', async () => {
   const child = spawn(process.execPath, COMMAND, { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -23,7 +23,6 @@ export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
 const READY_TIMEOUT_MS = 120_000;
-export const TOKEN_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** A pod of the guard with one container. */
 export interface GuardPod extends KubeObject {
@@ -149,14 +148,6 @@ export class GuardPods implements Replicas {
   async listProcesses(pod: GuardPod): Promise<readonly number[]> {
     const processes = await readFile(join(this.#cgroupOf(pod), 'cgroup.procs'), 'utf8');
     return processes.trim().split('\n').map(Number);
-  }
-
-  /** The ID of the token that the kubelet has projected into a pod. The API server's audit log names it, too. */
-  async readTokenId(pod: GuardPod): Promise<string> {
-    const [process] = await this.listProcesses(pod);
-    const token = await readFile(`/proc/${process}/root${TOKEN_DIRECTORY}/token`, 'utf8');
-    const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
-    return (JSON.parse(payload) as { readonly jti: string }).jti;
   }
 
   async killContainer(pod: GuardPod) {

@@ -7,10 +7,8 @@ import { pause, until } from '../control-plane/until.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { PATHS } from '../support/paths.ts';
 import { countAnswers, isRight, Prober } from '../support/prober.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
 import { DEPLOYMENT, USER_ID, type GuardPod } from './guard-pods.ts';
 import { removeGuard, sharedNodeCluster } from './shared-node-cluster.ts';
-import { rotateToken, useShortToken } from './token-rotation.ts';
 
 interface LeaseSpec {
   readonly holderIdentity: string;
@@ -34,8 +32,6 @@ const { admin } = controlPlane.apiServer;
 const [, , third = expect.fail('the tests need three nodes')] = pods.cluster.nodes.map(({ name }) => name);
 // The faults hit one of two nodes.
 await pods.kubectl('cordon', third);
-let isInstalled = false;
-/** Undefined if a test has changed it. */
 let current: Installation | undefined;
 
 afterAll(() => pods.kubectl('uncordon', third));
@@ -43,8 +39,7 @@ afterAll(() => pods.kubectl('uncordon', third));
 async function install(installation: Installation): Promise<readonly [GuardPod, ...GuardPod[]]> {
   if (current !== installation) {
     // Otherwise new pods could wait for the scheduler, which forgets that pods with an anti-affinity have ended.
-    if (isInstalled) await removeGuard(installed);
-    isInstalled = true;
+    if (current !== undefined) await removeGuard(installed);
     await pods.install(...INSTALLATIONS[installation]);
   }
   current = installation;
@@ -81,8 +76,6 @@ interface PodFault {
   readonly title: string;
   /** Whether calls may fail meanwhile. */
   readonly mayFail?: true;
-  /** Changes the pods before the deletions start. */
-  readonly prepare?: () => Promise<void>;
   /** Causes it and returns when the cluster is as before. */
   readonly inject: (prober: Prober) => Promise<void>;
 }
@@ -99,16 +92,6 @@ const FAULTS: readonly PodFault[] = [
       await until('a pod without an image', isFailing, { timeoutMs: 60_000, everyMs: 500 });
       await pods.kubectl('rollout', 'undo', DEPLOYMENT);
       await pods.awaitRollout();
-    },
-  },
-  {
-    installation: 'one replica',
-    title: 'the kubelet rotates the token of the service account',
-    prepare: () => useShortToken(pods),
-    async inject() {
-      // Its pods differ from those of the manifests.
-      current = undefined;
-      await rotateToken(pods);
     },
   },
   {
@@ -170,11 +153,9 @@ const FAULTS: readonly PodFault[] = [
 
 test.for(FAULTS)(
   '$installation: no deletion is answered wrongly while $title',
-  // The long version waits until a token of ten minutes has expired.
-  { timeout: IS_LONG ? 900_000 : 400_000 },
-  async ({ installation, mayFail, prepare, inject }) => {
+  { timeout: 400_000 },
+  async ({ installation, mayFail, inject }) => {
     await install(installation);
-    await prepare?.();
     const prober = await Prober.start(controlPlane.apiServer.connection);
     try {
       await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
