@@ -8,11 +8,12 @@ import { type ControlPlane, kubeconfig } from '../e2e/control-plane/control-plan
 import { freePorts } from '../e2e/control-plane/free-ports.ts';
 import { goBuild } from '../e2e/control-plane/go-build.ts';
 import { until } from '../e2e/control-plane/until.ts';
+import type { Cluster } from '../e2e/support/cluster.ts';
+import type { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { kubectlOk } from '../e2e/support/kubectl.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { imageEnvironment, PROGRAM } from '../e2e/support/program.ts';
 import { serviceAccountToken } from '../e2e/support/service-account.ts';
-import type { BenchCluster } from './bench-cluster.ts';
 import type { Deletion } from './deletions.ts';
 
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
@@ -45,11 +46,11 @@ export class Candidate {
   /** The deletion of a config that nodes name, and of an unused one. */
   readonly denied: Deletion;
   readonly allowed: Deletion;
-  readonly #cluster: BenchCluster;
+  readonly #cluster: Cluster;
   readonly #startChild: () => Child;
   #child: Child | undefined;
 
-  private constructor(cluster: BenchCluster, name: string, configs: readonly string[], startChild: () => Child) {
+  private constructor(cluster: Cluster, name: string, configs: readonly string[], startChild: () => Child) {
     const [denied = '', allowed = ''] = configs;
     this.name = name;
     this.user = `system:serviceaccount:default:${toObjectName(name)}`;
@@ -61,11 +62,10 @@ export class Candidate {
 
   /** Creates its account, its configs and its webhook configuration. It does not run yet. */
   static async register(
-    cluster: BenchCluster,
+    { cluster, controlPlane }: GuardedCluster,
     name: string,
     createCommand: (folder: string, port: number, kubeconfig: string) => readonly string[],
   ): Promise<Candidate> {
-    const { controlPlane } = cluster.guarded;
     const id = toObjectName(name);
     const folder = join(controlPlane.directory, id);
     await kubectlOk(controlPlane, ['create', 'serviceaccount', id, '--namespace=default']);
@@ -122,7 +122,7 @@ export class Candidate {
   }
 }
 
-function createConfig(cluster: BenchCluster, id: string) {
+function createConfig(cluster: Cluster, id: string) {
   return cluster.config({ labels: { [LABEL]: id }, bytes: CONFIG_BYTES });
 }
 

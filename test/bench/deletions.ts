@@ -1,6 +1,6 @@
-import type { KubeClient, KubeResponse } from '../e2e/control-plane/kube-client.ts';
+import type { KubeResponse } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
-import { PATHS } from '../e2e/support/paths.ts';
+import type { Cluster } from '../e2e/support/cluster.ts';
 import { interleave, type Summary } from './interleave.ts';
 
 export interface Deletion {
@@ -13,23 +13,12 @@ export interface Deletion {
 
 const EFFECTIVE_TIMEOUT_MS = 60_000;
 
-function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> {
-  return admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
-}
-
-/** Returns the milliseconds of a dry-run deletion that the guard must allow. */
-export async function measureAllowed(admin: KubeClient, config: string): Promise<number> {
-  const response = await deleteDryRun(admin, config);
-  if (!isInTime(response, 200)) throw new Error('The guard was late.');
-  return response.ms;
-}
-
 /** Waits until every candidate is registered and has received the nodes. */
-export async function awaitAnswers(admin: KubeClient, deletions: readonly Deletion[]): Promise<void> {
+export async function awaitAnswers(cluster: Cluster, deletions: readonly Deletion[]): Promise<void> {
   for (const { candidate, config, answer } of deletions) {
     let found: unknown;
     const isRight = async () => {
-      const response = await deleteDryRun(admin, config);
+      const response = await cluster.dryRun(config);
       found = response.body;
       return response.status === answer;
     };
@@ -45,13 +34,13 @@ export async function awaitAnswers(admin: KubeClient, deletions: readonly Deleti
  * @throws Error if an answer is wrong
  */
 export async function measureDeletions(
-  admin: KubeClient,
+  cluster: Cluster,
   deletions: readonly Deletion[],
   { rounds, clients }: { readonly rounds: number; readonly clients: number },
 ): Promise<ReadonlyMap<string, Summary & { readonly late: number }>> {
   const late = new Map<string, number>();
   const measure = async ({ config, answer }: Deletion) => {
-    const responses = await Promise.all(Array.from({ length: clients }, () => deleteDryRun(admin, config)));
+    const responses = await Promise.all(Array.from({ length: clients }, () => cluster.dryRun(config)));
     const lateCount = responses.filter((response) => !isInTime(response, answer)).length;
     late.set(config, (late.get(config) ?? 0) + lateCount);
     return responses.map(({ ms }) => ms);

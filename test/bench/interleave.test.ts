@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { interleave } from './interleave.ts';
-import { createGoalTable } from './table.ts';
 
 test('takes every measurement once a round, each round starting with another one, and drops the warm-up', async () => {
   const calls: string[] = [];
@@ -12,10 +11,4 @@ test('takes every measurement once a round, each round starting with another one
   expect(summaries.get('c')).toEqual({ n: 3, p50: 8, p90: 10, p99: 10 });
   const parallel = await interleave([{ name: 'd', measure: async () => [1, 2] }], 1);
   expect(parallel.get('d')).toEqual({ n: 2, p50: 1, p90: 2, p99: 2 });
-});
-
-test('a goal is reached up to its limit, and not if nothing was measured', () => {
-  const goals = [0.2, 3, 3.1, Number.NaN].map((found) => ({ what: 'figure', found, atMost: 3 }));
-  const { rows } = createGoalTable('Goals', goals);
-  expect(rows.map(({ reached }) => reached)).toEqual(['yes', 'yes', 'no', 'no']);
 });

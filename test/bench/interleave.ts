@@ -44,9 +44,3 @@ export function getSummary<Found>(summaries: ReadonlyMap<string, Found>, name: s
   if (summary === undefined) throw new Error(`${name} was not measured.`);
   return summary;
 }
-
-export async function measureMs(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
-}

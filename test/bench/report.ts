@@ -6,7 +6,8 @@ import { formatTable, type Table } from './table.ts';
 
 /** The result of a bench or the soak. */
 export interface Report {
-  readonly bench: string;
+  /** Of its file. */
+  readonly name: string;
   readonly question: string;
   readonly command: string;
   readonly environment: Environment;
@@ -20,19 +21,19 @@ export function writeReport(report: Report, folder?: string): void {
   process.stdout.write(`\n${markdown}\n`);
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
-  const file = join(folder, `${report.bench}.md`);
+  const file = join(folder, `${report.name}.md`);
   writeFileSync(file, markdown);
   log(`Written to ${file}`);
 }
 
-function formatReport({ bench, question, command, environment, seconds, tables }: Report): string {
+function formatReport({ name, question, command, environment, seconds, tables }: Report): string {
   return [
-    `# ${bench}`,
+    `# ${name}`,
     '',
     question,
     '',
     `\`${command}\`, ${formatEnvironment(environment)}; ${seconds} s.`,
-    ...tables.flatMap((table) => ['', `## ${table.title}`, '', ...formatTable(table)]),
+    ...tables.flatMap(formatTable),
     '',
   ].join('\n');
 }

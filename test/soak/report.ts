@@ -1,5 +1,5 @@
 import { summarize } from '../bench/interleave.ts';
-import { createColumns, type Row, type Table } from '../bench/table.ts';
+import { formatNumber, type Table } from '../bench/table.ts';
 
 export interface Observation {
   /** Resident memory, MB. */
@@ -33,38 +33,36 @@ const QUANTITIES = [
 /** For longer, no piece of work may hold the event loop. */
 const MAX_WORK_MS = 20;
 
-const GROWTH_COLUMNS = [
-  ...createColumns({ what: 'median' }),
-  ...createColumns({ before: 'second quarter', after: 'last quarter', limit: 'fails above' }, 1),
-];
-
 export function createTables({ observations, counts, cpu, longest }: SoakRun): readonly Table[] {
-  const rows = Object.entries(counts).map(([what, count]) => ({ what, count }));
+  const growth = findGrowth(observations).map(({ what, before, after, limit }) => {
+    return [what, ...[before, after, limit].map((value) => formatNumber(value, 1))];
+  });
   const notes = [
-    `The guard took ${(cpu * 100).toFixed(1)} % of a core.`,
-    `Its event loop was held for at most ${longest.held.toFixed(0)} ms,` +
+    `- The guard took ${(cpu * 100).toFixed(1)} % of a core.`,
+    `- Its event loop was held for at most ${longest.held.toFixed(0)} ms,` +
       ` by its own work for at most ${longest.worked.toFixed(0)} ms.`,
   ];
+  const work = Object.entries(counts).map(([what, count]) => [what, formatNumber(count)]);
   return [
-    { title: 'Growth', columns: GROWTH_COLUMNS, rows: createGrowthRows(observations), notes: [] },
-    { title: 'Work', columns: createColumns({ what: 'what happened', count: 'times' }), rows, notes },
+    { title: 'Growth', columns: ['median', 'second quarter', 'last quarter', 'fails above'], rows: growth, notes: [] },
+    { title: 'Work', columns: ['what happened', 'times'], rows: work, notes },
   ];
 }
 
 /** Compares medians, because a heap rises and falls. In the first quarter caches fill and the heap finds its size. */
-function createGrowthRows(observations: readonly Observation[]) {
+function findGrowth(observations: readonly Observation[]) {
   const quarter = Math.floor(observations.length / 4);
   return QUANTITIES.map(({ what, key, share, amount }) => {
     const medianOf = (part: readonly Observation[]) => summarize(part.map(({ [key]: value }) => value)).p50;
     const before = medianOf(observations.slice(quarter, 2 * quarter));
     const after = medianOf(observations.slice(3 * quarter));
-    return { what, before, after, limit: before + Math.max(share * before, amount) } satisfies Row;
+    return { what, before, after, limit: before + Math.max(share * before, amount) };
   });
 }
 
 /** The reasons why a run has failed. */
 export function listFailures({ observations, faults, longest }: SoakRun): readonly string[] {
-  const growing = createGrowthRows(observations).filter(({ after, limit }) => after > limit);
+  const growing = findGrowth(observations).filter(({ after, limit }) => after > limit);
   return [
     ...growing.map(({ what }) => `${what}: grows`),
     ...faults,

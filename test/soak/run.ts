@@ -66,7 +66,7 @@ async function main(): Promise<number> {
   const run = await soak(minutes, nodes);
   const tables = createTables(run);
   writeReport(
-    { bench: 'soak', question: QUESTION, command, environment, seconds: minutes * 60, tables },
+    { name: 'soak', question: QUESTION, command, environment, seconds: minutes * 60, tables },
     resolve(values.out),
   );
   const failures = listFailures(run);
