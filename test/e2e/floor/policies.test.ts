@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
-import { unique } from '../support/cluster.ts';
+import { type Cluster, unique } from '../support/cluster.ts';
 import { auditedByPolicy, awaitFloor, awaitReferences, policyDenialOf, type Policy } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS } from '../support/paths.ts';
@@ -14,10 +14,15 @@ const LARGEST_BYTES = Math.floor(1.4 * 1024 * 1024);
 /** The API server reads its policies every second. */
 const POLICY_CHANGE = { timeout: 5_000 };
 
-const installed = await InstalledCluster.start();
-const { cluster } = installed;
-await installed.applyOverlay('policy-floor');
-await awaitFloor(cluster);
+let installed: InstalledCluster;
+let cluster: Cluster;
+
+beforeAll(async () => {
+  installed = await InstalledCluster.start();
+  ({ cluster } = installed);
+  await installed.applyOverlay('policy-floor');
+  await awaitFloor(cluster);
+}, 120_000);
 
 afterAll(() => installed.stop());
 

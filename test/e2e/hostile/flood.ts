@@ -1,12 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 
-import type { Attacker, Target } from './attacker.ts';
+import type { Attacker } from './attacker.ts';
 
 const MIB = 2 ** 20;
-const TSX = fileURLToPath(new URL('../../../node_modules/tsx/dist/cli.mjs', import.meta.url));
-const PROGRAM = fileURLToPath(new URL('flood-process.ts', import.meta.url));
+const WORKER = new URL('flood-worker.ts', import.meta.url);
 
 export interface Attack {
   readonly title: string;
@@ -21,36 +19,14 @@ export interface Attack {
   readonly bytes: Buffer;
 }
 
-/** The input of a flood process. */
-export interface FloodOrder extends Omit<Attack, 'title' | 'bytes'> {
-  readonly target: Target;
-  /** In base64. */
-  readonly bytes: string;
-}
-
-/** An attack in a process of its own, so that the tests do not wait for it. */
-export class Flood {
-  readonly #process: ChildProcess;
-
-  private constructor(process: ChildProcess) {
-    this.#process = process;
-  }
-
-  /** Returns when a tenth of the connections have sent something. A busy guard accepts the others slowly. */
-  static async start({ target }: Attacker, { kind, connections, bytes }: Attack): Promise<Flood> {
-    const order: FloodOrder = { target, kind, connections, bytes: bytes.toString('base64') };
-    const process = spawn('node', [TSX, PROGRAM], { stdio: ['pipe', 'pipe', 'inherit'] });
-    process.stdin?.write(`${JSON.stringify(order)}\n`);
-    if (process.stdout !== null) await once(process.stdout, 'data');
-    return new Flood(process);
-  }
-
-  /** Ends with the connections. */
-  async stop(): Promise<void> {
-    const ended = once(this.#process, 'exit');
-    this.#process.kill('SIGKILL');
-    await ended;
-  }
+/**
+ * Starts an attack in a thread of its own, so that the tests do not wait for it. Returns when a tenth of the connections
+ * have sent something: a busy guard accepts the others slowly. The connections end with the thread.
+ */
+export async function startFlood({ target }: Attacker, attack: Attack): Promise<Worker> {
+  const worker = new Worker(WORKER, { workerData: { ...attack, target }, execArgv: ['--import', 'tsx'] });
+  await once(worker, 'message');
+  return worker;
 }
 
 /** Bodies that cost much, in the size that the guard accepts, larger ones, and connections that send little. */

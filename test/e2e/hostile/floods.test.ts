@@ -9,7 +9,7 @@ import { isRight, Prober } from '../support/prober.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 import { Attacker, findDamage } from './attacker.ts';
-import { createAttacks, Flood } from './flood.ts';
+import { createAttacks, startFlood } from './flood.ts';
 
 /** Deletions during a flood. Each may wait for 5 s, and they are sent without waiting for each other. */
 const FLOODED_PROBES = 80;
@@ -33,10 +33,10 @@ test.runIf(IS_LONG).each(createAttacks(attacker))(
     const prober = await Prober.start(guarded.connection.admin);
     try {
       await prober.awaitMore(20);
-      const flood = await Flood.start(attacker, attack);
+      const flood = await startFlood(attacker, attack);
       const startedAt = performance.now();
       await prober.awaitMore(FLOODED_PROBES);
-      await flood.stop();
+      await flood.terminate();
       const stoppedAt = performance.now();
       const recoveredAt = await prober.awaitRightAnswers(stoppedAt, 5);
       await prober.stop();

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
 import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
@@ -30,29 +30,35 @@ const dashboard = JSON.parse(await readFile(dashboardFile, 'utf8')) as Dashboard
 
 const installed = await sharedInstalledNodeCluster();
 const { cluster, controlPlane } = installed;
-const { url, ca, token } = controlPlane.apiServer.connection;
 const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
-const { job, files } = await buildScrapeJob(cluster);
-const configuration = {
-  global: { scrape_interval: INTERVAL, evaluation_interval: INTERVAL },
-  rule_files: ['rules.yaml'],
-  scrape_configs: [
-    { ...job, job_name: 'machineconfig-guard' },
-    { ...job, job_name: 'without-credentials', authorization: undefined },
-    {
-      job_name: 'apiserver',
-      scheme: 'https',
-      authorization: { credentials: token },
-      tls_config: { ca_file: 'api-ca.crt' },
-      static_configs: [{ targets: [new URL(url).host] }],
-    },
-  ],
-};
-const immediate = rules.map((rule) => ({ ...rule, for: undefined }));
-const prometheus = await startPrometheus(configuration, {
-  ...files,
-  'api-ca.crt': ca,
-  'rules.yaml': stringify({ groups: [{ name: 'all', rules: immediate }] }),
+let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
+
+beforeAll(async () => {
+  const { job, files } = await buildScrapeJob(cluster);
+  const { url, ca, token } = controlPlane.apiServer.connection;
+  const apiServer = {
+    job_name: 'apiserver',
+    scheme: 'https',
+    authorization: { credentials: token },
+    tls_config: { ca_file: 'api-ca.crt' },
+    static_configs: [{ targets: [new URL(url).host] }],
+  };
+  const configuration = {
+    global: { scrape_interval: INTERVAL, evaluation_interval: INTERVAL },
+    rule_files: ['rules.yaml'],
+    scrape_configs: [
+      { ...job, job_name: 'machineconfig-guard' },
+      { ...job, job_name: 'without-credentials', authorization: undefined },
+      apiServer,
+    ],
+  };
+  const immediate = rules.map((rule) => ({ ...rule, for: undefined }));
+  const groups = [{ name: 'all', rules: immediate }];
+  prometheus = await startPrometheus(configuration, {
+    ...files,
+    'api-ca.crt': ca,
+    'rules.yaml': stringify({ groups }),
+  });
 });
 
 afterAll(() => prometheus.stop());

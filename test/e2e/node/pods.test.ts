@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
@@ -30,10 +30,10 @@ const installed = await sharedNodeCluster();
 const { controlPlane, replicas: pods } = installed;
 const { admin } = controlPlane.apiServer;
 const [, , third = expect.fail('the tests need three nodes')] = pods.cluster.nodes.map(({ name }) => name);
-// The faults hit one of two nodes.
-await pods.kubectl('cordon', third);
 let current: Installation | undefined;
 
+// The faults hit one of two nodes.
+beforeAll(() => pods.kubectl('cordon', third));
 afterAll(() => pods.kubectl('uncordon', third));
 
 async function install(installation: Installation): Promise<readonly [GuardPod, ...GuardPod[]]> {
