@@ -4,7 +4,8 @@ import { Worker } from 'node:worker_threads';
 import type { Attacker } from './attacker.ts';
 
 const MIB = 2 ** 20;
-const WORKER = new URL('flood-worker.ts', import.meta.url);
+/** Node runs no TypeScript in a thread. */
+const START_WORKER = `import('tsx/esm/api').then(({ tsImport }) => tsImport('./flood-worker.ts', '${import.meta.url}'))`;
 
 export interface Attack {
   readonly title: string;
@@ -24,7 +25,7 @@ export interface Attack {
  * have sent something: a busy guard accepts the others slowly. The connections end with the thread.
  */
 export async function startFlood({ target }: Attacker, attack: Attack): Promise<Worker> {
-  const worker = new Worker(WORKER, { workerData: { ...attack, target }, execArgv: ['--import', 'tsx'] });
+  const worker = new Worker(START_WORKER, { eval: true, workerData: { ...attack, target } });
   await once(worker, 'message');
   return worker;
 }
