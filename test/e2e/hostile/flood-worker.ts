@@ -21,7 +21,7 @@ async function attack(): Promise<void> {
   const closed = once(socket, 'close').finally(() => ended.abort());
   await once(socket, 'secureConnect', { signal: ended.signal });
   startedCount += 1;
-  if (startedCount === Math.ceil(connections / 10)) parentPort?.postMessage('started');
+  if (startedCount === Math.ceil(connections / 10)) parentPort?.postMessage('started', []);
   // Without a reader the end of the connection stays unseen.
   socket.on('data', (chunk: Buffer) => {
     if (kind === 'requests' && chunk.includes('HTTP/1.1')) socket.write(bytes);

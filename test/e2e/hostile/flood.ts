@@ -4,8 +4,9 @@ import { Worker } from 'node:worker_threads';
 import type { Attacker } from './attacker.ts';
 
 const MIB = 2 ** 20;
+const PROGRAM = new URL('flood-worker.ts', import.meta.url).href;
 /** Node runs no TypeScript in a thread. */
-const START_WORKER = `import('tsx/esm/api').then(({ tsImport }) => tsImport('./flood-worker.ts', '${import.meta.url}'))`;
+const START = `import('tsx/esm/api').then(({ tsImport }) => tsImport('${PROGRAM}', '${PROGRAM}'))`;
 
 export interface Attack {
   readonly title: string;
@@ -21,11 +22,11 @@ export interface Attack {
 }
 
 /**
- * Starts an attack in a thread of its own, so that the tests do not wait for it. Returns when a tenth of the connections
- * have sent something: a busy guard accepts the others slowly. The connections end with the thread.
+ * Starts an attack in a thread of its own, so that the tests do not wait for it. Returns when a tenth of the
+ * connections have sent something: a busy guard accepts the others slowly. The connections end with the thread.
  */
 export async function startFlood({ target }: Attacker, attack: Attack): Promise<Worker> {
-  const worker = new Worker(START_WORKER, { eval: true, workerData: { ...attack, target } });
+  const worker = new Worker(START, { eval: true, workerData: { ...attack, target } });
   await once(worker, 'message');
   return worker;
 }
