@@ -53,7 +53,7 @@ const etcdRestored: Fault = {
     await prober.stop();
     await controlPlane.etcd.backUp();
     const path = `${PATHS.nodes}/${prober.node}`;
-    await until('the API server to reach etcd again', () => admin.isReady('/readyz'), { timeoutMs: 60_000 });
+    await until('the API server to reach etcd again', () => admin.isReady('/readyz'));
     for (let write = 0; write < WRITES_AFTER_BACKUP; write += 1) {
       await admin.patch(path, { metadata: { annotations: { write: String(write) } } });
     }

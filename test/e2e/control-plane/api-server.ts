@@ -3,8 +3,6 @@ import { join } from 'node:path';
 import type { Child } from './child.ts';
 import { KubeClient, type KubeClientOptions } from './kube-client.ts';
 
-const READY_TIMEOUT_MS = 60_000;
-
 /** One kube-apiserver. It keeps its address through restarts. */
 export class ApiServer {
   /** Of a cluster administrator, like the kubeconfig. */
@@ -43,7 +41,7 @@ export class ApiServer {
   /** Returns when `/readyz` returns 200. */
   async start() {
     this.#child = this.#startChild(this.#flags);
-    await this.#child.waitUntil(() => this.admin.isReady('/readyz'), READY_TIMEOUT_MS);
+    await this.#child.waitUntil(() => this.admin.isReady('/readyz'));
   }
 
   /** Open watches would delay a graceful end for up to a minute, so SIGKILL follows after two seconds. */

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import type { Child } from './child.ts';
 import { isHealthy } from './until.ts';
 
-const READY_TIMEOUT_MS = 60_000;
-
 /** The storage of a control plane. */
 export class Etcd {
   readonly url: string;
@@ -35,7 +33,7 @@ export class Etcd {
 
   async start() {
     this.#child = this.#startChild();
-    await this.#child.waitUntil(() => isHealthy(`${this.url}/health`), READY_TIMEOUT_MS);
+    await this.#child.waitUntil(() => isHealthy(`${this.url}/health`));
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM') {

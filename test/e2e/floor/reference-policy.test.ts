@@ -42,7 +42,7 @@ function sendPatch(path: string, patch: object, client = admin, query = {}): Pro
 async function awaitProbe(status: number, desiredConfig = 'render-probe'): Promise<void> {
   const patch = nodeConfigPatch({ desiredConfig });
   const isAnswered = async () => (await sendPatch(probe, patch, admin, { dryRun: 'All' })).status === status;
-  await until(`the answer ${status}`, isAnswered, { timeoutMs: 30_000, everyMs: 50 });
+  await until(`the answer ${status}`, isAnswered, { everyMs: 50 });
 }
 
 /** A client with all rights and the name of another user. */
@@ -136,7 +136,7 @@ test('allows a well-formed name, which the guard reports if it does not exist', 
     const { danglingReferences = [] } = status as { danglingReferences?: readonly object[] };
     return danglingReferences.some((reference) => 'config' in reference && reference.config === missing);
   };
-  await until('the dangling reference in the status', isReported, { timeoutMs: 10_000 });
+  await until('the dangling reference in the status', isReported);
   await cluster.admin.delete(`${PATHS.nodes}/${name}`);
 });
 

@@ -22,7 +22,6 @@ const PODS = `${PATHS.guardNamespace}/pods`;
 export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
-const READY_TIMEOUT_MS = 120_000;
 
 /** A pod of the guard with one container. */
 export interface GuardPod extends KubeObject {
@@ -70,7 +69,7 @@ export class GuardPods implements Replicas {
     await setUser(directory);
     const apply = async () => (await kubectl(controlPlane, ['apply', '--filename', directory])).exitCode === 0;
     // The MachineConfigGuard needs its CRD first.
-    await until('kubectl apply', apply, { timeoutMs: READY_TIMEOUT_MS });
+    await until('kubectl apply', apply);
     await this.awaitRollout();
     await awaitGuardCalls(this.#admin);
   }
@@ -129,7 +128,7 @@ export class GuardPods implements Replicas {
         [replicas, updatedReplicas, availableReplicas].every((count = 0) => count === wanted)
       );
     };
-    await until('the rollout', isComplete, { timeoutMs: READY_TIMEOUT_MS });
+    await until('the rollout', isComplete);
   }
 
   /** Waits until a container of a pod has been restarted and the pod is ready. Returns why the last one ended. */
@@ -140,7 +139,7 @@ export class GuardPods implements Replicas {
       if (pod === undefined || restartCountOf(pod.status) <= before) return undefined;
       return findCondition(pod, 'Ready')?.status === 'True' ? pod : undefined;
     };
-    const pod = await until(`a restart of ${metadata.name}`, find, { timeoutMs: READY_TIMEOUT_MS });
+    const pod = await until(`a restart of ${metadata.name}`, find);
     return pod.status.containerStatuses?.[0]?.lastState.terminated?.reason;
   }
 

@@ -14,7 +14,6 @@ import type { NodeAddresses } from './node-network.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
 const RUN_NODE = fileURLToPath(new URL('run-node.sh', import.meta.url));
-const START_TIMEOUT_MS = 60_000;
 
 export interface NodeOptions {
   readonly name: string;
@@ -166,7 +165,7 @@ export class Node {
     await writeFile(this.#path('cni/10-bridge.conflist'), JSON.stringify(this.#podNetwork()));
     await writeFile(this.#path('containerd.toml'), this.#containerdConfig(images.pause.name));
     const containerd = this.#startChild('containerd', 'containerd', [`--config=${this.#path('containerd.toml')}`]);
-    await containerd.waitUntil(async () => (await this.#ctr('version')).exitCode === 0, START_TIMEOUT_MS);
+    await containerd.waitUntil(async () => (await this.#ctr('version')).exitCode === 0);
     for (const image of Object.values(images)) await this.importImage(image);
     await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
     await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));

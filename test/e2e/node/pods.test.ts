@@ -89,7 +89,7 @@ const FAULTS: readonly PodFault[] = [
       // Nothing listens there.
       await pods.kubectl('set', 'image', DEPLOYMENT, 'guard=127.0.0.1:9/missing:1');
       const isFailing = async () => /ErrImagePull|ImagePullBackOff/.test(await pods.kubectl('get', 'pods'));
-      await until('a pod without an image', isFailing, { timeoutMs: 60_000, everyMs: 500 });
+      await until('a pod without an image', isFailing, { everyMs: 500 });
       await pods.kubectl('rollout', 'undo', DEPLOYMENT);
       await pods.awaitRollout();
     },

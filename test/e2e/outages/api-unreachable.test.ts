@@ -16,7 +16,7 @@ afterEach(async () => {
   await cluster.node();
   const config = await cluster.config();
   const isAllowed = async () => (await cluster.delete(config)).status === 200;
-  await until('the guard to recover', isAllowed, { timeoutMs: 30_000 });
+  await until('the guard to recover', isAllowed);
 });
 
 test('recovers from a gap in its watches that ends with 410', async () => {
@@ -28,7 +28,7 @@ test('recovers from a gap in its watches that ends with 410', async () => {
     const decisions = await decisionsAbout(guarded.guard.log, config);
     return decisions.some(({ path }) => path === 'index');
   };
-  const polling = { timeoutMs: 60_000, everyMs: 500 };
+  const polling = { everyMs: 500 };
   await until('the index to have the node', () => isInIndex(first), polling);
   const list = await cluster.admin.request('GET', PATHS.nodes);
   const { resourceVersion } = (list.body as { metadata: { resourceVersion: string } }).metadata;

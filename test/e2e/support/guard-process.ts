@@ -5,8 +5,6 @@ import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { isHealthy } from '../control-plane/until.ts';
 import { imageEnvironment, PROGRAM } from './program.ts';
 
-const READY_TIMEOUT_MS = 40_000;
-
 /** Fields of a log line about a decision. */
 export interface DecisionLine {
   readonly name: string;
@@ -63,7 +61,7 @@ export class GuardProcess {
       guard.#ports = ports;
       return guard.#isReady();
     };
-    await guard.#child.waitUntil(isReady, READY_TIMEOUT_MS);
+    await guard.#child.waitUntil(isReady);
     return guard;
   }
 
@@ -123,7 +121,7 @@ export class GuardProcess {
     await this.kill();
     this.#child = this.#startChild(launch);
     // The log cannot tell: a launch may redirect it.
-    await this.#child.waitUntil(() => this.#isReady(), READY_TIMEOUT_MS);
+    await this.#child.waitUntil(() => this.#isReady());
   }
 
   async stop() {

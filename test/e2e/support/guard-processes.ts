@@ -13,7 +13,6 @@ import type { Replicas } from './replicas.ts';
 import { serviceAccountToken } from './service-account.ts';
 
 const NAME = 'machineconfig-guard';
-const READY_TIMEOUT_MS = 40_000;
 const ENDPOINTS = `${PATHS.guardNamespace}/endpoints`;
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
 const SERVICE_LABEL = 'kubernetes.io/service-name';
@@ -53,9 +52,7 @@ export class GuardProcesses implements Replicas {
 
   /** Starts the replicas that do not run. */
   async awaitRollout() {
-    const { spec } = await until('the Deployment', () => this.#admin.find(PATHS.deployment), {
-      timeoutMs: READY_TIMEOUT_MS,
-    });
+    const { spec } = await until('the Deployment', () => this.#admin.find(PATHS.deployment));
     const { replicas, template } = spec as DeploymentSpec;
     const missing = replicas - this.#replicas.length;
     if (missing === 0) return;
@@ -93,9 +90,7 @@ export class GuardProcesses implements Replicas {
   }
 
   async #writeCertificate(directory: string) {
-    const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET), {
-      timeoutMs: READY_TIMEOUT_MS,
-    });
+    const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET));
     for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
   }
 

@@ -28,7 +28,6 @@ export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
   moved: 'in use',
   unused: 'allowed',
 };
-const RIGHT_TIMEOUT_MS = 120_000;
 
 export function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
@@ -101,7 +100,7 @@ export class Prober {
       return ends.every((probe) => probe !== undefined) && Math.max(...ends.map((end) => end.answeredAt));
     };
     const describe = () => `right answers, not ${JSON.stringify(this.probes.slice(-4))}`;
-    return until(describe, findLast, { timeoutMs: RIGHT_TIMEOUT_MS, everyMs: 50 });
+    return until(describe, findLast, { everyMs: 50 });
   }
 
   /** The probes whose answer was not right. */
@@ -117,10 +116,7 @@ export class Prober {
   /** Waits for more probes. */
   async awaitMore(count: number) {
     const total = this.probes.length + count;
-    await until('more probes', async () => this.probes.length >= total, {
-      timeoutMs: 60_000,
-      everyMs: 20,
-    });
+    await until('more probes', async () => this.probes.length >= total, { everyMs: 20 });
   }
 
   /** Returns when all probes have their answer or timed out. */
