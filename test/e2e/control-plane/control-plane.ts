@@ -17,8 +17,6 @@ import { ProcessReaper } from './process-reaper.ts';
 import { minorOf } from './releases.ts';
 import { until } from './until.ts';
 
-const READY_TIMEOUT_MS = 60_000;
-
 /** Every request at level Metadata, as in OpenShift's default audit profile, but no leases of the control plane. */
 const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
@@ -128,7 +126,7 @@ export class ControlPlane {
     await Promise.all(paths.map((path) => admin.delete(path)));
     const areGone = async () =>
       (await Promise.all(paths.map((path) => admin.find(path)))).every((crd) => crd === undefined);
-    await until('the end of the CRDs', areGone, { timeoutMs: READY_TIMEOUT_MS });
+    await until('the end of the CRDs', areGone);
   }
 
   /** Creates these definitions and returns when the API server serves their kinds. */
@@ -143,12 +141,16 @@ export class ControlPlane {
       return (await admin.request('GET', `/apis/${group}/${version.name}/${names.plural}`)).status === 200;
     };
     for (const crd of crds) {
-      await until(crd.metadata.name, () => isServed(crd), { timeoutMs: READY_TIMEOUT_MS });
+      await until(crd.metadata.name, () => isServed(crd));
     }
   }
 
-  /** Starts one more API server on the same etcd, with an audit log of its own. */
-  async startApiServer() {
+  /**
+   * Starts one more API server on the same etcd, with an audit log of its own.
+   *
+   * @param etcdUrl where it reaches etcd
+   */
+  async startApiServer(etcdUrl = this.etcd.url) {
     const [port = 0] = await freePorts(1);
     const name = `kube-apiserver-${this.#apiServers.length}`;
     const directory = join(this.directory, name);
@@ -158,7 +160,7 @@ export class ControlPlane {
     await this.#writeFile(`${name}/admin.kubeconfig`, kubeconfig(url, this.caCertificate, { token: connection.token }));
     const key = join(this.directory, 'tls.key');
     const args = [
-      `--etcd-servers=${this.etcd.url}`,
+      `--etcd-servers=${etcdUrl}`,
       ...this.#serveOn(port),
       `--cert-dir=${directory}`,
       `--token-auth-file=${join(this.directory, 'tokens.csv')}`,
@@ -265,7 +267,7 @@ export class ControlPlane {
       ...this.#serveOn(port),
     ]);
     const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.caCertificate });
-    await controllerManager.waitUntil(() => health.isReady('/healthz'), READY_TIMEOUT_MS);
+    await controllerManager.waitUntil(() => health.isReady('/healthz'));
   }
 
   #serveOn(port: number) {

@@ -57,30 +57,23 @@ export class Prober {
   /** The node that names the used config. */
   readonly node: string;
   readonly #client: KubeClient;
-  /** Deletes. It may be connected to another API server. */
-  readonly #deleter: KubeClient;
   readonly #pending = new Set<Promise<void>>();
   #isProbing = false;
   #loops: readonly Promise<void>[] = [];
 
-  private constructor(client: KubeClient, deleter: KubeClient, nodeName: string, configs: Prober['configs']) {
+  private constructor(client: KubeClient, nodeName: string, configs: Prober['configs']) {
     this.#client = client;
-    this.#deleter = deleter;
     this.node = nodeName;
     this.configs = configs;
   }
 
-  /**
-   * Creates the configs and the node, and starts.
-   *
-   * @param deleteAt the API server that gets the deletions, if not the one that gets the other writes
-   */
-  static async start(connection: KubeClientOptions, deleteAt = connection) {
+  /** Creates the configs and the node, and starts. */
+  static async start(connection: KubeClientOptions) {
     const client = new KubeClient(connection);
     const [used, unused] = [await createConfig(client), await createConfig(client)];
     const name = unique('steady');
     await client.create(PATHS.nodes, node({ name, currentConfig: used }));
-    const prober = new Prober(client, new KubeClient(deleteAt), name, { used, unused });
+    const prober = new Prober(client, name, { used, unused });
     prober.resume();
     return prober;
   }
@@ -169,7 +162,7 @@ export class Prober {
       this.probes.push({ subject, answer, message, sentAt, answeredAt: performance.now() });
     try {
       const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
-      const response = await this.#deleter.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);
+      const response = await this.#client.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);
       record(answerOf(response), statusOf(response).message ?? '');
     } catch (error) {
       record('no answer', String(error));
