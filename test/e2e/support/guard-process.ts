@@ -90,10 +90,6 @@ export class GuardProcess {
     return this.#options.certDir;
   }
 
-  get kubeconfig() {
-    return this.#options.kubeconfig;
-  }
-
   get log() {
     return this.#options.log;
   }
