@@ -32,6 +32,8 @@ export interface StoredWebhookConfiguration {
 /** The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
 
+export const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
+
 /** The policy floor, keyed by the kind that each checks (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {
   Node: 'nodes.machineconfig-guard.io',
