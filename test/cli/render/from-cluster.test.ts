@@ -225,7 +225,7 @@ test.each([
 });
 
 test('recognizes the overlay of 0.1.0', async () => {
-  const file = path.join(import.meta.dirname, '../../e2e/install/manifests-0.1.0.yaml');
+  const file = path.join(import.meta.dirname, '../../e2e/install/0.1.0/service-ca/manifests.yaml');
   const objects = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as KubeObject);
   const { exitCode, stderr } = await render(toAnswers(objects), '--openshift-version', '4.18');
   // Its NetworkPolicy admits all addresses.

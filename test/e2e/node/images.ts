@@ -15,7 +15,7 @@ const CACHE = cachePath('images');
 const MAX_AGE_MS = 24 * 3_600_000;
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const BASE = 'localhost/machineconfig-guard-base';
-/** The oldest commit with a Containerfile. Its manifests are test/e2e/install/manifests-0.1.0.yaml. */
+/** The oldest commit with a Containerfile. Its manifests are in test/e2e/install/0.1.0/. */
 const PREVIOUS_COMMIT = '760c10e5d4b7ea249dd23809ce2b5ac486fd111b';
 
 export const GUARD_IMAGE = 'machineconfig-guard:0.1.0';
