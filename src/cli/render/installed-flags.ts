@@ -5,7 +5,7 @@ import type {
   V1PodSpec,
   V1ValidatingWebhookConfiguration,
 } from '@kubernetes/client-node';
-import { readObject } from '../../client/cluster-access.ts';
+import { orForbidden, readObject } from '../../client/cluster-access.ts';
 import { type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
@@ -26,17 +26,9 @@ import {
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const NETWORK_POLICY = `/apis/networking.k8s.io/v1/namespaces/${INSTALLED_NAME}/networkpolicies/${INSTALLED_NAME}`;
 
-interface Upgrade<Flags> {
-  /** With each flag of the installed guard that is not given. */
-  readonly flags: Flags;
-  /** Undefined if no guard is installed. */
-  readonly installed: FlagValues | undefined;
-  /** Names each flag that is not the default. */
-  readonly notes: readonly string[];
-}
-
 /**
- * Reads the flags of the installed guard, from its annotation or, without it, from its objects.
+ * Returns the flags with each flag of the installed guard that is not given, and a note for each that is not the
+ * default. Reads them from the annotation or, without it, from the objects. They are undefined without a guard.
  *
  * @param isGiven whether the user passes a flag
  * @throws CliError if a flag is unknown and not given, or if the issuer of the certificates would change
@@ -44,9 +36,15 @@ interface Upgrade<Flags> {
 export async function keepInstalledFlags<Flags extends ClusterFlags & FlagValues>(
   flags: Flags,
   isGiven: (name: string) => boolean,
-): Promise<Upgrade<Flags>> {
-  const installed = await withKubeApi(flags, 'machineconfig-guard/render', findFlags);
-  if (installed === undefined) return { flags, installed, notes: [] };
+) {
+  const [installed, isSingleNode] = await withKubeApi(flags, 'machineconfig-guard/render', async (api) =>
+    Promise.all([findFlags(api), hasSingleNode(api)]),
+  );
+  if (installed === undefined) {
+    if (!isSingleNode || isGiven('singleNode')) return { flags, installed, notes: [] };
+    const note = '--single-node: is set, because the cluster has one control-plane node';
+    return { flags: { ...flags, singleNode: true }, installed, notes: [note] };
+  }
   const unknown = RECORDED_FLAGS.filter((option) => !(getName(option) in installed) && !isGiven(getName(option)));
   if (unknown.length > 0) {
     const names = unknown.map(({ long }) => long).join(', ');
@@ -75,6 +73,13 @@ function assertSameIssuer(installed: FlagValue, given: FlagValue): void {
   const upgrade = isForeign ? 'apply the overlay cert-manager with the new image' : 'leave out --tls to keep it';
   const message = `the installed guard has certificates of ${String(installed)}; ${upgrade}, or uninstall it first`;
   throw new CliError(message, EXIT_CODE.failure);
+}
+
+async function hasSingleNode(api: KubeApi): Promise<boolean> {
+  const path = '/apis/config.openshift.io/v1/infrastructures/cluster';
+  const infrastructure = (await orForbidden(readObject(api, path))) as
+    { readonly status?: { readonly controlPlaneTopology?: string } } | undefined;
+  return infrastructure?.status?.controlPlaneTopology === 'SingleReplica';
 }
 
 /** Without a flag that cannot be known. */

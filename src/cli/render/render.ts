@@ -15,7 +15,7 @@ import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-di
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
-import { formatOmitted, formatRenderReport, type RenderReport } from './format-report.ts';
+import { formatRenderReport, type RenderReport } from './format-report.ts';
 import { keepInstalledFlags } from './installed-flags.ts';
 import { addRecordedFlags, type FlagValues, formatFlags, RENDER_FLAGS_ANNOTATION } from './recorded-flags.ts';
 
@@ -35,7 +35,6 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFla
 const STDOUT = '-';
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard@sha256:…';
-
 const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.';
 const ROTATION_NOTE =
   'Created a new authority. The API servers trust both until you apply the output without --new-authority.';
@@ -108,7 +107,7 @@ Examples:
       if (rendered.previousAuthority !== undefined) output.printNote(ROTATION_NOTE);
       if (flags.out === STDOUT) {
         const { formatStream } = await import('../../install/installation.ts');
-        for (const object of rendered.omittedObjects) output.printNote(formatOmitted(object));
+        for (const object of rendered.omittedObjects) output.printNote(`Omitted ${object}.`);
         if (createsAuthority(flags)) output.printNote(NEW_AUTHORITY_NOTE);
         output.print(formatStream(rendered.files));
         return;

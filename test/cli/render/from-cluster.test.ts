@@ -26,6 +26,7 @@ const CERT_MANAGER = {
 };
 const NAMESPACE = '/api/v1/namespaces/machineconfig-guard';
 const DEPLOYMENT = '/apis/apps/v1/namespaces/machineconfig-guard/deployments/machineconfig-guard';
+const INFRASTRUCTURE = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
 
 const BASES: Readonly<Record<string, string>> = {
@@ -222,6 +223,14 @@ test.each([
   expect(first).toBe(`machineconfig-guard: ${note}`);
   const removal = 'machineconfig-guard: after the upgrade, delete the objects that it no longer needs: oc delete -n ';
   expect(second).toBe(objects === undefined ? '' : `${removal}machineconfig-guard --ignore-not-found ${objects}`);
+});
+
+test.each([
+  [[], 'machineconfig-guard: --single-node: is set, because the cluster has one control-plane node\n'],
+  [['--no-single-node'], ''],
+])('on a cluster with one control-plane node, %j prints %j', async (flags, note) => {
+  const single = { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } };
+  expect((await render({ [INFRASTRUCTURE]: single }, '--openshift-version', '4.18', ...flags)).stderr).toBe(note);
 });
 
 test('recognizes the overlay of 0.1.0', async () => {

@@ -77,10 +77,8 @@ test('warns on stderr about other manifests in the directory, and succeeds', asy
 test('warns on stderr about a directory that it cannot check, and succeeds', async () => {
   mkdirSync(path.join(out, 'a.yaml'), { recursive: true });
   const { exitCode, stderr } = await render('--openshift-version', '4.18');
-  expect({ exitCode, stderr }).toEqual({
-    exitCode: 0,
-    stderr: `machineconfig-guard: warning: cannot read ${out}/a.yaml: it is a directory\n`,
-  });
+  const warning = `machineconfig-guard: warning: cannot read ${out}/a.yaml: it is a directory\n`;
+  expect([exitCode, stderr]).toEqual([0, warning]);
 });
 
 test('--out - prints only the manifests to stdout, also as a plugin, and notes on stderr', async () => {
@@ -89,11 +87,8 @@ test('--out - prints only the manifests to stdout, also as a plugin, and notes o
   const stream = Object.values(readSet()).join('---\n');
   const args = ['render', '--out', '-', '--image', IMAGE, ...flags];
   const outcome = await runProgram(args, 'kubectl mcguard');
-  expect(outcome).toEqual({
-    exitCode: 0,
-    stdout: stream,
-    stderr: expect.stringMatching(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*\n$/),
-  });
+  const notes = expect.stringMatching(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*\n$/) as string;
+  expect(outcome).toEqual({ exitCode: 0, stdout: stream, stderr: notes });
   expect(existsSync('-')).toBe(false);
   const created = await runProgram(['render', '--out', '-', '--image', IMAGE, '--openshift-version', '4.18']);
   expect(created.stderr).toMatch(/^Created a new authority\. .* use --from-cluster\.\n$/);
@@ -132,10 +127,7 @@ test('renders the same set with the same authority, else changes only the keys',
   expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([SECRET, WEBHOOK]);
 });
 
-/** Whether this is the end of the lifetime of `--days 30`. */
-function isIn30Days(time: string): boolean {
-  return Math.round((Date.parse(time) - Date.now()) / 86_400_000) === 30;
-}
+const isIn30Days = (time: string): boolean => Math.round((Date.parse(time) - Date.now()) / 86_400_000) === 30;
 
 test('prints exactly the documented JSON keys', async () => {
   expect(JSON.parse((await render('--output', 'json', '--days', '30')).stdout)).toEqual({
