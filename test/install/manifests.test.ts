@@ -26,7 +26,8 @@ interface WebhookConfiguration {
 }
 
 interface Schema {
-  readonly default?: unknown;
+  /** An object for `spec`. */
+  readonly default?: string;
   readonly properties: Readonly<Record<string, Schema>>;
 }
 
@@ -106,9 +107,7 @@ test('the settings policy compares every setting of the CRD with its default, an
   const { default: emptySpec, properties } = schema.openAPIV3Schema.properties['spec'] ?? { properties: {} };
   // Else the column MODE would be blank.
   expect([emptySpec, properties['mode']?.default]).toEqual([{}, 'Enforce']);
-  const settings = Object.entries(properties).map(
-    ([name, field]) => [name, `'${String(field.default ?? '')}'`] as const,
-  );
+  const settings = Object.entries(properties).map(([name, field]) => [name, `'${field.default ?? ''}'`] as const);
   const { variables, validations } = (read('base/settings-policy.yaml') as Policy).spec;
   expect(variables).toEqual(settings.map(([name, expression]) => ({ name, expression })));
   expect(validations[0]?.expression.split('&&').map((part) => part.trim())).toEqual([

@@ -7,7 +7,6 @@ import type { ClusterStatus, StatusReport } from './cluster-status.ts';
 import type { Evidence } from './evidence.ts';
 import { VERIFY_ADVICE } from './predict-protection.ts';
 
-const INDENT = '  ';
 const MAX_REASON_LENGTH = 400;
 
 /** Printed only with `-o wide`. */
@@ -64,10 +63,10 @@ function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
   const { context, state, explanation, advice } = entry;
   if (state === 'PROTECTED' && advice === null) return [];
   const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
-  const width = format.width - INDENT.length;
+  const width = format.width - 2;
   const next = advice === null ? [] : formatNext({ ...format, width }, advice);
   const [first, ...lines] = [...wrapText(text, width), ...next];
-  return [first ?? '', ...lines.map((line) => INDENT + line), ''];
+  return [first ?? '', ...lines.map((line) => `  ${line}`), ''];
 }
 
 function toCell(value: string | number | null, isProblem = false): Cell {

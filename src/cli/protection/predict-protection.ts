@@ -117,7 +117,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   if (!target.startsWith(`Service ${namespace}/`)) return undefined;
   if (deployment === null) {
     const advice = adviseRemoval('install the guard again', configuration);
-    return toFinding('blocks', 'its Deployment does not exist', advice);
+    return toFinding('blocks', 'the Deployment of the guard does not exist', advice);
   }
   return deployment?.readyReplicas === 0 ? toMissingPod(evidence) : undefined;
 }

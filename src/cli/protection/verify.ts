@@ -34,12 +34,10 @@ Checks that the API server honors dry runs, and requests the deletion of a
 rendered MachineConfig that a node (else a pool, else a build) uses.
 --wait does not wait while the mode is Warn, Audit or Disabled.
 Permissions: list, delete machineconfigs; list nodes, machineconfigpools,
-machineosbuilds; get machineconfigguards. For its advice, it also reads what
-status reads, if it may.
+machineosbuilds; get machineconfigguards; for the advice, those of status.
 
 Exit codes:
-  0  PROTECTED: the deletion of a config in use is denied. If only a policy
-     denies it, the output says so.
+  0  PROTECTED: the deletion of a config in use is denied
   1  BLOCKED: every deletion is denied, because the guard does not work.
      EXPOSED: the deletion is allowed. UNKNOWN: the test could not tell.
   2  wrong usage
@@ -64,11 +62,11 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** Verifies again until the state is PROTECTED, or the mode shows that waiting does not help. Prints each change. */
+/** Verifies again until the guard protects, or waiting does not help. Prints each change. */
 async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<VerifyReport> {
   const { answer } = await pollUntilSettled({
     read: () => verifyProtection(api, getGuardNamespace(flags)),
-    isSettled: (report) => report.protected || (report.mode !== null && report.mode !== 'Enforce'),
+    isSettled,
     timeoutMs: flags.timeout,
     retryUntilMs: (error) => (isRetryableRead(error) ? flags.timeout : 0),
     onAnswer: ({ state, explanation }, elapsedMs) => output.printProgress(`${state}: ${explanation}`, elapsedMs),
@@ -76,6 +74,12 @@ async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<V
       output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
   });
   return answer;
+}
+
+/** A mode that does not deny stays. The policy floor denies before the pods of the guard run. */
+function isSettled({ protected: isProtected, by, advice, mode, webhooks }: VerifyReport): boolean {
+  if (mode !== null && mode !== 'Enforce') return true;
+  return isProtected && (by !== 'floor' || advice === null || webhooks?.length === 0);
 }
 
 function formatReport(report: VerifyReport, format: ReportFormat): string {

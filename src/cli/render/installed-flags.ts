@@ -47,10 +47,9 @@ export async function keepInstalledFlags<Flags extends ClusterFlags & FlagValues
   }
   const unknown = RECORDED_FLAGS.filter((option) => !(getName(option) in installed) && !isGiven(getName(option)));
   if (unknown.length > 0) {
-    const names = unknown.map(({ long }) => long).join(', ');
     const message =
-      `cannot know whether the installed guard has ${names}: objects are missing or were changed; ` +
-      'pass each of these flags, or its opposite such as --no-single-node';
+      `cannot know whether the installed guard has ${unknown.map(({ long }) => long).join(', ')}: ` +
+      'objects are missing or were changed; pass each of these flags, or its opposite such as --no-single-node';
     throw new CliError(message, EXIT_CODE.failure);
   }
   assertSameIssuer(installed.tls, isGiven('tls') ? flags.tls : undefined);
@@ -70,9 +69,10 @@ export async function keepInstalledFlags<Flags extends ClusterFlags & FlagValues
 function assertSameIssuer(installed: FlagValue, given: FlagValue): void {
   const isForeign = installed === 'cert-manager';
   if (!isForeign && (given === undefined || installed === undefined || given === installed)) return;
-  const upgrade = isForeign ? 'apply the overlay cert-manager with the new image' : 'leave out --tls to keep it';
-  const message = `the installed guard has certificates of ${String(installed)}; ${upgrade}, or uninstall it first`;
-  throw new CliError(message, EXIT_CODE.failure);
+  const reason = isForeign
+    ? 'cert-manager issues the certificates of the installed guard; apply the overlay cert-manager with the new image'
+    : `the installed guard has --tls ${String(installed)}, which an upgrade cannot change; leave out --tls`;
+  throw new CliError(`${reason}, or uninstall it first`, EXIT_CODE.failure);
 }
 
 async function hasSingleNode(api: KubeApi): Promise<boolean> {
@@ -113,7 +113,13 @@ async function recognizeFlags(api: KubeApi): Promise<FlagValues | undefined> {
   ])) as [unknown, unknown, V1NetworkPolicy | undefined, V1ClusterRole | undefined, unknown];
   // In older versions, one role has all rights.
   const isInRole = role?.rules?.some(({ resources }) => resources?.includes('machineconfigs') === true) === true;
+  const { containers = [] } = getPod(deployment);
+  const args = (containers[0]?.args ?? []).map((arg) => arg.split('='));
+  const find = (flag: string): string | undefined => args.find(([name]) => name === flag)?.[1];
   return {
+    // Without a Deployment, they are those of the existing MachineConfigGuard.
+    mode: find('--initial-mode'),
+    hold: find('--initial-hold'),
     ...(deployment && recognizeDeployment(deployment)),
     ...(webhook && recognizeWebhook(webhook, floor !== undefined)),
     ...(network && { openNetwork: !Object.hasOwn(network.spec?.ingress?.[0] ?? {}, 'from') }),
@@ -122,21 +128,16 @@ async function recognizeFlags(api: KubeApi): Promise<FlagValues | undefined> {
   };
 }
 
-function recognizeDeployment({ spec }: V1Deployment): FlagValues {
-  const pod: Partial<V1PodSpec> = spec?.template?.spec ?? {};
-  const args = pod.containers?.[0]?.args ?? [];
-  const find = (flag: string): string | undefined => {
-    return args.find((arg) => arg.startsWith(`${flag}=`))?.slice(flag.length + 1);
-  };
+function getPod(deployment: V1Deployment | undefined): Partial<V1PodSpec> {
+  return deployment?.spec?.template?.spec ?? {};
+}
+
+function recognizeDeployment(deployment: V1Deployment): FlagValues {
+  const { affinity, hostNetwork = false } = getPod(deployment);
   // Somebody can have scaled the Deployment of several nodes to one replica.
-  const isSingle = spec?.replicas === 1;
-  const isClear = isSingle === (pod.affinity === undefined);
-  return {
-    ...(isClear && { singleNode: isSingle }),
-    hostNetwork: pod.hostNetwork === true,
-    mode: find('--initial-mode'),
-    hold: find('--initial-hold'),
-  };
+  const isSingle = deployment.spec?.replicas === 1;
+  const isClear = isSingle === (affinity === undefined);
+  return { ...(isClear && { singleNode: isSingle }), hostNetwork };
 }
 
 function recognizeWebhook(configuration: V1ValidatingWebhookConfiguration, hasFloor: boolean): FlagValues {

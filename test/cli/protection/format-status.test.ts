@@ -3,19 +3,15 @@ import { type ClusterStatus, summarizeEvidence } from '../../../src/cli/protecti
 import { formatStatusReport } from '../../../src/cli/protection/format-status.ts';
 import { advise, CommandFormatter, inContext } from '../../../src/client/output/advice.ts';
 import type { TableFormat } from '../../../src/client/output/text-format.ts';
-import { GUARDED } from './guarded-evidence.ts';
+import { GUARDED, inMode } from './guarded-evidence.ts';
 
 const PROTECTED: ClusterStatus = { context: 'prod-a', server: 'api.prod-a:6443', ...summarizeEvidence(GUARDED) };
+const AUDITED = summarizeEvidence({ ...GUARDED, ...inMode('Audit'), deployment: { replicas: 2, readyReplicas: 1 } });
 const EXPOSED: ClusterStatus = {
   ...PROTECTED,
+  ...AUDITED,
   context: 'lab/api-lab:6443/alice smith',
-  state: 'EXPOSED',
-  protected: false,
-  by: null,
-  explanation: 'the mode of the guard is Audit',
-  advice: inContext(advise('set the mode Enforce', ['oc', 'patch', 'mcguard', 'cluster']), 'lab'),
-  mode: 'Audit',
-  readyReplicas: 1,
+  advice: AUDITED.advice && inContext(AUDITED.advice, 'lab'),
   danglingCount: 3,
   lastDenial: null,
 };
@@ -41,9 +37,11 @@ test('prints a line for each cluster, then what to do about it', () => {
     'lab/api-lab:6443/alice smith  EXPOSED      Audit         1/2  Valid                3       <none>',
     'edge                          UNREACHABLE',
     '',
-    'lab/api-lab:6443/alice smith: EXPOSED: the mode of the guard is Audit',
+    'lab/api-lab:6443/alice smith: EXPOSED: a config in use can be deleted: the mode of the guard is',
+    '  Audit',
     '  Next: set the mode Enforce:',
-    '    oc --kubeconfig lab.yaml --context lab patch mcguard cluster',
+    '    oc --kubeconfig lab.yaml --context lab patch mcguard cluster --type=merge \\',
+    `        -p '{"spec":{"mode":"Enforce"}}'`,
     '',
     'edge: UNREACHABLE: the API server at api.edge.example.com:6443 did not answer in time',
     '',

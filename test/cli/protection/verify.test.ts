@@ -85,6 +85,24 @@ test('with --wait, retries through outages, prints each change, and ends when th
   expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
 });
 
+test('with --wait, waits for the guard although the policy floor denies', async () => {
+  const { cluster, run } = await startInUse();
+  const service = { namespace: 'machineconfig-guard', name: 'machineconfig-guard' };
+  const webhooks = [{ name: WEBHOOK_NAME, failurePolicy: 'Ignore', clientConfig: { service, caBundle: 'x' } }];
+  const message = "ValidatingAdmissionPolicy 'nodes.machineconfig-guard.io' denied request: MCG_IN_USE: x";
+  let reads = 0;
+  cluster.faults.intercept(({ method, path }) => {
+    if (method === 'DELETE' && path.endsWith(NEW)) return { status: 403, body: { kind: 'Status', message } };
+    if (!path.endsWith('/validatingwebhookconfigurations')) return 'pass';
+    reads += 1;
+    return { status: 200, body: { items: [{ webhooks }] } };
+  });
+  expect((await run('verify', '--wait', '--timeout', '1s')).stdout).toMatch(
+    /PROTECTED: only the policy .* is Ignore\./,
+  );
+  expect(reads).toBeGreaterThan(1);
+});
+
 test('with --wait, does not wait if the mode does not deny', async () => {
   const run = await startInAuditMode();
   const { exitCode, stderr } = await run('verify', '--wait');

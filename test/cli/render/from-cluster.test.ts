@@ -125,7 +125,7 @@ test.each([
   for (const isRecorded of [true, false]) {
     const { exitCode, stderr } = await render(install(changes, isRecorded), ...flags);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain(`the installed guard has certificates of ${issuer}; leave out --tls to keep it, or unin`);
+    expect(stderr).toContain(`the installed guard has --tls ${issuer}, which an upgrade cannot change; leave out`);
   }
 });
 
@@ -148,13 +148,13 @@ test.each([
     'certificates of cert-manager',
     FOREIGN,
     1,
-    /certificates of cert-manager; apply the overlay cert-manager .* or uni/,
+    /cert-manager issues .*; apply the overlay cert-manager .* or uninstall it/,
   ],
   [
     'only a webhook',
     { [WEBHOOK]: install({})[WEBHOOK] ?? {} },
     1,
-    /cannot know .*--single-node, --host.*-no-single-node/,
+    /cannot know .* --single-node, --host.*-no-single-node/,
   ],
   ['a scaled Deployment', { ...install({}), [DEPLOYMENT]: SCALED }, 1, /cannot know whether .* has --single-node: /],
   ['a flag of a newer version', { [NAMESPACE]: NEWER }, 1, /this version does not know: unknown option '--future'/],
