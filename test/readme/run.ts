@@ -20,8 +20,8 @@ const SERVERS = new Map([
 ]);
 /** It mostly waits and depends on no other command, so the others run meanwhile. */
 const DEMO = 'npm run demo';
-/** A comment after a command that must fail with this code. */
-const DENIED = /\s+# denied: (?<code>MCG_\w+)$/;
+/** A comment after a command that must fail with this text. */
+const DENIED = /\s+# (?:denied|exit code 1): (?<code>.+)$/;
 
 const copy = copyRepository();
 /** All terminals of the reader share one environment. */
