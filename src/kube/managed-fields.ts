@@ -1,4 +1,4 @@
-import type { ApiObject } from './api-object.ts';
+import { type ApiObject, parseTime } from './api-object.ts';
 
 interface ManagedFieldsEntry {
   readonly time?: unknown;
@@ -16,8 +16,8 @@ export function findWriteTime({ metadata }: ApiObject, path: readonly string[], 
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
   const times = entries.flatMap((entry) => {
     const { time, subresource: written = '', fieldsV1 } = (entry ?? {}) as ManagedFieldsEntry;
-    const date = new Date(String(time));
-    return written === subresource && hasPath(fieldsV1, path) && !Number.isNaN(date.getTime()) ? [date] : [];
+    const date = parseTime(time);
+    return date !== undefined && written === subresource && hasPath(fieldsV1, path) ? [date] : [];
   });
   return times.toSorted((a, b) => b.getTime() - a.getTime())[0];
 }

@@ -9,7 +9,7 @@ import {
   type ReferrerKind,
   type Strength,
 } from '../decision/references.ts';
-import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
+import { type ApiObject, MalformedObject, parseTime } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { findWriteTime } from '../kube/managed-fields.ts';
 
@@ -200,12 +200,6 @@ function truncateName(name: string): string {
 
 function toAnnotation(field: string): Annotation {
   return { field, key: `${MCO_GROUP}/${field}` };
-}
-
-/** Parses RFC 3339, or milliseconds (`WantedMetadata`). Returns undefined unless the value is a time. */
-function parseTime(value: unknown): Date | undefined {
-  const time = new Date(typeof value === 'string' || typeof value === 'number' ? value : Number.NaN);
-  return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
 function readName(object: ApiObject, kind: ReferrerKind): string {

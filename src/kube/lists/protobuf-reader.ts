@@ -67,16 +67,6 @@ export class ProtobufReader {
     return true;
   }
 
-  /** Whether the current field is exactly this text. */
-  is(text: Buffer): boolean {
-    if (this.end - this.start !== text.length) return false;
-    // Names with the same prefix differ at the end. A loop is faster than Buffer.compare.
-    for (let index = text.length - 1; index >= 0; index -= 1) {
-      if (this.#bytes[this.start + index] !== text[index]) return false;
-    }
-    return true;
-  }
-
   text(): string {
     return this.#bytes.toString('utf8', this.start, this.end);
   }

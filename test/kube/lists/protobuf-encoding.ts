@@ -10,6 +10,8 @@ export interface EncodedObject {
   readonly owners?: readonly { readonly kind: string; readonly name: string }[];
   /** Bytes of managed fields, which the guard ignores. */
   readonly managed?: Uint8Array;
+  /** The values of every second entry precede their keys, because protobuf fixes no order of fields. */
+  readonly hasValuesFirst?: boolean;
 }
 
 export interface EncodedList {
@@ -37,10 +39,11 @@ export function numberField(field: number, value: number) {
   return Buffer.concat([varint(field * 8), varint(value)]);
 }
 
-function entries(field: number, map: Readonly<Record<string, string>> = {}) {
-  return Object.entries(map).map(([key, value]) =>
-    bytesField(field, Buffer.concat([bytesField(1, key), bytesField(2, value)])),
-  );
+function entries(field: number, map: Readonly<Record<string, string>> = {}, hasValuesFirst = false) {
+  return Object.entries(map).map(([key, value], index) => {
+    const entry = [bytesField(1, key), bytesField(2, value)];
+    return bytesField(field, Buffer.concat(hasValuesFirst && index % 2 === 1 ? entry.toReversed() : entry));
+  });
 }
 
 function timeField(field: number, seconds: number) {
@@ -48,7 +51,7 @@ function timeField(field: number, seconds: number) {
 }
 
 function encodeObject(object: EncodedObject) {
-  const { name, uid = '', labels, annotations, owners = [], managed = '' } = object;
+  const { name, uid = '', labels, annotations, owners = [], managed = '', hasValuesFirst } = object;
   const { creationSeconds: created, deletionSeconds: deleted } = object;
   const metadata = [
     bytesField(1, name),
@@ -59,8 +62,8 @@ function encodeObject(object: EncodedObject) {
     // An absent time is an empty message.
     created === undefined ? bytesField(8, '') : timeField(8, created),
     ...(deleted === undefined ? [] : [timeField(9, deleted), numberField(10, 30)]),
-    ...entries(11, labels),
-    ...entries(12, annotations),
+    ...entries(11, labels, hasValuesFirst),
+    ...entries(12, annotations, hasValuesFirst),
     ...owners.map((owner) =>
       bytesField(
         13,

@@ -22,10 +22,10 @@ function toTime(seconds: number | undefined) {
   return seconds === undefined ? undefined : `${new Date(seconds * 1_000).toISOString().slice(0, 19)}Z`;
 }
 
-/** The object as a JSON response has it. */
+/** The object as a JSON response has it, but with times in milliseconds. */
 function toJson(object: EncodedObject): unknown {
   const { name, uid = '', creationSeconds, deletionSeconds, labels = {}, annotations = {} } = object;
-  const [creationTimestamp, deletionTimestamp] = [creationSeconds, deletionSeconds].map(toTime);
+  const [creationTimestamp, deletionTimestamp] = [creationSeconds, deletionSeconds].map((time) => time && 1_000 * time);
   const times = { creationTimestamp, deletionTimestamp };
   return { metadata: { name, uid, ...times, labels, annotations, ownerReferences: object.owners ?? [] } };
 }
@@ -48,6 +48,7 @@ const object: fc.Arbitrary<EncodedObject> = fc.record(
     annotations: map,
     owners: fc.array(fc.record({ kind: text, name: text }), { maxLength: 2 }),
     managed: fc.uint8Array({ maxLength: 300 }),
+    hasValuesFirst: fc.boolean(),
   },
   { requiredKeys: ['name'] },
 );
@@ -122,6 +123,7 @@ test('keeps all that the guard reads of nodes if it keeps only the wanted metada
     name: fc.constantFrom('w0', 'w1'),
     labels: fc.dictionary(fc.oneof(fc.constant('kubernetes.io/os'), text), fc.constantFrom('linux', 'windows')),
     annotations: fc.dictionary(key, config),
+    hasValuesFirst: fc.boolean(),
     creationSeconds: fc.option(seconds, { nil: undefined }),
   });
   fc.assert(
