@@ -1,16 +1,17 @@
 import type { Logger } from 'pino';
 import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import type { ConfigName } from '../decision/config-name.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
-import { sleep, waitOrAbort } from '../common/wait.ts';
+import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
-import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../references/sources.ts';
+import { REFERRER_RESOURCES } from '../references/sources.ts';
 import { type AnswerListener, createAdmissionApp } from '../webhook/admission-app.ts';
 import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
 import { HealthServer } from '../webhook/health-server.ts';
@@ -88,17 +89,7 @@ export class Guard {
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
     this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
     this.#events = new EventRecorder({ api, log });
-    const live = new LiveReader({
-      api,
-      versions: {
-        newestVersion: (resource) =>
-          resource === MACHINE_CONFIGS.name ? this.#configs.newestVersion : this.#index.newestVersion(resource),
-        checkVersions: () => {
-          this.#index.checkVersions();
-          this.#configs.checkVersion();
-        },
-      },
-    });
+    const live = new LiveReader({ api, versions: this.#index });
     this.#metrics = new Metrics({
       mode,
       danglingCount: () => this.#reporter?.danglingCount,
@@ -118,7 +109,7 @@ export class Guard {
       recordDenial: (judged) => this.#reporter?.recordDenial(judged),
     });
     const configs = new ConfigLookup({ api, index: this.#configs });
-    const createdAt = this.#configs.createdAt.bind(this.#configs);
+    const createdAt = (name: ConfigName) => this.#configs.get(name)?.createdAt;
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
       judge: new Judge({ api, index: this.#index, live, configs, createdAt, settings, log }),
@@ -200,9 +191,10 @@ export class Guard {
 
   async #stop(): Promise<void> {
     this.#isDraining = true;
-    await sleep(this.#options.shutdownDelayMs, new AbortController().signal);
+    await sleep(this.#options.shutdownDelayMs, NEVER_ABORTED);
     await this.#webhookServer.close();
-    await waitOrAbort(this.#events.flush(), AbortSignal.timeout(FLUSH_TIMEOUT_MS)).catch(() => {});
+    const flush = (signal: AbortSignal) => waitOrAbort(this.#events.flush(), signal);
+    await withTimeout(FLUSH_TIMEOUT_MS, NEVER_ABORTED, flush).catch(() => {});
     this.#backgroundAbort.abort();
     await this.#backgroundWork;
     await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);

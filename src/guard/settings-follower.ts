@@ -12,7 +12,6 @@ import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { withTimeout } from '../common/wait.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -96,9 +95,7 @@ export class SettingsFollower {
       spec: initialSpec,
     };
     try {
-      await withTimeout(CREATE_TIMEOUT_MS, signal, async (limited) => {
-        await api.json({ method: 'POST', path: GUARDS_PATH, body, signal: limited });
-      });
+      await api.json({ method: 'POST', path: GUARDS_PATH, body, timeoutMs: CREATE_TIMEOUT_MS, signal });
       this.#createAt = 0;
       log.info(`machineconfigguard ${GUARD_NAME} created, because it did not exist`);
     } catch (error) {

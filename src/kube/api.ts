@@ -18,6 +18,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** A watch gets a connection of its own. */
   readonly isWatch?: boolean;
+  /** Limits the request until the end of its response. The default is that of the client. */
+  readonly timeoutMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -74,7 +76,7 @@ export class KubeApi {
    * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
    * on disk. A GET is also sent again on a new connection if its connection was closed or is silent.
    *
-   * @throws ApiError, ApiUnreachable, or the signal's reason; TimeoutError after `requestTimeoutMs`
+   * @throws ApiError, ApiUnreachable, or the signal's reason; TimeoutError after its timeout
    */
   async request(request: ApiRequest): Promise<ApiResponse> {
     try {
@@ -108,9 +110,9 @@ export class KubeApi {
 
   /** Applies the timeout, until the body of the response closes. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
-    const { requestTimeoutMs } = this.#options;
-    if (requestTimeoutMs === undefined || request.isWatch === true) return await this.#sendAndReport(request);
-    const { signal, release } = limitSignal(requestTimeoutMs, request.signal);
+    const { timeoutMs = this.#options.requestTimeoutMs } = request;
+    if (timeoutMs === undefined || request.isWatch === true) return await this.#sendAndReport(request);
+    const { signal, release } = limitSignal(timeoutMs, request.signal);
     try {
       const response = await this.#sendAndReport({ ...request, signal });
       response.body.once('close', release);

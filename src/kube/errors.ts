@@ -38,6 +38,11 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
 
+/** Whether the API server says that the object does not exist. A misconfigured proxy can also answer 404. */
+export function isAbsent(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
+}
+
 /** Awaits a response. A 404 becomes undefined. */
 export async function orUndefined<T>(response: Promise<T>): Promise<T | undefined> {
   try {

@@ -7,6 +7,7 @@ import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
+import { NEVER_ABORTED } from '../common/wait.ts';
 
 /** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
@@ -110,8 +111,8 @@ export class EventRecorder {
       regarding,
     };
     try {
-      const signal = AbortSignal.timeout(WRITE_TIMEOUT_MS);
-      await this.#api.json({ method: 'POST', path: COLLECTION, body, signal });
+      const limits = { timeoutMs: WRITE_TIMEOUT_MS, signal: NEVER_ABORTED };
+      await this.#api.json({ method: 'POST', path: COLLECTION, body, ...limits });
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) return;
       this.#log.warn({ reason: describeError(error) }, 'cannot write an Event');

@@ -2,13 +2,11 @@ import type { Logger } from 'pino';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } from './errors.ts';
-import { LineSplitter } from './line-splitter.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { acceptHeaderForList, acceptHeaderForObject, type Resource, toListPath } from './resource.ts';
-import { isOlderVersion } from './resource-version.ts';
+import { acceptHeaderForList, acceptHeaderForObject, isOlderVersion, type Resource, toListPath } from './resource.ts';
 import { inSlices } from '../common/slices.ts';
-import { Backoff, sleep, withTimeout } from '../common/wait.ts';
+import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
 /** The times of a reflector, in milliseconds. */
 export interface ReflectorTiming {
@@ -43,7 +41,7 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 }
 
 /** An event of a pool or a build contains the whole object. */
-const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
 /** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
 const SLICE_SIZE = 500;
 /** A watch that lasted this long resets the backoff. */
@@ -203,18 +201,11 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   async #watch(position: Position, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const watchAbort = new AbortController();
-    const onAbort = (): void => {
-      watchAbort.abort(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    const silenceTimer = setTimeout(() => {
-      watchAbort.abort(new ApiUnreachable(`the watch has been silent for ${this.#timing.silenceMs / 1000} s`));
-    }, this.#timing.silenceMs);
-    const probing = this.#probeRegularly(position, watchAbort.signal).catch((error: unknown) => {
-      watchAbort.abort(error);
+    const { silenceMs } = this.#timing;
+    const watch = limitSignal(silenceMs, signal, () => {
+      return new ApiUnreachable(`the watch has been silent for ${silenceMs / 1_000} s`);
     });
+    const probing = this.#probeRegularly(position, watch.signal).catch(watch.abort);
     try {
       const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * Math.random();
       const { body } = await this.#api.request({
@@ -226,25 +217,27 @@ export class Reflector<Item extends { readonly name: string }> {
         }),
         accept: acceptHeaderForObject(this.resource.isMetadataOnly),
         isWatch: true,
-        signal: watchAbort.signal,
+        signal: watch.signal,
       });
       this.#clearProblem();
-      const lines = new LineSplitter(MAX_EVENT_BYTES);
-      for await (const chunk of body as AsyncIterable<Buffer>) {
-        silenceTimer.refresh();
+      let rest = '';
+      for await (const chunk of body.setEncoding('utf8') as AsyncIterable<string>) {
+        watch.refresh();
         this.#lastMessageAt = performance.now();
-        for (const line of lines.push(chunk)) this.#applyEvent(line);
+        const lines = (rest + chunk).split('\n');
+        rest = lines.pop() ?? '';
+        if (rest.length > MAX_EVENT_LENGTH) throw new ApiUnreachable('a watch event is too large');
+        for (const line of lines) if (line !== '') this.#applyEvent(line);
       }
     } catch (error) {
-      if (watchAbort.signal.aborted) throw watchAbort.signal.reason;
+      if (watch.signal.aborted) throw watch.signal.reason;
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       if (error instanceof ApiError && error.status === 410)
         throw new RelistRequired('the version to watch from is gone');
       throw error;
     } finally {
-      signal.removeEventListener('abort', onAbort);
-      clearTimeout(silenceTimer);
-      watchAbort.abort();
+      watch.release();
+      watch.abort(undefined);
       await probing;
     }
   }
@@ -301,9 +294,8 @@ export class Reflector<Item extends { readonly name: string }> {
     const path = toListPath(position.path, { limit: '1' });
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
-      list = (await withTimeout(this.#timing.requestMs, signal, (limited) =>
-        this.#api.json({ path, accept: acceptHeaderForList(true), signal: limited }),
-      )) as typeof list;
+      const timeoutMs = this.#timing.requestMs;
+      list = (await this.#api.json({ path, accept: acceptHeaderForList(true), timeoutMs, signal })) as typeof list;
     } catch (error) {
       if (signal.aborted) return;
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');

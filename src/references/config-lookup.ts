@@ -3,9 +3,10 @@ import { LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import type { ConfigToDelete } from '../decision/review.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
+import { getObject } from '../kube/get-object.ts';
 import { Backoff, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
-import { getConfig } from './get-config.ts';
+import { MACHINE_CONFIGS } from './sources.ts';
 
 export interface ConfigLookupOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -59,8 +60,8 @@ export class ConfigLookup {
   /** Sends a GET after this call, because the config may just have been created. */
   async #exists({ name, uid }: ConfigToDelete, signal: AbortSignal): Promise<boolean> {
     const get = async () =>
-      await withTimeout(LOOK_UP_TIMEOUT_MS, signal, async (limited) => await getConfig(this.#api, name, limited));
+      await withTimeout(LOOK_UP_TIMEOUT_MS, signal, (limited) => getObject(this.#api, MACHINE_CONFIGS, name, limited));
     const config = await waitOrAbort(this.#queue.add(get), signal);
-    return config !== undefined && config.metadata?.uid === uid;
+    return config?.uid === uid;
   }
 }

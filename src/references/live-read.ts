@@ -4,8 +4,7 @@ import { type ClusterState, isPool, type Referrer, type UnreadableSource } from 
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { listResource } from '../kube/lists/list.ts';
-import type { Resource } from '../kube/resource.ts';
-import { isOlderVersion } from '../kube/resource-version.ts';
+import { isOlderVersion, type Resource } from '../kube/resource.ts';
 import { Backoff, sleep } from '../common/wait.ts';
 import { isManagedByOperator } from './managed-nodes.ts';
 import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';

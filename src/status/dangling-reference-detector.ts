@@ -6,6 +6,7 @@ import { formatName } from '../decision/message.ts';
 import { findNearestName } from './nearest-name.ts';
 import { isPool, type PoolReferrer } from '../decision/references.ts';
 import { type KubeApi } from '../kube/api.ts';
+import { getObject } from '../kube/get-object.ts';
 import { inSlices } from '../common/slices.ts';
 import { sleep, withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
@@ -17,8 +18,8 @@ import {
   findProtectedConfigs,
   judgeEmptyStatus,
 } from './dangling-references.ts';
-import { getConfig } from '../references/get-config.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
+import { MACHINE_CONFIGS } from '../references/sources.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */
 export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name' | 'field'> {
@@ -136,8 +137,8 @@ export class DanglingReferenceDetector {
     const missing = new Set<ConfigName>();
     const confirm = async (limited: AbortSignal): Promise<void> => {
       for (const config of new Set(added.map((reference) => reference.config))) {
-        const object = await getConfig(this.#options.api, config, limited).catch((error: unknown) => error);
-        if (object === undefined) missing.add(config);
+        const get = getObject(this.#options.api, MACHINE_CONFIGS, config, limited);
+        if ((await get.catch((error: unknown) => error)) === undefined) missing.add(config);
       }
     };
     await withTimeout(CONFIRM_TIMEOUT_MS, signal, confirm).catch(() => {});

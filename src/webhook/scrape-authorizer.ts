@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { KubeApi } from '../kube/api.ts';
+import { NEVER_ABORTED } from '../common/wait.ts';
 import { AddressLimiter } from './address-limiter.ts';
 
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
@@ -75,10 +76,10 @@ export class ScrapeAuthorizer {
   async #createReview(group: string, kind: string, spec: unknown): Promise<AccessReviewStatus> {
     const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
     const body = { apiVersion: `${group}/v1`, kind, spec };
-    const signal = AbortSignal.timeout(REVIEW_TIMEOUT_MS);
-    const review = (await this.#api.json({ method: 'POST', path, body, signal })) as {
-      status?: AccessReviewStatus;
+    const limits = { timeoutMs: REVIEW_TIMEOUT_MS, signal: NEVER_ABORTED };
+    const { status = {} } = (await this.#api.json({ method: 'POST', path, body, ...limits })) as {
+      readonly status?: AccessReviewStatus;
     };
-    return review.status ?? {};
+    return status;
   }
 }

@@ -19,7 +19,8 @@ async function lookUp(
     if (paths.length === maxGets) deadline.abort();
     const answer = answers[paths.length - 1] ?? answers.at(-1);
     if (answer instanceof Error) throw answer;
-    return await Promise.resolve({ metadata: { name: CONFIG.name, uid: answer } });
+    const metadata = { name: CONFIG.name, uid: answer, creationTimestamp: '2026-11-20T10:00:00Z' };
+    return await Promise.resolve({ metadata });
   };
   const lookup = new ConfigLookup({ api: { json }, index: { has: () => isIndexed, isForbidden } });
   return { ...(await lookup.find(CONFIG, deadline.signal)), paths };

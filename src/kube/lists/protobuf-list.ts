@@ -21,8 +21,8 @@ const MAX_HEADER_BYTES = 20;
 const INITIAL_BUFFER_BYTES = 64 * 1024;
 
 /**
- * Parses a PartialObjectMetadataList in protobuf while it arrives: 5,000 nodes have 30 MB. It keeps only the start of the
- * field that is arriving (docs/adr/0007).
+ * Parses a PartialObjectMetadataList in protobuf while it arrives: 5,000 nodes have 30 MB. It keeps only the start of
+ * the field that is arriving (docs/adr/0007).
  */
 export class ProtobufListParser {
   readonly #onItem: (item: ApiObject) => void;
@@ -68,8 +68,8 @@ export class ProtobufListParser {
   }
 
   /**
-   * Parses the complete fields that start at `lastStart` or before, and returns where the next one starts. Every field of
-   * the envelope and of the list has a length.
+   * Parses the complete fields that start at `lastStart` or before, and returns where the next one starts. Every field
+   * of the envelope and of the list has a length.
    */
   #parseFields(bytes: Buffer, lastStart: number): number {
     let start = this.#hasMagic || lastStart < 0 ? 0 : this.#skipMagic(bytes);

@@ -20,8 +20,8 @@ const TIME = { seconds: 1 } as const;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * If `annotations` is present, only the names, these annotations and the creationTimestamp are kept. An object with none
- * of these annotations keeps everything.
+ * If `annotations` is present, only the names, these annotations and the creationTimestamp are kept. An object with
+ * none of these annotations keeps everything.
  */
 export interface WantedMetadata {
   readonly annotations?: readonly string[];
