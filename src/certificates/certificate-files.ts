@@ -4,9 +4,9 @@ import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ProblemLog } from '../common/problem-log.ts';
-import { sleep } from '../common/wait.ts';
+import { repeat, sleep } from '../common/wait.ts';
 import { checkKeyPair, type KeyPair } from './key-pair.ts';
-import { readExpiry, type ServingCertificate } from './serving-certificate.ts';
+import { ExternalCertificate, type ServingCertificate } from './serving-certificate.ts';
 import { readValidity } from './validity.ts';
 
 export interface CertificateFilesOptions {
@@ -45,36 +45,23 @@ const START_RETRIES = 3;
  */
 export async function watchCertificateFiles(options: CertificateFilesOptions): Promise<ServingCertificate> {
   const { certFile, log, signal, intervalMs = INTERVAL_MS } = options;
-  let current = await readAtStart(options);
-  logCertificate(options, current, 'serving certificate loaded');
-  const listeners: (() => void)[] = [];
-  const problemLog = new ProblemLog(log);
+  const certificate = new ExternalCertificate(await readAtStart(options));
+  logCertificate(options, certificate.current(), 'serving certificate loaded');
+  const problem = new ProblemLog(log);
   const readAgain = async (): Promise<void> => {
     const pair = await readFiles(options);
-    if (!isDeepStrictEqual(pair, current)) {
+    if (!isDeepStrictEqual(pair, certificate.current())) {
       assertUsable(options, pair);
       logCertificate(options, pair, 'serving certificate replaced');
-      current = pair;
-      for (const listener of listeners) listener();
+      certificate.replace(pair);
     }
-    problemLog.clear();
+    problem.clear();
   };
-  const follow = async (): Promise<void> => {
-    for (;;) {
-      await sleep(intervalMs, signal);
-      if (signal.aborted) return;
-      await readAgain().catch(({ message: reason }: Error) => {
-        const text = `new serving certificate not usable; the previous one stays: ${reason}`;
-        problemLog.warn(text, { reason, file: certFile });
-      });
-    }
+  const logProblem = ({ message: reason }: Error): void => {
+    problem.warn(`new serving certificate not usable; the previous one stays: ${reason}`, { reason, file: certFile });
   };
-  void follow();
-  return {
-    current: () => current,
-    onChange: (listener) => void listeners.push(listener),
-    expiries: () => [readExpiry('serving', current.certificatePem, false)],
-  };
+  void repeat(intervalMs, signal, () => readAgain().catch(logProblem));
+  return certificate;
 }
 
 async function readAtStart(options: CertificateFilesOptions): Promise<KeyPair> {

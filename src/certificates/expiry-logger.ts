@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { sleep } from '../common/wait.ts';
+import { repeat } from '../common/wait.ts';
 import type { Expiry, ServingCertificate } from './serving-certificate.ts';
 
 const DAY_MS = 86_400_000;
@@ -20,10 +20,7 @@ export async function logExpiriesDaily(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) {
-    logExpiries(certificate.expiries(), log, new Date());
-    await sleep(DAY_MS, signal);
-  }
+  await repeat(DAY_MS, signal, () => logExpiries(certificate.expiries(), log, new Date()));
 }
 
 export function logExpiries(expiries: readonly Expiry[], log: Logger, now: Date): void {

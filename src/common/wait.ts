@@ -40,10 +40,10 @@ export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): 
 }
 
 /** Works repeatedly, with pauses, until the signal aborts. Never rejects if `work` does not. */
-export async function repeat(pauseMs: () => number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+export async function repeat(pauseMs: number, signal: AbortSignal, work: () => void | Promise<void>): Promise<void> {
   while (!signal.aborted) {
     await work();
-    await sleep(pauseMs(), signal);
+    await sleep(pauseMs, signal);
   }
 }
 

@@ -15,16 +15,13 @@ import { findHold, type HoldOptions } from './hold.ts';
 import { type ClusterState, summarizeReferences, type UnreadableSource } from './references.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import { type Settings } from './settings.ts';
-import type { DenialStatus, Verdict } from './verdict.ts';
+import { type DenialStatus, MAX_RECORDED_REFERRERS, type Verdict } from './verdict.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
 /** Without a Retry-After header clients print it and do not retry. */
 const UNAVAILABLE: DenialStatus = { code: 503, reason: 'ServiceUnavailable' };
 const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
-
-/** The limit of the audit annotation. */
-const MAX_REFERRERS_PER_KIND = 10;
 
 /**
  * Decides a review. One strong reference denies, even if another kind could not be read. Without one,
@@ -97,7 +94,7 @@ function decideByReferences(
   createdAt: HoldOptions['createdAt'],
 ): Verdict {
   const { name, allowDeletion } = config;
-  const summary = summarizeReferences(name, state.referrers, MAX_REFERRERS_PER_KIND);
+  const summary = summarizeReferences(name, state.referrers, MAX_RECORDED_REFERRERS);
   if (summary.strong.total > 0) {
     const message = explainInUse(name, summary, allowDeletion !== undefined);
     const { references, total: referencesTotal } = summary.strong;

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { toPrintableLine } from '../common/printable-text.ts';
+import { toRecordedReferrers } from '../decision/verdict.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
@@ -22,8 +23,6 @@ export interface AnswerRecorderOptions {
 const LOGGED_BURST = 5_000;
 /** Then a client that repeats reviews writes 12 kB of log in a second. */
 const LOG_INTERVAL_MS = 50;
-/** A log of denied prunes must not fill a disk. */
-const MAX_LOGGED_REFERRERS = 10;
 const MAX_REASON_LENGTH = 256;
 
 /**
@@ -93,7 +92,7 @@ export class AnswerRecorder {
 
 /** Logs selected fields: never a header, a token or the body of an object. */
 function logAnswer(log: Logger, { review, verdict, path }: JudgedReview, { ms }: AnsweredCall): void {
-  const { outcome, code, cause, message, references, referencesTotal, overrideReason } = verdict;
+  const { outcome, code, cause, message, referencesTotal, overrideReason } = verdict;
   const fields = {
     uid: toPrintableLine(review.uid, 64),
     name: toPrintableLine(verdict.config ?? '', 253),
@@ -102,7 +101,7 @@ function logAnswer(log: Logger, { review, verdict, path }: JudgedReview, { ms }:
     verdict: outcome,
     code,
     cause,
-    referrers: references.slice(0, MAX_LOGGED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field })),
+    referrers: toRecordedReferrers(verdict),
     referrersTotal: referencesTotal,
     overrideReason: overrideReason === undefined ? undefined : toPrintableLine(overrideReason, MAX_REASON_LENGTH),
     path,

@@ -67,10 +67,7 @@ export class SettingsFollower {
       const consequence = mode === undefined ? 'denying deletions until then' : `keeping mode ${mode}`;
       this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
     };
-    await pollObject(
-      { api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs: () => intervalMs, onRead, onFailure },
-      signal,
-    );
+    await pollObject({ api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs, onRead, onFailure }, signal);
   }
 
   #apply({ settings, problems }: ParsedSettings): void {

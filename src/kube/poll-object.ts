@@ -11,7 +11,7 @@ export interface PollObjectOptions {
   readonly path: string;
   readonly kind: string;
   /** Milliseconds between two reads. */
-  readonly intervalMs: () => number;
+  readonly intervalMs: number;
   /** Called after each read; undefined if the object does not exist. The next read waits for it. */
   readonly onRead: (object: ApiObject | undefined) => void | Promise<void>;
   readonly onFailure: (error: unknown) => void | Promise<void>;

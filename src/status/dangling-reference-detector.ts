@@ -8,7 +8,7 @@ import { isPool, type PoolReferrer } from '../decision/references.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { getObject } from '../kube/get-object.ts';
 import { inSlices } from '../common/slices.ts';
-import { sleep, withTimeout } from '../common/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
 import {
   type DanglingReference,
@@ -42,8 +42,6 @@ export interface DanglingReferenceDetectorOptions {
   readonly now?: () => Date;
 }
 
-/** A dangling reference is reported within five seconds. */
-const INTERVAL_MS = 1_000;
 /** For all GETs of a check. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 /** Both take a few milliseconds, and waiting reviews go first. */
@@ -70,14 +68,7 @@ export class DanglingReferenceDetector {
     return this.#protectedConfigs;
   }
 
-  /** Checks repeatedly until the signal aborts. Never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.check(signal);
-      await sleep(INTERVAL_MS, signal);
-    }
-  }
-
+  /** Never rejects. */
   async check(signal: AbortSignal): Promise<void> {
     const { index, configs, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;

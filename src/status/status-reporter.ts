@@ -4,6 +4,8 @@ import type { Expiry, ServingCertificate } from '../certificates/serving-certifi
 import { formatName } from '../decision/message.ts';
 import { countNoun } from '../common/printable-text.ts';
 import type { PoolReferrer } from '../decision/references.ts';
+import { toRecordedReferrers } from '../decision/verdict.ts';
+import { repeat } from '../common/wait.ts';
 import type { Mode } from '../decision/settings.ts';
 import { findStalledRestores } from './stalled-restores.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
@@ -35,6 +37,8 @@ export interface StatusReporterOptions {
   readonly now?: () => Date;
 }
 
+/** A finding is in the status within five seconds. */
+const INTERVAL_MS = 1_000;
 const MAX_LISTED_REFERENCES = 50;
 const MAX_DESCRIBED_FINDINGS = 3;
 const EXPIRES_SOON_MS = 30 * 86_400_000;
@@ -64,22 +68,15 @@ export class StatusReporter {
         this.#recordEvent(finding);
       },
     });
-    const timing = leaseTiming === undefined ? {} : { timing: leaseTiming };
     this.#lease = new Lease({
       api,
       namespace: leaseNamespace,
       name: INSTALLED_NAME,
       identity: leaseHolder,
       log,
-      ...timing,
+      timing: leaseTiming,
     });
-    const isLeader = (): boolean => this.#lease.isHeld;
-    this.#writer = new StatusWriter({
-      api,
-      log,
-      isLeader,
-      status: () => this.#status(),
-    });
+    this.#writer = new StatusWriter(api, log);
   }
 
   /** Undefined if the guard may not read MachineConfigs. */
@@ -94,12 +91,17 @@ export class StatusReporter {
 
   /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)));
+    const status = () => (this.#lease.isHeld ? this.#status() : undefined);
+    await Promise.all([
+      repeat(INTERVAL_MS, signal, () => this.#detector.check(signal)),
+      repeat(INTERVAL_MS, signal, () => this.#writer.writeIfChanged(status, signal)),
+      this.#lease.run(signal),
+    ]);
   }
 
   recordDenial({ review: { user }, verdict }: JudgedReview): void {
-    const { config: name = '', references } = verdict;
-    this.#writer.recordDenial({ time: this.#now(), name, user, references });
+    const { config: name = '' } = verdict;
+    this.#writer.recordDenial({ time: toSeconds(this.#now()), name, user, referrers: toRecordedReferrers(verdict) });
   }
 
   /** Every replica finds and records it, and the API server keeps one Event. */

@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { NamedReference } from '../decision/references.ts';
+import type { toRecordedReferrers } from '../decision/verdict.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { sleep, withTimeout } from '../common/wait.ts';
 
 /** A condition without the fields that depend on the stored one. */
 export interface Condition {
@@ -37,26 +36,18 @@ export interface GuardStatus {
   readonly conditions: readonly Condition[];
 }
 
+/** A denial as the status stores it. */
 export interface LastDenial {
-  readonly time: Date;
+  /** RFC 3339. */
+  readonly time: string;
   readonly name: string;
   readonly user: string;
-  readonly references: readonly NamedReference[];
+  readonly referrers: ReturnType<typeof toRecordedReferrers>;
 }
 
-export interface StatusWriterOptions {
-  readonly api: Pick<KubeApi, 'json'>;
-  readonly log: Logger;
-  /** The last denial does not depend on it: the replica that denied writes it. */
-  readonly isLeader: () => boolean;
-  readonly status: () => GuardStatus;
-}
-
-const INTERVAL_MS = 1_000;
 /** Minimum time between two writes of the last denial. */
 const DENIAL_INTERVAL_MS = 10_000;
-const MAX_DENIAL_REFERRERS = 10;
-const REQUEST_TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 type StoredCondition = Condition & {
   readonly lastTransitionTime: string;
@@ -73,16 +64,16 @@ interface StoredGuard {
 
 /** Writes the status when it changes, or when another client has changed it. */
 export class StatusWriter {
-  readonly #options: StatusWriterOptions;
+  readonly #api: Pick<KubeApi, 'json'>;
   readonly #problem: ProblemLog;
   /** The last status that was written, and what the API server then stored. */
   #written: { readonly desired: object; readonly stored: object } | undefined;
   #denial: LastDenial | undefined;
   #denialWrittenAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: StatusWriterOptions) {
-    this.#options = options;
-    this.#problem = new ProblemLog(options.log);
+  constructor(api: Pick<KubeApi, 'json'>, log: Logger) {
+    this.#api = api;
+    this.#problem = new ProblemLog(log);
   }
 
   /** Only the last of several denials is written. */
@@ -90,30 +81,28 @@ export class StatusWriter {
     this.#denial = denial;
   }
 
-  /** Writes repeatedly until the signal aborts. Never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.writeIfChanged(signal);
-      await sleep(INTERVAL_MS, signal);
+  /**
+   * Writes the status and the last denial if they changed. Never rejects.
+   *
+   * @param getStatus returns undefined unless this replica is the leader. The replica that denied writes the denial.
+   */
+  async writeIfChanged(getStatus: () => GuardStatus | undefined, signal: AbortSignal): Promise<void> {
+    const results = await Promise.allSettled([this.#writeStatus(getStatus, signal), this.#writeDenial(signal)]);
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure === undefined) this.#problem.clear();
+    // SettingsFollower logs that the object or its CRD is absent.
+    else if (!signal.aborted && !isNotFound(failure.reason)) {
+      const reason = describeError(failure.reason);
+      this.#problem.warn(`cannot write the status: ${reason}`, { reason });
     }
   }
 
-  async writeIfChanged(signal: AbortSignal): Promise<void> {
-    const errors: unknown[] = [];
-    const addError = (error: unknown): void => void errors.push(error);
-    if (this.#options.isLeader()) await this.#writeStatus(signal).catch(addError);
-    await this.#writeDenial(signal).catch(addError);
-    if (errors.length === 0) this.#problem.clear();
-    // SettingsFollower logs that the object or its CRD is absent.
-    if (errors.length === 0 || signal.aborted || isNotFound(errors[0])) return;
-    const reason = describeError(errors[0]);
-    this.#problem.warn(`cannot write the status: ${reason}`, { reason });
-  }
-
-  async #writeStatus(signal: AbortSignal): Promise<void> {
-    const guard = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
+  async #writeStatus(getStatus: () => GuardStatus | undefined, signal: AbortSignal): Promise<void> {
+    const status = getStatus();
+    if (status === undefined) return;
+    const { conditions, ...rest } = status;
+    const guard = await this.#read(signal);
     const observedGeneration = guard.metadata?.generation ?? 0;
-    const { conditions, ...rest } = this.#options.status();
     const desired = {
       ...rest,
       observedGeneration,
@@ -129,31 +118,23 @@ export class StatusWriter {
   }
 
   async #writeDenial(signal: AbortSignal): Promise<void> {
-    const denial = this.#denial;
+    const lastDenial = this.#denial;
     const now = performance.now();
-    if (denial === undefined || now - this.#denialWrittenAt < DENIAL_INTERVAL_MS) return;
-    const { time, name, user, references } = denial;
-    const referrers = references.slice(0, MAX_DENIAL_REFERRERS).map((reference) => ({
-      kind: reference.kind,
-      name: reference.name,
-      field: reference.field,
-    }));
-    const lastDenial = { time: toSeconds(time), name, user, referrers };
+    if (lastDenial === undefined || now - this.#denialWrittenAt < DENIAL_INTERVAL_MS) return;
     // Another replica may have denied later.
-    const { status } = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
+    const { status } = await this.#read(signal);
     if ((status?.lastDenial?.time ?? '') <= lastDenial.time) await this.#patch({ lastDenial }, signal);
     this.#denialWrittenAt = now;
-    if (this.#denial === denial) this.#denial = undefined;
+    if (this.#denial === lastDenial) this.#denial = undefined;
+  }
+
+  async #read(signal: AbortSignal): Promise<StoredGuard> {
+    return (await this.#api.json({ path: GUARD_PATH, timeoutMs: TIMEOUT_MS, signal })) as StoredGuard;
   }
 
   async #patch(status: object, signal: AbortSignal): Promise<StoredGuard> {
-    const request = { path: `${GUARD_PATH}/status`, contentType: MERGE_PATCH, body: { status } };
-    return (await this.#json({ method: 'PATCH', ...request }, signal)) as StoredGuard;
-  }
-
-  async #json(request: Omit<Parameters<KubeApi['json']>[0], 'signal'>, signal: AbortSignal): Promise<unknown> {
-    const { api } = this.#options;
-    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => api.json({ ...request, signal: limited }));
+    const request = { method: 'PATCH', path: `${GUARD_PATH}/status`, contentType: MERGE_PATCH } as const;
+    return (await this.#api.json({ ...request, body: { status }, timeoutMs: TIMEOUT_MS, signal })) as StoredGuard;
   }
 }
 
