@@ -23,6 +23,8 @@ const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
 const UNAVAILABLE: DenialStatus = { code: 503, reason: 'ServiceUnavailable' };
 const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 
+const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as const;
+
 /**
  * Decides a review. One strong reference denies, even if another kind could not be read. Without one,
  * everything must have been read after the review arrived.
@@ -136,8 +138,7 @@ function findOverrideReason({ allowDeletion = '' }: ConfigToDelete): string | un
 }
 
 function allow(config: ConfigName | undefined, message: string): Verdict {
-  const code = 'MCG_NOT_IN_USE';
-  return { outcome: 'allowed', code, config, message, references: [], referencesTotal: 0, warnings: [] };
+  return { outcome: 'allowed', code: 'MCG_NOT_IN_USE', config, message, ...NOTHING_FOUND };
 }
 
 function deny(
@@ -146,14 +147,5 @@ function deny(
   message: string,
   denialStatus: DenialStatus,
 ): Verdict {
-  return {
-    outcome: 'denied',
-    code,
-    config,
-    message,
-    denialStatus,
-    references: [],
-    referencesTotal: 0,
-    warnings: [],
-  };
+  return { outcome: 'denied', code, config, message, denialStatus, ...NOTHING_FOUND };
 }

@@ -5,7 +5,6 @@ import type { EventRecorder } from '../kube/event-recorder.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
 import type { AnsweredCall } from '../webhook/admission-app.ts';
-import { AddressLimiter } from '../webhook/address-limiter.ts';
 import type { JudgedReview } from '../webhook/judged-review.ts';
 import type { Metrics } from '../webhook/metrics.ts';
 
@@ -32,20 +31,16 @@ const MAX_REASON_LENGTH = 256;
  */
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
-  readonly #logged: AddressLimiter;
-  readonly #loggedOfAll: RateLimiter;
-  readonly #unknownConfigs: ThrottledLog;
-  readonly #badReviews: ThrottledLog;
-  readonly #unlogged: ThrottledLog;
+  readonly #loggedByAddress: RateLimiter;
+  readonly #logged: RateLimiter;
+  readonly #throttledLog: ThrottledLog;
 
   constructor(options: AnswerRecorderOptions) {
     const { log, now } = options;
     this.#options = options;
-    this.#logged = new AddressLimiter(LOGGED_BURST, LOG_INTERVAL_MS, now);
-    this.#loggedOfAll = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4, now);
-    this.#unknownConfigs = new ThrottledLog(log);
-    this.#badReviews = new ThrottledLog(log);
-    this.#unlogged = new ThrottledLog(log);
+    this.#loggedByAddress = new RateLimiter(LOGGED_BURST, LOG_INTERVAL_MS, now);
+    this.#logged = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4, now);
+    this.#throttledLog = new ThrottledLog(log);
   }
 
   record(judged: JudgedReview, call: AnsweredCall): void {
@@ -55,17 +50,17 @@ export class AnswerRecorder {
     if (configState === 'missing') {
       metrics.countMissingConfig();
       const fields = { name: verdict.config ?? '', user: review.user, code: verdict.code };
-      this.#unknownConfigs.warn('answered a review of an unknown config', fields);
+      this.#throttledLog.warn('answered a review of an unknown config', fields);
       return;
     }
     metrics.countDecision(judged, call);
     if (verdict.code === 'MCG_BAD_REVIEW') {
-      this.#badReviews.warn('received a malformed review', { problem: toPrintableLine(verdict.message, 500) });
-    } else if (this.#logged.tryAcquire(call.address) && this.#loggedOfAll.tryAcquire()) {
+      this.#throttledLog.warn('received a malformed review', { problem: toPrintableLine(verdict.message, 500) });
+    } else if (this.#loggedByAddress.tryAcquire(call.address) && this.#logged.tryAcquire()) {
       logAnswer(log, judged, call);
       if (configState === 'exists' && !review.isDryRun) this.#announce(judged);
     } else {
-      this.#unlogged.warn('a client sends too many reviews; not logging all', { address: call.address });
+      this.#throttledLog.warn('a client sends too many reviews; not logging all', { address: call.address });
     }
   }
 

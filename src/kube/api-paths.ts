@@ -47,11 +47,17 @@ export function objectPath(collection: string, name: string): string {
   return `${collection}/${encodeURIComponent(name)}`;
 }
 
-/** `/api/v1/RESOURCE` or `/apis/GROUP/VERSION/RESOURCE`, perhaps in a namespace. */
-const COLLECTION = /^\/apis?\/(?<apiVersion>v1|[^/]+\/[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?[^/]+$/;
+interface Collection {
+  readonly apiVersion: string;
+  readonly resource: string;
+  readonly isNamespaced: boolean;
+}
 
-export function parseCollection(path: string): { readonly apiVersion: string; readonly isNamespaced: boolean } {
-  const { apiVersion, namespace } = COLLECTION.exec(path)?.groups ?? {};
-  if (apiVersion === undefined) throw new Error(`${path} is not the path of a collection`);
-  return { apiVersion, isNamespaced: namespace !== undefined };
+/** `/api/v1/RESOURCE` or `/apis/GROUP/VERSION/RESOURCE`, perhaps in a namespace. */
+const COLLECTION = /^\/apis?\/(?<apiVersion>v1|[^/]+\/[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?(?<resource>[^/]+)$/;
+
+export function parseCollection(path: string): Collection {
+  const { apiVersion, resource, namespace } = COLLECTION.exec(path)?.groups ?? {};
+  if (apiVersion === undefined || resource === undefined) throw new Error(`${path} is not the path of a collection`);
+  return { apiVersion, resource, isNamespaced: namespace !== undefined };
 }

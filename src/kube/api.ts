@@ -108,40 +108,31 @@ export class KubeApi {
     this.#pool.close();
   }
 
-  /** Applies the timeout, until the body of the response closes. */
+  /** Applies the timeout, until the body of the response closes, and reports the request. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
     const { timeoutMs = this.#options.requestTimeoutMs } = request;
-    if (timeoutMs === undefined || request.isWatch === true) return await this.#sendAndReport(request);
-    const { signal, release } = limitSignal(timeoutMs, request.signal);
+    const limit = timeoutMs === undefined || request.isWatch ? undefined : limitSignal(timeoutMs, request.signal);
+    const startedAt = performance.now();
     try {
-      const response = await this.#sendAndReport({ ...request, signal });
-      response.body.once('close', release);
+      const response = await this.#send(limit === undefined ? request : { ...request, signal: limit.signal });
+      if (limit !== undefined) response.body.once('close', limit.release);
+      this.#report(request, String(response.status), startedAt);
       return response;
     } catch (error) {
-      release();
+      limit?.release();
+      const result = error instanceof ApiError ? String(error.status) : `failed (${describeError(error)})`;
+      this.#report(request, result, startedAt);
       throw error;
     }
   }
 
-  async #sendAndReport(request: ApiRequest): Promise<ApiResponse> {
+  #report({ method = 'GET', path }: ApiRequest, result: string, startedAt: number): void {
     const { onRequest } = this.#options;
-    if (onRequest === undefined) return await this.#send(request);
-    const startedAt = performance.now();
-    const report = (result: string): void => {
-      const { origin, pathname } = this.#connection.server;
-      // Without the user and the password that the URL of a server can contain.
-      const url = origin + pathname.replace(/\/$/, '') + request.path;
-      const ms = Math.round(performance.now() - startedAt);
-      onRequest(`${request.method ?? 'GET'} ${url} ${result} in ${ms} ms`);
-    };
-    try {
-      const response = await this.#send(request);
-      report(String(response.status));
-      return response;
-    } catch (error) {
-      report(error instanceof ApiError ? String(error.status) : `failed (${describeError(error)})`);
-      throw error;
-    }
+    if (onRequest === undefined) return;
+    const { origin, pathname } = this.#connection.server;
+    // Without the user and the password that the URL of a server can contain.
+    const url = origin + pathname.replace(/\/$/, '') + path;
+    onRequest(`${method} ${url} ${result} in ${Math.round(performance.now() - startedAt)} ms`);
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {

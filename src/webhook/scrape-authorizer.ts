@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { KubeApi } from '../kube/api.ts';
+import { RateLimiter } from '../common/rate-limiter.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
-import { AddressLimiter } from './address-limiter.ts';
 
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
 
@@ -27,13 +27,14 @@ export class ScrapeAuthorizer {
   /** When to review an allowed token again. Hashed, so that a heap dump contains no token. */
   readonly #allowedUntil = new LRUCache<string, number>({ max: MAX_TOKENS });
   readonly #pendingByTokenHash = new Map<string, Promise<ScrapeAccess>>();
-  readonly #newTokens: AddressLimiter;
+  /** By address. */
+  readonly #newTokens: RateLimiter;
 
   /** @param now returns milliseconds of a monotonic clock */
   constructor(api: Pick<KubeApi, 'json'>, now: () => number = () => performance.now()) {
     this.#api = api;
     this.#now = now;
-    this.#newTokens = new AddressLimiter(NEW_TOKEN_BURST, NEW_TOKEN_INTERVAL_MS, now);
+    this.#newTokens = new RateLimiter(NEW_TOKEN_BURST, NEW_TOKEN_INTERVAL_MS, now);
   }
 
   /**
