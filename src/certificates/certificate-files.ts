@@ -17,7 +17,6 @@ export interface CertificateFilesOptions {
   readonly signal: AbortSignal;
   /** Milliseconds between two reads of the files. */
   readonly intervalMs?: number;
-  readonly now?: () => Date;
 }
 
 /** Thrown if the files are unusable at startup. */
@@ -39,7 +38,8 @@ const START_RETRIES = 3;
 
 /**
  * Reads a serving certificate from two files each second until the signal aborts. If later files are unusable, the
- * guard logs it once and keeps the last usable pair.
+ * guard logs it once and keeps the last usable pair. A certificate can be served that is not valid now, because the
+ * clock may be wrong.
  *
  * @throws CertificateFilesError if a file is missing, or the pair is unusable for three seconds
  */
@@ -110,19 +110,10 @@ function assertUsable({ certFile, keyFile }: CertificateFilesOptions, pair: KeyP
   }
 }
 
-/** The guard also serves a certificate that is not valid now, because the clock may be wrong. */
-function logCertificate(
-  { certFile, log, now = () => new Date() }: CertificateFilesOptions,
-  { certificatePem }: KeyPair,
-  text: string,
-): void {
+function logCertificate({ certFile, log }: CertificateFilesOptions, { certificatePem }: KeyPair, text: string): void {
   const certificate = new X509Certificate(certificatePem);
   const { notBefore, notAfter } = readValidity(certificate);
   const { subjectAltName: names, fingerprint256 } = certificate;
   const dates = { notBefore: notBefore.toISOString(), notAfter: notAfter.toISOString() };
-  const fields = { certFile, names, ...dates, fingerprint256 };
-  log.info(fields, text);
-  const time = now();
-  if (time > notAfter) log.warn(fields, 'serving certificate has expired; the API server will reject it');
-  else if (time < notBefore) log.warn(fields, 'serving certificate is not valid yet; the API server will reject it');
+  log.info({ certFile, names, ...dates, fingerprint256 }, text);
 }

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { ConfigName } from '../decision/config-name.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
@@ -149,7 +148,7 @@ export class Guard {
 
   /** Rejects with the system's error if a port cannot be used. */
   async start(): Promise<void> {
-    const { bindAddress, certificate, healthPort, metricsPort, securePort, log } = this.#options;
+    const { bindAddress, healthPort, metricsPort, securePort, log } = this.#options;
     try {
       const ports = {
         healthPort: await this.#healthServer.listen(healthPort, bindAddress),
@@ -167,7 +166,6 @@ export class Guard {
     this.#backgroundWork = Promise.all([
       this.#index.run(signal),
       this.#configs.run(signal),
-      logExpiriesDaily(certificate, log, signal),
       this.#reporter?.run(signal),
     ]);
   }

@@ -73,12 +73,11 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(ANNOTATION_PREFIX));
   if (!isAnnotated && labels?.[OS_LABEL] === 'windows') return referrer;
-  const createdAt = parseTime(creationTimestamp);
   return {
     ...referrer,
-    ...(isConfigUnreported ? { isConfigUnreported } : {}),
-    ...(createdAt === undefined ? {} : { createdAt }),
-    ...(isAnnotated ? {} : { labels: labels ?? {} }),
+    isConfigUnreported: isConfigUnreported || undefined,
+    createdAt: parseTime(creationTimestamp),
+    labels: isAnnotated ? undefined : (labels ?? {}),
   };
 }
 
@@ -92,9 +91,8 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
   const { creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
-  const selector = nodeSelector === undefined ? {} : { nodeSelector };
   if (deletionTimestamp !== undefined && deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, ...selector };
+    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, nodeSelector };
   }
   const references: Reference[] = [];
   for (const field of POOL_FIELDS) {
@@ -102,42 +100,34 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   }
   const conditions = readValue(pool, ['status', 'conditions'], `pool ${name}`);
   const updatedChangedAt = parseTime(findCondition(conditions, 'Updated')?.lastTransitionTime);
-  // The operator writes this condition once the spec names a config, so until the status does, it dates the roll-out.
-  const since = updatedChangedAt ?? parseTime(creationTimestamp);
   const updatedMachines = readValue(pool, ['status', 'updatedMachineCount'], `pool ${name}`);
   const emptyStatus = {
-    since,
+    // The operator writes this condition once the spec names a config, so until the status does, it dates the roll-out.
+    since: updatedChangedAt ?? parseTime(creationTimestamp),
     hasUpdatedMachine: typeof updatedMachines === 'number' && updatedMachines > 0,
     cannotRender: findCondition(conditions, 'RenderDegraded')?.status === 'True',
   };
+  const isStatusEmpty = references.length === 1 && references[0]?.field === 'spec';
   return {
     kind: 'MachineConfigPool',
     name,
     references,
-    ...(updatedChangedAt === undefined ? {} : { updatedChangedAt }),
-    ...findConfigurationChanges(pool),
-    ...(references.length === 1 && references[0]?.field === 'spec' ? { emptyStatus } : {}),
-    ...findRestore(pool),
-    ...selector,
+    nodeSelector,
+    updatedChangedAt,
+    // The API server records when the fields that name configs were last written (docs/adr/0010).
+    specChangedAt: findWriteTime(pool, ['f:spec', 'f:configuration']),
+    statusChangedAt: findWriteTime(pool, ['f:status', 'f:configuration'], 'status'),
+    emptyStatus: isStatusEmpty ? emptyStatus : undefined,
+    pausedForRestore: findRestore(pool),
   };
 }
 
-/** The API server records in managedFields when the fields that name configs were last written (docs/adr/0010). */
-function findConfigurationChanges(pool: ApiObject): Pick<PoolReferrer, 'specChangedAt' | 'statusChangedAt'> {
-  const specChangedAt = findWriteTime(pool, ['f:spec', 'f:configuration']);
-  const statusChangedAt = findWriteTime(pool, ['f:status', 'f:configuration'], 'status');
-  return {
-    ...(specChangedAt === undefined ? {} : { specChangedAt }),
-    ...(statusChangedAt === undefined ? {} : { statusChangedAt }),
-  };
-}
-
-function findRestore(pool: ApiObject): Pick<PoolReferrer, 'pausedForRestore'> {
+function findRestore(pool: ApiObject): PoolReferrer['pausedForRestore'] {
   const config = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
   const { paused } = (pool.spec ?? {}) as { readonly paused?: unknown };
-  if (typeof config !== 'string' || paused !== true) return {};
+  if (typeof config !== 'string' || paused !== true) return undefined;
   const since = findWriteTime(pool, ['f:metadata', 'f:annotations', `f:${PAUSED_FOR_RESTORE}`]);
-  return { pausedForRestore: { config: truncateName(config), since } };
+  return { config: truncateName(config), since };
 }
 
 interface Condition {

@@ -5,6 +5,7 @@ import { formatName } from '../decision/message.ts';
 import { countNoun } from '../common/printable-text.ts';
 import type { PoolReferrer } from '../decision/references.ts';
 import { toRecordedReferrers } from '../decision/verdict.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { repeat } from '../common/wait.ts';
 import type { Mode } from '../decision/settings.ts';
 import { findStalledRestores } from './stalled-restores.ts';
@@ -41,7 +42,12 @@ export interface StatusReporterOptions {
 const INTERVAL_MS = 1_000;
 const MAX_LISTED_REFERENCES = 50;
 const MAX_DESCRIBED_FINDINGS = 3;
-const EXPIRES_SOON_MS = 30 * 86_400_000;
+const DAY_MS = 86_400_000;
+const EXPIRES_SOON_DAYS = 30;
+const RENEWAL_ADVICE = {
+  authority: 'rotate it with `machineconfig-guard render --from-cluster --new-authority`',
+  serving: 'renew it at its issuer',
+};
 
 /**
  * Writes the status of the MachineConfigGuard, and records Events about nodes whose config does not exist. No decision
@@ -53,6 +59,7 @@ export class StatusReporter {
   readonly #detector: DanglingReferenceDetector;
   readonly #lease: Lease;
   readonly #writer: StatusWriter;
+  readonly #expiryProblem: ProblemLog;
 
   constructor(options: StatusReporterOptions) {
     const { api, log, index, configs, leaseNamespace, leaseHolder, leaseTiming, now = () => new Date() } = options;
@@ -77,6 +84,7 @@ export class StatusReporter {
       timing: leaseTiming,
     });
     this.#writer = new StatusWriter(api, log);
+    this.#expiryProblem = new ProblemLog(log);
   }
 
   /** Undefined if the guard may not read MachineConfigs. */
@@ -95,8 +103,16 @@ export class StatusReporter {
     await Promise.all([
       repeat(INTERVAL_MS, signal, () => this.#detector.check(signal)),
       repeat(INTERVAL_MS, signal, () => this.#writer.writeIfChanged(status, signal)),
+      repeat(INTERVAL_MS, signal, () => this.#logExpiries()),
       this.#lease.run(signal),
     ]);
+  }
+
+  /** Daily, because the text contains the number of days. */
+  #logExpiries(): void {
+    const expiries = describeExpiries(this.#options.certificate.expiries(), this.#now());
+    if (expiries.length === 0) this.#expiryProblem.clear();
+    else this.#expiryProblem.warn(expiries.join('. '));
   }
 
   recordDenial({ review: { user }, verdict }: JudgedReview): void {
@@ -201,10 +217,22 @@ function certificatesCondition(expiries: readonly Expiry[], now: Date): Conditio
     .map(({ certificate, notAfter }) => `${certificate} until ${notAfter.toISOString().slice(0, 10)}`)
     .join(', ');
   if (expiries.some(({ notAfter }) => notAfter <= now)) return { type, status: 'False', reason: 'Expired', message };
-  const expiresSoon = expiries.some(
-    ({ isRenewedByGuard, notAfter }) => !isRenewedByGuard && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS,
-  );
+  const expiresSoon = describeExpiries(expiries, now).length > 0;
   return { type, status: 'True', reason: expiresSoon ? 'ExpiresSoon' : 'Valid', message };
+}
+
+/** One sentence for each certificate that somebody must renew within 30 days. It changes daily. */
+function describeExpiries(expiries: readonly Expiry[], now: Date): string[] {
+  const isDue = ({ isRenewedByGuard, notAfter }: Expiry): boolean =>
+    !isRenewedByGuard && notAfter.getTime() - now.getTime() <= EXPIRES_SOON_DAYS * DAY_MS;
+  return expiries.filter(isDue).map(({ certificate, notAfter }) => {
+    const days = Math.floor((notAfter.getTime() - now.getTime()) / DAY_MS);
+    const fact =
+      notAfter <= now
+        ? `expired at ${notAfter.toISOString()}, the API server's calls fail`
+        : `expires at ${notAfter.toISOString()}, in ${days} days`;
+    return `the ${certificate} certificate ${fact}: ${RENEWAL_ADVICE[certificate]}`;
+  });
 }
 
 function tlsProfileCondition({ profile, problem }: FollowedTlsProfile): Condition {

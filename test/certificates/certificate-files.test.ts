@@ -13,7 +13,6 @@ import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { memoryLog } from '../support/log.ts';
 
-const DAY_MS = 86_400_000;
 const LOADED = 'serving certificate loaded';
 const REPLACED = 'serving certificate replaced';
 const NOT_USABLE = 'new serving certificate not usable; the previous one stays: ';
@@ -146,16 +145,6 @@ test('waits at start for files that are being written', async () => {
   await files.write(first);
   vi.advanceTimersToNextTimer();
   expect((await starting).current()).toEqual(first);
-});
-
-test.each([
-  ['has expired', 8, 'serving certificate has expired; the API server will reject it'],
-  ['is not valid yet', -8, 'serving certificate is not valid yet; the API server will reject it'],
-])('serves a certificate that %s, and warns', async (_case, days, warning) => {
-  const files = await createFiles(first);
-  const certificate = await files.start({ now: () => new Date(Date.now() + days * DAY_MS) });
-  expect(certificate.current()).toEqual(first);
-  expect(files.messages()).toEqual([LOADED, warning]);
 });
 
 test('replaces the pair at every swap of a Secret volume', async () => {

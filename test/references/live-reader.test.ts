@@ -233,7 +233,7 @@ describe('over HTTPS', () => {
     let answerNodes = () => {};
     intercept(NODES, (response) => void (answerNodes = () => response.writeHead(403).end()));
     const reading = reader.read(longDeadline());
-    await expect.poll(() => cluster.faults.requests.some(({ path }) => path === POOLS)).toBe(true);
+    await expect.poll(() => cluster.faults.requests.some(({ path }) => path === NODES)).toBe(true);
     answerNodes();
     const { unreadable } = await reading;
     expect(unreadable.map(({ name }) => name)).toEqual(['nodes', 'machineconfigpools']);

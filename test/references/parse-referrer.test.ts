@@ -88,7 +88,7 @@ test.each([
 ])('a pool with %s has no empty status', (_case, { spec, status }: { spec?: string; status?: string }) => {
   const [specPart, statusPart] = [spec, status].map((name) => ({ configuration: { name } }));
   const pool = { metadata: { name: 'infra' }, spec: specPart, status: statusPart };
-  expect(parsePoolReferrer(pool)).not.toHaveProperty('emptyStatus');
+  expect(parsePoolReferrer(pool).emptyStatus).toBeUndefined();
 });
 
 test('keeps the last transition of the condition Updated of a pool', () => {
