@@ -1,7 +1,7 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { ConfigName } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from './nearest-name.ts';
 import { isPool, type PoolReferrer } from '../decision/references.ts';
@@ -15,7 +15,6 @@ import {
   explainEmptyStatus,
   explainMissingConfig,
   findDanglingReferences,
-  findProtectedConfigs,
   judgeEmptyStatus,
 } from './dangling-references.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
@@ -116,7 +115,10 @@ export class DanglingReferenceDetector {
         // While a pool cannot render, its condition RenderDegraded already reports the cause.
         ...referrers.filter(isPool).filter(({ emptyStatus }) => emptyStatus?.cannotRender === false),
       );
-      for (const config of findProtectedConfigs(referrers, names)) inUse.add(config);
+      const references = referrers.flatMap((referrer) => referrer.references);
+      for (const { config, strength } of references) {
+        if (strength === 'strong' && isRenderedConfig(config) && names.has(config)) inUse.add(config);
+      }
     }
     this.#protectedConfigs = inUse.size;
     return { dangling, poolsWithEmptyStatus };
@@ -139,20 +141,18 @@ export class DanglingReferenceDetector {
   /** Logs what is new, and what is no longer found. */
   async #report(findings: ReadonlyMap<string, DanglingFinding>): Promise<void> {
     const { log, onFound } = this.#options;
-    const added = [...findings.values()].filter((finding) => !this.#findings.has(keyOf(finding)));
-    for await (const slice of inSlices(added, FINDINGS_PER_SLICE)) {
+    const all = [...this.#findings.values(), ...findings.values()];
+    const changed = all.filter((finding) => this.#findings.has(keyOf(finding)) !== findings.has(keyOf(finding)));
+    for await (const slice of inSlices(changed, FINDINGS_PER_SLICE)) {
       for (const finding of slice) {
         const { kind, name, field, config, explanation, suggestion } = finding;
-        const fields = { reference: { kind, name, field, config }, explanation, suggestion };
-        log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
-        onFound?.(finding);
-      }
-    }
-    const solved = this.findings.filter((finding) => !findings.has(keyOf(finding)));
-    for await (const slice of inSlices(solved, FINDINGS_PER_SLICE)) {
-      for (const { kind, name, field, config } of slice) {
-        const fields = { reference: { kind, name, field, config } };
-        log.info(fields, `no longer dangling: ${kind} ${name} (${field})`);
+        const reference = { kind, name, field, config };
+        if (findings.has(keyOf(finding))) {
+          log.warn({ reference, explanation, suggestion }, `dangling reference: ${describeFinding(finding)}`);
+          onFound?.(finding);
+        } else {
+          log.info({ reference }, `no longer dangling: ${kind} ${name} (${field})`);
+        }
       }
     }
   }

@@ -154,55 +154,51 @@ export class StatusReporter {
           suggestion: suggestion ?? '',
         })),
       conditions: [
-        this.#readyCondition(),
-        this.#referencesCondition(),
-        this.#restoresCondition(),
-        certificatesCondition(certificate.expiries(), this.#now()),
-        ...(tlsProfile === undefined ? [] : [tlsProfileCondition(tlsProfile())]),
+        toCondition('Ready', this.#judgeReadiness()),
+        toCondition('ReferencesConsistent', this.#judgeReferences()),
+        toCondition('RestoresComplete', this.#judgeRestores()),
+        toCondition('CertificatesValid', judgeCertificates(certificate.expiries(), this.#now())),
+        ...(tlsProfile === undefined ? [] : [toCondition('TLSProfileApplied', judgeTlsProfile(tlsProfile()))]),
       ],
     };
   }
 
-  #readyCondition(): Condition {
-    const type = 'Ready';
+  #judgeReadiness(): Judgement {
     const { index, configs } = this.#options;
     const unsynced = [...index.unsynced, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
     return unsynced.length === 0
-      ? { type, status: 'True', reason: 'Serving', message: 'the guard serves and has listed the cluster' }
-      : { type, status: 'False', reason: 'Reading', message: `not listed yet: ${unsynced.join(', ')}` };
+      ? ['True', 'Serving', 'the guard serves and has listed the cluster']
+      : ['False', 'Reading', `not listed yet: ${unsynced.join(', ')}`];
   }
 
-  #referencesCondition(): Condition {
-    const type = 'ReferencesConsistent';
-    const findings = this.#detector.findings;
+  #judgeReferences(): Judgement {
+    const { findings } = this.#detector;
     if (this.#options.configs.isForbidden) {
-      const message = 'the guard may not read MachineConfigs, so it cannot check whether they exist';
-      return { type, status: 'Unknown', reason: 'Forbidden', message };
+      return ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs, so it cannot check whether they exist'];
     }
-    if (!this.#options.configs.isSynced) {
-      return { type, status: 'Unknown', reason: 'Reading', message: `not listed yet: ${MACHINE_CONFIGS.name}` };
-    }
-    if (findings.length === 0) {
-      return { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' };
-    }
+    if (!this.#options.configs.isSynced) return ['Unknown', 'Reading', `not listed yet: ${MACHINE_CONFIGS.name}`];
+    if (findings.length === 0) return ['True', 'AllExist', 'every referenced MachineConfig exists'];
     const described = findings.slice(0, MAX_DESCRIBED_FINDINGS).map(describeFinding).join('. ');
     const left = findings.length - MAX_DESCRIBED_FINDINGS;
     const more = left > 0 ? `. And ${left} more` : '';
     const message = `${countNoun(findings.length, 'dangling reference')}: ${described}${more}`;
-    return { type, status: 'False', reason: 'DanglingReferences', message };
+    return ['False', 'DanglingReferences', message];
   }
 
   /** A pool that stays paused gets no update. */
-  #restoresCondition(): Condition {
-    const type = 'RestoresComplete';
+  #judgeRestores(): Judgement {
     const stalled = findStalledRestores(this.#options.index.referrers(), this.#now());
-    if (stalled.length === 0) {
-      return { type, status: 'True', reason: 'NoneStalled', message: 'no pool stays paused for a restore' };
-    }
+    if (stalled.length === 0) return ['True', 'NoneStalled', 'no pool stays paused for a restore'];
     const pools = stalled.slice(0, MAX_DESCRIBED_FINDINGS).map(describeRestore).join('. ');
-    const message = `${pools}. The command "machineconfig-guard check" prints how to continue or to give up`;
-    return { type, status: 'False', reason: 'PoolPausedForRestore', message };
+    const command = 'The command "machineconfig-guard check" prints how to continue or to give up';
+    return ['False', 'PoolPausedForRestore', `${pools}. ${command}`];
   }
+}
+
+type Judgement = readonly [status: Condition['status'], reason: string, message: string];
+
+function toCondition(type: Condition['type'], [status, reason, message]: Judgement): Condition {
+  return { type, status, reason, message };
 }
 
 function describeRestore({ name, pausedForRestore }: PoolReferrer): string {
@@ -211,34 +207,23 @@ function describeRestore({ name, pausedForRestore }: PoolReferrer): string {
   return `pool ${name} is paused${time} for a restore of ${formatName(config)}`;
 }
 
-function certificatesCondition(expiries: readonly Expiry[], now: Date): Condition {
-  const type = 'CertificatesValid';
-  const message = expiries
-    .map(({ certificate, notAfter }) => `${certificate} until ${notAfter.toISOString().slice(0, 10)}`)
-    .join(', ');
-  if (expiries.some(({ notAfter }) => notAfter <= now)) return { type, status: 'False', reason: 'Expired', message };
-  const expiresSoon = describeExpiries(expiries, now).length > 0;
-  return { type, status: 'True', reason: expiresSoon ? 'ExpiresSoon' : 'Valid', message };
+function judgeCertificates(expiries: readonly Expiry[], now: Date): Judgement {
+  const dates = expiries.map(({ certificate, notAfter }) => `${certificate} until ${toSeconds(notAfter).slice(0, 10)}`);
+  if (expiries.some(({ notAfter }) => notAfter <= now)) return ['False', 'Expired', dates.join(', ')];
+  return ['True', describeExpiries(expiries, now).length > 0 ? 'ExpiresSoon' : 'Valid', dates.join(', ')];
 }
 
-/** One sentence for each certificate that somebody must renew within 30 days. It changes daily. */
+/** Describes the certificates that somebody must renew within 30 days. The text changes daily. */
 function describeExpiries(expiries: readonly Expiry[], now: Date): string[] {
-  const isDue = ({ isRenewedByGuard, notAfter }: Expiry): boolean =>
-    !isRenewedByGuard && notAfter.getTime() - now.getTime() <= EXPIRES_SOON_DAYS * DAY_MS;
-  return expiries.filter(isDue).map(({ certificate, notAfter }) => {
+  return expiries.flatMap(({ certificate, notAfter, isRenewedByGuard }) => {
     const days = Math.floor((notAfter.getTime() - now.getTime()) / DAY_MS);
-    const fact =
-      notAfter <= now
-        ? `expired at ${notAfter.toISOString()}, the API server's calls fail`
-        : `expires at ${notAfter.toISOString()}, in ${days} days`;
-    return `the ${certificate} certificate ${fact}: ${RENEWAL_ADVICE[certificate]}`;
+    if (isRenewedByGuard || days >= EXPIRES_SOON_DAYS) return [];
+    const expires = days < 0 ? `expired ${-days} days ago` : `expires in ${days} days`;
+    return [`the ${certificate} certificate ${expires}, at ${toSeconds(notAfter)}: ${RENEWAL_ADVICE[certificate]}`];
   });
 }
 
-function tlsProfileCondition({ profile, problem }: FollowedTlsProfile): Condition {
-  const type = 'TLSProfileApplied';
-  if (problem !== undefined) {
-    return { type, status: problem.reason === 'Unsupported' ? 'False' : 'Unknown', ...problem };
-  }
-  return { type, status: 'True', reason: profile.type, message: describeTlsProfile(profile) };
+function judgeTlsProfile({ profile, problem }: FollowedTlsProfile): Judgement {
+  if (problem === undefined) return ['True', profile.type, describeTlsProfile(profile)];
+  return [problem.reason === 'Unsupported' ? 'False' : 'Unknown', problem.reason, problem.message];
 }

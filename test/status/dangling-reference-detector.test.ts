@@ -81,6 +81,14 @@ test('reports a dangling reference once, after a second look, and logs once that
   expect(it.memory.lines).toHaveLength(2);
 });
 
+test('counts each existing rendered config that is in use once', async () => {
+  const it = new DetectorTest();
+  it.configs.add(toConfigName('99-worker'));
+  it.configOfNode = [CONFIG, CONFIG, MISSING, '99-worker'];
+  await it.check();
+  expect(it.detector.protectedConfigs).toBe(1);
+});
+
 test.each([
   ['answers with the config', { metadata: { name: MISSING } }],
   ['is unreachable', new ApiUnreachable('x')],

@@ -3,7 +3,6 @@ import { toConfigName, type ConfigName } from '../../src/decision/config-name.ts
 import {
   findDanglingReferences,
   findPoolNameByConfig,
-  findProtectedConfigs,
   judgeEmptyStatus,
 } from '../../src/status/dangling-references.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
@@ -95,13 +94,4 @@ test.each([
   [{}, undefined],
 ])('a node with %j is of pool %s', (annotations, name) => {
   expect(findPoolNameByConfig(node(annotations))).toBe(name);
-});
-
-test('finds each existing rendered config that is in use once', () => {
-  const referrers = [
-    node({ currentConfig: CONFIG, desiredConfig: CONFIG }),
-    node({ currentConfig: MISSING }),
-    pool(CONFIG, '99-worker'),
-  ];
-  expect([...findProtectedConfigs(referrers, CONFIGS)]).toEqual([CONFIG]);
 });
