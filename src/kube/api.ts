@@ -3,8 +3,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { ConnectionPool } from './connection-pool.ts';
 import type { Credentials, KubeConnection } from './connection.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
-import { PROTOBUF_MAGIC } from './lists/protobuf-reader.ts';
-import { parseProtobufStatus } from './lists/protobuf-status.ts';
+import { PROTOBUF_MEDIA_TYPE } from './resource.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
 
 /** One request to the Kubernetes API. */
@@ -172,7 +171,7 @@ export class KubeApi {
       agent:
         this.#connection.isProxied || server.protocol === 'http:'
           ? proxyAgent
-          : this.#pool.agentFor(tls, { isWatch: request.isWatch === true }),
+          : this.#pool.agentFor(tls, request.isWatch === true),
     };
     // A request that waits for a connection does not notice the abort itself.
     return await waitOrAbort(this.#firstResponse(server, options, payload), request.signal);
@@ -251,23 +250,16 @@ export function toBodyError(error: unknown, signal: AbortSignal): unknown {
 /** Reads the Status in the body of an error. */
 export async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
-  const retryAfter = response.headers['retry-after'];
-  const retryAfterMs =
-    retryAfter !== undefined && Number(retryAfter) >= 0
-      ? Math.min(Number(retryAfter) * 1000, MAX_RETRY_AFTER_MS)
-      : undefined;
-  let reason = '';
-  let message = `HTTP ${status}`;
+  const retryAfterMs = Math.min(Number(response.headers['retry-after']) * 1000, MAX_RETRY_AFTER_MS);
+  let fields: { readonly reason?: unknown; readonly message?: unknown } | null = {};
   try {
-    const isProtobuf = bytes.subarray(0, PROTOBUF_MAGIC.length).equals(PROTOBUF_MAGIC);
-    const body = (isProtobuf ? parseProtobufStatus(bytes) : JSON.parse(bytes.toString('utf8'))) as {
-      reason?: unknown;
-      message?: unknown;
-    } | null;
-    if (typeof body?.reason === 'string') reason = body.reason;
-    if (typeof body?.message === 'string') message = body.message;
+    fields = JSON.parse(bytes.toString('utf8')) as typeof fields;
   } catch {
-    // Not a Status object, but the text of a proxy or of an unknown path.
+    // The text of a proxy or of an unknown path, or protobuf. For lists in protobuf, the status line has the reason.
+    const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
+    if (isProtobuf) fields = { reason: response.statusMessage?.replaceAll(' ', '') };
   }
-  return new ApiError(status, reason, message, retryAfterMs);
+  const reason = typeof fields?.reason === 'string' ? fields.reason : '';
+  const message = typeof fields?.message === 'string' ? fields.message : `HTTP ${status}`;
+  return new ApiError(status, reason, message, retryAfterMs >= 0 ? retryAfterMs : undefined);
 }
