@@ -22,7 +22,7 @@ export class RateLimiter {
     this.#now = now;
   }
 
-  /** Returns whether a call is allowed now, and counts it if so. A key, such as the address of a client, uses up its own. */
+  /** Returns whether a call is allowed now, and counts it if so. A key can be the address of a client. */
   tryAcquire(key = ''): boolean {
     const now = this.#now();
     const { available, updatedAt } = this.#buckets.get(key) ?? { available: this.#burst, updatedAt: now };

@@ -48,7 +48,7 @@ export interface GuardOptions {
   readonly reflectorTiming?: ReflectorTiming;
 }
 
-type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort?: number }>;
+type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort: number | undefined }>;
 
 /** How long the shutdown waits for the last Events. */
 const FLUSH_TIMEOUT_MS = 2_000;
@@ -87,7 +87,7 @@ export class Guard {
     this.#settings = settings;
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
     this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
-    this.#events = new EventRecorder({ api, log });
+    this.#events = new EventRecorder(api, log);
     const live = new LiveReader({ api, versions: this.#index });
     this.#metrics = new Metrics({
       mode,
@@ -107,7 +107,7 @@ export class Guard {
       events: this.#events,
       recordDenial: (judged) => this.#reporter?.recordDenial(judged),
     });
-    const configs = new ConfigLookup({ api, index: this.#configs });
+    const configs = new ConfigLookup(api, this.#configs);
     const createdAt = (name: ConfigName) => this.#configs.get(name)?.createdAt;
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
@@ -150,13 +150,11 @@ export class Guard {
   async start(): Promise<void> {
     const { bindAddress, healthPort, metricsPort, securePort, log } = this.#options;
     try {
-      const ports = {
+      this.#ports = {
         healthPort: await this.#healthServer.listen(healthPort, bindAddress),
-        ...(metricsPort === undefined
-          ? {}
-          : { metricsPort: await this.#metricsServer.listen(metricsPort, bindAddress) }),
+        metricsPort: metricsPort === undefined ? undefined : await this.#metricsServer.listen(metricsPort, bindAddress),
+        securePort: await this.#webhookServer.listen(securePort, bindAddress),
       };
-      this.#ports = { ...ports, securePort: await this.#webhookServer.listen(securePort, bindAddress) };
     } catch (error) {
       await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);
       throw error;

@@ -27,13 +27,6 @@ export interface ClusterEvent {
   readonly config?: string | undefined;
 }
 
-export interface EventRecorderOptions {
-  readonly api: Pick<KubeApi, 'json'>;
-  readonly log: Logger;
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
-}
-
 /** The `reportingController` of the guard's Events. */
 export const EVENT_REPORTER = 'machineconfig-guard.io/guard';
 /** The namespace of Events about cluster-scoped objects (client-go, tools/events). */
@@ -69,7 +62,8 @@ export class EventRecorder {
   readonly #rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
   readonly #overflow: ThrottledLog;
 
-  constructor({ api, log, now = Date.now }: EventRecorderOptions) {
+  /** @param now returns milliseconds since 1970 */
+  constructor(api: Pick<KubeApi, 'json'>, log: Logger, now: () => number = Date.now) {
     this.#api = api;
     this.#log = log;
     this.#now = now;

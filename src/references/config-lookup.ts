@@ -8,11 +8,6 @@ import { Backoff, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
 import { MACHINE_CONFIGS } from './sources.ts';
 
-export interface ConfigLookupOptions {
-  readonly api: Pick<KubeApi, 'json'>;
-  readonly index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
-}
-
 /** Whether a config of this name and uid exists. The reason says why not, or why it is unknown. */
 export type LookupResult =
   { readonly state: 'exists' } | { readonly state: 'missing' | 'unknown'; readonly reason: string };
@@ -28,7 +23,7 @@ export class ConfigLookup {
   readonly #index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
   readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT_GETS });
 
-  constructor({ api, index }: ConfigLookupOptions) {
+  constructor(api: Pick<KubeApi, 'json'>, index: Pick<ConfigIndex, 'has' | 'isForbidden'>) {
     this.#api = api;
     this.#index = index;
   }

@@ -20,13 +20,18 @@ const MAX_TOKENS = 256;
 const NEW_TOKEN_BURST = 10;
 const NEW_TOKEN_INTERVAL_MS = 1_000;
 
+interface TokenReview {
+  readonly access: Promise<ScrapeAccess>;
+  /** When a further scrape needs another review. */
+  dueAt: number;
+}
+
 /** Asks the API server whether a token may `get /metrics`, and remembers the tokens that may. */
 export class ScrapeAuthorizer {
   readonly #api: Pick<KubeApi, 'json'>;
   readonly #now: () => number;
-  /** When to review an allowed token again. Hashed, so that a heap dump contains no token. */
-  readonly #allowedUntil = new LRUCache<string, number>({ max: MAX_TOKENS });
-  readonly #pendingByTokenHash = new Map<string, Promise<ScrapeAccess>>();
+  /** Of allowed tokens, and those that have no answer yet. Hashed, so that a heap dump contains no token. */
+  readonly #reviews = new LRUCache<string, TokenReview>({ max: MAX_TOKENS });
   /** By address. */
   readonly #newTokens: RateLimiter;
 
@@ -43,25 +48,21 @@ export class ScrapeAuthorizer {
    */
   async authorize(token: string, address: string): Promise<ScrapeAccess | 'throttled'> {
     const key = createHash('sha256').update(token).digest('hex');
-    const allowedUntil = this.#allowedUntil.get(key);
-    if (allowedUntil !== undefined && this.#now() < allowedUntil) return 'allowed';
-    const pending = this.#pendingByTokenHash.get(key);
-    if (pending !== undefined) return await pending;
-    if (allowedUntil === undefined && !this.#newTokens.tryAcquire(address)) return 'throttled';
-    const review = this.#reviewAndRemember(token, key);
-    this.#pendingByTokenHash.set(key, review);
+    const known = this.#reviews.get(key);
+    if (known !== undefined && this.#now() < known.dueAt) return await known.access;
+    if (known === undefined && !this.#newTokens.tryAcquire(address)) return 'throttled';
+    const review: TokenReview = { access: this.#reviewAccess(token), dueAt: Number.POSITIVE_INFINITY };
+    this.#reviews.set(key, review);
     try {
-      return await review;
-    } finally {
-      this.#pendingByTokenHash.delete(key);
+      const access = await review.access;
+      review.dueAt = this.#now() + ALLOWED_TTL_MS;
+      if (access !== 'allowed') this.#reviews.delete(key);
+      return access;
+    } catch (error) {
+      if (known === undefined) this.#reviews.delete(key);
+      else this.#reviews.set(key, known);
+      throw error;
     }
-  }
-
-  async #reviewAndRemember(token: string, key: string): Promise<ScrapeAccess> {
-    const access = await this.#reviewAccess(token);
-    if (access === 'allowed') this.#allowedUntil.set(key, this.#now() + ALLOWED_TTL_MS);
-    else this.#allowedUntil.delete(key);
-    return access;
   }
 
   async #reviewAccess(token: string): Promise<ScrapeAccess> {

@@ -17,7 +17,7 @@ function createRecorder(answer: (request: ApiRequest) => unknown = () => ({})) {
     requests.push(request);
     return await Promise.resolve(answer(request));
   };
-  const events = new EventRecorder({ api: { json }, log, now: () => clock.now });
+  const events = new EventRecorder({ json }, log, () => clock.now);
   const names = () =>
     requests.map(({ body }) => (body as { readonly metadata: { readonly name: string } }).metadata.name);
   return { events, requests, names, clock, lines };

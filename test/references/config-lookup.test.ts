@@ -22,7 +22,7 @@ async function lookUp(
     const metadata = { name: CONFIG.name, uid: answer, creationTimestamp: '2026-11-20T10:00:00Z' };
     return await Promise.resolve({ metadata });
   };
-  const lookup = new ConfigLookup({ api: { json }, index: { has: () => isIndexed, isForbidden } });
+  const lookup = new ConfigLookup({ json }, { has: () => isIndexed, isForbidden });
   return { ...(await lookup.find(CONFIG, deadline.signal)), paths };
 }
 
@@ -70,7 +70,7 @@ test('sends at most eight GETs at the same time', async () => {
     running -= 1;
     throw NOT_FOUND;
   };
-  const lookup = new ConfigLookup({ api: { json }, index: { has: () => false, isForbidden: false } });
+  const lookup = new ConfigLookup({ json }, { has: () => false, isForbidden: false });
   const { signal } = new AbortController();
   await Promise.all(Array.from({ length: 100 }, async () => await lookup.find(CONFIG, signal)));
   expect([most, total]).toEqual([8, 100]);
@@ -82,7 +82,7 @@ test('does not wait for its turn after the abort, and then sends no GET', async 
     total += 1;
     return await new Promise(() => {});
   };
-  const lookup = new ConfigLookup({ api: { json }, index: { has: () => false, isForbidden: false } });
+  const lookup = new ConfigLookup({ json }, { has: () => false, isForbidden: false });
   for (let count = 0; count < 8; count += 1) void lookup.find(CONFIG, new AbortController().signal);
   const late = new AbortController();
   const result = lookup.find(CONFIG, late.signal);
