@@ -114,18 +114,16 @@ function findCluster(config: KubeConfig): Cluster {
   }
   const context = config.getContextObject(current);
   if (context === null) throw new KubeconfigError(`the kubeconfig has no context "${current}"; ${choices}`);
+  const createError = (problem: string) => new KubeconfigError(`the kubeconfig has an error: ${problem}`);
   const cluster = config.getCluster(context.cluster);
   if (cluster === null) {
-    const problem = `context "${current}" names cluster "${context.cluster}"`;
-    throw new KubeconfigError(`the kubeconfig has an error: ${problem}, which does not exist`);
+    throw createError(`context "${current}" names cluster "${context.cluster}", which does not exist`);
   }
   if (hasText(context.user) && config.getUser(context.user) === null) {
-    const problem = `context "${current}" names user "${context.user}"`;
-    throw new KubeconfigError(`the kubeconfig has an error: ${problem}, which does not exist`);
+    throw createError(`context "${current}" names user "${context.user}", which does not exist`);
   }
   if (!URL.canParse(cluster.server)) {
-    const problem = `the server of cluster "${cluster.name}" is not a URL`;
-    throw new KubeconfigError(`the kubeconfig has an error: ${problem}, such as https://api.example.com:6443`);
+    throw createError(`the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`);
   }
   return { server: new URL(cluster.server), isProxied: (cluster.proxyUrl ?? '') !== '' };
 }

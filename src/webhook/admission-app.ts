@@ -13,8 +13,8 @@ import { BodiesInFlight } from './bodies-in-flight.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
 import { createEndpointApp } from './endpoint-app.ts';
 import type { JudgedReview, ReviewJudge } from './judged-review.ts';
-import { BadReview, parseReview } from './parse-review.ts';
-import { readBody, UnreadBody } from './read-body.ts';
+import { BadReview, parseReview, ReviewFault } from './parse-review.ts';
+import { readBody } from './read-body.ts';
 
 /** The request of a review that was answered. */
 export interface AnsweredCall {
@@ -121,11 +121,10 @@ class ReviewCalls {
   /** Only a malformed review is denied in every mode. */
   #judgeFault(error: unknown, review: Review): JudgedReview {
     const fault = { path: 'none', configState: 'unknown' } as const;
-    if (error instanceof BadReview) {
-      return { ...fault, review: { ...review, uid: error.uid }, verdict: denyBadReview(error.message) };
-    }
-    if (error instanceof UnreadBody) {
-      return { ...fault, review: { ...review, uid: error.uid }, verdict: this.#denyForGuard(error.message) };
+    if (error instanceof ReviewFault) {
+      const { message, uid } = error;
+      const verdict = error instanceof BadReview ? denyBadReview(message) : this.#denyForGuard(message);
+      return { ...fault, review: { ...review, uid }, verdict };
     }
     this.#options.log.error({ err: error }, 'cannot answer a review');
     return { ...fault, review, verdict: this.#denyForGuard('internal error', review.config?.name) };

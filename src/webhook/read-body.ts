@@ -3,19 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type PQueue from 'p-queue';
 import type { BodiesInFlight } from './bodies-in-flight.ts';
-import { BadReview, findUid } from './parse-review.ts';
+import { BadReview, findUid, ReviewFault } from './parse-review.ts';
 
 /** The guard did not read the body to its end. The review may be a good one. */
-export class UnreadBody extends Error {
-  override readonly name = 'UnreadBody';
-  /** Empty if it has not arrived. */
-  readonly uid: string;
-
-  constructor(message: string, uid: string) {
-    super(message);
-    this.uid = uid;
-  }
-}
+export class UnreadBody extends ReviewFault {}
 
 /**
  * The API server sends one object, which etcd limits to 1.5 MiB. Twice that leaves room for a review with the old and

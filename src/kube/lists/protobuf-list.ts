@@ -33,7 +33,7 @@ export class ProtobufListParser {
   #bufferedBytes = 0;
   /** How many bytes of the list follow. Undefined before the list. */
   #listBytesLeft: number | undefined;
-  #type = '';
+  #type = { apiVersion: '', kind: '' };
   #resourceVersion = '';
 
   /** @param wanted if it has annotations, `onItem` gets only the {@link WantedMetadata} */
@@ -61,7 +61,8 @@ export class ProtobufListParser {
     const bytes = this.#buffer.subarray(0, this.#bufferedBytes);
     const isComplete = this.#parseFields(bytes, bytes.length - 1) === bytes.length && this.#listBytesLeft === 0;
     if (!isComplete) throw new MalformedList('the list is incomplete');
-    if (this.#type !== `${METADATA.apiVersion} ${METADATA.kind}List`)
+    const { apiVersion, kind } = this.#type;
+    if (apiVersion !== METADATA.apiVersion || kind !== `${METADATA.kind}List`)
       throw new MalformedList('the response is not a list');
     if (this.#resourceVersion === '') throw new MalformedList('the list has no resourceVersion');
     return this.#resourceVersion;
@@ -90,7 +91,7 @@ export class ProtobufListParser {
       if (end > bytes.length) break;
       const content = new ProtobufReader(bytes, length.end, end);
       if (isInList) this.#parseListField(field, content, end - start);
-      else if (field === ENVELOPE.typeMeta) this.#type = parseType(content);
+      else if (field === ENVELOPE.typeMeta) this.#type = content.texts(TYPE_META);
       start = end;
     }
     return start;
@@ -107,25 +108,10 @@ export class ProtobufListParser {
     this.#listBytesLeft = (this.#listBytesLeft ?? 0) - bytes;
     if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
     if (field === LIST.items) this.#onItem(this.#metadata.parse(content));
-    else if (field === LIST.metadata) this.#resourceVersion = parseResourceVersion(content);
+    else if (field === LIST.metadata) {
+      const { resourceVersion, continue: continueToken } = content.texts(LIST_META);
+      if (continueToken !== '') throw new MalformedList('the list is one page of several');
+      this.#resourceVersion = resourceVersion;
+    }
   }
-}
-
-function parseResourceVersion(meta: ProtobufReader): string {
-  let resourceVersion = '';
-  while (meta.next()) {
-    if (meta.field === LIST_META.resourceVersion) resourceVersion = meta.text();
-    else if (meta.field === LIST_META.continue && meta.text() !== '')
-      throw new MalformedList('the list is one page of several');
-  }
-  return resourceVersion;
-}
-
-function parseType(meta: ProtobufReader): string {
-  let [apiVersion, kind] = ['', ''];
-  while (meta.next()) {
-    if (meta.field === TYPE_META.apiVersion) apiVersion = meta.text();
-    else if (meta.field === TYPE_META.kind) kind = meta.text();
-  }
-  return `${apiVersion} ${kind}`;
 }

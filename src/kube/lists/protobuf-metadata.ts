@@ -85,7 +85,7 @@ export class MetadataParser {
       else if (field === OBJECT_META.creationTimestamp) metadata.creationTimestamp = parseTime(fields);
       else if (wanted !== undefined) continue;
       else if (field === OBJECT_META.labels) this.#parseEntry(fields, metadata.labels);
-      else if (field === OBJECT_META.ownerReferences) metadata.ownerReferences.push(parseOwner(fields));
+      else if (field === OBJECT_META.ownerReferences) metadata.ownerReferences.push(fields.message().texts(OWNER));
       else if (field === OBJECT_META.uid) metadata.uid = fields.text();
       else if (field === OBJECT_META.deletionTimestamp) metadata.deletionTimestamp = parseTime(fields);
     }
@@ -108,16 +108,6 @@ export class MetadataParser {
     target[key] = value;
     return true;
   }
-}
-
-function parseOwner(field: ProtobufReader): ParsedMetadata['ownerReferences'][number] {
-  const owner = field.message();
-  let [kind, name] = ['', ''];
-  while (owner.next()) {
-    if (owner.field === OWNER.kind) kind = owner.text();
-    else if (owner.field === OWNER.name) name = owner.text();
-  }
-  return { kind, name };
 }
 
 /** In milliseconds, because thousands of formatted times would take longer than all other fields of nodes together. */

@@ -71,6 +71,14 @@ export class ProtobufReader {
     return this.#bytes.toString('utf8', this.start, this.end);
   }
 
+  /** Reads the texts of these fields to the end of the message. An absent text is empty. */
+  texts<Name extends string>(numbers: Readonly<Record<Name, number>>): Record<Name, string> {
+    const names = Object.keys(numbers) as Name[];
+    const texts = Object.fromEntries(names.map((name) => [name, ''])) as Record<Name, string>;
+    while (this.next()) for (const name of names) if (this.field === numbers[name]) texts[name] = this.text();
+    return texts;
+  }
+
   /** A new reader for the message in the current field. */
   message(): ProtobufReader {
     return new ProtobufReader(this.#bytes, this.start, this.end);
