@@ -11,12 +11,7 @@ import { NEVER_ABORTED } from '../common/wait.ts';
 
 /** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
-  readonly regarding: {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly uid: string;
-  };
+  readonly regarding: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string>>;
   readonly reason: 'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference';
   readonly action: 'Delete' | 'Check';
   /** Truncated to 1 KiB, the limit of the API. */
