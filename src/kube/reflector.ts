@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Logger } from 'pino';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
@@ -44,8 +45,6 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
 /** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
 const SLICE_SIZE = 500;
-/** A watch that lasted this long resets the backoff. */
-const LASTING_WATCH_MS = 5_000;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
@@ -70,7 +69,6 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   #objects = new Map<string, Item>();
-  #isSynced = false;
   #isForbidden = false;
   #position: Position | undefined;
   #newestVersion: string | undefined;
@@ -89,7 +87,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Whether a list has succeeded, or the cluster does not serve the kind. */
   get isSynced(): boolean {
-    return this.#isSynced;
+    return !Number.isNaN(this.#lastMessageAt);
   }
 
   /** Whether the last list or watch failed because this user has no right to it. */
@@ -99,7 +97,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */
   get silentMs(): number | undefined {
-    return this.#isSynced ? performance.now() - this.#lastMessageAt : undefined;
+    return this.isSynced ? performance.now() - this.#lastMessageAt : undefined;
   }
 
   get(name: string): Item | undefined {
@@ -147,7 +145,6 @@ export class Reflector<Item extends { readonly name: string }> {
   async #listAndWatch(signal: AbortSignal): Promise<void> {
     if (this.#position === undefined) {
       this.#position = await this.#list(signal);
-      this.#isSynced = true;
       this.#lastMessageAt = performance.now();
       this.#clearProblem();
       if (this.#position === undefined) {
@@ -158,15 +155,9 @@ export class Reflector<Item extends { readonly name: string }> {
       // The last watch ended, and an etcd restore can have followed.
       await this.#probe(this.#position, signal);
     }
-    const startedAt = performance.now();
-    const hasLasted = (): boolean => performance.now() - startedAt > LASTING_WATCH_MS;
-    try {
-      await this.#watch(this.#position, signal);
-      // The server may end each watch immediately.
-      if (!hasLasted()) await this.#pause(this.#backoff.next(), signal);
-    } finally {
-      if (hasLasted()) this.#backoff.reset();
-    }
+    await this.#watch(this.#position, signal);
+    // The server may end each watch immediately.
+    await this.#pause(this.#backoff.next(), signal);
   }
 
   async #list(signal: AbortSignal): Promise<Position | undefined> {
@@ -282,7 +273,10 @@ export class Reflector<Item extends { readonly name: string }> {
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
-      if (!signal.aborted) await this.#probe(this.#position ?? position, signal);
+      if (signal.aborted) return;
+      await this.#probe(this.#position ?? position, signal);
+      // The watch has lasted.
+      this.#backoff.reset();
     }
   }
 
@@ -297,7 +291,6 @@ export class Reflector<Item extends { readonly name: string }> {
       const timeoutMs = this.#timing.requestMs;
       list = (await this.#api.json({ path, accept: acceptHeaderForList(true), timeoutMs, signal })) as typeof list;
     } catch (error) {
-      if (signal.aborted) return;
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       throw error;
     }
@@ -310,11 +303,9 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** {@link checkVersion} ends it early. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const waitForEnd = async (limited: AbortSignal): Promise<void> =>
-      await new Promise((resolve) => {
-        this.#endPause = resolve;
-        limited.addEventListener('abort', () => resolve(), { once: true });
-      });
-    await withTimeout(ms, signal, waitForEnd).catch(() => {});
+    const pause = limitSignal(ms, signal);
+    this.#endPause = () => pause.abort(undefined);
+    await once(pause.signal, 'abort');
+    pause.release();
   }
 }
