@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ProblemLog } from '../common/problem-log.ts';
-import { repeat, sleep } from '../common/wait.ts';
+import { repeat } from '../common/wait.ts';
 import { checkKeyPair, type KeyPair } from './key-pair.ts';
 import { ExternalCertificate, type ServingCertificate } from './serving-certificate.ts';
 import { readValidity } from './validity.ts';
@@ -33,20 +33,20 @@ export class CertificateFilesError extends Error {
 
 /** No watch: network file systems and replaced directories send no events. */
 const INTERVAL_MS = 1_000;
-/** Files can be half-written, or from before and after the swap of a Secret volume. */
-const START_RETRIES = 3;
 
 /**
  * Reads a serving certificate from two files each second until the signal aborts. If later files are unusable, the
  * guard logs it once and keeps the last usable pair. A certificate can be served that is not valid now, because the
  * clock may be wrong.
  *
- * @throws CertificateFilesError if a file is missing, or the pair is unusable for three seconds
+ * @throws CertificateFilesError if a file is missing, or the pair is unusable
  */
 export async function watchCertificateFiles(options: CertificateFilesOptions): Promise<ServingCertificate> {
   const { certFile, log, signal, intervalMs = INTERVAL_MS } = options;
-  const certificate = new ExternalCertificate(await readAtStart(options));
-  logCertificate(options, certificate.current(), 'serving certificate loaded');
+  const first = await readFiles(options);
+  assertUsable(options, first);
+  logCertificate(options, first, 'serving certificate loaded');
+  const certificate = new ExternalCertificate(first);
   const problem = new ProblemLog(log);
   const readAgain = async (): Promise<void> => {
     const pair = await readFiles(options);
@@ -62,21 +62,6 @@ export async function watchCertificateFiles(options: CertificateFilesOptions): P
   };
   void repeat(intervalMs, signal, () => readAgain().catch(logProblem));
   return certificate;
-}
-
-async function readAtStart(options: CertificateFilesOptions): Promise<KeyPair> {
-  const { signal, intervalMs = INTERVAL_MS } = options;
-  for (let retries = 0; ; retries += 1) {
-    const pair = await readFiles(options);
-    try {
-      assertUsable(options, pair);
-      return pair;
-    } catch (error) {
-      if (retries === START_RETRIES) throw error;
-    }
-    await sleep(intervalMs, signal);
-    signal.throwIfAborted();
-  }
 }
 
 /** @throws CertificateFilesError */

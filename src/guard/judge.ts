@@ -85,11 +85,7 @@ export class Judge implements ReviewJudge {
     if (configs.isIndexed(config)) return { state: 'exists' };
     if (early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
     if (early === undefined) return await configs.find(config, signal);
-    return await withTimeout(
-      OVERRIDE_LOOK_UP_TIMEOUT_MS,
-      signal,
-      async (limited) => await configs.find(config, limited),
-    );
+    return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.find(config, limited));
   }
 
   /**

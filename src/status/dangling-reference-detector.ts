@@ -76,7 +76,16 @@ export class DanglingReferenceDetector {
     const missing = await this.#confirmMissing(dangling, signal);
     // A search is repeated only if the configs have changed.
     const reusable = isDeepStrictEqual(names, this.#lastNames) ? this.findings : [];
-    const suggestions: Suggestions = new Map(reusable.map(({ config, suggestion }) => [config, suggestion]));
+    const suggestions = new Map(reusable.map(({ config, suggestion }) => [config, suggestion]));
+    // Comparing hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle. So each
+    // name is compared once, and waiting reviews go first.
+    const suggest = async (config: ConfigName): Promise<ConfigName | undefined> => {
+      if (!suggestions.has(config)) {
+        await waitForNextTurn();
+        suggestions.set(config, findNearestName(config, names));
+      }
+      return suggestions.get(config);
+    };
     const findings = new Map<string, DanglingFinding>();
     const add = (finding: Omit<DanglingFinding, 'since'>): void => {
       const key = keyOf(finding);
@@ -89,7 +98,7 @@ export class DanglingReferenceDetector {
         if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
         if (pool !== undefined) poolsWithDanglingNode.add(pool);
         const explanation = explainMissingConfig(configs.deletedAt(config));
-        add({ ...reference, explanation, suggestion: await suggestName(config, names, suggestions) });
+        add({ ...reference, explanation, suggestion: await suggest(config) });
       }
     }
     for (const pool of poolsWithEmptyStatus) {
@@ -163,24 +172,6 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
   return `${kind} ${name} (${field}) names ${formatName(config)}, which does not exist (${explanation})${hint}`;
-}
-
-type Suggestions = Map<ConfigName | undefined, ConfigName | undefined>;
-
-/**
- * Comparing hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle.
- * So each name is compared once, and waiting reviews go first.
- */
-async function suggestName(
-  config: ConfigName,
-  names: ReadonlySet<ConfigName>,
-  suggestions: Suggestions,
-): Promise<ConfigName | undefined> {
-  if (!suggestions.has(config)) {
-    await waitForNextTurn();
-    suggestions.set(config, findNearestName(config, names));
-  }
-  return suggestions.get(config);
 }
 
 function keyOf({ kind, name, field, config }: FindingKey): string {

@@ -42,6 +42,8 @@ interface LeaseObject {
  */
 export class Lease {
   readonly #options: LeaseOptions;
+  readonly #collection: string;
+  readonly #path: string;
   readonly #timing: LeaseTiming;
   readonly #problem: ProblemLog;
   #validUntil = Number.NEGATIVE_INFINITY;
@@ -49,6 +51,8 @@ export class Lease {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
+    this.#collection = leasesPath(options.namespace);
+    this.#path = objectPath(this.#collection, options.name);
     this.#timing = options.timing ?? OPENSHIFT_TIMING;
     this.#problem = new ProblemLog(options.log);
   }
@@ -125,13 +129,5 @@ export class Lease {
         ? ({ method: 'POST', path: this.#collection } as const)
         : ({ method: 'PATCH', path: this.#path, contentType: MERGE_PATCH } as const);
     await api.json({ ...request, body, timeoutMs: TIMEOUT_MS, signal });
-  }
-
-  get #collection(): string {
-    return leasesPath(this.#options.namespace);
-  }
-
-  get #path(): string {
-    return objectPath(this.#collection, this.#options.name);
   }
 }

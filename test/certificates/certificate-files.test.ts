@@ -138,15 +138,6 @@ function spoilDates(pem: string) {
   return `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`;
 }
 
-test('waits at start for files that are being written', async () => {
-  const files = await createFiles({ ...first, privateKeyPem: second.privateKeyPem });
-  const starting = files.start();
-  await awaitTimer();
-  await files.write(first);
-  vi.advanceTimersToNextTimer();
-  expect((await starting).current()).toEqual(first);
-});
-
 test('replaces the pair at every swap of a Secret volume', async () => {
   const { directory, start, messages } = await createFiles();
   await swapSecretVolume(directory, 0, first);

@@ -1,5 +1,5 @@
 import { finished } from 'node:stream/promises';
-import type { ApiObject } from '../api-object.ts';
+import { type ApiObject, parseTime } from '../api-object.ts';
 import { parseCollection } from '../api-paths.ts';
 import { type ApiResponse, type KubeApi, readText, toBodyError } from '../api.ts';
 import { isServed } from '../discovery.ts';
@@ -80,7 +80,8 @@ export async function listCollection(
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };
-  const servedAt = parseDate(response.headers.date);
+  // Every HTTP server with a clock sends the time (RFC 9110).
+  const servedAt = parseTime(response.headers.date) ?? new Date();
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   if (isProtobuf && isMetadataOnly) {
     const parser = new ProtobufListParser(addObject, resource);
@@ -91,12 +92,6 @@ export async function listCollection(
   const { items, resourceVersion } = parseJsonList(await readText(response, signal), types);
   for await (const slice of inSlices(items, SLICE_SIZE)) for (const item of slice) addObject(item);
   return { path, resourceVersion, servedAt };
-}
-
-/** Every HTTP server with a clock sends the time (RFC 9110). */
-function parseDate(date: string | undefined): Date {
-  const time = new Date(date ?? Number.NaN);
-  return Number.isNaN(time.getTime()) ? new Date() : time;
 }
 
 async function parseBody(body: ApiResponse['body'], parser: ProtobufListParser, signal: AbortSignal): Promise<void> {
