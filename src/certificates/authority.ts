@@ -35,8 +35,7 @@ export async function createAuthority({ days, now }: { days: number; now: Date }
 /** Checks that an authority can sign leaves at `now`. Never throws. */
 export function checkAuthority(pair: KeyPair, now: Date): KeyPairCheck {
   const check = checkKeyPair(pair);
-  if (!check.usable) return check;
-  const reason = findAuthorityProblem(check.certificate, check.privateKey, now);
+  const reason = check.usable ? findAuthorityProblem(check.certificate, check.privateKey, now) : undefined;
   return reason === undefined ? check : { usable: false, reason };
 }
 

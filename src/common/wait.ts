@@ -47,29 +47,19 @@ export async function repeat(pauseMs: number, signal: AbortSignal, work: () => v
   }
 }
 
-/** A signal with a timeout. */
-export interface LimitedSignal {
-  readonly signal: AbortSignal;
-  readonly abort: (reason: unknown) => void;
-  /** Starts the timeout again. */
-  readonly refresh: () => void;
-  /** Stops the timeout, and leaves the original signal. */
-  readonly release: () => void;
-}
-
 /**
  * Returns a signal that aborts with another one, or after `ms` milliseconds with an error, by default a TimeoutError.
- * AbortSignal.any would leak with a long-lived signal, and a garbage collection can remove its timeout
- * (nodejs/node#57736).
+ * `refresh` starts the timeout again, and `release` stops it and leaves the other signal. AbortSignal.any would leak
+ * with a long-lived signal, and a garbage collection can remove its timeout (nodejs/node#57736).
  */
 export function limitSignal(
   ms: number,
   signal: AbortSignal,
   createError = (): Error => new DOMException(`took longer than ${ms} ms`, 'TimeoutError'),
-): LimitedSignal {
+) {
   signal.throwIfAborted();
   const limit = new AbortController();
-  const abort = limit.abort.bind(limit);
+  const abort = (reason: unknown): void => limit.abort(reason);
   const onAbort = (): void => abort(signal.reason);
   const timer = setTimeout(() => abort(createError()), ms);
   signal.addEventListener('abort', onAbort, { once: true });

@@ -90,14 +90,7 @@ export interface ClusterState {
   readonly readAt?: Date | undefined;
 }
 
-/** The references of one strength to one config. */
-export interface ReferenceGroup {
-  /** Lists the first referrers of each kind. References of the same referrer are adjacent. */
-  readonly references: readonly NamedReference[];
-  /** The number of all references. */
-  readonly total: number;
-  readonly referrersByKind: Readonly<Record<ReferrerKind, number>>;
-}
+export type ReferenceGroup = Readonly<Pick<ReferenceCollector, 'references' | 'referrersByKind' | 'total'>>;
 
 /** All references to one config, and other facts for its message. */
 export interface ReferenceSummary {
@@ -148,12 +141,15 @@ function isPoolDeleted(pool: string | undefined, pools: readonly PoolReferrer[])
   return !pools.some(({ name, isTerminating }) => name === pool && isTerminating !== true);
 }
 
-class ReferenceCollector implements ReferenceGroup {
+/** The references of one strength to one config. */
+class ReferenceCollector {
+  /** Those of the first referrers of each kind. References of the same referrer are adjacent. */
   readonly references: NamedReference[] = [];
   readonly referrersByKind = Object.fromEntries(REFERRER_KINDS.map((kind) => [kind, 0])) as Record<
     ReferrerKind,
     number
   >;
+  /** The number of all references. */
   total = 0;
   readonly #maxReferrersPerKind: number;
   #lastReferrer: Referrer | undefined;

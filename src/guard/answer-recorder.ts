@@ -14,8 +14,6 @@ export interface AnswerRecorderOptions {
   readonly events: Pick<EventRecorder, 'record'>;
   /** Puts a denial into the status of the MachineConfigGuard. */
   readonly recordDenial: (judged: JudgedReview) => void;
-  /** Milliseconds of a monotonic clock. */
-  readonly now?: () => number;
 }
 
 /** A cluster has fewer rendered configs, so a deletion of all of them is logged completely. */
@@ -31,16 +29,13 @@ const MAX_REASON_LENGTH = 256;
  */
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
-  readonly #loggedByAddress: RateLimiter;
-  readonly #logged: RateLimiter;
+  readonly #loggedByAddress = new RateLimiter(LOGGED_BURST, LOG_INTERVAL_MS);
+  readonly #logged = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4);
   readonly #throttledLog: ThrottledLog;
 
   constructor(options: AnswerRecorderOptions) {
-    const { log, now } = options;
     this.#options = options;
-    this.#loggedByAddress = new RateLimiter(LOGGED_BURST, LOG_INTERVAL_MS, now);
-    this.#logged = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4, now);
-    this.#throttledLog = new ThrottledLog(log);
+    this.#throttledLog = new ThrottledLog(options.log);
   }
 
   record(judged: JudgedReview, call: AnsweredCall): void {

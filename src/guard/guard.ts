@@ -5,6 +5,7 @@ import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
+import { Replaceable } from '../common/replaceable.ts';
 import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup } from '../references/config-lookup.ts';
@@ -17,7 +18,7 @@ import { HealthServer } from '../webhook/health-server.ts';
 import { createMetricsApp } from '../webhook/metrics-app.ts';
 import { Metrics } from '../webhook/metrics.ts';
 import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
-import { createFixedTlsPolicy, INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
+import { INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
 import { Judge } from './judge.ts';
@@ -81,7 +82,7 @@ export class Guard {
 
   constructor(options: GuardOptions) {
     const { api, log, certificate, status, reflectorTiming } = options;
-    const { settings = () => DEFAULT_SETTINGS, tlsPolicy = createFixedTlsPolicy(INTERMEDIATE) } = options;
+    const { settings = () => DEFAULT_SETTINGS, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
     const mode = () => (settings() ?? DEFAULT_SETTINGS).mode;
     this.#options = options;
     this.#settings = settings;

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { Replaceable } from '../common/replaceable.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
-import { createFixedTlsPolicy, type TlsParameters } from '../webhook/tls-profile.ts';
+import type { TlsParameters } from '../webhook/tls-profile.ts';
 import { Guard, type GuardOptions } from './guard.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from './settings-follower.ts';
 import { TlsProfileFollower } from './tls-profile-follower.ts';
@@ -55,7 +56,7 @@ export async function runGuard(
         leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
         tlsProfile: tlsProfile && (() => tlsProfile.followed()),
       },
-      tlsPolicy: tlsParameters === undefined ? tlsProfile : createFixedTlsPolicy(tlsParameters),
+      tlsPolicy: tlsParameters === undefined ? tlsProfile : new Replaceable(tlsParameters),
     });
     await guard.start();
     const logReady = (): void => log.info(guard.ports, 'ready');

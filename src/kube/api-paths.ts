@@ -47,16 +47,10 @@ export function objectPath(collection: string, name: string): string {
   return `${collection}/${encodeURIComponent(name)}`;
 }
 
-interface Collection {
-  readonly apiVersion: string;
-  readonly resource: string;
-  readonly isNamespaced: boolean;
-}
-
 /** `/api/v1/RESOURCE` or `/apis/GROUP/VERSION/RESOURCE`, perhaps in a namespace. */
 const COLLECTION = /^\/apis?\/(?<apiVersion>v1|[^/]+\/[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?(?<resource>[^/]+)$/;
 
-export function parseCollection(path: string): Collection {
+export function parseCollection(path: string) {
   const { apiVersion, resource, namespace } = COLLECTION.exec(path)?.groups ?? {};
   if (apiVersion === undefined || resource === undefined) throw new Error(`${path} is not the path of a collection`);
   return { apiVersion, resource, isNamespaced: namespace !== undefined };

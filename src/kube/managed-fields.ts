@@ -1,11 +1,5 @@
 import { type ApiObject, parseTime } from './api-object.ts';
 
-interface ManagedFieldsEntry {
-  readonly time?: unknown;
-  readonly subresource?: unknown;
-  readonly fieldsV1?: unknown;
-}
-
 /**
  * Returns when the managers that own a field last wrote the object. The API server sets these times by its own clock.
  *
@@ -15,7 +9,7 @@ interface ManagedFieldsEntry {
 export function findWriteTime({ metadata }: ApiObject, path: readonly string[], subresource = ''): Date | undefined {
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
   const times = entries.flatMap((entry) => {
-    const { time, subresource: written = '', fieldsV1 } = (entry ?? {}) as ManagedFieldsEntry;
+    const { time, subresource: written = '', fieldsV1 } = (entry ?? {}) as Record<string, unknown>;
     const date = parseTime(time);
     return date !== undefined && written === subresource && hasPath(fieldsV1, path) ? [date] : [];
   });

@@ -13,10 +13,7 @@ import { type ApiObject, MalformedObject, parseTime } from '../kube/api-object.t
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { findWriteTime } from '../kube/managed-fields.ts';
 
-interface Annotation {
-  readonly field: string;
-  readonly key: string;
-}
+type Annotation = ReturnType<typeof toAnnotation>;
 
 const CONFIG_ANNOTATIONS = NODE_FIELDS.map(toAnnotation);
 /**
@@ -188,7 +185,7 @@ function truncateName(name: string): string {
   return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
 }
 
-function toAnnotation(field: string): Annotation {
+function toAnnotation(field: string) {
   return { field, key: `${MCO_GROUP}/${field}` };
 }
 

@@ -29,8 +29,6 @@ export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name'
   readonly suggestion: ConfigName | undefined;
 }
 
-type FindingKey = Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>;
-
 export interface DanglingReferenceDetectorOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers'>;
@@ -77,8 +75,8 @@ export class DanglingReferenceDetector {
     // A search is repeated only if the configs have changed.
     const reusable = isDeepStrictEqual(names, this.#lastNames) ? this.findings : [];
     const suggestions = new Map(reusable.map(({ config, suggestion }) => [config, suggestion]));
-    // Comparing hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle. So each
-    // name is compared once, and waiting reviews go first.
+    // Comparing hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle. So
+    // each name is compared once, and waiting reviews go first.
     const suggest = async (config: ConfigName): Promise<ConfigName | undefined> => {
       if (!suggestions.has(config)) {
         await waitForNextTurn();
@@ -174,6 +172,6 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
   return `${kind} ${name} (${field}) names ${formatName(config)}, which does not exist (${explanation})${hint}`;
 }
 
-function keyOf({ kind, name, field, config }: FindingKey): string {
+function keyOf({ kind, name, field, config }: Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>): string {
   return [kind, name, field, config].join('\0');
 }

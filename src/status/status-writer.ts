@@ -22,17 +22,10 @@ export interface GuardStatus {
   readonly protectedConfigs: number | null;
   /** Null like `protectedConfigs`. */
   readonly danglingCount: number | null;
-  readonly danglingReferences: readonly {
-    readonly kind: string;
-    readonly name: string;
-    readonly field: string;
-    readonly config: string;
-    /** RFC 3339. */
-    readonly since: string;
-    readonly explanation: string;
-    /** Empty if no name is near. */
-    readonly suggestion: string;
-  }[];
+  /** `since` is RFC 3339, and `suggestion` empty if no name is near. */
+  readonly danglingReferences: readonly Readonly<
+    Record<'kind' | 'name' | 'field' | 'config' | 'since' | 'explanation' | 'suggestion', string>
+  >[];
   readonly conditions: readonly Condition[];
 }
 

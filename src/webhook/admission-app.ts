@@ -51,11 +51,7 @@ export interface BodyLimits {
  * The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. For other
  * connections 32 MiB would let a flood use all the memory of the pod, because V8 frees the bodies late.
  */
-const LIMITS: BodyLimits = {
-  timeoutMs: 5_000,
-  provenBytes: 32 * 1024 * 1024,
-  otherBytes: 16 * 1024 * 1024,
-};
+const LIMITS: BodyLimits = { timeoutMs: 5_000, provenBytes: 32 * 1024 * 1024, otherBytes: 16 * 1024 * 1024 };
 
 /** Shared, because each new error would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');

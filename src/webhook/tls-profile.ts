@@ -1,7 +1,7 @@
 import { getFips } from 'node:crypto';
 import { createSecureContext, getCiphers, type SecureContextOptions, type SecureVersion } from 'node:tls';
 import { countNoun, joinFirst, toPrintableLine } from '../common/printable-text.ts';
-import { Replaceable, type Replaced } from '../common/replaceable.ts';
+import type { Replaced } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { INTERMEDIATE_SUITES, toOpenSslList, toOpenSslName } from './cipher-suites.ts';
 
@@ -69,11 +69,7 @@ const BUILT_IN: ReadonlyMap<unknown, TlsProfile> = new Map([
 
 interface StoredProfile {
   readonly type?: unknown;
-  readonly custom?: {
-    readonly ciphers?: unknown;
-    readonly groups?: unknown;
-    readonly minTLSVersion?: unknown;
-  } | null;
+  readonly custom?: Readonly<Record<string, unknown>> | null;
 }
 
 /**
@@ -112,11 +108,6 @@ export function describeTlsProfile({ minVersion, ciphers, unsupported }: TlsProf
       ? ''
       : `, without ${joinFirst(unsupported.map(quote), MAX_LISTED_NAMES)}, which Node.js does not support`;
   return `${version} with ${suites}${omitted}`;
-}
-
-/** For a process whose flags set the parameters, and for one that follows no cluster. */
-export function createFixedTlsPolicy(parameters: TlsParameters): TlsPolicy {
-  return new Replaceable(parameters);
 }
 
 /** @throws UnusableTlsProfile if it names no suite or no group that is supported */

@@ -25,10 +25,7 @@ function replaceKeys({ publicKey, privateKey }: { publicKey: KeyObject; privateK
   // version, serial, algorithm, issuer, validity, subject, subjectPublicKeyInfo
   (tbsCertificate!.value as forge.asn1.Asn1[])[6] = forge.asn1.fromDer(publicKeyDer);
   return {
-    certificatePem: forge.pem.encode({
-      type: 'CERTIFICATE',
-      body: forge.asn1.toDer(certificate).getBytes(),
-    }),
+    certificatePem: forge.pem.encode({ type: 'CERTIFICATE', body: forge.asn1.toDer(certificate).getBytes() }),
     privateKeyPem: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
   };
 }

@@ -74,13 +74,7 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
     messages,
     write,
     start: async (options: Partial<CertificateFilesOptions> = {}) =>
-      await watchCertificateFiles({
-        certFile,
-        keyFile,
-        log,
-        signal: stop.signal,
-        ...options,
-      }),
+      await watchCertificateFiles({ certFile, keyFile, log, signal: stop.signal, ...options }),
   };
 }
 

@@ -58,12 +58,7 @@ test.each<[ReferrerKind, string[], string]>([
 });
 
 test('says how to remove a node from its pool if the pool is terminating', () => {
-  const pool: Referrer = {
-    kind: 'MachineConfigPool',
-    name: 'worker',
-    references: [],
-    isTerminating: true,
-  };
+  const pool: Referrer = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true };
   const { message } = decideReferrers([pool, WORKER]);
   expect(message).toContain(
     "Its pool is deleted: remove the pool's label from the node, or change another label if it is gone already",

@@ -162,10 +162,7 @@ test.each<[string, Situation, object]>([
   ['an unused config', {}, { code: 'MCG_NOT_IN_USE', liveReads: 1 }],
   ['an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN', liveReads: 0 }],
 ])('decides about %s if the guard may not read configs', async (_case, situation, expected) => {
-  expect(await judge({ ...situation, config: UNKNOWN })).toMatchObject({
-    ...expected,
-    configState: 'unknown',
-  });
+  expect(await judge({ ...situation, config: UNKNOWN })).toMatchObject({ ...expected, configState: 'unknown' });
 });
 
 const HOLD_24H: Settings = { mode: 'Enforce', holdSupersededMs: 24 * 3_600_000 };

@@ -79,10 +79,7 @@ test('keeps the profile while the API server is unreachable, and says so', async
 });
 
 test('warns once about cipher suites that Node.js does not support, and keeps the last usable profile', async () => {
-  const custom = {
-    ciphers: ['DES-CBC3-SHA', 'ECDHE-RSA-AES128-GCM-SHA256'],
-    minTLSVersion: 'VersionTLS12',
-  };
+  const custom = { ciphers: ['DES-CBC3-SHA', 'ECDHE-RSA-AES128-GCM-SHA256'], minTLSVersion: 'VersionTLS12' };
   const { cluster, follower, messages, setProfile } = await follow({ type: 'Custom', custom });
   await expect.poll(() => follower.current().type).toBe('Custom');
   cluster.patch(RESOURCE, 'cluster', { metadata: { labels: { a: 'b' } } });

@@ -31,13 +31,7 @@ test('writes one Event about a config for all denials in six minutes', async () 
   }
   await events.flush();
   const eventTime = '2026-11-20T12:00:00.000000Z';
-  const body = {
-    type: 'Warning',
-    reason: 'DeletionDenied',
-    eventTime,
-    note: 'denial 0',
-    regarding: CONFIG,
-  };
+  const body = { type: 'Warning', reason: 'DeletionDenied', eventTime, note: 'denial 0', regarding: CONFIG };
   expect(requests).toMatchObject([{ method: 'POST', path: EVENTS, body }]);
 });
 

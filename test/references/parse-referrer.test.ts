@@ -74,11 +74,7 @@ test('the first roll-out of a pool starts with the condition Updated, else with 
   const lastTransitionTime = '2026-11-20T10:00:00Z';
   const conditions = [{ type: 'Updated', status: 'False', lastTransitionTime }];
   const { emptyStatus } = parsePoolReferrer({ ...pool, status: { conditions, updatedMachineCount: 1 } });
-  expect(emptyStatus).toEqual({
-    since: new Date(lastTransitionTime),
-    hasUpdatedMachine: true,
-    cannotRender: false,
-  });
+  expect(emptyStatus).toEqual({ since: new Date(lastTransitionTime), hasUpdatedMachine: true, cannotRender: false });
 });
 
 test.each([

@@ -10,10 +10,7 @@ const MCO = 'machineconfiguration.openshift.io';
 test('an annotation that imitates two references changes no other node', async () => {
   const cluster = await startTestCluster();
   const create = (name: string, currentConfig: string, desiredConfig = '') => {
-    const annotations = {
-      [`${MCO}/currentConfig`]: currentConfig,
-      [`${MCO}/desiredConfig`]: desiredConfig,
-    };
+    const annotations = { [`${MCO}/currentConfig`]: currentConfig, [`${MCO}/desiredConfig`]: desiredConfig };
     cluster.create('nodes', { metadata: { name, annotations } });
   };
   create('a', 'rendered-a strong,desiredConfig rendered-b');

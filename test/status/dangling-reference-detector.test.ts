@@ -44,11 +44,7 @@ class DetectorTest {
       },
     },
     index: this,
-    configs: {
-      isSynced: true,
-      names: () => new Set(this.configs),
-      deletedAt: (name) => this.deletedAt.get(name),
-    },
+    configs: { isSynced: true, names: () => new Set(this.configs), deletedAt: (name) => this.deletedAt.get(name) },
     log: this.memory.log,
     onFound: ({ config }) => this.found.push(String(config)),
     now: () => this.now,
@@ -162,10 +158,7 @@ test('tells a deleted config from an unknown one, and suggests the nearest name'
   it.configs.add(CONFIG);
   it.configOfNode = [CONFIG.replace('rendered', 'render')];
   const [finding] = await it.check();
-  expect(finding).toMatchObject({
-    explanation: expect.stringMatching(/^never existed/),
-    suggestion: CONFIG,
-  });
+  expect(finding).toMatchObject({ explanation: expect.stringMatching(/^never existed/), suggestion: CONFIG });
 });
 
 test('ends a check five seconds after the API server hangs, and then asks for the others', async () => {

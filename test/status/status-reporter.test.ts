@@ -53,17 +53,8 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
   const reporter = new StatusReporter({
     api: new InProcessApi(cluster),
     log: memoryLog().log,
-    index: {
-      isSynced: unsynced.length === 0,
-      unsynced,
-      referrers: () => referrers.values() as Generator<Referrer>,
-    },
-    configs: {
-      isSynced: areConfigsSynced,
-      isForbidden,
-      names: () => new Set([CONFIG]),
-      deletedAt: () => undefined,
-    },
+    index: { isSynced: unsynced.length === 0, unsynced, referrers: () => referrers.values() as Generator<Referrer> },
+    configs: { isSynced: areConfigsSynced, isForbidden, names: () => new Set([CONFIG]), deletedAt: () => undefined },
     events: { record: (event) => void events.push(event) },
     certificate: {
       expiries: () => [{ certificate: 'serving', notAfter, isRenewedByGuard: false, ...expiry }],

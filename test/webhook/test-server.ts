@@ -7,7 +7,8 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import express, { type RequestHandler } from 'express';
 import { onTestFinished } from 'vitest';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
-import { createFixedTlsPolicy, INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
+import { Replaceable } from '../../src/common/replaceable.ts';
+import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
 import { TlsServer, type TlsServerOptions } from '../../src/webhook/tls-server.ts';
 import { memoryLog } from '../support/log.ts';
 import { exchangeable, testTls } from '../support/tls.ts';
@@ -31,7 +32,7 @@ export async function startTestServer(
   const server = new TlsServer({
     app,
     certificate,
-    tlsPolicy: createFixedTlsPolicy(INTERMEDIATE),
+    tlsPolicy: new Replaceable(INTERMEDIATE),
     log: memoryLog().log,
     connections: new ConnectionLimiter(100),
     ...options,

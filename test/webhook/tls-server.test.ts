@@ -3,13 +3,9 @@ import { text } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
 import type { RequestHandler } from 'express';
 import { expect, test } from 'vitest';
+import { Replaceable } from '../../src/common/replaceable.ts';
 import { toOpenSslCiphers } from '../../src/webhook/cipher-suites.ts';
-import {
-  createFixedTlsPolicy,
-  INTERMEDIATE,
-  parseTlsProfile,
-  type TlsParameters,
-} from '../../src/webhook/tls-profile.ts';
+import { INTERMEDIATE, parseTlsProfile, type TlsParameters } from '../../src/webhook/tls-profile.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 async function shakeHands({ connectTls }: TestServer, options: ConnectionOptions = {}) {
@@ -27,7 +23,7 @@ test('prefers TLS 1.3, accepts 1.2 and rejects 1.1', async () => {
 
 test('rejects TLS 1.2 below a minimum of 1.3, also after a new certificate', async () => {
   const server = await startTestServer({
-    tlsPolicy: createFixedTlsPolicy({ ...INTERMEDIATE, minVersion: 'TLSv1.3' }),
+    tlsPolicy: new Replaceable({ ...INTERMEDIATE, minVersion: 'TLSv1.3' }),
   });
   server.certificate.exchange(server.pairs[1]);
   await expect(shakeHands(server, { maxVersion: 'TLSv1.2' })).rejects.toThrow(/.+/);
@@ -57,7 +53,7 @@ test('negotiates the chosen cipher suites only, also after a new certificate', a
   const [chosen, other] = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256'];
   expect(await negotiate(await startTestServer(), other)).toBe(other);
   const ciphers = toOpenSslCiphers([chosen]);
-  const server = await startTestServer({ tlsPolicy: createFixedTlsPolicy({ ...INTERMEDIATE, ciphers }) });
+  const server = await startTestServer({ tlsPolicy: new Replaceable({ ...INTERMEDIATE, ciphers }) });
   for (const pair of server.pairs) {
     server.certificate.exchange(pair);
     expect(await negotiate(server, chosen)).toBe(chosen);
@@ -70,10 +66,7 @@ test('negotiates the chosen cipher suites only, also after a new certificate', a
 test('serves new connections with a new TLS profile and keeps the old connections', async () => {
   let parameters: TlsParameters = INTERMEDIATE;
   let applyProfile = (): void => {};
-  const tlsPolicy = {
-    current: () => parameters,
-    onChange: (listener: () => void) => void (applyProfile = listener),
-  };
+  const tlsPolicy = { current: () => parameters, onChange: (listener: () => void) => void (applyProfile = listener) };
   const server = await startTestServer({ tlsPolicy });
   const setProfile = (tlsSecurityProfile: object): void => {
     parameters = parseTlsProfile({ spec: { tlsSecurityProfile } });
