@@ -58,35 +58,34 @@ test('sends no GET without the right to read configs', async () => {
   expect(await lookUp([CONFIG.uid], { isForbidden: true })).toMatchObject({ state: 'unknown', paths: [] });
 });
 
-test('sends at most eight GETs at the same time', async () => {
-  let running = 0;
-  let most = 0;
-  let total = 0;
+/** Looks up configs whose GETs this function answers, and counts the GETs. */
+function createLookup(answer: () => Promise<unknown>) {
+  const counts = { running: 0, most: 0, total: 0 };
   const json = async (): Promise<unknown> => {
-    total += 1;
-    running += 1;
-    most = Math.max(most, running);
-    await new Promise((resolve) => setImmediate(resolve));
-    running -= 1;
-    throw NOT_FOUND;
+    counts.total += 1;
+    counts.running += 1;
+    counts.most = Math.max(counts.most, counts.running);
+    return await answer().finally(() => (counts.running -= 1));
   };
-  const lookup = new ConfigLookup({ json }, { has: () => false, isForbidden: false });
+  return { lookup: new ConfigLookup({ json }, { has: () => false, isForbidden: false }), counts };
+}
+
+test('sends at most eight GETs at the same time', async () => {
+  const { lookup, counts } = createLookup(async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    throw NOT_FOUND;
+  });
   const { signal } = new AbortController();
   await Promise.all(Array.from({ length: 100 }, async () => await lookup.find(CONFIG, signal)));
-  expect([most, total]).toEqual([8, 100]);
+  expect(counts).toEqual({ running: 0, most: 8, total: 100 });
 });
 
 test('does not wait for its turn after the abort, and then sends no GET', async () => {
-  let total = 0;
-  const json = async (): Promise<unknown> => {
-    total += 1;
-    return await new Promise(() => {});
-  };
-  const lookup = new ConfigLookup({ json }, { has: () => false, isForbidden: false });
+  const { lookup, counts } = createLookup(async () => await new Promise(() => {}));
   for (let count = 0; count < 8; count += 1) void lookup.find(CONFIG, new AbortController().signal);
   const late = new AbortController();
   const result = lookup.find(CONFIG, late.signal);
   late.abort();
   expect(await result).toMatchObject({ state: 'unknown' });
-  expect(total).toBe(8);
+  expect(counts.total).toBe(8);
 });
