@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-
 import { parseYamlDocuments, toValue } from '../../src/files/yaml-documents.ts';
 
 function parse(text: string, maxDocuments = 10, maxTokens?: number) {
