@@ -8,6 +8,7 @@ import { CertificateFilesError, watchCertificateFiles } from '../../src/certific
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const LOADED = 'serving certificate loaded';
 const REPLACED = 'serving certificate replaced';
@@ -18,8 +19,7 @@ let first: KeyPair;
 let second: KeyPair;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout');
 });
 
 beforeAll(async () => {

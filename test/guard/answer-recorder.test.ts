@@ -1,4 +1,4 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
 import type { ClusterState } from '../../src/decision/references.ts';
@@ -9,6 +9,7 @@ import { AnswerRecorder } from '../../src/guard/answer-recorder.ts';
 import type { ConfigState } from '../../src/webhook/judged-review.ts';
 import { memoryLog } from '../support/log.ts';
 import { CALL } from '../support/review.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };
@@ -32,8 +33,7 @@ let lines: Record<string, unknown>[];
 let records: string[];
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('performance');
   records = [];
   const memory = memoryLog();
   ({ lines } = memory);

@@ -6,6 +6,7 @@ import type { JudgedReview } from '../../src/webhook/judged-review.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const USED = 'rendered-worker-a';
 const UNUSED = 'rendered-worker-b';
@@ -101,8 +102,7 @@ test('stays ready during a later outage of the API server', async () => {
 
 test('a stop makes it unready immediately and serves until the shutdown delay has passed', async () => {
   const { cluster, guard, readyz } = await startGuardedCluster({ shutdownDelayMs: 2_000 });
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout');
   const stopped = guard.stop();
   expect(await readyz()).toBe('503 stopping');
   expect((await cluster.delete('machineconfigs', USED)).status).toBe(403);

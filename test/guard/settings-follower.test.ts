@@ -1,8 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Fault, Interceptor } from '../support/faults.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from '../../src/guard/settings-follower.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
+import { runUntilEnd } from '../support/until-end.ts';
 
 const RESOURCE = 'machineconfigguards';
 const isFollowed = ({ method, path }: { method: string; path: string }) =>
@@ -21,12 +22,7 @@ async function follow({ mode, fault = () => 'pass', ...options }: FollowOptions)
   const { log, messages } = memoryLog();
   const api = cluster.connect();
   const follower = new SettingsFollower({ api, log, intervalMs: 10, createIntervalMs: 50, ...options });
-  const stop = new AbortController();
-  const running = follower.run(stop.signal);
-  onTestFinished(async () => {
-    stop.abort();
-    await running;
-  });
+  runUntilEnd((signal) => follower.run(signal));
   const awaitMode = async (expected: string) => await expect.poll(() => follower.settings?.mode).toBe(expected);
   const patch = (change: Record<string, unknown>) => void cluster.patch(RESOURCE, 'cluster', change);
   const readSpec = () => cluster.get(RESOURCE, 'cluster')?.['spec'];

@@ -1,8 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TlsProfileFollower } from '../../src/guard/tls-profile-follower.ts';
 import type { Interceptor } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
+import { runUntilEnd } from '../support/until-end.ts';
 
 const RESOURCE = 'apiservers';
 const MODERN = { type: 'Modern', modern: {} };
@@ -21,12 +22,7 @@ async function follow(tlsSecurityProfile?: object, fault: Interceptor = () => 'p
   const follower = new TlsProfileFollower({ api: cluster.connect(), log, intervalMs: 10 });
   const changes: string[] = [];
   follower.onChange(() => changes.push(follower.current().type));
-  const stop = new AbortController();
-  const running = follower.run(stop.signal);
-  onTestFinished(async () => {
-    stop.abort();
-    await running;
-  });
+  runUntilEnd((signal) => follower.run(signal));
   const setProfile = (profile: object | null): void =>
     void cluster.patch(RESOURCE, 'cluster', { spec: { tlsSecurityProfile: profile } });
   return { cluster, follower, changes, messages, create, setProfile };

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Referrer } from '../../src/decision/references.ts';
 import { METADATA } from '../../src/kube/lists/json-list.ts';
 import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
@@ -7,6 +7,7 @@ import { BUILDS, NODES } from '../../src/references/sources.ts';
 import type { Fault, SeenRequest } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const TIMING: ReflectorTiming = {
@@ -49,12 +50,7 @@ async function follow({
       onChange?.();
     },
   });
-  const stop = new AbortController();
-  const running = reflector.run(stop.signal);
-  onTestFinished(async () => {
-    stop.abort();
-    await running;
-  });
+  runUntilEnd((signal) => reflector.run(signal));
   const { requests } = cluster.faults;
   return {
     cluster,
@@ -247,8 +243,7 @@ test('opens another watch if the probe hangs, because the watch may hang as well
 });
 
 test('keeps a watch that receives bookmarks, until they stop', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout');
   const { cluster, reflector, messages, watchedVersions, awaitWatch } = await follow({ timing: { silenceMs: 2_000 } });
   await awaitWatch();
   const first = Number(reflector.newestVersion);

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
@@ -11,6 +11,8 @@ import { METADATA } from '../../src/kube/lists/json-list.ts';
 import type { Fault } from '../support/faults.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+import { countTurns } from '../support/turns.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const CONFIG = toConfigName('rendered-worker-a');
 const OTHER = 'rendered-worker-b';
@@ -116,16 +118,8 @@ describe('over HTTPS', () => {
       },
       /the response is incomplete: ECONNRESET/,
     ],
-    [3, 'nodes', 'a login page', { status: 200, body: '<html>' }, 'the list is incomplete or not JSON'],
     [3, 'nodes', 'no nodes', listOf(NODE), NO_NODES],
     [3, 'nodes', 'null', listOf(METADATA, null), NO_NODES],
-    [
-      3,
-      'nodes',
-      'a list of pods',
-      listOf({ ...NODE, kind: 'Pod' }, [{ metadata: { name: 'p' } }]),
-      'the response is not a NodeList or PartialObjectMetadataList',
-    ],
     [
       3,
       'nodes',
@@ -134,7 +128,6 @@ describe('over HTTPS', () => {
       'an item of the list has a namespace, unlike a Node',
     ],
     [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
-    [3, 'pools', 'nodes', listOf(NODE), 'the response is not a MachineConfigPoolList'],
     [
       3,
       'pools',
@@ -245,6 +238,7 @@ class SlowApi extends InProcessApi {
   /** Called after the answer was determined. */
   onList: (path: string, count: number) => void = () => {};
   delay: (path: string, count: number) => Promise<void> = async () => {};
+  change = (_path: string, _count: number, answer: ApiResponse) => answer;
   readonly #counts = new Map<string, number>();
 
   override async request(request: ApiRequest): Promise<ApiResponse> {
@@ -254,7 +248,7 @@ class SlowApi extends InProcessApi {
     const answer = super.request(request);
     this.onList(path, count);
     await this.delay(path, count);
-    return await answer;
+    return this.change(path, count, await answer);
   }
 
   countLists(path: string) {
@@ -272,8 +266,7 @@ describe('with fake timers', () => {
   let api: SlowApi;
 
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-    onTestFinished(() => void vi.useRealTimers());
+    fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
     cluster = new InMemoryCluster();
     fill();
     api = new SlowApi(cluster);
@@ -324,20 +317,11 @@ describe('with fake timers', () => {
   });
 
   test('lets other work run between two reviews that share a read', async () => {
-    let turn = 0;
-    const countTurn = () => {
-      turn += 1;
-      timer = setImmediate(countTurn);
-    };
-    let timer = setImmediate(countTurn);
     const turns: number[] = [];
-    const reads = Array.from({ length: 30 }, async () => {
-      await reader.read(NO_DEADLINE);
-      turns.push(turn);
-    });
-    while (turns.length < reads.length) await advance(100);
-    clearImmediate(timer);
-    expect(new Set(turns).size).toBe(reads.length);
+    for (let review = 0; review < 30; review += 1)
+      void countTurns(reader.read(NO_DEADLINE)).then((count) => turns.push(count));
+    while (turns.length < 30) await advance(100);
+    expect(new Set(turns).size).toBe(30);
     expect(reader.readCount).toBe(1);
   });
 
@@ -381,14 +365,10 @@ describe('with fake timers', () => {
 
   test('does not start the next read beside one that is slow but receives nodes', async () => {
     const body = new PassThrough() as unknown as ApiResponse['body'] & PassThrough;
-    const nodes = Array.from({ length: 8 }, (_, index) => ({ name: `w${index}` }));
-    const list = encodeAnswer(encodeList({ resourceVersion: '1', items: nodes }));
-    const request = api.request.bind(api);
+    const items = Array.from({ length: 8 }, (_, index) => ({ name: `w${index}` }));
+    const list = encodeAnswer(encodeList({ resourceVersion: '1', items }));
     const headers = { 'content-type': 'application/vnd.kubernetes.protobuf' };
-    api.request = async (options) => {
-      const answer = await request(options);
-      return options.path === NODES && api.countLists(NODES) === 1 ? { ...answer, headers, body } : answer;
-    };
+    api.change = (path, count, answer) => (path === NODES && count === 1 ? { ...answer, headers, body } : answer);
     const early = reader.read(NO_DEADLINE);
     await advance(0);
     const late = reader.read(NO_DEADLINE);
@@ -398,8 +378,7 @@ describe('with fake timers', () => {
     }
     expect(api.countLists(NODES)).toBe(1);
     body.end();
-    expect((await early).unreadable).toEqual([]);
-    expect((await late).unreadable).toEqual([]);
+    for (const read of [early, late]) expect((await read).unreadable).toEqual([]);
     expect(reader.readCount).toBe(2);
   });
 });

@@ -1,5 +1,6 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { SharedGets } from '../../src/references/shared-gets.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 let gets: SharedGets<string>;
 let sent: { readonly key: string; readonly answer: (text: string) => void; readonly fail: (error: Error) => void }[];
@@ -62,8 +63,7 @@ test('continues a GET for the others if a caller aborts', async () => {
 });
 
 test('ends a GET that gets no response, so that the next caller sends another', async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout');
   const caller = get();
   vi.advanceTimersByTime(2_000);
   await expect(caller).rejects.toThrow('took longer than 2000 ms');

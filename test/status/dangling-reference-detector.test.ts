@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { findNearestName } from '../../src/status/nearest-name.ts';
 import type { Referrer } from '../../src/decision/references.ts';
@@ -7,6 +7,8 @@ import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/status/dangling-reference-detector.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { memoryLog } from '../support/log.ts';
+import { countTurns } from '../support/turns.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 vi.mock(import('../../src/status/nearest-name.ts'), { spy: true });
 
@@ -60,19 +62,6 @@ class DetectorTest {
     yield* this.configOfNode.map(toReferrer);
     yield* this.pools;
   }
-}
-
-/** Counts the turns of the event loop while a promise is pending. */
-async function countTurns(promise: Promise<unknown>): Promise<number> {
-  let turns = 0;
-  const countTurn = () => {
-    turns += 1;
-    timer = setImmediate(countTurn);
-  };
-  let timer = setImmediate(countTurn);
-  await promise;
-  clearImmediate(timer);
-  return turns;
 }
 
 function toMissingConfig(index: number) {
@@ -180,8 +169,7 @@ test('tells a deleted config from an unknown one, and suggests a near name, also
 });
 
 test('ends a check five seconds after the API server hangs, and then asks for the others', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout');
   const it = new DetectorTest();
   it.configOfNode = Array.from({ length: 100 }, (_, index) => toMissingConfig(index));
   it.answer = async ({ path, signal }: ApiRequest) => {

@@ -1,9 +1,10 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { ApiUnreachable } from '../../src/kube/errors.ts';
 import { Lease, type LeaseTiming } from '../../src/status/lease.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const TIMING: LeaseTiming = { durationMs: 60_000, retryMs: 1_000 };
 
@@ -11,8 +12,7 @@ let cluster: InMemoryCluster;
 let api: InProcessApi;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
   cluster = new InMemoryCluster();
   api = new InProcessApi(cluster);
 });
@@ -23,14 +23,7 @@ const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
 function runReplica(identity: string) {
   const { log, lines } = memoryLog();
   const lease = new Lease({ api, namespace: 'ns', name: 'guard', identity, log, timing: TIMING });
-  const stop = new AbortController();
-  const running = lease.run(stop.signal);
-  const end = async () => {
-    stop.abort();
-    await running;
-  };
-  onTestFinished(end);
-  return { lease, end, lines };
+  return { lease, end: runUntilEnd((signal) => lease.run(signal)), lines };
 }
 
 function createLease(holderIdentity: string) {

@@ -1,9 +1,10 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { type GuardStatus, type LastDenial, StatusWriter } from '../../src/status/status-writer.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const GUARDS = 'machineconfigguards';
 const DENIAL: LastDenial = { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'gc', referrers: [] };
@@ -16,8 +17,7 @@ let lines: Record<string, unknown>[];
 let status: GuardStatus | undefined;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['performance', 'Date'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('performance', 'Date');
   cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   api = new InProcessApi(cluster);

@@ -1,10 +1,10 @@
 import type { IntervalHistogram } from 'node:perf_hooks';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { EventLoopDelay } from '../../src/webhook/event-loop-delay.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 test('remembers the longest delay, without the 10 ms between two samples, for one to two minutes', () => {
-  vi.useFakeTimers({ toFake: ['setInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setInterval');
   const intervals = { max: 0, enable: () => true, reset: () => void (intervals.max = 0) };
   const delay = new EventLoopDelay(intervals as unknown as IntervalHistogram);
   intervals.max = 310e6;
