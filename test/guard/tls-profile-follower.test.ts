@@ -12,10 +12,7 @@ const MODERN = { type: 'Modern', modern: {} };
 async function follow(tlsSecurityProfile?: object, fault: Interceptor = () => 'pass') {
   const cluster = await startTestCluster();
   const create = (profile: object): void =>
-    void cluster.create(RESOURCE, {
-      metadata: { name: 'cluster' },
-      spec: { tlsSecurityProfile: profile },
-    });
+    void cluster.create(RESOURCE, { metadata: { name: 'cluster' }, spec: { tlsSecurityProfile: profile } });
   if (tlsSecurityProfile !== undefined) create(tlsSecurityProfile);
   cluster.faults.intercept(fault);
   const { log, messages } = memoryLog();

@@ -57,10 +57,7 @@ test('serves new connections with a new TLS profile and keeps the old connection
   expect(await negotiate(server, 'AES128-SHA')).toBe('AES128-SHA');
   await expect(shakeHands(server, { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' })).rejects.toThrow(/.+/);
   const ciphers = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA1'];
-  setProfile({
-    type: 'Custom',
-    custom: { ciphers, groups: ['secp384r1'], minTLSVersion: 'VersionTLS10' },
-  });
+  setProfile({ type: 'Custom', custom: { ciphers, groups: ['secp384r1'], minTLSVersion: 'VersionTLS10' } });
   expect(await negotiate(server, 'ECDHE-RSA-AES256-GCM-SHA384')).toBe('ECDHE-RSA-AES256-GCM-SHA384');
   for (const pair of server.pairs) {
     server.certificate.replace(pair);
