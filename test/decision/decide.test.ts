@@ -6,11 +6,7 @@ import { decide } from '../../src/decision/decide.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
-interface Objects {
-  readonly nodes: readonly ApiObject[];
-  readonly pools: readonly ApiObject[];
-  readonly builds: readonly ApiObject[];
-}
+type Objects = Readonly<Record<'nodes' | 'pools' | 'builds', readonly ApiObject[]>>;
 
 type Json = { readonly [key: string]: Json | undefined } & { readonly name?: string };
 

@@ -33,21 +33,17 @@ async function follow({ mode, fault = () => 'pass', ...options }: FollowOptions)
 /** A change that is no change of the settings. */
 const LABELS = { metadata: { labels: { a: 'b' } } };
 
-test('applies a change of the mode and logs it once', async () => {
-  const { follower, messages, awaitMode, patch } = await follow({ mode: 'Warn' });
+test('applies each mode and logs it once, and Enforce when the object is deleted, which it creates again', async () => {
+  const { cluster, follower, messages, awaitMode, patch, readSpec } = await follow({ mode: 'Warn' });
   await awaitMode('Warn');
   patch({ spec: { mode: 'Disabled', holdSuperseded: '1h' } });
   await expect.poll(() => follower.settings).toEqual({ mode: 'Disabled', holdSupersededMs: 3_600_000 });
   patch(LABELS);
-  await expect.poll(messages).toEqual(['mode is Warn', 'mode is Disabled']);
-});
-
-test('applies Enforce and creates the object with an empty spec when it is deleted', async () => {
-  const { cluster, follower, awaitMode, readSpec } = await follow({ mode: 'Disabled' });
-  await awaitMode('Disabled');
   cluster.erase(RESOURCE, 'cluster');
   await expect.poll(readSpec).toEqual({});
   expect(follower.settings?.mode).toBe('Enforce');
+  const created = 'machineconfigguard cluster created, because it did not exist';
+  await expect.poll(messages).toEqual(['mode is Warn', 'mode is Disabled', 'mode is Enforce', created]);
 });
 
 test('creates the object with the initial spec', async () => {

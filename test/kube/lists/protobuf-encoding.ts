@@ -3,7 +3,7 @@
 export interface EncodedObject {
   readonly name: string;
   readonly uid?: string;
-  readonly creationSeconds?: number;
+  readonly creationSeconds?: number | undefined;
   readonly deletionSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
