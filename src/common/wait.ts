@@ -1,18 +1,14 @@
+import { once } from 'node:events';
+
 /** For work that nothing ends early. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
 
 /** Returns early if the signal aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-  });
+  const sleeping = limitSignal(ms, signal);
+  await once(sleeping.signal, 'abort');
+  sleeping.release();
 }
 
 /** Rejects with the signal's reason when it aborts. The promise continues. */

@@ -215,7 +215,8 @@ export class Reflector<Item extends { readonly name: string }> {
       for await (const chunk of body.setEncoding('utf8') as AsyncIterable<string>) {
         watch.refresh();
         this.#lastMessageAt = performance.now();
-        const lines = (rest + chunk).split('\n');
+        const lines = chunk.split('\n');
+        lines[0] = rest + (lines[0] ?? '');
         rest = lines.pop() ?? '';
         if (rest.length > MAX_EVENT_LENGTH) throw new ApiUnreachable('a watch event is too large');
         for (const line of lines) if (line !== '') this.#applyEvent(line);

@@ -10,6 +10,7 @@ const DAY_MS = 24 * 3_600_000;
 const START = Date.UTC(2026, 10, 20);
 const NAMESPACE = 'guard-ns';
 const NAME = 'machineconfig-guard-ca';
+const ANOTHER = 'the private key belongs to another certificate';
 const PROBLEM = `secret ${NAMESPACE}/${NAME} cannot be used: `;
 
 let first: Authority;
@@ -93,11 +94,7 @@ test('renews the leaf after two thirds of its life and logs why, and issues one 
 
 test.each<[string, (follower: Awaited<ReturnType<typeof follow>>) => void, string]>([
   ['has no key', ({ write }) => write({ 'ca.key': null }), 'it has no ca.key'],
-  [
-    'contains another key',
-    ({ write }) => write({ 'ca.key': base64(second.privateKeyPem) }),
-    'the private key belongs to another certificate',
-  ],
+  ['contains another key', ({ write }) => write({ 'ca.key': base64(second.privateKeyPem) }), ANOTHER],
   ['is missing', ({ cluster }) => cluster.erase('secrets', NAME, NAMESPACE), 'it does not exist'],
 ])('keeps the leaf, logs once and renews from memory if the Secret %s', async (_name, spoil, reason) => {
   const follower = await follow(dataOf(first));

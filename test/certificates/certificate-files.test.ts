@@ -93,11 +93,7 @@ const ANOTHER = 'the private key belongs to another certificate';
 test.each<[string, () => Partial<KeyPair>, string]>([
   ['there is no key', () => ({ certificatePem: first.certificatePem }), '/tls.key does not exist.'],
   ['the key belongs to another certificate', () => ({ ...first, privateKeyPem: second.privateKeyPem }), ANOTHER],
-  [
-    'the end of the chain is garbage',
-    () => ({ ...first, certificatePem: first.certificatePem + GARBAGE }),
-    'cannot serve',
-  ],
+  ['the chain ends in garbage', () => ({ ...first, certificatePem: first.certificatePem + GARBAGE }), 'cannot serve'],
 ])('rejects at start if %s', async (_case, pair, message) => {
   const starting = (await createFiles(pair())).start();
   await expect(starting).rejects.toThrow(message);

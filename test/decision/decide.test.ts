@@ -63,10 +63,7 @@ function addTimes({ nodes, pools, builds }: Objects, times: Times, toTime: (minu
   });
   const managedFields = [entry(times.spec, 'spec'), entry(times.status, 'status', 'status')];
   const conditions = [{ type: 'Updated', lastTransitionTime: toTime(times.updated) }];
-  const addMetadata = (object: ApiObject, metadata: object) => ({
-    ...object,
-    metadata: { ...object.metadata, ...metadata },
-  });
+  const addMetadata = (object: ApiObject, more: object) => ({ ...object, metadata: { ...object.metadata, ...more } });
   return {
     nodes: nodes.map((object) => addMetadata(object, { creationTimestamp: toTime(times.node) })),
     pools: pools.map((object) => {

@@ -66,6 +66,7 @@ function hold(referrers: readonly Referrer[], situation: Situation = {}): string
 }
 
 const QUIET = toPool({ spec: 1, updated: 2 });
+const UNMANAGED = toRollingPool({ updated: 1 });
 
 test.each<[string, string, PoolReferrer, Situation?]>([
   ['whose spec changed long ago', 'none', QUIET],
@@ -79,25 +80,15 @@ test.each<[string, string, PoolReferrer, Situation?]>([
   ['whose status moved at an unknown time: now', 'since 10', toPool({ spec: 9, updated: 1 })],
   ['that named the config never: it is new', 'since 9', QUIET, { configCreatedAt: 9 }],
   [
-    'without managedFields: the creation of its configs',
+    'without managedFields: when its configs were created',
     'since 9',
-    toRollingPool({ updated: 1 }),
+    UNMANAGED,
     { createdAt: { [NEW]: 9, [OTHER]: 2 } },
   ],
-  [
-    'without managedFields and with an unknown config: now',
-    'since 10',
-    toRollingPool({ updated: 1 }),
-    { createdAt: { [NEW]: 2 } },
-  ],
+  ['without managedFields and with an unknown config: now', 'since 10', UNMANAGED, { createdAt: { [NEW]: 2 } }],
   ['that is being deleted', 'none', toPool({ spec: 9 }, { references: [], isTerminating: true })],
   ['of another name', 'none', toPool({ spec: 9 }, { name: 'infra' })],
-  [
-    'that owns a config without its name',
-    'since 9',
-    toRollingPool({ spec: 9 }),
-    { name: 'rendered-by-hand', ownerPool: 'worker' },
-  ],
+  ['that owns a config of another name', 'since 9', toRollingPool({ spec: 9 }), { name: 'x', ownerPool: 'worker' }],
   ['without a hold', 'none', toPool({ spec: 9 }), { holdMs: 0 }],
 ])('the hold of a config with a pool %s: %s', (_condition, expected, pool, situation) => {
   expect(hold([pool], situation)).toBe(expected);

@@ -26,6 +26,8 @@ const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: '
 const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
 const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
 const INTERNAL_ERROR = denyUnverified(undefined, [{ name: 'the guard', reason: 'internal error' }], DEFAULT_SETTINGS);
+const DENIAL_EVENT = `Event DeletionDenied: kube:admin: ${IN_USE.message}`;
+const OVERRIDE_EVENT = `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
 
 let recorder: AnswerRecorder;
 let lines: Record<string, unknown>[];
@@ -54,23 +56,11 @@ function record(verdict: Verdict, configState: ConfigState, { review = REVIEW, a
 }
 
 test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
-  [
-    'a denial',
-    IN_USE,
-    'exists',
-    REVIEW,
-    ['decision MCG_IN_USE', `Event DeletionDenied: kube:admin: ${IN_USE.message}`, `denial of ${NAME}`],
-  ],
+  ['a denial', IN_USE, 'exists', REVIEW, ['decision MCG_IN_USE', DENIAL_EVENT, `denial of ${NAME}`]],
   ['a denied dry run', IN_USE, 'exists', DRY_RUN, ['decision MCG_IN_USE']],
   ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY']],
   ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED']],
-  [
-    'an override',
-    OVERRIDDEN,
-    'exists',
-    REVIEW,
-    ['decision MCG_OVERRIDDEN', `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`],
-  ],
+  ['an override', OVERRIDDEN, 'exists', REVIEW, ['decision MCG_OVERRIDDEN', OVERRIDE_EVENT]],
   ['an override without the API server', OVERRIDDEN, 'unknown', REVIEW, ['decision MCG_OVERRIDDEN']],
   ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
   ['an internal error', INTERNAL_ERROR, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],

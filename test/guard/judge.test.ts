@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import type { ClusterState, Referrer } from '../../src/decision/references.ts';
 import type { Review } from '../../src/decision/review.ts';
-import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
+import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
@@ -53,7 +53,7 @@ interface Situation {
 
 /** Judges as often in parallel, and returns the last judgement. */
 async function judge(situation: Situation, count = 1) {
-  const { index = [], object = new Error(), live = UNUSED, settings = [DEFAULT_SETTINGS], review = REVIEW } = situation;
+  const { index = [], object = new Error(), live = UNUSED, settings = [SETTINGS], review = REVIEW } = situation;
   const { config = { state: 'exists' } } = situation;
   const allSettings = [...settings];
   const gets: string[] = [];
@@ -153,11 +153,7 @@ test.each<[string, string, Situation]>([
   ['is unverified while the settings are unread', 'MCG_UNVERIFIED', { settings: [undefined] }],
   ['denies a config in use while the settings are unread', 'MCG_IN_USE', { live: USED, settings: [undefined] }],
   ['overrides while the settings are unread', 'MCG_OVERRIDDEN', { review: OVERRIDE, settings: [undefined] }],
-  [
-    'uses the settings that were read while the live read ran',
-    'MCG_HELD',
-    { live: CHANGED, settings: [NO_HOLD, DEFAULT_SETTINGS] },
-  ],
+  ['uses settings that changed during the live read', 'MCG_HELD', { live: CHANGED, settings: [NO_HOLD, SETTINGS] }],
 ])('%s', async (_title, code, situation) => {
   expect(await judge(situation)).toMatchObject({ code });
 });

@@ -10,13 +10,7 @@ import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
-const TIMING: ReflectorTiming = {
-  backoffMs: [10, 50],
-  absentMs: 30,
-  probeMs: 60_000,
-  silenceMs: 60_000,
-  requestMs: 5_000,
-};
+const TIMING = { backoffMs: [10, 50], absentMs: 30, probeMs: 60_000, silenceMs: 60_000, requestMs: 5_000 } as const;
 
 interface FollowOptions {
   resource?: Resource<Referrer>;
@@ -231,15 +225,22 @@ test('does not accept an older list unless the probe finds that versions went ba
 
 test('opens another watch if the probe hangs, because the watch may hang as well', async () => {
   let isFrozen = false;
+  let hungCount = 0;
   const { messages, watchedVersions, awaitWatch } = await follow({
-    timing: { probeMs: 40, requestMs: 100 },
-    onRequest: () => (isFrozen ? 'hang' : 'pass'),
+    timing: { probeMs: 40, requestMs: 200 },
+    onRequest: () => {
+      if (isFrozen) hungCount += 1;
+      return isFrozen ? 'hang' : 'pass';
+    },
   });
   await awaitWatch();
   isFrozen = true;
-  await expect.poll(messages).toContain('cannot watch nodes: timed out');
+  // A watch that has just been sent, its probe, and the probe that follows the timeout of the first one.
+  await expect.poll(() => hungCount).toBeGreaterThan(2);
+  expect(messages()).toContain('cannot watch nodes: timed out');
+  const before = watchedVersions().length;
   isFrozen = false;
-  await expect.poll(() => watchedVersions().length).toBeGreaterThan(1);
+  await expect.poll(() => watchedVersions().length).toBeGreaterThan(before);
 });
 
 test('keeps a watch that receives bookmarks, until they stop', async () => {

@@ -7,6 +7,7 @@ const MCO = 'machineconfiguration.openshift.io';
 const PAUSED_FOR = 'machineconfig-guard.io/paused-for-restore';
 const CREATED = '2026-11-20T09:00:00Z';
 const CHANGED = '2026-11-20T10:00:00Z';
+const UPDATED = { type: 'Updated', status: 'False', lastTransitionTime: CHANGED };
 
 /** Parses a node with these annotations of the operator. */
 function parseNode(annotations: Readonly<Record<string, unknown>> | null, metadata: object = {}) {
@@ -82,13 +83,7 @@ test('a terminating pool has no references, but a nodeSelector', () => {
 });
 
 test.each([
-  [
-    [
-      { type: 'Degraded', lastTransitionTime: 'x' },
-      { type: 'Updated', lastTransitionTime: CHANGED },
-    ],
-    new Date(CHANGED),
-  ],
+  [[{ type: 'Degraded', lastTransitionTime: 'x' }, UPDATED], new Date(CHANGED)],
   [undefined, undefined],
   [7, undefined],
   [[null, 'Updated', { type: 'Updated' }], undefined],
@@ -101,8 +96,7 @@ test('the first roll-out of a pool starts with the condition Updated, else with 
   const spec = toConfiguration(A);
   const expected = { hasUpdatedMachine: false, cannotRender: false };
   expect(parsePool(spec).emptyStatus).toEqual({ ...expected, since: new Date(CREATED) });
-  const conditions = [{ type: 'Updated', status: 'False', lastTransitionTime: CHANGED }];
-  const { emptyStatus } = parsePool(spec, { conditions, updatedMachineCount: 1 });
+  const { emptyStatus } = parsePool(spec, { conditions: [UPDATED], updatedMachineCount: 1 });
   expect(emptyStatus).toEqual({ ...expected, since: new Date(CHANGED), hasUpdatedMachine: true });
 });
 

@@ -51,11 +51,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
   const events: ClusterEvent[] = [];
   const { log, messages } = memoryLog();
   const clock = { now: NOW };
-  const serving = {
-    certificate: 'serving',
-    notAfter: new Date('2027-11-21T12:00:00Z'),
-    isRenewedByGuard: false,
-  } as const;
+  const serving: Expiry = { certificate: 'serving', notAfter: new Date('2027-11-21'), isRenewedByGuard: false };
   const reporter = new StatusReporter({
     api: new InProcessApi(cluster),
     log,
@@ -92,6 +88,7 @@ const PAUSED = parsePoolReferrer({
   status: { configuration: { name: CONFIG } },
 });
 const SOON = new Date('2026-12-01T00:00:00Z');
+const RENEWED = { notAfter: SOON, isRenewedByGuard: true };
 const FORBIDDEN = { isForbidden: true, areConfigsSynced: false };
 const UNREADABLE_PROFILE = { profile: INTERMEDIATE, problem: { reason: 'Forbidden', message: 'x' } };
 
@@ -109,37 +106,17 @@ test.concurrent('writes mode, version, the number of configs in use and the cond
 
 test.concurrent.each<[string, Situation, string]>([
   ['a kind that was not listed', { unsynced: ['nodes'] }, 'Ready=False Reading: not listed yet: nodes'],
-  [
-    'MachineConfigs that were not listed',
-    { areConfigsSynced: false },
-    'Ready=False Reading: not listed yet: machineconfigs',
-  ],
-  [
-    'references without a list of MachineConfigs',
-    { areConfigsSynced: false },
-    'ReferencesConsistent=Unknown Reading: ',
-  ],
+  ['unlisted MachineConfigs', { areConfigsSynced: false }, 'Ready=False Reading: not listed yet: machineconfigs'],
+  ['references to unlisted MachineConfigs', { areConfigsSynced: false }, 'ReferencesConsistent=Unknown Reading: '],
   ['MachineConfigs that the guard may not read', FORBIDDEN, 'ReferencesConsistent=Unknown Forbidden: '],
   [
     'a pool that stays paused for a restore',
     { referrers: [PAUSED] },
     `RestoresComplete=False PoolPausedForRestore: pool worker is paused for a restore of ${CONFIG}. `,
   ],
-  [
-    'an expired certificate',
-    { expiry: { notAfter: NOW } },
-    'CertificatesValid=False Expired: serving until 2026-11-21',
-  ],
-  [
-    'a certificate that somebody must renew soon',
-    { expiry: { notAfter: SOON } },
-    'CertificatesValid=True ExpiresSoon: ',
-  ],
-  [
-    'a certificate that the guard renews soon',
-    { expiry: { notAfter: SOON, isRenewedByGuard: true } },
-    'CertificatesValid=True Valid: ',
-  ],
+  ['an expired certificate', { expiry: { notAfter: NOW } }, 'CertificatesValid=False Expired: serving until 2026-11'],
+  ['a certificate that somebody must renew', { expiry: { notAfter: SOON } }, 'CertificatesValid=True ExpiresSoon: '],
+  ['a certificate that the guard renews', { expiry: RENEWED }, 'CertificatesValid=True Valid: '],
   ['a TLS profile', { tlsProfile: () => ({ profile: INTERMEDIATE }) }, 'TLSProfileApplied=True Intermediate: TLS 1.2'],
   ['an unreadable TLS profile', { tlsProfile: () => UNREADABLE_PROFILE }, 'TLSProfileApplied=Unknown Forbidden: x'],
 ])('describes %s in a condition', async (_title, situation, expected) => {

@@ -77,21 +77,12 @@ test.each([
   [false, {}],
   [true, { authorization: 'Bearer of-the-api-server' }],
 ])('allows the deletion of an unused config, and reports one answer, with authorization: %s', async (has, headers) => {
-  expect(await post(GOOD, { ...JSON_TYPE, ...headers })).toMatchObject({
-    uid: UID,
-    allowed: true,
-    connection: 'keep-alive',
-  });
-  await expect
-    .poll(() => answers)
-    .toMatchObject([
-      {
-        review: { uid: UID, user: 'kube:admin' },
-        verdict: { config: NAME },
-        address: expect.stringMatching(/127\.0\.0\.1$/) as string,
-        hasAuthorization: has,
-      },
-    ]);
+  const response = await post(GOOD, { ...JSON_TYPE, ...headers });
+  expect(response).toMatchObject({ uid: UID, allowed: true, connection: 'keep-alive' });
+  const address = expect.stringMatching(/127\.0\.0\.1$/) as string;
+  const review = { uid: UID, user: 'kube:admin' };
+  const answer = { review, verdict: { config: NAME }, address, hasAuthorization: has };
+  await expect.poll(() => answers).toMatchObject([answer]);
   expect(JSON.stringify([answers, lines])).not.toContain('of-the-api-server');
 });
 

@@ -10,10 +10,7 @@ function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
   const config = { name: NAME, uid: 'c', createdAt: undefined, allowDeletion: reason };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }] as const;
-  const referrers = Array.from(
-    { length: nodes },
-    (_, index) => ({ kind: 'Node', name: `n${index}`, references }) as const,
-  );
+  const referrers = Array.from({ length: nodes }, (_, at) => ({ kind: 'Node', name: `n${at}`, references }) as const);
   const state = { referrers, unreadable: [], readAt: new Date() };
   return decide(review, state, { mode, holdSupersededMs: 0 }, () => undefined);
 }

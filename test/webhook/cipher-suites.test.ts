@@ -13,19 +13,10 @@ test.each([
 });
 
 // Each is in OpenShift's Old profile or in the list of kube-apiserver's --tls-cipher-suites, except the last two.
-test.each([
-  'AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-SHA256',
-  'DES-CBC3-SHA',
-  'TLS_RSA_WITH_AES_128_GCM_SHA256',
-  'TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA',
-  'ALL',
-  '',
-])('rejects %j', (name) => {
-  expect(() => toOpenSslCiphers([AES_128, name])).toThrow(
-    new RangeError(
-      `The cipher suite ${JSON.stringify(name)} is unknown or insecure; ` +
-        `use names of OpenShift's Intermediate profile, such as ${AES_128}.`,
-    ),
-  );
+const OLD = ['AES128-GCM-SHA256', 'ECDHE-RSA-AES128-SHA256', 'DES-CBC3-SHA', 'TLS_RSA_WITH_AES_128_GCM_SHA256'];
+
+test.each([...OLD, 'TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA', 'ALL', ''])('rejects %j', (name) => {
+  const advice = `use names of OpenShift's Intermediate profile, such as ${AES_128}.`;
+  const message = `The cipher suite ${JSON.stringify(name)} is unknown or insecure; ${advice}`;
+  expect(() => toOpenSslCiphers([AES_128, name])).toThrow(new RangeError(message));
 });

@@ -77,13 +77,11 @@ test('Custom leaves out names that Node.js does not support, and expressions of 
 });
 
 test.each([
-  [
-    'Custom names no cipher suite',
-    { type: 'Custom', custom: { ciphers: ['DES-CBC3-SHA', '', AES_128.toLowerCase()] } },
-  ],
-  ['Custom names no group', { type: 'Custom', custom: { ...SUITES, groups: ['X25519MLKEM9999'] } }],
-])('is unusable if %s that is supported', (problem, profile) => {
-  expect(() => parse(profile)).toThrow(new UnusableTlsProfile(`the TLS profile ${problem} that Node.js supports`));
+  ['cipher suite', { ciphers: ['DES-CBC3-SHA', '', AES_128.toLowerCase()] }],
+  ['group', { ...SUITES, groups: ['X25519MLKEM9999'] }],
+])('Custom is unusable if it names no %s that is supported', (part, custom) => {
+  const problem = `the TLS profile Custom names no ${part} that Node.js supports`;
+  expect(() => parseCustom(custom)).toThrow(new UnusableTlsProfile(problem));
 });
 
 test('is unusable if its type is unknown', () => {

@@ -14,12 +14,6 @@ export interface EncodedObject {
   readonly hasValuesFirst?: boolean;
 }
 
-export interface EncodedList {
-  readonly resourceVersion: string;
-  readonly continue?: string;
-  readonly items: readonly EncodedObject[];
-}
-
 function varint(value: number) {
   const bytes: number[] = [];
   let rest = value;
@@ -72,7 +66,7 @@ function encodeObject({ labels, annotations, owners = [], hasValuesFirst, ...obj
 }
 
 /** Encodes a list without its envelope. */
-export function encodeList({ resourceVersion, continue: more = '', items }: EncodedList) {
+export function encodeList(items: readonly EncodedObject[], { resourceVersion = '7', continue: more = '' } = {}) {
   const metadata = bytesField(1, bytesField(1), bytesField(2, resourceVersion), bytesField(3, more));
   return Buffer.concat([metadata, ...items.map((item) => bytesField(2, encodeObject(item)))]);
 }
