@@ -12,17 +12,11 @@ function expectPositiveMinimal(serial: string) {
   expect(bytes.readUInt16BE(0)).toBeGreaterThanOrEqual(0x0080);
 }
 
-test('generates different, positive and minimal serials from any random bytes', () => {
+test('writes a serial that is random, positive and minimal into the certificate', async () => {
   expect(generateSerial()).not.toBe(generateSerial());
-  const examples: [Uint8Array][] = [0, 0xff, 0x80].map((byte) => [new Uint8Array(16).fill(byte)]);
   const random = uint8Array({ minLength: 16, maxLength: 16 });
-  assert(
-    property(random, (bytes) => expectPositiveMinimal(generateSerial(() => bytes))),
-    { examples },
-  );
-});
-
-test('node-forge writes the serial into the certificate without a change', async () => {
+  const isMinimal = property(random, (bytes) => expectPositiveMinimal(generateSerial(() => bytes)));
+  assert(isMinimal, { examples: [0, 0xff, 0x80].map((byte) => [new Uint8Array(16).fill(byte)]) });
   const { certificatePem } = await createAuthority({ days: 1, now: new Date() });
   const { raw, serialNumber } = new X509Certificate(certificatePem);
   expectPositiveMinimal(serialNumber);

@@ -79,12 +79,7 @@ test.each<[string, string, PoolReferrer, Situation?]>([
   ['that never had the condition Updated', 'since 9', toPool({ spec: 9, status: 8 })],
   ['whose status moved at an unknown time: now', 'since 10', toPool({ spec: 9, updated: 1 })],
   ['that named the config never: it is new', 'since 9', QUIET, { configCreatedAt: 9 }],
-  [
-    'without managedFields: when its configs were created',
-    'since 9',
-    UNMANAGED,
-    { createdAt: { [NEW]: 9, [OTHER]: 2 } },
-  ],
+  ['without managedFields: the newest of its configs', 'since 9', UNMANAGED, { createdAt: { [NEW]: 9, [OTHER]: 2 } }],
   ['without managedFields and with an unknown config: now', 'since 10', UNMANAGED, { createdAt: { [NEW]: 2 } }],
   ['that is being deleted', 'none', toPool({ spec: 9 }, { references: [], isTerminating: true })],
   ['of another name', 'none', toPool({ spec: 9 }, { name: 'infra' })],

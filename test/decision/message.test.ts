@@ -63,12 +63,7 @@ test.each<[string, readonly Referrer[], Situation, string]>([
     {},
     "Its pool is deleted: remove the pool's label from the node, or change another label if it is gone already",
   ],
-  [
-    'mentions an ignored override',
-    [WORKER],
-    { override: ' ' },
-    'Its allow-deletion annotation has no reason, so it is',
-  ],
+  ['mentions an ignored override', [WORKER], { override: ' ' }, 'annotation has no reason, so it is ignored.'],
   [
     'names unreadable kinds and the reasons',
     [],
@@ -110,10 +105,8 @@ test('warns about weak references and unreported nodes if it allows', () => {
     { kind: 'Node', name: 'fresh', references: [], isConfigUnreported: true },
   ]);
   expect(verdict).toMatchObject({ outcome: 'allowed', code: 'MCG_NOT_IN_USE' });
-  expect(verdict.warnings).toEqual([
-    `${NAME} is still referenced by build worker-1 (machineConfig)`,
-    '1 node has not reported a configuration yet',
-  ]);
+  const weak = `${NAME} is still referenced by build worker-1 (machineConfig)`;
+  expect(verdict.warnings).toEqual([weak, '1 node has not reported a configuration yet']);
 });
 
 test('warns the client in mode Warn and not in mode Audit', () => {

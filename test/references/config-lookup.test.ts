@@ -5,6 +5,7 @@ import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { ConfigLookup } from '../../src/references/config-lookup.ts';
 
 const CONFIG = { name: toConfigName('rendered-worker-a'), uid: 'uid-a', createdAt: undefined };
+const REFUSED = new ApiUnreachable('refused');
 const NOT_FOUND = new ApiError(404, 'NotFound', 'not found');
 
 /** Looks up the config when the GETs have these answers in turn, and later ones the last, until `maxGets` were sent. */
@@ -34,25 +35,17 @@ test('sends no GET for an indexed config, and none without the right to read con
 const PATH = '/apis/machineconfiguration.openshift.io/v1/machineconfigs/rendered-worker-a';
 
 test.each([
-  ['exists', [CONFIG.uid], 'exists', 1],
-  ['has another uid', ['uid-b'], 'missing', 1],
-  ['does not exist', [NOT_FOUND], 'missing', 1],
-  ['exists after a failure', [new ApiUnreachable('reset'), new ApiError(503, '', ''), CONFIG.uid], 'exists', 3],
-  ['is not readable', [new ApiError(403, 'Forbidden', 'forbidden')], 'unknown', 1],
-] as const)('knows from a GET that a config %s', async (_case, answers, state, count) => {
-  const { paths, ...result } = await lookUp(answers);
-  expect(result.state).toBe(state);
-  expect(new Set(paths)).toEqual(new Set([PATH]));
-  expect(paths).toHaveLength(count);
-});
-
-test.each([
-  ['is unreachable', new ApiUnreachable('connection refused'), 'connection refused'],
-  ['is behind a proxy that answers 404', new ApiError(404, '', 'x'), 'the API server answered 404'],
-])('retries until the abort if the API server %s', async (_title, error, reason) => {
-  const { paths, ...result } = await lookUp([error], { maxGets: 3 });
-  expect(result).toEqual({ state: 'unknown', reason });
-  expect(paths).toHaveLength(3);
+  ['the config exists', 1, [CONFIG.uid], { state: 'exists' }],
+  ['it has another uid', 1, ['uid-b'], { state: 'missing' }],
+  ['it does not exist', 1, [NOT_FOUND], { state: 'missing' }],
+  ['it exists after failures', 3, [REFUSED, new ApiError(503, '', ''), CONFIG.uid], { state: 'exists' }],
+  ['it is not readable', 1, [new ApiError(403, 'Forbidden', 'forbidden')], { state: 'unknown' }],
+  ['the API server is unreachable', 4, [REFUSED], { state: 'unknown', reason: 'refused' }],
+  ['a proxy answers 404', 4, [new ApiError(404, '', 'x')], { state: 'unknown', reason: 'the API server answered 404' }],
+] as const)('if %s, sends %i GETs, at most until the abort at the fourth', async (_case, count, answers, expected) => {
+  const { paths, ...result } = await lookUp(answers, { maxGets: 4 });
+  expect(result).toMatchObject(expected);
+  expect(paths).toEqual(Array(count).fill(PATH));
 });
 
 /** Looks up configs whose GETs this function answers, and counts the GETs. */

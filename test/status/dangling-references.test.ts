@@ -51,7 +51,6 @@ test.each([
   ['infra', 29, 0, false, undefined],
   ['infra', 30, 0, false, 'RolloutUnfinished'],
   ['infra', 0, 0, true, 'StatusEmpty'],
-  ['infra', 30, 0, true, 'StatusEmpty'],
   ['infra', 29, 1, true, undefined],
   ['infra', 30, 1, true, 'RolloutUnfinished'],
   ['infra', Number.NaN, 0, false, 'RolloutUnfinished'],
