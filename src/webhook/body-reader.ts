@@ -5,7 +5,7 @@ import type PQueue from 'p-queue';
 import { BadReview, findUid, ReviewFault } from './parse-review.ts';
 
 /** The guard did not read the body to its end. The review may be a good one. */
-export class UnreadBody extends ReviewFault {}
+class UnreadBody extends ReviewFault {}
 
 /**
  * The API server sends one object, which etcd limits to 1.5 MiB. Twice that leaves room for a review with the old and
