@@ -52,10 +52,7 @@ test('denies the deletion of a config in use with an Event, and allows that of a
   expect(cluster.get('machineconfigs', USED)).toBeDefined();
   expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
   expect(cluster.get('machineconfigs', UNUSED)).toBeUndefined();
-  expect(decisions.map(({ path, verdict }) => [verdict.config, path, verdict.code])).toEqual([
-    [USED, 'index', 'MCG_IN_USE'],
-    [UNUSED, 'live', 'MCG_NOT_IN_USE'],
-  ]);
+  expect(decisions.map(({ verdict }) => verdict.code)).toEqual(['MCG_IN_USE', 'MCG_NOT_IN_USE']);
   await expect.poll(() => cluster.list('events').length).toBe(1);
   expect(cluster.list('events')[0]).toMatchObject({ reason: 'DeletionDenied', regarding: { name: USED } });
 });

@@ -1,4 +1,4 @@
-import { createServer as createProxy, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createProxy, type IncomingMessage } from 'node:http';
 import { Agent } from 'node:https';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,6 +8,7 @@ import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig, KubeconfigError } from '../../src/kube/connection.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 import { startApi, startServer } from './test-api-server.ts';
 
 /** Sends one request to a server whose address depends on its port, and returns what the server received. */
@@ -112,11 +113,12 @@ test.each([
   ['of the client', { requestTimeoutMs: 500 }, {}],
   ['of its own', {}, { timeoutMs: 500 }],
 ])('ends a request after a timeout %s, although a garbage collection runs before', async (_case, options, request) => {
-  const respond = (_request: IncomingMessage, response: ServerResponse): void => {
-    response.write('{');
-    // The request waits for the rest of the body.
+  fakeUntilEnd('setTimeout', 'clearTimeout');
+  // The response has started, and the request waits for the rest of the body.
+  const onRequest = () => {
     setImmediate(collectGarbage);
+    setImmediate(() => vi.advanceTimersByTime(500));
   };
-  const { send } = await startApi(respond, options);
+  const { send } = await startApi((_request, response) => void response.write('{'), { ...options, onRequest });
   await expect(send(request)).rejects.toThrow(/^the response is incomplete/);
 });

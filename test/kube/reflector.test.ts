@@ -10,7 +10,7 @@ import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
-const TIMING = { backoffMs: [10, 50], absentMs: 30, probeMs: 60_000, silenceMs: 60_000, requestMs: 5_000 } as const;
+const TIMING = { backoffMs: [10, 50], absentMs: 30, probeMs: 60_000, silenceMs: 60_000, requestMs: 60_000 } as const;
 
 interface FollowOptions {
   resource?: Resource<Referrer>;
