@@ -132,9 +132,9 @@ test('explains a missing config that a node names: sources, parts and the restor
         { kind: 'file', name: '/etc/motd', bootstrap: digest, cluster: digest, setBy: ['00-master'] },
         {
           kind: 'kernel argument',
-          name: 'audit=0',
+          name: 'audit',
           bootstrap: null,
-          cluster: 'set',
+          cluster: digest,
           setBy: ['99-master-audit'],
         },
       ],
@@ -152,7 +152,7 @@ test('prints names and digests, and no contents', async () => {
   createDeadLock();
   const { stdout } = await check();
   expect(stdout).toMatch(/^file +\/etc\/motd +sha256:[0-9a-f]{12} +sha256:[0-9a-f]{12} +00-master$/m);
-  expect(stdout).toMatch(/^kernel argument +audit=0 +<none> +set +99-master-audit$/m);
+  expect(stdout).toMatch(/^kernel argument +audit +<none> +sha256:[0-9a-f]{12} +99-master-audit$/m);
   const restore = `machineconfig-guard restore --kubeconfig ${inspected.kubeconfig}`;
   expect(stdout.replace(' \\\n     ', '')).toContain(`\n  ${restore} ${MISSING} --from ${directory}\n`);
   const { stdout: withContext } = await check('--context', 'in-memory');
