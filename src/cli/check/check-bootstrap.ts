@@ -46,7 +46,7 @@ export interface BootstrapConfig {
   readonly needed: boolean;
   /** Whether the operator can still render it. */
   readonly recoverable: boolean;
-  /** Null if the hash proves nothing, because the config in the API does not match its name either (recert). */
+  /** Null if the hash proves nothing: for unusual content, or if the one in the API differs too (recert). */
   readonly contentMatchesName: boolean | null;
   readonly usedBy: readonly { readonly kind: string; readonly name: string }[];
   /** The config with which it is compared: of its pool, or of the same name. Null if it is not compared. */
@@ -114,7 +114,8 @@ class Comparison {
     const differences = other === undefined ? [] : diffSpecs(spec, readSpec(other));
     const isOtherRewritten =
       other !== undefined &&
-      !hasMatchingName({ name: toConfigName(String(other.metadata?.name)), spec: readSpec(other) });
+      hasMatchingName({ name: toConfigName(String(other.metadata?.name)), spec: readSpec(other) }) === false;
+    const contentMatchesName = hasMatchingName(config);
     const isMissing = object === undefined;
     const isTerminating = (object?.metadata?.deletionTimestamp ?? undefined) !== undefined;
     // The operator renders the config in the spec of a pool, and the first config of a new pool.
@@ -127,7 +128,7 @@ class Comparison {
       state: isMissing ? 'missing' : isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists',
       needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName),
       recoverable,
-      contentMatchesName: hasMatchingName(config) || (isOtherRewritten ? null : false),
+      contentMatchesName: contentMatchesName === false && isOtherRewritten ? null : contentMatchesName,
       usedBy,
       comparedWith: other === undefined ? null : (comparedWith ?? null),
       differences: await this.#describeDifferences(differences, pool?.sources),

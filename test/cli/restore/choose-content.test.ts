@@ -1,23 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
-
 import { expect, test } from 'vitest';
 
 import { chooseContent, NO_EVIDENCE } from '../../../src/cli/restore/choose-content.ts';
-import { hasMatchingName } from '../../../src/rendered-config/config-hash.ts';
-import { parseRenderedConfig, type RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
+import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
-
-/**
- * Rendered configs that the real machine-config-controller made from varied sources of this project: `metadata.name`
- * and `spec`, as in the file of the in-cluster machine-config-server.
- */
-const OPERATOR_CONFIGS = JSON.parse(
-  gunzipSync(
-    readFileSync(join(import.meta.dirname, '..', '..', 'rendered-config', 'operator-configs.json.gz')),
-  ).toString(),
-) as readonly { readonly metadata: { readonly name: string }; readonly spec: Record<string, unknown> }[];
 
 const { signal } = new AbortController();
 const { name, spec } = createConfigOnDisk();
@@ -27,19 +12,6 @@ const EVIDENCE = { images: new Set(['quay.io/a@sha256:1', ORIGINAL_IMAGE]), simi
 function copy(changes: object, source = 'a.json'): RenderedConfig {
   return { ...toConfigOnDisk('master', { ...spec, ...changes }, name).config, source };
 }
-
-/** Each with its name, because the file contains no other words. */
-test.each(OPERATOR_CONFIGS.map((config) => [config.metadata.name, config] as const))(
-  'takes the content of the operator for %s, and no content with another character',
-  async (_, config) => {
-    const text = JSON.stringify(config);
-    expect(hasMatchingName(parseRenderedConfig(text, 'file'))).toBe(true);
-    const changed = text.replace(/"kernelType":"./, '"kernelType":"x');
-    expect(changed).not.toBe(text);
-    const content = await chooseContent([parseRenderedConfig(changed, 'file')], NO_EVIDENCE, signal);
-    expect(content.mismatch?.reason).toMatch(/^the hash of the content of file is [0-9a-f]{32}, not the one in/);
-  },
-);
 
 test('takes the copy that matches the name, in any order', async () => {
   const [good, bad] = [copy({}, 'good.json'), copy({ fips: true }, 'bad.json')];
