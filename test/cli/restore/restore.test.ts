@@ -2,6 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { advise, CommandFormatter } from '../../../src/client/output/advice.ts';
+import { formatRestoreReport } from '../../../src/cli/restore/restore.ts';
+import type { ConfigReport } from '../../../src/cli/restore/restore-run.ts';
 import { annotate, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
@@ -119,3 +122,41 @@ test.each(['/apis/machineconfiguration.openshift.io/v1/machineconfigpools', '/ap
     });
   },
 );
+
+const ESCAPE = '\u001B[2J';
+const rejection = { code: 'NameDiffers', reason: 'a', advice: advise('b') } as const;
+
+test.each<[string, object]>([
+  ['name', { name: `rendered-${ESCAPE}` }],
+  ['source', { source: `dir/${ESCAPE}.json` }],
+  [
+    'warning',
+    { warnings: [`paused for ${ESCAPE}`], steps: [{ action: 'CreateConfig', description: 'a', done: false }] },
+  ],
+  ['step', { steps: [{ action: 'CreateConfig', description: ESCAPE, done: false }] }],
+  ['reason', { rejection: { ...rejection, reason: `it contains ${ESCAPE}` } }],
+  ['advice', { rejection: { ...rejection, advice: advise(`read ${ESCAPE}`, ['oc', 'get', ESCAPE]) } }],
+])('prints no escape sequence that the %s of a config contains', (_field, fields) => {
+  const config = {
+    name: GONE,
+    source: 'a',
+    outcome: 'rejected',
+    namedBy: null,
+    rejection,
+    warnings: [],
+    steps: [],
+    ...fields,
+  };
+  const report = {
+    ok: false,
+    problem: null,
+    advice: [],
+    pausedPools: [],
+    configs: [config as unknown as ConfigReport],
+  };
+  const cluster = { server: '', confirmed: true, pendingCertificateRequests: [] };
+  const commands = new CommandFormatter('machineconfig-guard', {});
+  const text = formatRestoreReport({ width: 100, hasColors: false, commands }, { ...report, ...cluster });
+  expect(text).toContain('[2J');
+  expect(text).not.toContain('\u001B');
+});

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 import { afterAll, describe, expect, test } from 'vitest';
 
-import type { RestoreReport } from '../../../src/cli/restore/restore-report.ts';
+import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import { createDaemonPod } from '../restore/machines.ts';
 import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';

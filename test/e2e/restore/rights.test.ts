@@ -4,7 +4,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 
 import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
-import type { RestoreReport } from '../../../src/cli/restore/restore-report.ts';
+import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { restore } from '../../../src/cli/restore/restore-run.ts';
 import { requestCertificate } from '../inspect/incident-b.ts';
 import { unique } from '../support/cluster.ts';
