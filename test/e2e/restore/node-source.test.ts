@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
-import { type RestoreReport } from '../../../src/cli/restore/restore-run.ts';
+import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import type { CliError } from '../../../src/client/exit.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { runProgram } from '../../cli/run-program.ts';
@@ -58,39 +58,29 @@ function change({ spec, name }: ConfigOnDisk, changes: object): string {
 const WITHOUT_CONTENT = { config: { ignition: { version: '3.4.0' } } };
 const LAYERED = { osImageURL: `quay.io/layered@sha256:${'a'.repeat(64)}` };
 
-test.each<[string, (() => string) | undefined, (() => string) | undefined, string]>([
+test.each<[string, toServed: () => string | ExecResult, toCurrent: () => string | ExecResult, file: string]>([
   ['the file of the machine-config-server', () => missing.text, () => change(missing, WITHOUT_CONTENT), MCS_FILE],
-  ['the file that the bootstrap host has served', () => missing.bootstrapText, undefined, MCS_FILE],
+  ['the file that the bootstrap host has served', () => missing.bootstrapText, () => NO_FILE, MCS_FILE],
   ['the file of the daemon in image mode', () => change(missing, LAYERED), () => missing.text, DAEMON_FILE],
   ['the file of the daemon if the other one is old', () => createConfigOnDisk().text, () => missing.text, DAEMON_FILE],
 ])('plans to restore from %s', async (_name, toServed, toCurrent, file) => {
-  if (toServed !== undefined) disk.set(MCS_FILE, toServed());
-  if (toCurrent !== undefined) disk.set(DAEMON_FILE, toCurrent());
-  const { kubeconfig } = stuck.controlPlane.apiServer;
+  disk.set(MCS_FILE, toServed());
+  disk.set(DAEMON_FILE, toCurrent());
+  const flags = ['--kubeconfig', stuck.controlPlane.apiServer.kubeconfig, '--output', 'json'];
 
-  const { exitCode, stdout } = await runProgram([
-    'restore',
-    '--from',
-    `node/${node}`,
-    '--kubeconfig',
-    kubeconfig,
-    '--output',
-    'json',
-  ]);
+  const { exitCode, stdout } = await runProgram(['restore', '--from', `node/${node}`, ...flags]);
 
   const { configs } = JSON.parse(stdout) as RestoreReport;
-  const expected = { name: missing.name, source: `node/${node}:${file}`, outcome: 'planned', warnings: [] };
-  expect(configs).toMatchObject([expected]);
+  const source = `node/${node}:${file}`;
+  expect(configs).toMatchObject([{ name: missing.name, source, outcome: 'planned', warnings: [] }]);
   expect(exitCode).toBe(0);
 });
 
 test('undoes the image that the machine-config-server has changed, with the image of another config', async () => {
   const { name, spec } = createConfigOnDisk('worker');
   disk.set(MCS_FILE, change(missing, LAYERED));
-  const plan = async () => {
-    const { report } = await stuck.restore(pool, { api, configs: await readNode(), isConfirmed: false });
-    return report.configs;
-  };
+  const options = { api, configs: await readNode(), isConfirmed: false };
+  const plan = async () => (await stuck.restore(pool, options)).report.configs;
   // Without the other config, the image is unknown.
   expect(await plan()).toMatchObject([{ rejection: { code: 'HashDiffers' } }]);
 

@@ -245,29 +245,23 @@ test('stops at the timeout, and names the pending certificate request', async ()
   ]);
 });
 
+const POLICIES = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
+
 /** Like the policy on pool selectors of machine-config-operator 4.22 (manifests/machineconfigcontroller). */
-async function createPolicy(message: string): Promise<() => Promise<void>> {
-  const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
-  const name = 'pool-selector';
-  const meta = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name } };
+async function createPolicy(message: string): Promise<void> {
+  const meta = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: 'pool-selector' } };
   const rule = { apiGroups: [MCO], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['machineconfigpools'] };
   const validations = [{ expression: 'object.spec.paused != true', message }];
   const spec = { failurePolicy: 'Fail', matchConstraints: { resourceRules: [rule] }, validations };
-  await cluster.admin.create(`${path}ies`, { ...meta, kind: 'ValidatingAdmissionPolicy', spec });
-  const binding = { policyName: name, validationActions: ['Deny'] };
-  await cluster.admin.create(`${path}ybindings`, {
-    ...meta,
-    kind: 'ValidatingAdmissionPolicyBinding',
-    spec: binding,
-  });
-  return async () => {
-    for (const suffix of ['ybindings', 'ies']) await cluster.admin.delete(`${path}${suffix}/${name}`);
-  };
+  await cluster.admin.create(`${POLICIES}ies`, { ...meta, kind: 'ValidatingAdmissionPolicy', spec });
+  const binding = { policyName: 'pool-selector', validationActions: ['Deny'] };
+  const kind = 'ValidatingAdmissionPolicyBinding';
+  await cluster.admin.create(`${POLICIES}ybindings`, { ...meta, kind, spec: binding });
 }
 
 test('rejects a restore if a policy denies the pause, with the message of the policy', async () => {
   const pool = await stuck.createStuckPool();
-  const removePolicy = await createPolicy('pools must select role worker');
+  await createPolicy('pools must select role worker');
   const plan = async () => (await stuck.restore(pool, { api, isConfirmed: false })).report;
   try {
     await expect.poll(async () => (await plan()).configs[0]?.rejection?.code, { interval: 500 }).toBe('WriteDenied');
@@ -277,7 +271,7 @@ test('rejects a restore if a policy denies the pause, with the message of the po
       /^the API server denies to pause pool master: .*ValidatingAdmissionPolicy 'pool-selector'.*: pools must select/,
     );
   } finally {
-    await removePolicy();
+    for (const path of ['ybindings', 'ies']) await cluster.admin.delete(`${POLICIES}${path}/pool-selector`);
     await expect.poll(async () => (await plan()).ok, { interval: 500 }).toBe(true);
   }
 });
@@ -305,27 +299,28 @@ test.each([
   expect(await stuck.getPause()).toEqual([false, undefined, pool.missing.name]);
 });
 
+/** A client whose first requests to a path fail. */
+function failRequests(path: RegExp, error: Error, count: number): KubeApi {
+  let left = count;
+  return replaceJson(async (request) => {
+    if (!path.test(request.path) || left === 0) return await api.json(request);
+    left -= 1;
+    throw error;
+  });
+}
+
 test('waits for missing machines if the API server answers the question for their number late', async () => {
   const pool = await stuck.createStuckPool();
-  let isAsked = false;
-  const busy = replaceJson(async (request) => {
-    const isFirst = request.path.includes('cluster-config-v1') && !isAsked;
-    isAsked ||= isFirst;
-    if (isFirst) throw new ApiUnreachable('connection refused');
-    return await api.json(request);
-  });
+  const busy = failRequests(/cluster-config-v1/, new ApiUnreachable('connection refused'), 1);
   const { report } = await stuck.restore(pool, { api: busy, isConfirmed: false });
-  expect(report.configs[0]?.steps.map(({ action }) => action)).toContain('AwaitMachines');
+  expect(report.configs[0]?.steps.map(({ action }) => action)).toEqual(STEPS);
 });
 
 test('reports a missing right before the first write', async () => {
   const pool = await stuck.createStuckPool();
   const forbidden = new ApiError(403, 'Forbidden', 'no');
-  const denied = replaceJson(async (request) => {
-    if (request.path.includes('/status')) throw forbidden;
-    return await api.json(request);
-  });
+  const denied = failRequests(/\/status/, forbidden, Number.POSITIVE_INFINITY);
   await expect(stuck.restore(pool, { api: denied })).rejects.toMatchObject({ cause: forbidden });
-  expect((await stuck.getPool()).spec.paused).toBe(false);
+  expect(await stuck.getPause()).toEqual([false, undefined, undefined]);
   expect(await cluster.exists(pool.missing.name)).toBe(false);
 });
