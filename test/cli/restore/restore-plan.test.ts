@@ -49,7 +49,9 @@ const PAUSE: readonly StepAction[] = ['PausePool', 'CreateConfig'];
 const END: readonly StepAction[] = ['UnpausePool', 'AwaitNodes'];
 const CREATE: readonly StepAction[] = ['CreateConfig', 'AwaitNodes'];
 const SET_STATUS: readonly StepAction[] = [...PAUSE, 'SetPoolStatus', ...END];
+const SERVE: readonly StepAction[] = ['SetPoolStatus', 'AwaitMachines'];
 const OWN_PAUSE = { paused: true, pausedFor: MISSING };
+const OTHER_PAUSE = { paused: true, pausedFor: GONE };
 const INTERRUPTED = { ...OWN_PAUSE, exists: true };
 
 test.each<[string, Situation, readonly StepAction[]]>([
@@ -61,36 +63,16 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['the status names the missing config', { status: MISSING }, CREATE],
   ['the spec names the missing config', { spec: MISSING, status: MISSING, updated: 3 }, CREATE],
   ['a machine is missing', { status: RENDERED, masters: 2 }, [...PAUSE, 'AwaitMachines', ...END]],
-  [
-    'a machine is missing and the status is empty',
-    { masters: 2 },
-    [...PAUSE, 'SetPoolStatus', 'AwaitMachines', ...END],
-  ],
+  ['a machine is missing and the status is empty', { masters: 2 }, [...PAUSE, ...SERVE, ...END]],
   ['the wanted number of machines is unknown', { masters: 1, replicas: undefined }, SET_STATUS],
-  [
-    'a person has paused the pool',
-    { masters: 2, paused: true },
-    ['CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'AwaitNodes'],
-  ],
-  [
-    'a restore of another config has paused the pool',
-    { masters: 2, paused: true, pausedFor: GONE },
-    ['CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'AwaitNodes'],
-  ],
-  [
-    'an earlier restore has paused the pool',
-    { masters: 2, ...OWN_PAUSE },
-    ['CreateConfig', 'SetPoolStatus', 'AwaitMachines', ...END],
-  ],
-  ['the config was created', { ...INTERRUPTED, masters: 2 }, ['SetPoolStatus', 'AwaitMachines', ...END]],
+  ['a person has paused the pool', { masters: 2, paused: true }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
+  ['another restore has paused the pool', { masters: 2, ...OTHER_PAUSE }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
+  ['an earlier restore has paused the pool', { masters: 2, ...OWN_PAUSE }, ['CreateConfig', ...SERVE, ...END]],
+  ['the config was created', { ...INTERRUPTED, masters: 2 }, [...SERVE, ...END]],
   ['the status was set', { ...INTERRUPTED, masters: 2, status: MISSING }, ['AwaitMachines', ...END]],
   ['all machines have joined', { ...INTERRUPTED, status: MISSING }, END],
   ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, END],
-  [
-    'the config exists, and the status is empty in a pool that a person paused',
-    { exists: true, paused: true },
-    ['SetPoolStatus', 'AwaitNodes'],
-  ],
+  ['only the status is missing in a paused pool', { exists: true, paused: true }, ['SetPoolStatus', 'AwaitNodes']],
   ['the restore is complete', { exists: true, status: MISSING }, []],
   ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
   ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, []],
@@ -104,11 +86,7 @@ test.each<[string, Situation, readonly string[]]>([
   ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
   ['a person has paused the pool', { paused: true }, ['Its pool master is paused, and stays paused.']],
   ['this restore has paused the pool', OWN_PAUSE, []],
-  [
-    'another restore has paused the pool',
-    { paused: true, pausedFor: GONE },
-    [`Its pool master stays paused until the restore of ${GONE} ends.`],
-  ],
+  ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
 ])('warns if %s', (_condition, situation, warnings) => {
   const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
   expect(planRestore(CONTENT, createState(situation), OPTIONS).warnings).toEqual(expected);

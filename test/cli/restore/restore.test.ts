@@ -13,13 +13,8 @@ const OTHER_GONE = GONE.replace('-c', '-d');
 
 function writeConfig(): string {
   const file = path.join(createTemporaryDirectory(), 'config.json');
-  const config = {
-    apiVersion: 'machineconfiguration.openshift.io/v1',
-    kind: 'MachineConfig',
-    metadata: { name: GONE },
-    spec: { config: { ignition: { version: '3.4.0' } } },
-  };
-  writeFileSync(file, JSON.stringify(config));
+  const spec = { config: { ignition: { version: '3.4.0' } } };
+  writeFileSync(file, JSON.stringify({ metadata: { name: GONE }, spec }));
   return file;
 }
 

@@ -4,7 +4,7 @@ import { runProgram } from '../../cli/run-program.ts';
 import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
-test('check --manifests reports documents that only the bootstrap host renders, and --split keeps its names', async () => {
+test('check --manifests reports what only the bootstrap host renders, and --split keeps its names', async () => {
   const operator = await OperatorCluster.shared();
   const { binaries, installed } = operator;
   const { directory } = installed.controlPlane;

@@ -43,7 +43,7 @@ const operator = await OperatorCluster.shared();
 
 /** Copies of a value, each with another first character in one of its texts. */
 function* changeEachText(value: unknown): Generator {
-  if (typeof value === 'string') yield (value.startsWith('x') ? 'y' : 'x') + value.slice(1);
+  if (typeof value === 'string') yield value.replace(/^.?/su, value.startsWith('x') ? 'y' : 'x');
   if (typeof value !== 'object' || value === null) return;
   for (const [key, item] of Object.entries(value)) {
     for (const changed of changeEachText(item)) {

@@ -66,15 +66,6 @@ async function createTerminating(name: string): Promise<void> {
   await cluster.delete(name);
 }
 
-test('exits with 0 and writes nothing if the config exists', async () => {
-  const { missing } = await stuck.createStuckPool({ masters: 0 });
-  await cluster.config({ name: missing.name });
-  const before = await stuck.findConfig(missing.name);
-  const { exitCode, report } = await runRestore(missing.name, '--from', await writeConfig(missing));
-  expect([exitCode, report.ok, report.configs[0]?.outcome]).toEqual([0, true, 'exists']);
-  expect(await stuck.findConfig(missing.name)).toEqual(before);
-});
-
 test('with --accept-content, says what the daemon does and creates the config', async () => {
   const { missing } = await stuck.createStuckPool({ masters: 3 });
   const changed = toConfigOnDisk('master', { ...missing.spec, fips: true }, missing.name);
@@ -116,9 +107,8 @@ test('reads standard input and prints the plan', async () => {
   const { missing } = await stuck.createStuckPool();
   const args = [PROGRAM, 'restore', '--from', '-', '--kubeconfig', kubeconfig];
   const plan = await runProcess(process.execPath, args, { input: missing.text });
-  expect(plan).toMatchObject({ exitCode: 0, stderr: '' });
-  expect(plan.stdout).toMatch(/^ {2}1\. pause pool master$/m);
-  expect(plan.stdout).toMatch(/--confirm\.\n$/);
+  const stdout = expect.stringMatching(/^ {2}1\. pause pool master$.*--confirm\.\n$/ms) as string;
+  expect(plan).toMatchObject({ exitCode: 0, stderr: '', stdout });
 });
 
 test.each([

@@ -7,8 +7,8 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 import { Cluster, unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { runBinaries } from '../support/run-binaries.ts';
-import { setNodeState } from './machines.ts';
 
+const MCO = 'machineconfiguration.openshift.io';
 const CONFIG_MAPS = `${PATHS.namespaces}/kube-system/configmaps`;
 
 /** A pool of masters that name a config which was never in the API. */
@@ -110,31 +110,30 @@ export class StuckCluster {
     return name;
   }
 
+  /** What the machine-config-daemon reports. */
   async setNodeState(name: string, state: string): Promise<void> {
-    await setNodeState(this.cluster, name, state);
+    const reason = state === 'Degraded' ? 'missing MachineConfig' : '';
+    const annotations = { [`${MCO}/state`]: state, [`${MCO}/reason`]: reason };
+    await this.cluster.admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
   }
 
   async setPoolStatus(status: object): Promise<void> {
     await this.cluster.admin.patch(`${PATHS.pools}/master/status`, { status });
   }
 
-  async getPool(): Promise<PoolObject> {
-    return (await this.cluster.admin.find(`${PATHS.pools}/master`)) as PoolObject;
+  async getPool(): Promise<KubeObject | undefined> {
+    return await this.cluster.admin.find(`${PATHS.pools}/master`);
   }
 
   /** Whether the pool is paused, for which restore, and the config in its status. */
   async getPause() {
-    const { spec, status, metadata } = await this.getPool();
-    const pausedFor = metadata.annotations?.['machineconfig-guard.io/paused-for-restore'];
-    return [spec.paused, pausedFor, status?.configuration?.name];
+    const { spec, status, metadata } = (await this.getPool()) ?? {};
+    const { paused } = spec as { readonly paused?: boolean };
+    const { configuration } = (status ?? {}) as { readonly configuration?: { readonly name?: string } };
+    return [paused, metadata?.annotations?.['machineconfig-guard.io/paused-for-restore'], configuration?.name];
   }
 
   async findConfig(name: string): Promise<KubeObject | undefined> {
     return await this.cluster.admin.find(`${PATHS.configs}/${name}`);
   }
 }
-
-type PoolObject = KubeObject & {
-  readonly spec: { readonly paused: boolean };
-  readonly status?: { readonly configuration?: { readonly name?: string } };
-};
