@@ -115,7 +115,7 @@ export class Guard {
       log,
       metrics: this.#metrics,
       events: this.#events,
-      recordDenial: (judged) => this.#reporter?.recordDenial(judged),
+      recordAnswer: (judged) => this.#reporter?.recordAnswer(judged),
     });
     const configs = new ConfigLookup({ api, index: this.#configs });
     const createdAt = this.#configs.createdAt.bind(this.#configs);

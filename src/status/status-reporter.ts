@@ -97,9 +97,11 @@ export class StatusReporter {
     await Promise.all([this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)));
   }
 
-  recordDenial({ review: { user }, verdict }: JudgedReview): void {
-    const { config: name = '', references } = verdict;
-    this.#writer.recordDenial({ time: this.#now(), name, user, references });
+  recordAnswer({ review: { user }, verdict }: JudgedReview): void {
+    const { config: name = '', outcome, references } = verdict;
+    const answer = { time: this.#now(), name, user };
+    if (outcome === 'denied') this.#writer.recordDenial({ ...answer, references });
+    else this.#writer.recordAllowedDeletion(answer);
   }
 
   /** Every replica finds and records it, and the API server keeps one Event. */
@@ -126,12 +128,13 @@ export class StatusReporter {
       danglingCount: this.danglingCount ?? null,
       danglingReferences: findings
         .slice(0, MAX_LISTED_REFERENCES)
-        .map(({ kind, name, field, config, since, explanation, suggestion }) => ({
+        .map(({ kind, name, field, config, since, deletedAt, explanation, suggestion }) => ({
           kind,
           name,
           field,
           config: formatName(config ?? ''),
           since: toSeconds(since),
+          deletedAt: deletedAt && toSeconds(deletedAt),
           explanation,
           suggestion: suggestion ?? '',
         })),

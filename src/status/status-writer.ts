@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { NamedReference } from '../decision/references.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
@@ -30,6 +31,8 @@ export interface GuardStatus {
     readonly config: string;
     /** RFC 3339. */
     readonly since: string;
+    /** Undefined if the guard has seen no deletion. */
+    readonly deletedAt: string | undefined;
     readonly explanation: string;
     /** Empty if no name is near. */
     readonly suggestion: string;
@@ -37,24 +40,30 @@ export interface GuardStatus {
   readonly conditions: readonly Condition[];
 }
 
-export interface LastDenial {
+/** A deletion that a replica has answered. */
+interface AnsweredDeletion {
   readonly time: Date;
   readonly name: string;
   readonly user: string;
+}
+
+export interface LastDenial extends AnsweredDeletion {
   readonly references: readonly NamedReference[];
 }
 
 export interface StatusWriterOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  /** The last denial does not depend on it: the replica that denied writes it. */
+  /** The answers to deletions do not depend on it: the replica that answered writes them. */
   readonly isLeader: () => boolean;
   readonly status: () => GuardStatus;
 }
 
 const INTERVAL_MS = 1_000;
-/** Minimum time between two writes of the last denial. */
-const DENIAL_INTERVAL_MS = 10_000;
+/** Minimum time between two writes of the answers to deletions. */
+const ANSWERS_INTERVAL_MS = 10_000;
+/** A few are of interest: those whose config a node names. */
+const MAX_DELETIONS = 50;
 const MAX_DENIAL_REFERRERS = 10;
 const REQUEST_TIMEOUT_MS = 5_000;
 
@@ -63,11 +72,17 @@ type StoredCondition = Condition & {
   readonly observedGeneration?: number;
 };
 
+interface StoredDeletion {
+  readonly time: string;
+  readonly user: string;
+}
+
 interface StoredGuard {
   readonly metadata?: { readonly generation?: number };
   readonly status?: {
     readonly conditions?: readonly StoredCondition[];
     readonly lastDenial?: { readonly time?: string };
+    readonly deletions?: Readonly<Record<string, StoredDeletion>>;
   };
 }
 
@@ -78,7 +93,9 @@ export class StatusWriter {
   /** The last status that was written, and what the API server then stored. */
   #written: { readonly desired: object; readonly stored: object } | undefined;
   #denial: LastDenial | undefined;
-  #denialWrittenAt = Number.NEGATIVE_INFINITY;
+  /** Those that were allowed and are not written yet, by the name of the config. */
+  readonly #deletions = new LRUCache<string, StoredDeletion>({ max: MAX_DELETIONS });
+  #answersWrittenAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
@@ -88,6 +105,11 @@ export class StatusWriter {
   /** Only the last of several denials is written. */
   recordDenial(denial: LastDenial): void {
     this.#denial = denial;
+  }
+
+  /** Only the last ones are kept. */
+  recordAllowedDeletion({ time, name, user }: AnsweredDeletion): void {
+    this.#deletions.set(name, { time: toSeconds(time), user });
   }
 
   /** Writes repeatedly until the signal aborts. Never rejects. */
@@ -102,7 +124,7 @@ export class StatusWriter {
     const errors: unknown[] = [];
     const addError = (error: unknown): void => void errors.push(error);
     if (this.#options.isLeader()) await this.#writeStatus(signal).catch(addError);
-    await this.#writeDenial(signal).catch(addError);
+    await this.#writeAnswers(signal).catch(addError);
     if (errors.length === 0) this.#problem.clear();
     // SettingsFollower logs that the object or its CRD is absent.
     if (errors.length === 0 || signal.aborted || isNotFound(errors[0])) return;
@@ -123,27 +145,36 @@ export class StatusWriter {
     };
     // The stored status can differ from the written one for ever: the CRD of an older version drops fields, and a newer
     // version of the guard has written others.
-    const stored = omitDenial(guard);
+    const stored = omitAnswers(guard);
     if (isDeepStrictEqual({ desired, stored }, this.#written)) return;
-    this.#written = { desired, stored: omitDenial(await this.#patch(desired, signal)) };
+    this.#written = { desired, stored: omitAnswers(await this.#patch(desired, signal)) };
   }
 
-  async #writeDenial(signal: AbortSignal): Promise<void> {
+  async #writeAnswers(signal: AbortSignal): Promise<void> {
     const denial = this.#denial;
+    const deletions = Object.fromEntries(this.#deletions.entries());
     const now = performance.now();
-    if (denial === undefined || now - this.#denialWrittenAt < DENIAL_INTERVAL_MS) return;
-    const { time, name, user, references } = denial;
-    const referrers = references.slice(0, MAX_DENIAL_REFERRERS).map((reference) => ({
-      kind: reference.kind,
-      name: reference.name,
-      field: reference.field,
-    }));
-    const lastDenial = { time: toSeconds(time), name, user, referrers };
+    const hasAnswers = denial !== undefined || this.#deletions.size > 0;
+    if (!hasAnswers || now - this.#answersWrittenAt < ANSWERS_INTERVAL_MS) return;
+    const { status = {} } = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
+    const lastDenial = denial && toStoredDenial(denial);
     // Another replica may have denied later.
-    const { status } = (await this.#json({ path: GUARD_PATH }, signal)) as StoredGuard;
-    if ((status?.lastDenial?.time ?? '') <= lastDenial.time) await this.#patch({ lastDenial }, signal);
-    this.#denialWrittenAt = now;
+    const isLast = lastDenial !== undefined && (status.lastDenial?.time ?? '') <= lastDenial.time;
+    // Each replica patches its own keys, and removes the oldest.
+    const all = Object.entries({ ...status.deletions, ...deletions });
+    const oldest = all.toSorted(([, a], [, b]) => (a.time < b.time ? 1 : -1)).slice(MAX_DELETIONS);
+    const patch = {
+      ...(isLast ? { lastDenial } : {}),
+      ...(this.#deletions.size > 0
+        ? { deletions: { ...deletions, ...Object.fromEntries(oldest.map(([name]) => [name, null])) } }
+        : {}),
+    };
+    if (Object.keys(patch).length > 0) await this.#patch(patch, signal);
+    this.#answersWrittenAt = now;
     if (this.#denial === denial) this.#denial = undefined;
+    for (const [name, deletion] of Object.entries(deletions)) {
+      if (this.#deletions.get(name) === deletion) this.#deletions.delete(name);
+    }
   }
 
   async #patch(status: object, signal: AbortSignal): Promise<StoredGuard> {
@@ -157,9 +188,18 @@ export class StatusWriter {
   }
 }
 
-function omitDenial({ status = {} }: StoredGuard): object {
-  const { lastDenial: _lastDenial, ...rest } = status;
+function omitAnswers({ status = {} }: StoredGuard): object {
+  const { lastDenial: _lastDenial, deletions: _deletions, ...rest } = status;
   return rest;
+}
+
+function toStoredDenial({ time, name, user, references }: LastDenial) {
+  const referrers = references.slice(0, MAX_DENIAL_REFERRERS).map((reference) => ({
+    kind: reference.kind,
+    name: reference.name,
+    field: reference.field,
+  }));
+  return { time: toSeconds(time), name, user, referrers };
 }
 
 /** RFC 3339 without fractions, as in `metav1.Time`. */

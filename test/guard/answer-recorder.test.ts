@@ -60,7 +60,7 @@ beforeEach(() => {
       countMissingConfig: () => void records.push('missing config'),
     },
     events: { record: ({ reason, note }) => void records.push(`Event ${reason}: ${note}`) },
-    recordDenial: ({ verdict }) => void records.push(`denial of ${verdict.config}`),
+    recordAnswer: ({ verdict }) => void records.push(`status ${verdict.outcome} ${verdict.config}`),
     now: () => now,
   });
 });
@@ -75,17 +75,23 @@ test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
     IN_USE,
     'exists',
     REVIEW,
-    ['decision MCG_IN_USE', `Event DeletionDenied: kube:admin: ${IN_USE.message}`, `denial of ${NAME}`],
+    ['decision MCG_IN_USE', `status denied ${NAME}`, `Event DeletionDenied: kube:admin: ${IN_USE.message}`],
   ],
   ['a denied dry run', IN_USE, 'exists', DRY_RUN, ['decision MCG_IN_USE']],
-  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY']],
-  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED']],
+  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY', `status would-deny ${NAME}`]],
+  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED', `status allowed ${NAME}`]],
+  ['an allowed dry run', ALLOWED, 'exists', DRY_RUN, ['decision MCG_DISABLED']],
+  ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, ['decision MCG_DISABLED']],
   [
     'an override',
     OVERRIDDEN,
     'exists',
     REVIEW,
-    ['decision MCG_OVERRIDDEN', `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`],
+    [
+      'decision MCG_OVERRIDDEN',
+      `status overridden ${NAME}`,
+      `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`,
+    ],
   ],
   ['an override without the API server', OVERRIDDEN, 'unknown', REVIEW, ['decision MCG_OVERRIDDEN']],
   ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
@@ -142,7 +148,7 @@ test('logs 5,000 reviews of an address at once and 20 per second, and counts all
   expect(lines.filter(isLogged)).toHaveLength(5_000);
   expect(records.filter((text) => text === 'decision MCG_IN_USE')).toHaveLength(6_000);
   expect(records.filter((text) => text.startsWith('Event'))).toHaveLength(5_000);
-  expect(records.filter((text) => text.startsWith('denial'))).toHaveLength(5_000);
+  expect(records.filter((text) => text.startsWith('status denied'))).toHaveLength(5_000);
   const unlogged = { msg: 'a client sends too many reviews; not logging all', address: '10.0.0.9' };
   expect(lines.filter((line) => !isLogged(line))).toMatchObject([unlogged]);
   now += 1_000;

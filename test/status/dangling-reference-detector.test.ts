@@ -150,7 +150,7 @@ test('tells a deleted config from an unknown one, and suggests the nearest name'
   const it = new DetectorTest();
   it.configs.delete(CONFIG);
   it.deletedAt.set(CONFIG, NOW);
-  expect((await it.check())[0]?.explanation).toBe('deleted at 2026-11-21T12:00:00.000Z');
+  expect(await it.check()).toMatchObject([{ deletedAt: NOW, explanation: 'deleted at 2026-11-21T12:00:00.000Z' }]);
   it.configs.add(CONFIG);
   it.configOfNode = [CONFIG.replace('rendered', 'render')];
   const [finding] = await it.check();

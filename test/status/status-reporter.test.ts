@@ -17,7 +17,7 @@ const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const MISSING = `rendered-worker-${'b'.repeat(32)}`;
 const GUARDS = 'machineconfigguards';
 
-type StoredStatus = GuardStatus & { readonly lastDenial?: unknown };
+type StoredStatus = GuardStatus & { readonly lastDenial?: unknown; readonly deletions?: unknown };
 
 interface Situation extends Pick<StatusReporterOptions, 'tlsProfile'> {
   readonly referrers?: readonly Referrer[];
@@ -210,13 +210,13 @@ test.concurrent('records an Event about each dangling node although another repl
   expect(status()).toBeUndefined();
 });
 
-test.concurrent('writes its own last denial although another replica holds the Lease', async () => {
+test.concurrent('writes its own answers although another replica holds the Lease', async () => {
   const { reporter, status } = startReporter({ isLeader: false });
   const references = [{ kind: 'Node', name: 'w0', field: 'currentConfig', config: CONFIG, strength: 'strong' }];
-  reporter.recordDenial({
-    review: { user: 'eve' },
-    verdict: { config: CONFIG, references },
-  } as unknown as Parameters<StatusReporter['recordDenial']>[0]);
+  const record = (user: string, verdict: object) =>
+    reporter.recordAnswer({ review: { user }, verdict } as unknown as Parameters<StatusReporter['recordAnswer']>[0]);
+  record('eve', { outcome: 'denied', config: CONFIG, references });
+  record('alice', { outcome: 'overridden', config: MISSING, references: [] });
   await expect
     .poll(() => status()?.lastDenial)
     .toEqual({
@@ -225,5 +225,6 @@ test.concurrent('writes its own last denial although another replica holds the L
       user: 'eve',
       referrers: [{ kind: 'Node', name: 'w0', field: 'currentConfig' }],
     });
+  expect(status()?.deletions).toEqual({ [MISSING]: { time: '2026-11-21T12:00:00Z', user: 'alice' } });
   expect(status()).not.toHaveProperty('mode');
 });

@@ -67,10 +67,10 @@ test('writes the status once, and again only if it changes', async () => {
   expect(writtenStatuses()).toHaveLength(2);
 });
 
-test('writes the status again if another client changes it, but not for the denial of another replica', async () => {
+test('writes the status again if another client changes it, but not for the answers of another replica', async () => {
   const { writer } = createWriter();
   await writer.writeIfChanged(signal);
-  cluster.patch(GUARDS, 'cluster', { status: { lastDenial: { name: 'rendered-a' } } });
+  cluster.patch(GUARDS, 'cluster', { status: { lastDenial: { name: 'rendered-a' }, deletions: { b: { user: 'c' } } } });
   await writer.writeIfChanged(signal);
   expect(writtenStatuses()).toHaveLength(1);
   cluster.patch(GUARDS, 'cluster', { status: { protectedConfigs: 7 } });
@@ -123,7 +123,7 @@ test('changes the transition time of a condition only with its status', async ()
   expect(transitionTime()).not.toBe(before);
 });
 
-test('writes nothing but its own last denial if it is not the leader', async () => {
+test('writes nothing but its own answers if it is not the leader', async () => {
   const { writer } = createWriter(false);
   const denial = { name: 'rendered-a', user: 'eve' };
   writer.recordDenial({ ...denial, time: new Date('2026-11-21T12:00:00.5Z'), references: [] });
@@ -185,6 +185,24 @@ test('writes a denial that is recorded while another is being written', async ()
     { lastDenial: { name: 'rendered-0' } },
     { lastDenial: { name: 'rendered-1' } },
   ]);
+});
+
+test('adds the deletions that it allowed to those of other replicas, and keeps the last 50', async () => {
+  const toDeletion = (second: number, user: string) => ({
+    time: `2026-11-21T12:00:${String(second).padStart(2, '0')}Z`,
+    user,
+  });
+  const ofOthers = Array.from({ length: 50 }, (_, second) => [`rendered-${second}`, toDeletion(second, 'gc')]);
+  cluster.patch(GUARDS, 'cluster', { status: { deletions: Object.fromEntries(ofOthers) as object } });
+  const { writer } = createWriter(false);
+  writer.recordAllowedDeletion({ time: new Date('2026-11-21T12:00:50.9Z'), name: 'rendered-a', user: 'alice' });
+  writer.recordAllowedDeletion({ time: new Date('2026-11-21T12:00:51Z'), name: 'rendered-7', user: 'bob' });
+  await writer.writeIfChanged(signal);
+  const own = { 'rendered-a': toDeletion(50, 'alice'), 'rendered-7': toDeletion(51, 'bob') };
+  expect(writtenStatuses()).toEqual([{ deletions: { ...own, 'rendered-0': null } }]);
+  vi.advanceTimersByTime(10_000);
+  await writer.writeIfChanged(signal);
+  expect(writtenStatuses()).toHaveLength(1);
 });
 
 test('logs once that it cannot write the status, and nothing if the object is absent', async () => {
