@@ -16,22 +16,16 @@ const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
 
 // All read functions throw a ClusterAccessError, or the signal's reason.
 
-interface TimedSnapshot extends ClusterSnapshot {
-  /** By the clock of the API server. */
-  readonly readAt: Date;
-  readonly allConfigs: readonly WatchedConfig[];
-}
-
 /** Lists the configs last, see {@link ClusterSnapshot}. */
 export async function readClusterSnapshot(
   api: KubeApi,
   labelSelector: string | undefined,
   signal: AbortSignal,
-): Promise<TimedSnapshot> {
+): Promise<ClusterSnapshot> {
   const query = labelSelector === undefined ? {} : { labelSelector };
-  const { items: allNodes, servedAt: readAt } = await list(api, NODES, parseInspectedNode, signal, query);
+  const allNodes = await listAll(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
-  const allConfigs = await readConfigs(api, signal);
+  const configs = await readConfigNames(api, signal);
   const roles = allNodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
   const nodes = new Set(filterManaged(allNodes, pools));
   const skippedNodes = allNodes.filter((node) => !nodes.has(node));
@@ -39,10 +33,8 @@ export async function readClusterSnapshot(
     nodes: sortByName([...nodes]),
     skippedNodes: sortByName(skippedNodes).map(({ referrer }) => referrer.name),
     pools: sortByName(pools),
-    ...groupNames(allConfigs),
+    ...configs,
     roles,
-    readAt,
-    allConfigs,
   };
 }
 
@@ -59,10 +51,7 @@ export async function readConfigNames(
   api: KubeApi,
   signal: AbortSignal,
 ): Promise<Pick<ClusterSnapshot, 'configs' | 'terminatingConfigs'>> {
-  return groupNames(await readConfigs(api, signal));
-}
-
-function groupNames(all: readonly WatchedConfig[]) {
+  const all = await readConfigs(api, signal);
   const findNames = (areTerminating: boolean) =>
     new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
   return { configs: findNames(false), terminatingConfigs: findNames(true) };

@@ -42,13 +42,6 @@ const { url, connection } = controlPlane.apiServer;
 const api = new KubeApi(
   connectionFromKubeconfig(kubeconfig(url, controlPlane.caCertificate, { token: connection.token ?? '' })),
 );
-const CHECK = {
-  selector: undefined,
-  minNodes: 1,
-  waitMs: undefined,
-  onReport: () => {},
-  onFailure: () => {},
-};
 
 beforeEach(() => installed.clear());
 afterAll(async () => {
@@ -129,19 +122,19 @@ test('check finds a config that a node moves to while it is being deleted', asyn
   await cluster.pool({ name: 'worker', spec: other, status: other });
   expect((await cluster.delete(config)).status).toBe(200);
   expect((await admin.find(path))?.metadata.deletionTimestamp).toBeDefined();
-  expect((await checkCluster(api, CHECK)).problems).toEqual([]);
+  expect((await checkCluster(api)).problems).toEqual([]);
 
   await cluster.moveNode(node, { desiredConfig: config });
 
   const problem = { kind: 'Node', name: node, field: 'desiredConfig', config, recoverable: false };
-  expect((await checkCluster(api, CHECK)).problems).toMatchObject([{ ...problem, code: 'ConfigTerminating' }]);
+  expect((await checkCluster(api)).problems).toMatchObject([{ ...problem, code: 'ConfigTerminating' }]);
   const page = await admins.run('machineconfig-guard check');
   expect(page.exitCode).toBe(1);
   expect(page.stdout.replaceAll(/\s+/g, ' ')).toContain(
     `${config} is in use and being deleted; node ${node} names it.`,
   );
   await admin.patch(path, { metadata: { finalizers: null } });
-  expect((await checkCluster(api, CHECK)).problems).toMatchObject([{ ...problem, code: 'ConfigMissing' }]);
+  expect((await checkCluster(api)).problems).toMatchObject([{ ...problem, code: 'ConfigMissing' }]);
 });
 
 test('check and the metric accept the first roll-out of a custom pool for 30 minutes', async () => {
@@ -176,7 +169,7 @@ test('check and the metric accept the first roll-out of a custom pool for 30 min
     await admin.patch(`${path}/status`, { status });
   };
   const expectProblems = async (...codes: readonly string[]) => {
-    const { problems } = await checkCluster(api, CHECK);
+    const { problems } = await checkCluster(api);
     expect(problems.map(({ code, name }) => `${code} ${name}`)).toEqual(codes.map((code) => `${code} infra`));
   };
   const readCount = () => readGauge(installed, 'mcguard_dangling_references');

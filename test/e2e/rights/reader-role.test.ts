@@ -84,12 +84,7 @@ async function findMissingRight(run: () => Promise<unknown>): Promise<string | u
 
 /** The command prints that it cannot list the requests, and goes on. */
 async function check(api: KubeApi): Promise<void> {
-  const scope = { selector: undefined, minNodes: 1, waitMs: undefined };
-  const { pendingCertificateRequests } = await checkCluster(api, {
-    ...scope,
-    onReport: () => {},
-    onFailure: () => {},
-  });
+  const { pendingCertificateRequests } = await checkCluster(api);
   const { readable, reason } = pendingCertificateRequests;
   if (!readable) throw new ClusterAccessError('list', REQUESTS_PATH, reason);
 }

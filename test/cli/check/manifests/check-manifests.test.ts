@@ -173,7 +173,7 @@ test('has stable keys in JSON and YAML, and the files with problems with -o name
   const other = { ...ignored, kind: null, name: null, message: text, advice: text };
   expect({ exitCode, report }).toEqual({
     exitCode: 1,
-    report: { directory, ok: false, findings: [other, finding] },
+    report: { directory, ok: false, problems: [other, finding] },
   });
   expect(parse((await check('-o', 'yaml')).stdout)).toEqual(report);
   expect((await check('-o', 'name')).stdout).toBe(`${directory}/openshift/README\n${directory}/openshift/a.yaml\n`);
@@ -220,7 +220,7 @@ test('--split reports what it cannot repair, and copies a file that does not par
   write({ 'a.yaml': '---\n# empty\n---\n' + BUTANE, 'b.yaml': 'a: b: c\n---\nd: e\n' });
   const { exitCode, stdout } = await check('--split', out, '-o', 'json');
   expect(exitCode).toBe(1);
-  expect(JSON.parse(stdout)).toMatchObject({ directory: out, findings: [{ code: 'Unparsable' }, {}] });
+  expect(JSON.parse(stdout)).toMatchObject({ directory: out, problems: [{ code: 'Unparsable' }, {}] });
   expect(read(out)).toEqual({ 'a.yaml': `\n# empty\n---\n${BUTANE}`, 'b.yaml': 'a: b: c\n---\nd: e\n' });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Finding, findProblems } from '../../../../src/cli/check/manifests/find-problems.ts';
+import { findProblems, type ManifestProblem } from '../../../../src/cli/check/manifests/find-problems.ts';
 
 const ROLE = 'machineconfiguration.openshift.io/role';
 const MACHINE_CONFIG = createMachineConfig('99-master-a');
@@ -14,11 +14,11 @@ function createObject(apiVersion: string, kind: string, name = 'cluster', namesp
   return `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: ${metadata}\nspec: {}\n`;
 }
 
-async function find(files: Readonly<Record<string, string | Buffer | null>>): Promise<readonly Finding[]> {
+async function find(files: Readonly<Record<string, string | Buffer | null>>): Promise<readonly ManifestProblem[]> {
   const manifests = Object.entries(files).map(([path, content]) => {
     return { path, content: content === null ? undefined : Buffer.from(content) };
   });
-  return (await findProblems(manifests)).findings;
+  return (await findProblems(manifests)).problems;
 }
 
 async function findCodes(text: string | Buffer, path = 'openshift/a.yaml'): Promise<string[]> {
