@@ -191,8 +191,7 @@ test('explains unreadable input, a missing right and an unreachable API server',
     ) as string,
   });
 
-  const missing = computeRenderedName('master', SPEC);
-  const readable = await createBootstrapDirectory({ [missing]: SPEC });
+  const readable = await createBootstrapDirectory({ [await createConfig(SPEC)]: SPEC });
   const withoutGet = await openShell(LISTS);
   expect(await withoutGet.run(`machineconfig-guard check --bootstrap-dir ${readable}`)).toMatchObject({
     exitCode: 3,

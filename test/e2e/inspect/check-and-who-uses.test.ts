@@ -137,6 +137,23 @@ test('check finds a config that a node moves to while it is being deleted', asyn
   expect((await checkCluster(api)).problems).toMatchObject([{ ...problem, code: 'ConfigMissing' }]);
 });
 
+test('check names who deleted a config that a node names afterwards', async () => {
+  const [used, deleted] = [await cluster.config(), await cluster.config()];
+  const node = await cluster.node({ currentConfig: used, desiredConfig: used });
+  await cluster.pool({ name: 'worker', spec: used, status: used });
+  await cluster.expectAllowed(deleted);
+  await cluster.moveNode(node, { desiredConfig: deleted });
+
+  const readProblems = async () => (await checkCluster(api)).problems;
+  const deletedAt: unknown = expect.stringMatching(/^20\d\d-\S+Z$/);
+  await expect
+    .poll(readProblems, { timeout: 30_000 })
+    .toMatchObject([{ code: 'ConfigMissing', config: deleted, deletedAt, deletedBy: 'admin' }]);
+  const { stdout } = await admins.run('machineconfig-guard check');
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain('The guard allowed "admin" to delete it at 20');
+  expect(stdout).toMatch(/^ {2}machineconfig-guard restore /m);
+}, 60_000);
+
 test('check and the metric accept the first roll-out of a custom pool for 30 minutes', async () => {
   const [worker, infra] = [await cluster.config(), await cluster.config({ name: renderedName('infra') })] as const;
   const configs = { currentConfig: worker, desiredConfig: worker };
