@@ -122,7 +122,8 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
       onFailure: (error, elapsedMs) =>
         output.printProgress(`${output.describeError(toCliError(error, api, flags))}; retrying`, elapsedMs),
     };
-    const selector = toLabelSelector(flags);
+    const roleLabel = flags.role === undefined ? [] : [`node-role.kubernetes.io/${flags.role}`];
+    const selector = [...roleLabel, ...(flags.selector === undefined ? [] : [flags.selector])].join(',') || undefined;
     const report = await checkCluster(api, { selector, minNodes, wait: wait ? progress : undefined });
     return { report, table: formatCheckReport(format, report, wait), names: formatProblemNames(report) };
   });
@@ -138,10 +139,4 @@ async function withFiles<T>(read: (signal: AbortSignal) => Promise<T>): Promise<
       throw error instanceof FileError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
     }
   });
-}
-
-function toLabelSelector({ role, selector }: CheckFlags): string | undefined {
-  const roleTerm = role === undefined ? undefined : `node-role.kubernetes.io/${role}`;
-  const terms = [roleTerm, selector].filter((term) => term !== undefined);
-  return terms.length === 0 ? undefined : terms.join(',');
 }

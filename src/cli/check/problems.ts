@@ -289,10 +289,11 @@ function findFieldProblem(
 }
 
 function toProblem({ kind, name }: NodeReferrer | PoolReferrer, finding: Finding): Problem {
-  const problem = { ...UNKNOWN, ...finding, kind, name, message: '' };
+  const { code, ...facts } = finding;
+  const problem = { code, kind, name, ...UNKNOWN, ...facts, message: '' };
   const place = problem.config === null || problem.field === null ? '' : ` (${problem.field})`;
   const subject = `${REFERRER_NOUNS[kind]} ${name}${place}`;
-  const [message = ''] = PROBLEM_TEXTS[problem.code].sentences(problem, subject, false);
+  const [message = ''] = PROBLEM_TEXTS[code].sentences(problem, subject, false);
   return { ...problem, message };
 }
 
