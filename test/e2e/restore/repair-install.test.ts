@@ -50,7 +50,7 @@ test('exits with 1 and says what is wrong if no node has a copy', async () => {
   file = { stderr: 'cat: No such file or directory', exitCode: 1 };
   const { exitCode, stderr } = await shell.run(`${SCRIPT} 1`);
   expect(exitCode).toBe(1);
-  expect(stderr).toMatch(/^still wrong: node .*: currentConfig rendered-master-\w+ does not exist$/m);
+  expect(stderr).toMatch(/^still wrong: rendered-master-\w+ does not exist; node .* \(currentConfig\) names it$/m);
   expect(await cluster.admin.find(`${PATHS.configs}/${pool.missing.name}`)).toBeUndefined();
 });
 
