@@ -34,6 +34,20 @@ export const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, delete
 
 const READ_TIMEOUT_MS = 5_000;
 
+/** @throws ClusterAccessError, or the signal's reason */
+export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<StoredGuard | undefined> {
+  return (await readObject(api, GUARD_PATH, 'get', signal)) as StoredGuard | undefined;
+}
+
+/**
+ * The hold of the cluster's guard in milliseconds; 0 without a guard.
+ *
+ * @throws ClusterAccessError, or the signal's reason
+ */
+export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
+  return getHoldMs(await readGuard(api, signal));
+}
+
 /**
  * Reads what the MachineConfigGuard says about missing configs. Never rejects, because `check` works without a guard
  * and without the right to read it.
@@ -44,9 +58,7 @@ export async function readGuardReports(
 ): Promise<ReadonlyMap<string, MissingConfigReport>> {
   const reports = new Map<string, MissingConfigReport>();
   try {
-    const guard = (await withTimeout(READ_TIMEOUT_MS, signal, (limited) =>
-      readObject(api, GUARD_PATH, 'get', limited),
-    )) as StoredGuard | undefined;
+    const guard = await withTimeout(READ_TIMEOUT_MS, signal, (limited) => readGuard(api, limited));
     const { danglingReferences = [], deletions = {} } = guard?.status ?? {};
     for (const [config, deletion] of Object.entries(deletions)) {
       const deletedBy = toText(deletion?.['user']);
@@ -67,4 +79,8 @@ export async function readGuardReports(
 
 function toText(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
+}
+
+function getHoldMs(guard: StoredGuard | undefined): number {
+  return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
 }

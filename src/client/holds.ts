@@ -3,10 +3,6 @@ import { findHold, type Hold } from '../decision/hold.ts';
 import { type Referrer, summarizeReferences } from '../decision/references.ts';
 import type { HeldConfig } from '../decision/review.ts';
 import type { WatchedConfig } from '../references/sources.ts';
-import { parseSettings } from '../decision/settings.ts';
-import { GUARD_PATH } from '../kube/api-paths.ts';
-import type { KubeApi } from '../kube/api.ts';
-import { readObject } from './cluster-access.ts';
 
 type ListedConfig = HeldConfig & Pick<WatchedConfig, 'createdAt'>;
 
@@ -18,16 +14,6 @@ export interface HoldFacts {
   /** By the clock of the API server, when it listed the referrers. */
   readonly at: Date;
   readonly holdMs: number;
-}
-
-/**
- * The hold of the cluster's guard in milliseconds; 0 without a guard.
- *
- * @throws ClusterAccessError, or the signal's reason
- */
-export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
-  const guard = await readObject(api, GUARD_PATH, 'get', signal);
-  return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
 }
 
 /** The oldest comes first. */

@@ -5,7 +5,7 @@ import { type Authority, createAuthority } from '../../src/certificates/authorit
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { ApiServer } from '../../src/demo/cluster/api-server.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { NODES_PATH } from '../../src/kube/api-paths.ts';
+import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
 import { testTls } from '../support/tls.ts';
 import { NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { runProgram, usageError } from '../cli/run-program.ts';
@@ -69,7 +69,7 @@ test('prints each request with -v 6, without the password of the server, and non
   await run('who-uses', NEW, '-v', '5');
   expect(lines).toEqual([]);
   await run('-v=6', 'who-uses', NEW);
-  const url = `https://${address}${NODES_PATH}`;
+  const url = `https://${address}${MACHINE_CONFIGS_PATH}`;
   expect(lines[0]).toMatch(new RegExp(`^GET ${url} 200 in \\d+ ms\n$`));
 
   lines.length = 0;

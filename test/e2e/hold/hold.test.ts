@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
-import type { UnusedReport } from '../../../src/cli/who-uses/references-report.ts';
+import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
@@ -239,8 +239,8 @@ test('who-uses --unused knows the holds of the guard, and omits the names of hel
 
   const json = await runProgram('who-uses', '--unused', '-o', 'json', '--kubeconfig', kubeconfig);
 
-  const { unused } = JSON.parse(json) as UnusedReport;
-  const findHold = (config: string) => unused.find(({ name: unusedName }) => unusedName === config);
+  const { configs } = JSON.parse(json) as ReferencesReport;
+  const findHold = (config: string) => configs.find(({ name: unusedName }) => unusedName === config);
   expect(findHold(free)).toMatchObject({ heldUntil: null });
   for (const config of [first, owned]) {
     const { heldUntil } = await expectHeld(config);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
-import type { UnusedReport } from '../../../src/cli/who-uses/references-report.ts';
+import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';
@@ -238,12 +238,12 @@ test('who-uses needs only get and list, and lists unused configs', async () => {
   const { exitCode } = await shell.run(`machineconfig-guard who-uses ${unused}`);
   expect(exitCode).toBe(1);
   const { stdout } = await shell.run('machineconfig-guard who-uses --unused --output json');
-  const report = JSON.parse(stdout) as UnusedReport;
-  expect(report.unused.map(({ name, pool }) => [name, pool])).toEqual([
+  const report = JSON.parse(stdout) as ReferencesReport;
+  expect(report.configs.map(({ name, pool }) => [name, pool])).toEqual([
     [old, 'infra'],
     [unused, 'worker'],
   ]);
-  expect(report.unused[0]?.sizeBytes).toBeGreaterThan(1_200_000);
+  expect(report.configs[0]?.sizeBytes).toBeGreaterThan(1_200_000);
 
   const requests = await cluster.auditLog.events((event) => event.user.username.endsWith(`:${user}`));
   expect(new Set(requests.map(({ verb }) => verb))).toEqual(new Set(['get', 'list']));
