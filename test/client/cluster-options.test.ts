@@ -95,8 +95,8 @@ const FAILING_LOGIN = 'echo secret-token >&2; exit 1';
 const EXEC = 'exec: {apiVersion: client.authentication.k8s.io/v1, command: ';
 
 test.each([
-  ['is empty', '', / is empty; log in with: oc login$/],
-  ['contains only a comment', '# nothing\n', / is empty; log in with: oc login$/],
+  ['is empty', '', / is empty; log in with: oc --kubeconfig \S+ login$/],
+  ['contains only a comment', '# nothing\n', / is empty; log in with: oc --kubeconfig \S+ login$/],
   ['is a text', 'hello', / is not a kubeconfig: it has no clusters$/],
   [
     'is broken YAML',
@@ -105,7 +105,7 @@ test.each([
   ],
   ['lacks a field', 'clusters: [{name: c, cluster: {}}]', / is not usable: clusters\[0\]\.cluster\.server is missing$/],
   ['has no current-context', NO_CONTEXT, / has no current-context; choose one with --context; it has a and b$/],
-  ['has no contexts', 'kind: Config', / has no current-context; log in with: oc login$/],
+  ['has no contexts', 'kind: Config', / has no current-context; log in with: oc --kubeconfig \S+ login$/],
   ['names an unknown context', `${NO_CONTEXT}current-context: x`, / has no context "x"; it has a and b$/],
   [
     'names an unknown cluster',
@@ -121,7 +121,7 @@ test.each([
   [
     'runs a command that is not installed',
     `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}no-such-login}}}]`,
-    / runs the command no-such-login, which is not installed; install it, or log in with: oc login$/,
+    / runs the command no-such-login, which is not installed; install it$/,
   ],
   [
     'runs a command that fails',

@@ -3,7 +3,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type ConnectionOptions, loadConnection, KubeconfigError } from '../../src/client/kubeconfig.ts';
+import { CliError } from '../../src/client/exit.ts';
+import { type ConnectionOptions, loadConnection } from '../../src/client/kubeconfig.ts';
 
 let home: string;
 
@@ -46,7 +47,7 @@ function errorOf(options: ConnectionOptions) {
   try {
     hostOf(options);
   } catch (error) {
-    if (error instanceof KubeconfigError) return error.message;
+    if (error instanceof CliError) return error.message;
     throw error;
   }
   throw new Error('there is no error');

@@ -10,6 +10,7 @@ import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-sui
 import { DEFAULT_GROUPS, type TlsParameters } from '../../webhook/tls-profile.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { advise } from '../../client/output/advice.ts';
 import {
   createEnvOption,
   createParser,
@@ -168,11 +169,9 @@ function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: 
     throw new CliError('--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file', EXIT_CODE.usage);
   }
   if (!hasBothFiles && tlsSecret === undefined) {
-    throw new CliError(
-      'serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file ' +
-        '(create the files with `machineconfig-guard certs`)',
-      EXIT_CODE.usage,
-    );
+    throw new CliError('serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file', EXIT_CODE.usage, {
+      advice: advise('create the files with', ['machineconfig-guard', 'certs']),
+    });
   }
 }
 

@@ -48,6 +48,9 @@ export function advise<Text extends string>(
   return advice as unknown as Advice;
 }
 
+/** For credentials that are missing or rejected. */
+export const LOGIN_ADVICE = advise('log in with', ['oc', 'login']);
+
 /** The advice for one cluster of several. */
 export function inContext(advice: Advice, context: string): Advice {
   const { command } = advice;

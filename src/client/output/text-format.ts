@@ -34,8 +34,6 @@ const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
 /** Beside a label that takes the whole line. */
 const MIN_TEXT_WIDTH = 40;
-/** A command ends with its quotation marks, or where the sentence or a part of it ends. */
-const COMMAND_OR_WORD = /"(?:oc|machineconfig-guard) [^"]*"\S*|(?:oc|machineconfig-guard) (?:(?![,.;] ).)*[,.;]?|\S+/g;
 
 export function createTextFormat(
   { isTTY = false, columns = MIN_WIDTH }: OutputStream,
@@ -64,28 +62,19 @@ export function getLineWidth({ columns, width }: TableFormat): number {
 
 /** Never breaks a word, so that links keep working. */
 export function wrapText(text: string, width: number): string[] {
-  return wrapWords(toPrintableLine(text, Number.POSITIVE_INFINITY).split(' '), width);
-}
-
-/** Like {@link wrapText}, but also keeps each command on one line, because users copy it. */
-export function wrapAdvice(text: string, width: number): string[] {
-  return wrapWords(text.match(COMMAND_OR_WORD) ?? [], width);
+  const lines: string[] = [];
+  for (const word of toPrintableLine(text, Number.POSITIVE_INFINITY).split(' ')) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
 }
 
 /** Indents the further lines of the text, so that they begin below its first one. */
 export function wrapBeside(label: string, text: string, width: number): string {
   const { length } = stripVTControlCharacters(label);
   return label + wrapText(text, Math.max(width - length, MIN_TEXT_WIDTH)).join(`\n${' '.repeat(length)}`);
-}
-
-function wrapWords(words: readonly string[], width: number): string[] {
-  const lines: string[] = [];
-  for (const word of words) {
-    const line = lines.at(-1);
-    if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = `${line} ${word}`;
-  }
-  return lines;
 }
 
 /** `Next: text:` and below it the command on its own line, because users copy it. */

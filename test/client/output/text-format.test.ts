@@ -3,7 +3,6 @@ import {
   applyStyle,
   createTableFormat,
   createTextFormat,
-  wrapAdvice,
   wrapBeside,
   wrapText,
 } from '../../../src/client/output/text-format.ts';
@@ -37,27 +36,6 @@ test('breaks a text at spaces and keeps a long word whole', () => {
   const link = 'https://example.io/a-very-long-link';
   expect(wrapText(`see the page ${link} now`, 12)).toEqual(['see the page', link, 'now']);
   expect(wrapText('see the pages', 12)).toEqual(['see the', 'pages']);
-});
-
-test.each([
-  [
-    'a command',
-    'the pool stays paused; to unpause it, run: oc patch mcp master -p a; then look again',
-    ['the pool stays paused; to', 'unpause it, run:', 'oc patch mcp master -p a; then', 'look again'],
-  ],
-  [
-    'a command at the end of a sentence',
-    'run machineconfig-guard verify --context lab. It tests a deletion',
-    ['run', 'machineconfig-guard verify --context lab.', 'It tests a deletion'],
-  ],
-  [
-    'a command in quotation marks',
-    'run "machineconfig-guard check --context lab" to see more',
-    ['run', '"machineconfig-guard check --context lab"', 'to see more'],
-  ],
-  ['a text without a command', 'see the answer of the API server below', ['see the answer of the API', 'server below']],
-])('breaks no command in %s', (_case, text, lines) => {
-  expect(wrapAdvice(text, 30)).toEqual(lines);
 });
 
 test('indents further lines below the first one', () => {
