@@ -4,9 +4,9 @@ import { hostname, userInfo } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
-import { DEFAULT_SETTINGS } from '../../decision/settings.ts';
+import type { Settings } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
-import { removeUnsafe, toPrintableLine } from '../../common/printable-text.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { accessCluster } from '../../client/cluster-access.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
@@ -18,6 +18,8 @@ import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
+import { formatAge } from '../../client/output/format-age.ts';
+import { Output } from '../../client/output/output.ts';
 import { parsePort } from '../../client/option-parsers.ts';
 import { waitForStopSignal } from '../../client/signals.ts';
 
@@ -46,8 +48,8 @@ export function createDevCommand(): Command {
       `
 Creates a temporary certificate, registers a webhook with failurePolicy Ignore
 and prints every decision. Its denials are real. Ctrl-C removes the webhook.
-After a crash, the next start removes it. The mode is Enforce and the hold is
-off (holdSuperseded 0s), whatever the cluster's MachineConfigGuard says.
+After a crash, the next start removes it. It follows the MachineConfigGuard of
+the cluster, but creates none and does not write its status.
 Permissions: as serve; create and delete validatingwebhookconfigurations.
 Exit codes: 0 stopped with SIGTERM, 1 unexpected error, 2 wrong usage or a port
 in use, 3 the API server is unreachable or denies access, 130 stopped with
@@ -58,53 +60,61 @@ Example:
     )
     .action(async (flags: DevFlags) => {
       const stopSignal = waitForStopSignal();
+      const output = new Output(command, flags);
+      const printLine = (text: string): void => output.print(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
       await withKubeApi(flags, 'machineconfig-guard/dev', async (api) => {
-        await dev(api, flags, stopSignal);
+        await dev({ api, flags, name: createRegistrationName(), printLine }, stopSignal);
       });
     });
   return addClusterFlags(command);
 }
 
-async function dev(api: KubeApi, flags: DevFlags, stopSignal: Promise<NodeJS.Signals>): Promise<void> {
-  const name = createRegistrationName();
-  await removeRegistration(api, name);
+/** A running session. */
+interface DevSession {
+  readonly api: KubeApi;
+  readonly flags: DevFlags;
+  /** Of the webhook configuration. */
+  readonly name: string;
+  readonly printLine: (text: string) => void;
+}
+
+async function dev(session: DevSession, stopSignal: Promise<NodeJS.Signals>): Promise<void> {
+  const { api, flags, printLine } = session;
+  await removeRegistration(session);
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
-  const guard = await startDevGuard(api, certificate, flags);
-  let isRegistered = false;
+  const { SettingsFollower } = await import('../../guard/settings-follower.ts');
+  const settings = new SettingsFollower({ api, log: createLog('info', printLine), initialSpec: null });
+  const stop = new AbortController();
+  void settings.run(stop.signal);
+  const guard = await startDevGuard(session, certificate, () => settings.settings);
   try {
-    const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(() => 'ready' as const);
-    const first = await Promise.race([ready.catch(() => 'timeout' as const), stopSignal]);
-    if (first === 'timeout') {
-      throw new CliError(`cannot list all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
-    }
-    if (first !== 'ready') return;
+    const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
+      () => 'ready',
+      () => {
+        throw new CliError(`cannot read all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
+      },
+    );
+    if ((await Promise.race([ready, stopSignal])) !== 'ready') return;
     const url = new URL('/validate', flags.url);
     if (url.port === '') url.port = String(guard.ports.securePort);
-    const clientConfig = { url: url.href, caBundle };
-    const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
-    const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-    await accessCluster('create', WEBHOOK_CONFIGURATIONS_PATH, signal, () =>
-      api.json({ method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body, signal }),
-    );
-    isRegistered = true;
-    printLine(
-      `guarding rendered MachineConfigs of ${api.address} at ${url.href}; mode Enforce, no hold; press Ctrl-C to stop`,
-    );
-    await stopSignal;
-  } finally {
-    // While the webhook is registered, the API server calls the guard.
     try {
-      if (isRegistered) await removeOwnRegistration(api, name, flags);
+      await register(session, { url: url.href, caBundle });
+      printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
+      await stopSignal;
     } finally {
-      await guard.stop();
+      // While the webhook is registered, the API server calls the guard.
+      await removeOwnRegistration(session);
     }
+  } finally {
+    await guard.stop();
+    stop.abort();
   }
 }
 
 async function startDevGuard(
-  api: KubeApi,
+  { api, flags: { url, securePort }, printLine }: DevSession,
   certificate: ServingCertificate,
-  { url, securePort }: DevFlags,
+  settings: () => Settings | undefined,
 ): Promise<Guard> {
   const { startGuard } = await import('../../guard/guard.ts');
   const host = stripBrackets(url.hostname);
@@ -112,12 +122,12 @@ async function startDevGuard(
     return await startGuard({
       api,
       certificate,
-      log: createWarningLog(),
+      log: createLog('warn', printLine),
       bindAddress: host.startsWith('127.') || host === '::1' ? host : undefined,
       securePort: securePort ?? Number(url.port),
       healthPort: 0,
       shutdownDelayMs: 0,
-      settings: () => ({ ...DEFAULT_SETTINGS, holdSupersededMs: 0 }),
+      settings,
       onDecision: (judged, call) => printLine(formatDecision(judged, call)),
     });
   } catch (error) {
@@ -127,8 +137,15 @@ async function startDevGuard(
   }
 }
 
+async function register({ api, name }: DevSession, clientConfig: { url: string; caBundle: string }): Promise<void> {
+  const path = WEBHOOK_CONFIGURATIONS_PATH;
+  const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
+  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  await accessCluster('create', path, signal, () => api.json({ method: 'POST', path, body, signal }));
+}
+
 /** @throws ClusterAccessError, TimeoutError */
-async function removeRegistration(api: KubeApi, name: string): Promise<void> {
+async function removeRegistration({ api, name, printLine }: DevSession): Promise<void> {
   const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
   const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
   const removed = await accessCluster('delete', path, signal, () =>
@@ -137,12 +154,12 @@ async function removeRegistration(api: KubeApi, name: string): Promise<void> {
   if (removed !== undefined) printLine(`removed ${name}`);
 }
 
-async function removeOwnRegistration(api: KubeApi, name: string, flags: DevFlags): Promise<void> {
+async function removeOwnRegistration(session: DevSession): Promise<void> {
   try {
-    await removeRegistration(api, name);
+    await removeRegistration(session);
   } catch (error) {
-    const { message } = toCliError(error, api, flags) as Error;
-    const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', name]);
+    const { message } = toCliError(error, session.api, session.flags) as Error;
+    const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', session.name]);
     throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
   }
 }
@@ -173,21 +190,22 @@ function formatDecision({ review, verdict }: JudgedReview, { ms }: AnsweredCall)
   return `${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`;
 }
 
-function printLine(text: string): void {
-  const time = new Date().toTimeString().slice(0, 8);
-  process.stdout.write(`${time} ${removeUnsafe(text)}\n`);
+/** Prints changes of the settings and warnings. Decisions are printed otherwise. */
+function createLog(level: 'info' | 'warn', printLine: DevSession['printLine']): Logger {
+  const write = (line: string): void => {
+    const { level: name, msg, verdict, holdSupersededMs } = JSON.parse(line) as LogLine;
+    if (verdict !== undefined) return;
+    const hold = holdSupersededMs === undefined ? '' : `, holdSuperseded is ${formatAge(holdSupersededMs)}`;
+    printLine((name === 'warn' ? 'warning    ' : '') + msg + hold);
+  };
+  return pino({ level, base: null, formatters: { level: (label) => ({ level: label }) } }, { write });
 }
 
-function createWarningLog(): Logger {
-  return pino(
-    { level: 'warn', base: null },
-    {
-      write: (line: string) => {
-        const { msg = '', verdict } = JSON.parse(line) as { msg?: string; verdict?: unknown };
-        if (verdict === undefined) printLine(`warning    ${msg}`);
-      },
-    },
-  );
+interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly verdict?: unknown;
+  readonly holdSupersededMs?: number;
 }
 
 function parseUrl(value: string): URL {

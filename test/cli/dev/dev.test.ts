@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
+import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { CommandProcess } from '../command-process.ts';
 import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
 
@@ -43,6 +43,23 @@ test('registers the webhook, prints decisions, and removes the webhook on SIGINT
   expect(stdout).toMatch(/ removed machineconfig-guard-dev-\w+\n$/);
   expect(registrations()).toEqual([]);
   expect((await cluster.delete('machineconfigs', NEW)).status).toBe(200);
+});
+
+test('follows the MachineConfigGuard, creates none and writes no status', async () => {
+  const { cluster } = inspected;
+  const dev = await startDev();
+  const post = { method: 'POST', path: GUARDS_PATH };
+  expect(cluster.faults.requests).not.toContainEqual(expect.objectContaining(post));
+  cluster.create('machineconfigguards', {
+    metadata: { name: 'cluster' },
+    spec: { mode: 'Warn', holdSuperseded: '0s' },
+  });
+  await expect
+    .poll(dev.stdout)
+    .toMatch(/ mode is Enforce, holdSuperseded is 2h\n[^]* mode is Warn, holdSuperseded is 0s\n/);
+  expect((await cluster.delete('machineconfigs', NEW)).status).toBe(200);
+  await expect.poll(dev.stdout).toContain('would-deny MCG_WOULD_DENY');
+  expect(cluster.get('machineconfigguards', 'cluster')).not.toHaveProperty('status');
 });
 
 test('removes the webhook that a killed session left behind', async () => {
