@@ -46,10 +46,10 @@ export function getProgramArguments(file: string, args: readonly string[]): read
   return PLUGIN_COMPLETION_NAME.test(path.basename(file)) ? [COMPLETE_COMMAND, ...args] : args;
 }
 
+/** The streams of a process. */
 export interface ProcessIo {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 export async function runProgram(args: readonly string[], io: ProcessIo, name = PROGRAM_NAME): Promise<ExitCode> {
@@ -86,7 +86,7 @@ export function reportError(
   io: ProcessIo,
   commands = new CommandFormatter(PROGRAM_NAME, {}),
 ): ExitCode {
-  const isDebug = !['', '0', 'false'].includes(io.env.MCG_DEBUG ?? '');
+  const isDebug = !['', '0', 'false'].includes(process.env['MCG_DEBUG'] ?? '');
   const print = (text: string): void => io.stderr(`${removeUnsafe(text)}\n`);
   // Commander has printed its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;

@@ -1,12 +1,13 @@
 import { CommanderError } from 'commander';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { getProgramName, reportError } from '../../src/cli/program.ts';
 import { runProgram, usageError } from './run-program.ts';
 
-function report(error: unknown, env: Record<string, string> = {}): { exitCode: number; stderr: string } {
+function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
+  vi.stubEnv('MCG_DEBUG', debug);
   let stderr = '';
-  const exitCode = reportError(error, { stdout: () => {}, stderr: (text) => void (stderr += text), env });
+  const exitCode = reportError(error, { stdout: () => {}, stderr: (text) => void (stderr += text) });
   return { exitCode, stderr };
 }
 
@@ -20,12 +21,12 @@ test.each([
   ['an error that commander has printed', new CommanderError(1, 'commander.unknownOption', 'error'), 2, ''],
 ])('reportError prints %s in at most one line', (_name, error, exitCode, stderr) => {
   expect(report(error)).toEqual({ exitCode, stderr });
-  expect(report(error, { MCG_DEBUG: '0' })).toEqual({ exitCode, stderr });
+  expect(report(error, '0')).toEqual({ exitCode, stderr });
 });
 
 test('reportError adds the stack and the causes with MCG_DEBUG=1', () => {
   const error = new CliError('no.', EXIT_CODE.usage, { cause: new Error('disk on fire') });
-  const { exitCode, stderr } = report(error, { MCG_DEBUG: '1' });
+  const { exitCode, stderr } = report(error, '1');
   expect(exitCode).toBe(2);
   const stacks = /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
   expect(stderr).toMatch(stacks);

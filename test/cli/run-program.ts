@@ -14,7 +14,6 @@ export async function runProgram(args: readonly string[], name?: string): Promis
   const terminal = {
     stdout: (text: string) => void (stdout += text),
     stderr: (text: string) => void (stderr += text),
-    env: {},
   };
   return { exitCode: await runCommandLine(args, terminal, name), stdout, stderr };
 }
