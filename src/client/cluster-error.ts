@@ -1,6 +1,5 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError, isInvalidSelector, isTimeout } from './cluster-access.ts';
-import { AmbiguousName } from './resolve-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, CredentialsError, describeError, isDeniedByAdmission } from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
@@ -52,7 +51,6 @@ export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterF
     return new CliError(message, exitCode, { cause: error, advice });
   };
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
-  if (error instanceof AmbiguousName) return explain(error.message, EXIT_CODE.usage);
   if (!(error instanceof ClusterAccessError)) return error;
   if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
   if (isInvalidSelector(error)) {

@@ -2,7 +2,7 @@ import { type ConfigName, isObjectName } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
-import { type KubeApi, toBodyError } from '../kube/api.ts';
+import { type KubeApi, readText } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
@@ -104,14 +104,7 @@ export async function readConfigSize(api: KubeApi, name: ConfigName, signal: Abo
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   return await accessCluster('get', path, signal, async () => {
     const response = await orUndefined(api.request({ path, signal }));
-    if (response === undefined) return undefined;
-    let bytes = 0;
-    try {
-      for await (const chunk of response.body as AsyncIterable<Buffer>) bytes += chunk.length;
-    } catch (error) {
-      throw toBodyError(error, signal);
-    }
-    return bytes;
+    return response === undefined ? undefined : Buffer.byteLength(await readText(response, signal));
   });
 }
 

@@ -83,7 +83,7 @@ test('prints no text that cannot be the name of a node', async () => {
 
 const USER_REQUEST = encode(ECDSA_REQUEST.replace('node:', 'user:'));
 
-test.each([undefined, 7, 'bm90aGluZw==', encode(ECDSA_REQUEST.slice(0, 100)), USER_REQUEST])(
+test.each([undefined, 7, 'bm90aGluZw==', USER_REQUEST])(
   'reads a request without the name of a node: %s',
   async (request) => {
     create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request });

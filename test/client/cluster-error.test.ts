@@ -3,7 +3,6 @@ import { toCliError } from '../../src/client/cluster-error.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import type { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter, type RepeatedFlags } from '../../src/client/output/advice.ts';
-import { AmbiguousName } from '../../src/client/resolve-name.ts';
 import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
@@ -69,7 +68,6 @@ test.each<[string, Error, number, string]>([
     3,
     `${SERVER} did not answer in time; raise --request-timeout`,
   ],
-  ['an ambiguous name', new AmbiguousName('"a" begins several names'), 2, '"a" begins several names'],
   [
     'an invalid label selector',
     new ClusterAccessError('list', NODES_PATH, new ApiError(400, '', 'the\nreason')),

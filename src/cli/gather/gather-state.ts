@@ -24,29 +24,26 @@ export interface GatherOptions {
   readonly onFailure: (file: string, reason: string) => void;
 }
 
+/** The fields that a kind does not have are absent. */
 interface StoredObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata?: { readonly name?: string };
-}
-
-interface StoredList extends StoredObject {
-  readonly items?: readonly StoredPod[] | null;
-}
-
-/** Other kinds have none of these fields. */
-interface StoredPod extends StoredObject {
   readonly spec?: { readonly containers?: readonly { readonly name: string }[] };
   readonly status?: {
     readonly containerStatuses?: readonly { readonly name: string; readonly restartCount?: number }[];
   };
 }
 
+interface StoredList extends StoredObject {
+  readonly items?: readonly StoredObject[] | null;
+}
+
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
-/** No kind here has secrets. */
-const CLUSTER_COLLECTIONS = [GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH];
-/** Kubernetes before 1.30 (OpenShift 4.17) does not serve them. */
-const POLICY_COLLECTIONS = [
+/** No kind here has secrets. Kubernetes before 1.30 (OpenShift 4.17) does not serve the policies. */
+const CLUSTER_COLLECTIONS = [
+  GUARDS_PATH,
+  WEBHOOK_CONFIGURATIONS_PATH,
   `${ADMISSION}/validatingadmissionpolicies`,
   `${ADMISSION}/validatingadmissionpolicybindings`,
 ];
@@ -69,7 +66,7 @@ const MAX_CONCURRENT_PARTS = 8;
 
 /**
  * Gathers the state of the guard for a bug report. It reads no Secret, no ConfigMap and no content of a
- * MachineConfig. A part that cannot be read does not stop the others.
+ * MachineConfig. A part that cannot be read does not stop the others. A kind that is not served is no failure.
  *
  * @throws only what `write` throws
  */
@@ -86,43 +83,34 @@ export async function gather(
     }
   };
   const gatherText = async (file: string, read: () => Promise<string>): Promise<void> => {
-    const content = await attempt(file, read);
-    if (content !== undefined) await write(file, redact(content));
+    const text = await attempt(file, read);
+    if (text !== undefined) await write(file, redact(text));
   };
-
+  const gatherList = async (path: string): Promise<readonly StoredObject[]> => {
+    const file = `${toFile(path)}.yaml`;
+    const list = await attempt(file, () => readList(api, path));
+    if (list !== undefined) await write(file, redact(toYaml(list)));
+    return list?.items ?? [];
+  };
   const gatherObjects = async (path: string): Promise<void> => {
     const directory = toFile(path);
-    const list = await attempt(directory, async () =>
-      POLICY_COLLECTIONS.includes(path)
-        ? ((await readObject(api, path, 'list')) as StoredList | undefined)
-        : await readList(api, path),
-    );
+    const list = await attempt(directory, () => readList(api, path));
     for (const object of list?.items?.filter(isAboutConfigs) ?? []) {
-      if (!hasObjectName(object)) {
-        onFailure(directory, 'it contains an object with a name that no object can have');
-        continue;
-      }
       const typed = { apiVersion: list?.apiVersion, kind: list?.kind?.replace(/List$/, ''), ...object };
-      await write(`${directory}/${object.metadata?.name}.yaml`, redact(toYaml(typed)));
+      if (hasObjectName(object)) await write(`${directory}/${object.metadata?.name}.yaml`, redact(toYaml(typed)));
+      else onFailure(directory, 'it contains an object with a name that no object can have');
     }
   };
+  const podsPath = `/api/v1/namespaces/${namespace}/pods`;
+  const pods = await gatherList(podsPath);
+  const logs = pods.filter(hasObjectName).flatMap((pod) => listLogs(podsPath, pod, logQuery));
   const namespacedPaths = NAMESPACED_COLLECTIONS.flatMap(({ group, resources }) =>
     resources.map((resource) => `${group}/namespaces/${namespace}/${resource}`),
   );
-  const podsPath = `/api/v1/namespaces/${namespace}/pods`;
-  let pods: readonly StoredPod[] = [];
-  await gatherText(`${toFile(podsPath)}.yaml`, async () => {
-    const list = await readList(api, podsPath);
-    pods = list.items ?? [];
-    return toYaml(list);
-  });
-  const logs = pods.filter(hasObjectName).flatMap((pod) => listLogs(podsPath, pod, logQuery));
   const parts = [
     () => gatherText('check.json', async () => formatJson(await checkCluster(api), commands)),
-    ...[...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS].map((path) => () => gatherObjects(path)),
-    ...[...namespacedPaths, OWN_EVENTS_PATH].map(
-      (path) => () => gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path))),
-    ),
+    ...CLUSTER_COLLECTIONS.map((path) => () => gatherObjects(path)),
+    ...[...namespacedPaths, OWN_EVENTS_PATH].map((path) => () => gatherList(path)),
     ...logs.map(
       ({ file, path }) =>
         () =>
@@ -130,7 +118,7 @@ export async function gather(
     ),
   ];
   // After a failed write, such as on a full disk, the other parts would fail, too.
-  await mapConcurrently(parts, MAX_CONCURRENT_PARTS, async (part) => await part());
+  await mapConcurrently<() => Promise<unknown>, unknown>(parts, MAX_CONCURRENT_PARTS, (part) => part());
 }
 
 function toFile(path: string): string {
@@ -153,15 +141,14 @@ function toYaml(object: object): string {
   return stringify(object, { lineWidth: 0 });
 }
 
-async function readList(api: KubeApi, path: string): Promise<StoredList> {
-  const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
-  return await accessCluster('list', path, signal, async () => (await api.json({ path, signal })) as StoredList);
+async function readList(api: KubeApi, path: string): Promise<StoredList | undefined> {
+  return (await readObject(api, path, 'list', AbortSignal.timeout(READ_TIMEOUT_MS))) as StoredList | undefined;
 }
 
 /** The log of each container, and the previous log of a container that was restarted. */
 function listLogs(
   podsPath: string,
-  { metadata, spec, status }: StoredPod,
+  { metadata, spec, status }: StoredObject,
   logQuery: GatherOptions['logQuery'],
 ): { readonly file: string; readonly path: string }[] {
   return (spec?.containers ?? [])

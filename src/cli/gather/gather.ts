@@ -12,10 +12,12 @@ import { explainFileErrors, prepareEmptyDirectory } from '../../client/output-di
 
 interface GatherFlags extends ClusterFlags {
   readonly out: string;
-  /** Milliseconds. */
-  readonly since?: number;
-  readonly sinceTime?: string;
+  readonly since?: LogQuery;
+  readonly sinceTime?: LogQuery;
 }
+
+/** Parameters of a log request. */
+type LogQuery = Readonly<Record<string, string>>;
 
 /** A sign for people and tools that look into a must-gather (openshift/enhancements, oc/must-gather.md). */
 const VERSION_FILE = `machineconfig-guard/gather\n${packageJson.version}\n`;
@@ -84,10 +86,7 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
     await gather(api, {
       namespace: getGuardNamespace(flags),
       commands: output.format.commands,
-      logQuery: {
-        ...(since === undefined ? {} : { sinceSeconds: String(Math.ceil(since / 1_000)) }),
-        ...(sinceTime === undefined ? {} : { sinceTime }),
-      },
+      logQuery: { ...since, ...sinceTime },
       write,
       onFailure: (file, reason) => {
         failures.push(`${file}: ${reason}`);
@@ -100,13 +99,13 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
   if (failures.length > 0) throw new CliError('', EXIT_CODE.failure);
 }
 
-function parseSince(value: string): number {
+function parseSince(value: string): LogQuery {
   const ms = parseDuration(value);
   if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Must be a duration, such as 30m or 2h.');
-  return ms;
+  return { sinceSeconds: String(Math.ceil(ms / 1_000)) };
 }
 
-function parseSinceTime(value: string): string {
-  if (/^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value))) return value;
+function parseSinceTime(value: string): LogQuery {
+  if (/^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value))) return { sinceTime: value };
   throw new InvalidArgumentError('Must be a time, such as 2026-11-23T07:00:00Z.');
 }

@@ -47,7 +47,7 @@ type ClusterReferences = Awaited<ReturnType<typeof readReferences>>;
 /** Each read transfers a whole config. */
 const MAX_CONCURRENT_SIZE_READS = 4;
 
-/** @throws AmbiguousName, ClusterAccessError, TimeoutError */
+/** @throws CliError if a name is ambiguous, ClusterAccessError, TimeoutError */
 export async function readReferencesReport(api: KubeApi, selection: Selection): Promise<ReferencesReport> {
   const references = await readWithRetries((signal) => readReferences(api, signal));
   const { configs, referrers, at, holdMs } = references;
