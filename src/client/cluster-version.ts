@@ -1,7 +1,7 @@
-import { deploymentPath, GUARD_PATH, INSTALLED_NAME } from '../kube/api-paths.ts';
+import { deploymentPath, INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { orForbidden, readObject } from './cluster-access.ts';
-import type { StoredGuard } from './guard-report.ts';
+import { readGuard } from './guard-report.ts';
 
 /** Unknown values are null. */
 export interface ClusterVersion {
@@ -17,23 +17,21 @@ interface StoredDeployment {
   };
 }
 
-/** `registry:5000/guard:1.2.3@sha256:…` has the tag 1.2.3. */
-const TAG = /^[^@]*:(?<tag>\w[-.\w]{0,127})(?:@|$)/;
-
 /**
- * Reads the version of the guard from its status, else from the tag of its image. The status has the version of the
- * leader, also if the image has only a digest or the user may not read Deployments.
+ * Reads the version of the guard that leads from its status, and the image from its Deployment, which a user may lack
+ * the right to read.
  *
  * @throws ClusterAccessError, TimeoutError
  */
 export async function readClusterVersion(api: KubeApi, namespace: string): Promise<ClusterVersion> {
   const kubernetesVersion = await readKubernetesVersion(api);
-  const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
-  const statusVersion = toText(guard?.status?.version);
-  const read = readImage(api, namespace);
-  const guardImage = statusVersion === null ? await read : ((await orForbidden(read)) ?? null);
-  const tag = TAG.exec(guardImage ?? '')?.groups?.['tag'] ?? null;
-  return { kubernetesVersion, guardVersion: statusVersion ?? tag, guardImage };
+  const guardVersion = toText((await readGuard(api))?.status?.version);
+  const image = readImage(api, namespace);
+  return {
+    kubernetesVersion,
+    guardVersion,
+    guardImage: guardVersion === null ? await image : ((await orForbidden(image)) ?? null),
+  };
 }
 
 /** @throws ClusterAccessError, TimeoutError */

@@ -1,23 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
+import { type Context, KubeConfig } from '@kubernetes/client-node';
 import { isMap, parseDocument } from 'yaml';
 import { hasText, KubeConnection, KubeconfigError } from '../kube/connection.ts';
+import type { ClusterFlags } from './cluster-options.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { LOGIN_ADVICE } from './output/advice.ts';
 
 export { KubeconfigError };
-
-/** The flags that select a cluster. */
-export interface ConnectionOptions {
-  /** Path of a kubeconfig file. */
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-  /** The user to impersonate, and its groups. */
-  readonly as?: string | undefined;
-  readonly asGroup?: readonly string[] | undefined;
-}
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -30,7 +21,7 @@ const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
  *
  * @throws CliError if there is no usable kubeconfig
  */
-export function loadConnection(options: ConnectionOptions, env: Environment = process.env): KubeConnection {
+export function loadConnection(options: ClusterFlags, env: Environment = process.env): KubeConnection {
   const load = (): KubeConfig => {
     const config = loadConfig(options, env);
     if (options.context !== undefined) config.setCurrentContext(options.context);
@@ -42,7 +33,7 @@ export function loadConnection(options: ConnectionOptions, env: Environment = pr
   return explainErrors(() => new KubeConnection(load, options.asGroup));
 }
 
-function loadConfig(options: ConnectionOptions, env: Environment): KubeConfig {
+function loadConfig(options: ClusterFlags, env: Environment): KubeConfig {
   const source = findKubeconfig(options, env);
   const config = new KubeConfig();
   if (source === 'in-cluster') config.loadFromCluster();
@@ -60,42 +51,28 @@ function explainErrors<T>(load: () => T): T {
   }
 }
 
-/** The contexts of the kubeconfig. */
-export interface KubeContexts {
-  /** Undefined without a current-context. */
-  readonly current: string | undefined;
-  readonly names: readonly string[];
-  /** One context for each pair of cluster and user: `oc` adds one for each project. Prefers the current one. */
-  readonly distinct: readonly string[];
-}
-
-/** @throws CliError if there is no usable kubeconfig */
-export function readContexts(options: ConnectionOptions, env: Environment = process.env): KubeContexts {
+/**
+ * The contexts of the kubeconfig: all names, and one for each pair of cluster and user, because `oc` adds a context for
+ * each project. The current context is preferred, and undefined if there is none.
+ *
+ * @throws CliError if there is no usable kubeconfig
+ */
+export function readContexts(options: ClusterFlags, env: Environment = process.env) {
   const config = explainErrors(() => loadConfig(options, env));
   const current = config.getCurrentContext();
   const contexts = config.getContexts();
-  const firsts = new Map(
-    contexts
-      .toReversed()
-      .toSorted((a, b) => Number(a.name === current) - Number(b.name === current))
-      .map(({ name, cluster, user }) => [JSON.stringify([cluster, user]), name]),
-  );
-  const distinct = new Set(firsts.values());
-  const names = contexts.map(({ name }) => name);
+  const preferred = contexts.toSorted((a, b) => Number(b.name === current) - Number(a.name === current));
+  const isFirst = (context: Context): boolean =>
+    context === preferred.find(({ cluster, user }) => cluster === context.cluster && user === context.user);
   return {
     current: hasText(current) ? current : undefined,
-    names,
-    distinct: names.filter((name) => distinct.has(name)),
+    names: contexts.map(({ name }) => name),
+    distinct: contexts.filter(isFirst).map(({ name }) => name),
   };
 }
 
-interface KubeconfigFiles {
-  readonly files: readonly string[];
-  /** `--kubeconfig`, `KUBECONFIG` or `the default`. */
-  readonly origin: string;
-}
-
-function findKubeconfig({ kubeconfig }: ConnectionOptions, env: Environment): KubeconfigFiles | 'in-cluster' {
+/** @returns `in-cluster`, or the files and their origin for messages */
+function findKubeconfig({ kubeconfig }: ClusterFlags, env: Environment) {
   if (kubeconfig !== undefined) return { files: [kubeconfig], origin: '--kubeconfig' };
   const files = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
   if (files.length > 0) return { files, origin: 'KUBECONFIG' };

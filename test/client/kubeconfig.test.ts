@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliError } from '../../src/client/exit.ts';
-import { type ConnectionOptions, loadConnection } from '../../src/client/kubeconfig.ts';
+import type { ClusterFlags } from '../../src/client/cluster-options.ts';
+import { loadConnection } from '../../src/client/kubeconfig.ts';
 
 let home: string;
 
@@ -29,7 +30,7 @@ function writeKubeconfig(file: string, name: string, user: object = { token: 'th
   return target;
 }
 
-function hostOf(options: ConnectionOptions, env: Record<string, string> = {}) {
+function hostOf(options: ClusterFlags, env: Record<string, string> = {}) {
   return loadConnection(options, { HOME: home, ...env }).server.hostname;
 }
 
@@ -43,7 +44,7 @@ test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~
   expect(hostOf({})).toBe('home.example');
 });
 
-function errorOf(options: ConnectionOptions) {
+function errorOf(options: ClusterFlags) {
   try {
     hostOf(options);
   } catch (error) {

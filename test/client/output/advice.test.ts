@@ -12,7 +12,6 @@ test.each<[readonly Word[], string]>([
     ['oc', 'debug', 'node/a', PIPE, 'machineconfig-guard', 'restore', '--from', '-'],
     `oc ${CLUSTER} debug node/a | oc mcguard restore ${CLUSTER} --namespace guard --from -`,
   ],
-  [['cp', 'a b', { unquoted: '*.yaml' }], "cp 'a b' *.yaml"],
 ])('formats the words %j with the flags of the run', (words, line) => {
   expect(new CommandFormatter('oc mcguard', FLAGS).toLine(new ShellCommand([words]))).toBe(line);
 });
