@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { expect, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
-import { getProgramName, reportError } from '../../src/cli/program.ts';
+import { parseInvocation, reportError } from '../../src/cli/program.ts';
 import { runProgram, usageError } from './run-program.ts';
 
 function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
@@ -38,11 +38,12 @@ test('without a command, prints the help on stderr and exits with 2', async () =
 });
 
 test.each([
-  ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard'],
-  ['/usr/local/bin/oc-mcguard', 'oc mcguard'],
-  ['/kubectl-mcguard/main.ts', 'machineconfig-guard'],
-])('the program file %s has the name %s', (file, name) => {
-  expect(getProgramName(file)).toBe(name);
+  ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard', ['check']],
+  ['/usr/local/bin/oc-mcguard', 'oc mcguard', ['check']],
+  ['/usr/local/bin/kubectl_complete-mcguard', 'kubectl mcguard', ['__complete', 'check']],
+  ['/kubectl-mcguard/main.ts', 'machineconfig-guard', ['check']],
+])('the program file %s is %s with the arguments %j', (file, name, args) => {
+  expect(parseInvocation(file, ['check'])).toEqual({ name, args });
 });
 
 test('as a kubectl plugin, help and errors have the name that a user types', async () => {

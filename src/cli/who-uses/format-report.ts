@@ -18,11 +18,12 @@ import {
 
 const KIB = 1024;
 const NONE = '<none>';
-const CONFIG_COLUMNS = [
+const COLUMNS = [
   { header: 'NAME' },
   { header: 'POOL' },
   { header: 'AGE', isRightAligned: true },
   { header: 'SIZE', isRightAligned: true },
+  { header: 'USED BY' },
 ];
 const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot update; list them with', [
   'machineconfig-guard',
@@ -37,73 +38,12 @@ export function formatNamedConfigs(format: TextFormat, report: ReferencesReport)
   return `${parts.join('\n\n')}\n`;
 }
 
-/** With `-o wide`, names the referrers. */
-export function formatAllConfigs(format: ReportFormat, report: ReferencesReport): string {
-  const { configs } = report;
-  if (configs.length === 0) return 'No rendered MachineConfigs found.\n';
-  const existing = configs.filter(({ exists }) => exists);
-  const unused = existing.filter(({ used }) => !used);
-  const missing = configs.length - existing.length;
-  const counts = [
-    countNoun(existing.length, 'rendered config'),
-    `${unused.length} unused (${formatTotalSize(unused)})`,
-    ...(missing === 0 ? [] : [`${missing} missing`]),
-  ];
+/** With `-o wide`, names the referrers. The names of unused configs are full, because people delete them. */
+export function formatConfigList(format: ReportFormat, report: ReferencesReport, areUnused: boolean): string {
+  const { configs, readAt } = report;
+  if (configs.length === 0) return `No ${areUnused ? 'unused ' : ''}rendered MachineConfigs found.\n`;
   const names = configs.map(({ name }) => name);
-  const formatUsers = format.isWide === true ? formatObjectNames : formatCounted;
-  const table = formatConfigTable(report, createNameShortener(format, names), 'USED BY', ({ used, usedBy }) =>
-    used ? formatUsers(usedBy.filter(({ keepsConfig }) => keepsConfig)) : NONE,
-  );
-  const sentences = [`${counts.join(', ')}. ${POINT_IN_TIME_NOTICE}`, formatUnreported(report)];
-  const next = missing === 0 ? [] : formatNext(format, CHECK_ADVICE);
-  return formatTable(format, ...table) + formatSentences(format, sentences) + toLines(next);
-}
-
-/** For deletions, so with full names. */
-export function formatUnusedConfigs(format: ReportFormat, report: ReferencesReport): string {
-  const { configs } = report;
-  if (configs.length === 0) return 'No unused rendered MachineConfigs found.\n';
-  const table = formatConfigTable(report, formatName, 'HELD UNTIL', ({ heldUntil }) =>
-    heldUntil === null ? '' : formatTime(new Date(heldUntil)),
-  );
-  const sentences = [
-    `${countNoun(configs.length, 'unused rendered config')}, ${formatTotalSize(configs)} in total.`,
-    POINT_IN_TIME_NOTICE,
-    configs.some(isHeld)
-      ? 'The guard denies the deletion of a held config, because a machine may be booting with it.'
-      : '',
-    formatUnreported(report),
-  ];
-  return formatTable(format, ...table) + formatSentences(format, sentences);
-}
-
-export function formatConfigNames(configs: readonly ConfigReport[]): string {
-  return toLines(configs.filter(({ exists }) => exists).map(({ name }) => name));
-}
-
-/** Like `kubectl get -o name`: `node/worker-0`. */
-export function formatReferrerNames(configs: readonly ConfigReport[]): string {
-  const entries = configs.flatMap(({ usedBy }) => usedBy.filter(({ keepsConfig }) => keepsConfig));
-  return toLines([...new Set(entries.map(({ kind, name }) => `${kind.toLowerCase()}/${name}`))]);
-}
-
-/** A note beside the names of the unused configs. */
-export function formatUnusedNotice(configs: readonly ConfigReport[]): string {
-  const heldCount = configs.filter(isHeld).length;
-  return toLines(heldCount === 0 ? [] : [`Omitted ${countNoun(heldCount, 'held config')}.`]) + POINT_IN_TIME_NOTICE;
-}
-
-export function isHeld({ heldUntil }: ConfigReport): boolean {
-  return heldUntil !== null;
-}
-
-/** @returns the columns and the rows; the last column has no header if it is empty */
-function formatConfigTable(
-  { configs, readAt }: ReferencesReport,
-  formatConfigName: (name: string) => string,
-  header: string,
-  formatLast: (config: ConfigReport) => string,
-) {
+  const formatConfigName = areUnused ? formatName : createNameShortener(format, names);
   const rows = configs.map((config) => {
     const { name, pool, exists, createdAt, sizeBytes } = config;
     const texts = [
@@ -111,16 +51,50 @@ function formatConfigTable(
       pool ?? NONE,
       createdAt === null ? 'missing' : formatAge(Date.parse(readAt) - Date.parse(createdAt)),
       sizeBytes === null ? '' : formatSize(sizeBytes),
-      formatLast(config),
+      formatUsers(format, config),
     ];
     return texts.map((text) => ({ text, style: exists ? undefined : ('red' as const) }));
   });
-  const isEmpty = rows.every((row) => row.at(-1)?.text === '');
-  return [[...CONFIG_COLUMNS, { header: isEmpty ? '' : header }], rows] as const;
+  const sentences = [
+    `${formatCounts(configs, areUnused)} ${POINT_IN_TIME_NOTICE}`,
+    configs.some(isHeld) ? 'The guard denies the deletion of a held config, because a machine may boot with it.' : '',
+    formatUnreported(report),
+  ];
+  const lines = sentences.filter(Boolean).flatMap((sentence) => wrapText(sentence, format.width));
+  const next = configs.every(({ exists }) => exists) ? [] : formatNext(format, CHECK_ADVICE);
+  return `${formatTable(format, COLUMNS, rows)}\n${toLines([...lines, ...next])}`;
 }
 
-function formatTotalSize(configs: readonly ConfigReport[]): string {
-  return formatSize(configs.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0));
+function formatUsers({ isWide }: ReportFormat, { used, usedBy, heldUntil }: ConfigReport): string {
+  if (!used) return heldUntil === null ? NONE : `${NONE}, held until ${formatTime(new Date(heldUntil))}`;
+  const strong = usedBy.filter(({ keepsConfig }) => keepsConfig);
+  return isWide === true ? formatObjectNames(strong) : countReferrers(strong).join(', ');
+}
+
+function formatCounts(configs: readonly ConfigReport[], areUnused: boolean): string {
+  const existing = configs.filter(({ exists }) => exists);
+  const unused = existing.filter(({ used }) => !used);
+  const missing = configs.length - existing.length;
+  const bytes = unused.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
+  if (areUnused) return `${countNoun(unused.length, 'unused rendered config')} (${formatSize(bytes)}).`;
+  const counts = [countNoun(existing.length, 'rendered config'), `${unused.length} unused (${formatSize(bytes)})`];
+  return `${[...counts, ...(missing === 0 ? [] : [`${missing} missing`])].join(', ')}.`;
+}
+
+/** Omits missing configs, and of unused configs those that the guard holds. */
+export function formatConfigNames(configs: readonly ConfigReport[], areUnused: boolean): string {
+  return toLines(configs.filter((config) => config.exists && !(areUnused && isHeld(config))).map(({ name }) => name));
+}
+
+/** A note beside the names of the unused configs. */
+export function formatUnusedNotice(configs: readonly ConfigReport[]): string {
+  const heldCount = configs.filter(isHeld).length;
+  const notice = heldCount === 0 ? '' : `Omitted ${countNoun(heldCount, 'held config')}.\n`;
+  return notice + POINT_IN_TIME_NOTICE;
+}
+
+function isHeld({ heldUntil }: ConfigReport): boolean {
+  return heldUntil !== null;
 }
 
 function formatSize(bytes: number): string {
@@ -165,10 +139,6 @@ function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]
   return formatTable(format, columns, rows);
 }
 
-function formatCounted(entries: readonly ReferenceEntry[]): string {
-  return countReferrers(entries).join(', ');
-}
-
 function countReferrers(entries: readonly ReferenceEntry[]): string[] {
   return REFERRER_KINDS.flatMap((kind) => {
     const { size } = new Set(entries.filter((entry) => entry.kind === kind).map(({ name }) => name));
@@ -181,11 +151,6 @@ function formatUnreported({ unreportedNodes: count }: ReferencesReport): string 
   return count === 0
     ? ''
     : `${countNoun(count, 'node')} ${verb} not reported a configuration yet and can use any config.`;
-}
-
-/** Below a table, each on a line of its own. */
-function formatSentences(format: TextFormat, sentences: readonly string[]): string {
-  return `\n${toLines(sentences.filter(Boolean).flatMap((sentence) => wrapText(sentence, format.width)))}`;
 }
 
 function toLines(lines: readonly string[]): string {

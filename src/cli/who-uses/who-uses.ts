@@ -1,19 +1,10 @@
 import { Command } from 'commander';
-import { formatName } from '../../decision/message.ts';
 import { readReferencesReport, type Selection } from './references-report.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import {
-  formatAllConfigs,
-  formatConfigNames,
-  formatNamedConfigs,
-  formatReferrerNames,
-  formatUnusedConfigs,
-  formatUnusedNotice,
-  isHeld,
-} from './format-report.ts';
+import { formatConfigList, formatConfigNames, formatNamedConfigs, formatUnusedNotice } from './format-report.ts';
 
 interface WhoUsesFlags extends ClusterFlags {
   readonly unused?: boolean;
@@ -38,8 +29,8 @@ MachineOSBuild. Informational references do not keep it: a finished build, a
 drain or the firstPivotConfig annotation. Missing names are reported with the
 closest match and the remaining references.
 
-HELD UNTIL is when the guard allows the deletion of an unused config, if no pool
-changes before. -o name omits held configs.
+An unused config can be held: the guard allows its deletion after that time, if
+no pool changes before. --unused -o name omits held configs.
 Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
 get machineconfigs and machineconfigguards.
 
@@ -64,19 +55,16 @@ Examples:
         readReferencesReport(api, selection),
       );
       const { configs, allUsed } = report;
-      const isNameOutput = flags.output === 'name';
-      if (selection === 'unused') {
-        const unheld = configs.filter((config) => !isHeld(config));
-        output.printReport(report, isNameOutput ? formatConfigNames(unheld) : formatUnusedConfigs(format, report));
-        if (isNameOutput) output.printNote(formatUnusedNotice(configs));
-      } else if (selection === 'listed') {
-        output.printReport(report, isNameOutput ? formatConfigNames(configs) : formatAllConfigs(format, report));
+      const areUnused = selection === 'unused';
+      if (flags.output === 'name') {
+        output.print(formatConfigNames(configs, areUnused));
+        if (areUnused) output.printNote(formatUnusedNotice(configs));
+      } else if (typeof selection === 'string') {
+        output.printReport(report, formatConfigList(format, report, areUnused));
       } else {
-        output.printReport(report, isNameOutput ? formatReferrerNames(configs) : formatNamedConfigs(format, report));
-        const missing = isNameOutput ? configs.filter(({ exists }) => !exists) : [];
-        for (const { name } of missing) output.printNote(`${formatName(name)} does not exist`);
-        if (!allUsed) throw new CliError('', EXIT_CODE.failure);
+        output.printReport(report, formatNamedConfigs(format, report));
       }
+      if (typeof selection !== 'string' && !allUsed) throw new CliError('', EXIT_CODE.failure);
     });
   return addClusterFlags(command);
 }
