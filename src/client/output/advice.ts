@@ -8,7 +8,7 @@ export type Word = string | typeof PIPE;
 
 /** A command for a person. Only a {@link CommandFormatter} can print it. */
 export class ShellCommand {
-  /** A terminal shows each inner list on its own line. Each command begins with `oc` or `machineconfig-guard`. */
+  /** A terminal shows each inner list on its own line. The program is mostly `oc` or `machineconfig-guard`. */
   readonly lines: readonly (readonly Word[])[];
   /** Of the kubeconfig. Undefined for that of the run. */
   readonly context: string | undefined;
@@ -60,6 +60,7 @@ export interface RepeatedFlags {
   readonly namespace?: string | undefined;
 }
 
+const OWN_PROGRAM = 'machineconfig-guard';
 const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
 
 /** Quotes the words of commands and adds the flags that select the cluster. */
@@ -101,6 +102,7 @@ export class CommandFormatter {
     // A login creates a context.
     if (subcommand !== 'login') flags.push(...toFlag('--context', context));
     if (program === 'oc') return ['oc', ...flags, subcommand, ...words];
+    if (program !== OWN_PROGRAM) return [program, subcommand, ...words];
     return [this.program, subcommand, ...flags, ...toFlag('--namespace', namespace), ...words];
   }
 }

@@ -8,6 +8,7 @@ test.each<[readonly Word[], string]>([
   [['oc', 'get', 'node', 'oc-1'], `oc ${CLUSTER} get node oc-1`],
   [['machineconfig-guard', 'restore', 'a b'], `oc mcguard restore ${CLUSTER} --namespace guard 'a b'`],
   [['oc', 'login', 'a'], 'oc --kubeconfig /home/ann/lab login a'],
+  [['openshift-install', 'create', 'a b'], "openshift-install create 'a b'"],
   [
     ['oc', 'debug', 'node/a', PIPE, 'machineconfig-guard', 'restore', '--from', '-'],
     `oc ${CLUSTER} debug node/a | oc mcguard restore ${CLUSTER} --namespace guard --from -`,
