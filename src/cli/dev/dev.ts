@@ -20,17 +20,16 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { formatAge } from '../../client/output/format-age.ts';
 import { Output } from '../../client/output/output.ts';
-import { parsePort } from '../../client/option-parsers.ts';
 import { waitForStopSignal } from '../../client/signals.ts';
 
 interface DevFlags extends ClusterFlags {
   readonly url: URL;
-  readonly securePort?: number;
 }
 
 const READY_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 5_000;
 const MAX_USER_LENGTH = 200;
+const WARN = pino.levels.values['warn'];
 /** Limits a session that is never stopped. Long enough for the guard not to warn of the expiry. */
 const CERTIFICATE_DAYS = 90;
 
@@ -38,11 +37,10 @@ export function createDevCommand(): Command {
   const command = new Command('dev')
     .description('Run the guard on this machine for the current cluster, until Ctrl-C.')
     .addOption(
-      new Option('--url <address>', 'address of this machine for the API server')
+      new Option('--url <address>', 'address of this machine for the API server; without a port, a free one')
         .default(new URL('https://127.0.0.1'), 'https://127.0.0.1, for a control plane on this machine')
         .argParser(parseUrl),
     )
-    .option('--secure-port <port>', 'port to listen on (default: port of --url, else a free port)', parsePort)
     .addHelpText(
       'after',
       `
@@ -84,35 +82,48 @@ async function dev(session: DevSession, stopSignal: Promise<NodeJS.Signals>): Pr
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
   const { SettingsFollower } = await import('../../guard/settings-follower.ts');
   const settings = new SettingsFollower({ api, log: createLog('info', printLine), initialSpec: null });
-  const stop = new AbortController();
-  void settings.run(stop.signal);
-  const guard = await startDevGuard(session, certificate, () => settings.settings);
+  const following = new AbortController();
+  void settings.run(following.signal);
   try {
-    const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
-      () => 'ready',
-      () => {
-        throw new CliError(`cannot read all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
-      },
-    );
-    if ((await Promise.race([ready, stopSignal])) !== 'ready') return;
-    const url = new URL('/validate', flags.url);
-    if (url.port === '') url.port = String(guard.ports.securePort);
-    try {
-      await register(session, { url: url.href, caBundle });
-      printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
-      await stopSignal;
-    } finally {
-      // While the webhook is registered, the API server calls the guard.
-      await removeOwnRegistration(session);
-    }
+    const guard = await startDevGuard(session, certificate, () => settings.settings);
+    await registerUntilStopped(session, guard, caBundle, stopSignal).finally(() => guard.stop());
   } finally {
-    await guard.stop();
-    stop.abort();
+    following.abort();
+  }
+}
+
+async function registerUntilStopped(
+  session: DevSession,
+  guard: Guard,
+  caBundle: string,
+  stopSignal: Promise<NodeJS.Signals>,
+): Promise<void> {
+  const { api, flags, name, printLine } = session;
+  const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
+    () => 'ready',
+    () => {
+      throw new CliError(`cannot read all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
+    },
+  );
+  if ((await Promise.race([ready, stopSignal])) !== 'ready') return;
+  const url = new URL('/validate', flags.url);
+  if (url.port === '') url.port = String(guard.ports.securePort);
+  const path = WEBHOOK_CONFIGURATIONS_PATH;
+  const clientConfig = { url: url.href, caBundle };
+  const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
+  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  try {
+    await accessCluster('create', path, signal, () => api.json({ method: 'POST', path, body, signal }));
+    printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
+    await stopSignal;
+  } finally {
+    // While the webhook is registered, the API server calls the guard.
+    await removeOwnRegistration(session);
   }
 }
 
 async function startDevGuard(
-  { api, flags: { url, securePort }, printLine }: DevSession,
+  { api, flags: { url }, printLine }: DevSession,
   certificate: ServingCertificate,
   settings: () => Settings | undefined,
 ): Promise<Guard> {
@@ -124,7 +135,7 @@ async function startDevGuard(
       certificate,
       log: createLog('warn', printLine),
       bindAddress: host.startsWith('127.') || host === '::1' ? host : undefined,
-      securePort: securePort ?? Number(url.port),
+      securePort: Number(url.port),
       healthPort: 0,
       shutdownDelayMs: 0,
       settings,
@@ -135,13 +146,6 @@ async function startDevGuard(
     if (typeof code !== 'string') throw error;
     throw new CliError(`cannot listen for ${url.host}: ${code}`, EXIT_CODE.usage);
   }
-}
-
-async function register({ api, name }: DevSession, clientConfig: { url: string; caBundle: string }): Promise<void> {
-  const path = WEBHOOK_CONFIGURATIONS_PATH;
-  const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
-  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-  await accessCluster('create', path, signal, () => api.json({ method: 'POST', path, body, signal }));
 }
 
 /** @throws ClusterAccessError, TimeoutError */
@@ -193,19 +197,11 @@ function formatDecision({ review, verdict }: JudgedReview, { ms }: AnsweredCall)
 /** Prints changes of the settings and warnings. Decisions are printed otherwise. */
 function createLog(level: 'info' | 'warn', printLine: DevSession['printLine']): Logger {
   const write = (line: string): void => {
-    const { level: name, msg, verdict, holdSupersededMs } = JSON.parse(line) as LogLine;
-    if (verdict !== undefined) return;
-    const hold = holdSupersededMs === undefined ? '' : `, holdSuperseded is ${formatAge(holdSupersededMs)}`;
-    printLine((name === 'warn' ? 'warning    ' : '') + msg + hold);
+    const { level: number, msg, verdict, holdSupersededMs: holdMs } = JSON.parse(line) as Record<string, unknown>;
+    const hold = typeof holdMs === 'number' ? `, holdSuperseded is ${formatAge(holdMs)}` : '';
+    if (verdict === undefined) printLine(`${number === WARN ? 'warning    ' : ''}${msg}${hold}`);
   };
-  return pino({ level, base: null, formatters: { level: (label) => ({ level: label }) } }, { write });
-}
-
-interface LogLine {
-  readonly level: string;
-  readonly msg: string;
-  readonly verdict?: unknown;
-  readonly holdSupersededMs?: number;
+  return pino({ level, base: null }, { write });
 }
 
 function parseUrl(value: string): URL {

@@ -83,6 +83,15 @@ test('removes the webhook that a killed session left behind', async () => {
   expect(registrations()).toEqual([]);
 });
 
+test('exits with 2 if the port is taken', async () => {
+  const { start, address } = inspected;
+  expect(await start('dev', '--url', `https://${address}`).outcome).toMatchObject({
+    exitCode: 2,
+    stderr: `machineconfig-guard: cannot listen for ${address}: EADDRINUSE\n`,
+  });
+  expect(registrations()).toEqual([]);
+});
+
 test('exits with 3 and registers nothing if the cluster denies', async () => {
   const { cluster, start, address } = inspected;
   cluster.faults.intercept(({ path, method }) =>
