@@ -11,24 +11,6 @@ const MAX_QUOTE_LENGTH = 200;
 const MAX_DENIAL_LENGTH = 1_000;
 const CHECK_SERVER = 'check server in the kubeconfig, and the network';
 
-/** Roles for people, without their rights in the namespace of the guard (manifests/base/reader-roles.yaml). */
-const ROLES = [
-  {
-    name: 'machineconfig-guard-reader',
-    rights: new Set([
-      'get machineconfigguards',
-      'get machineconfigs',
-      'get validatingadmissionpolicybindings',
-      'list machineconfigpools',
-      'list machineconfigs',
-      'list machineosbuilds',
-      'list nodes',
-      'list validatingwebhookconfigurations',
-    ]),
-  },
-  { name: 'machineconfig-guard-verify', rights: new Set(['delete machineconfigs']) },
-];
-
 /** Error codes of Node and OpenSSL, each with the reason and what to do. */
 const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [
@@ -84,13 +66,11 @@ function explainAccessError({ access, cause }: ClusterAccessError, server: strin
     case 401:
       return { message: `${server} rejects the credentials of the kubeconfig`, advice: LOGIN_ADVICE };
     case 403: {
-      const role = ROLES.find(({ rights }) => rights.has(`${verb} ${resource}`))?.name;
-      const roleNote = role === undefined ? '' : `, which the ClusterRole ${role} allows`;
       const scope = namespace === undefined ? [] : ['-n', namespace];
       const { as: user, asGroup: groups = [] } = flags;
       const users = [...(user === undefined ? [] : [`--as=${user}`]), ...groups.map((group) => `--as-group=${group}`)];
       return {
-        message: `${server} denies you "${verb}" on ${target}${roleNote}`,
+        message: `${server} denies you "${verb}" on ${target}`,
         advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]),
       };
     }

@@ -48,7 +48,7 @@ function parseCode(value: string): Code {
 
 function formatCodes(): string {
   const rows = CODES.map((code) => [{ text: code }, { text: CODE_DESCRIPTIONS[code] }]);
-  return formatTable(createTableFormat(process.stdout), [{ header: 'CODE' }, { header: 'MEANING' }], rows);
+  return formatTable(createTableFormat(), [{ header: 'CODE' }, { header: 'MEANING' }], rows);
 }
 
 /** A terminal has no links, so their texts remain. */

@@ -23,7 +23,7 @@ export class Output {
     this.#command = command;
     this.#kind = flags.output ?? 'text';
     const commands = new CommandFormatter(command.parent?.name() ?? command.name(), flags);
-    this.format = { ...createTableFormat(process.stdout, this.#kind === 'wide'), commands };
+    this.format = { ...createTableFormat(this.#kind === 'wide'), commands };
   }
 
   /** Prints the report as JSON or YAML, with each command on one line, or else the text. */

@@ -24,35 +24,27 @@ export interface ReportFormat extends TableFormat {
 type ReadableStyle = 'bold' | 'magenta' | 'red';
 export type Style = ReadableStyle | ReadableStyle[];
 
-export interface OutputStream {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-}
-
 const MIN_WIDTH = 80;
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
 /** Beside a label that takes the whole line. */
 const MIN_TEXT_WIDTH = 40;
 
-export function createTextFormat(
-  { isTTY = false, columns = MIN_WIDTH }: OutputStream,
-  { FORCE_COLOR: forceColor, NO_COLOR: noColor = '', TERM: term }: NodeJS.ProcessEnv,
-  maxWidth = MAX_PROSE_WIDTH,
-): TextFormat {
-  // FORCE_COLOR overrides NO_COLOR (https://no-color.org), which overrides the stream.
-  const isForcedOn = forceColor !== '0' && forceColor !== 'false';
-  const hasColors = forceColor === undefined ? isTTY && noColor === '' && term !== 'dumb' : isForcedOn;
-  return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };
+/** For prose on stdout. */
+export function createTextFormat(): TextFormat {
+  return createFormat(process.stdout.columns, MAX_PROSE_WIDTH);
 }
 
-/** The text of a pipe is wrapped at the maximum. */
-export function createTableFormat(
-  { isTTY = false, columns = MAX_TABLE_WIDTH }: OutputStream,
-  isWide = false,
-): TableFormat {
-  const format = createTextFormat({ isTTY, columns }, process.env, MAX_TABLE_WIDTH);
-  return { ...format, columns: isTTY ? columns : undefined, isWide };
+/** For stdout. The text of a pipe is wrapped at the maximum. */
+export function createTableFormat(isWide = false): TableFormat {
+  const { isTTY, columns = MAX_TABLE_WIDTH } = process.stdout;
+  return { ...createFormat(columns, MAX_TABLE_WIDTH), columns: isTTY ? columns : undefined, isWide };
+}
+
+function createFormat(columns = MIN_WIDTH, maxWidth: number): TextFormat {
+  // Node.js looks at the terminal, NO_COLOR and FORCE_COLOR.
+  const hasColors = styleText('bold', ' ', { stream: process.stdout }) !== ' ';
+  return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };
 }
 
 /** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */
