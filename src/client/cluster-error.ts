@@ -1,5 +1,5 @@
 import { toPrintableLine } from '../common/printable-text.ts';
-import { ClusterAccessError, isInvalidSelector, isTimeout } from './cluster-access.ts';
+import { ClusterAccessError, isTimeout } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, CredentialsError, describeError, isDeniedByAdmission } from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
@@ -35,8 +35,8 @@ export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterF
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (!(error instanceof ClusterAccessError)) return error;
   if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
-  if (isInvalidSelector(error)) {
-    const reason = toPrintableLine((error.cause as ApiError).message, MAX_QUOTE_LENGTH);
+  if (error.cause instanceof ApiError && error.cause.status === 400) {
+    const reason = toPrintableLine(error.cause.message, MAX_QUOTE_LENGTH);
     return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
   }
   const { message, advice } = explainAccessError(error, server, flags);

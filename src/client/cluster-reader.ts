@@ -27,10 +27,11 @@ export async function readClusterSnapshot(
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
   const configs = await readConfigNames(api, signal);
   const roles = allNodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
-  const nodes = new Set(filterManaged(allNodes, pools));
-  const skippedNodes = allNodes.filter((node) => !nodes.has(node));
+  const nodes = filterManaged(allNodes, pools);
+  const managed = new Set(nodes);
+  const skippedNodes = allNodes.filter((node) => !managed.has(node));
   return {
-    nodes: sortByName([...nodes]),
+    nodes: sortByName(nodes),
     skippedNodes: sortByName(skippedNodes).map(({ referrer }) => referrer.name),
     pools: sortByName(pools),
     ...configs,
@@ -38,10 +39,7 @@ export async function readClusterSnapshot(
   };
 }
 
-export function filterManaged(
-  nodes: readonly InspectedNode[],
-  pools: readonly InspectedPool[],
-): readonly InspectedNode[] {
+export function filterManaged(nodes: readonly InspectedNode[], pools: readonly InspectedPool[]) {
   const poolReferrers = pools.map(({ referrer }) => referrer);
   return nodes.filter(({ referrer }) => isManagedByOperator(referrer, poolReferrers));
 }
@@ -87,10 +85,7 @@ export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promi
 }
 
 /** @returns also the time of the first list by the clock of the API server */
-export async function readReferrers(
-  api: KubeApi,
-  signal: AbortSignal,
-): Promise<{ readonly referrers: Referrer[]; readonly at: Date }> {
+export async function readReferrers(api: KubeApi, signal: AbortSignal) {
   const { items: nodes, servedAt: at } = await list(api, NODES, NODES.parse, signal);
   const pools = await listAll(api, POOLS, POOLS.parse, signal);
   const referrers: Referrer[] = [...nodes.filter((node) => isManagedByOperator(node, pools)), ...pools];
@@ -121,7 +116,7 @@ async function list<T>(
   parse: (object: ApiObject) => T,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
-): Promise<{ readonly items: T[]; readonly servedAt: Date }> {
+) {
   const items: T[] = [];
   const addItem = (object: ApiObject): void => void items.push(parse(object));
   const { servedAt } = await accessCluster('list', path, signal, () =>
