@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -20,7 +21,7 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { formatAge } from '../../client/output/format-age.ts';
 import { Output } from '../../client/output/output.ts';
-import { waitForStopSignal } from '../../client/signals.ts';
+import { withStopSignal } from '../../client/signals.ts';
 
 interface DevFlags extends ClusterFlags {
   readonly url: URL;
@@ -57,11 +58,13 @@ Example:
   machineconfig-guard dev --context lab --url https://192.168.1.20:9443`,
     )
     .action(async (flags: DevFlags) => {
-      const stopSignal = waitForStopSignal();
       const output = new Output(command, flags);
       const printLine = (text: string): void => output.print(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
-      await withKubeApi(flags, 'machineconfig-guard/dev', async (api) => {
-        await dev({ api, flags, name: createRegistrationName(), printLine }, stopSignal);
+      await withStopSignal(async (signal) => {
+        const stopped = once(signal, 'abort');
+        await withKubeApi(flags, 'machineconfig-guard/dev', (api) =>
+          dev({ api, flags, name: createRegistrationName(), printLine }, stopped),
+        );
       });
     });
   return addClusterFlags(command);
@@ -76,7 +79,7 @@ interface DevSession {
   readonly printLine: (text: string) => void;
 }
 
-async function dev(session: DevSession, stopSignal: Promise<NodeJS.Signals>): Promise<void> {
+async function dev(session: DevSession, stopped: Promise<unknown>): Promise<void> {
   const { api, flags, printLine } = session;
   await removeRegistration(session);
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
@@ -86,7 +89,7 @@ async function dev(session: DevSession, stopSignal: Promise<NodeJS.Signals>): Pr
   void settings.run(following.signal);
   try {
     const guard = await startDevGuard(session, certificate, () => settings.settings);
-    await registerUntilStopped(session, guard, caBundle, stopSignal).finally(() => guard.stop());
+    await registerUntilStopped(session, guard, caBundle, stopped).finally(() => guard.stop());
   } finally {
     following.abort();
   }
@@ -96,7 +99,7 @@ async function registerUntilStopped(
   session: DevSession,
   guard: Guard,
   caBundle: string,
-  stopSignal: Promise<NodeJS.Signals>,
+  stopped: Promise<unknown>,
 ): Promise<void> {
   const { api, flags, name, printLine } = session;
   const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
@@ -105,7 +108,7 @@ async function registerUntilStopped(
       throw new CliError(`cannot read all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
     },
   );
-  if ((await Promise.race([ready, stopSignal])) !== 'ready') return;
+  if ((await Promise.race([ready, stopped])) !== 'ready') return;
   const url = new URL('/validate', flags.url);
   if (url.port === '') url.port = String(guard.ports.securePort);
   const path = WEBHOOK_CONFIGURATIONS_PATH;
@@ -115,7 +118,7 @@ async function registerUntilStopped(
   try {
     await accessCluster('create', path, signal, () => api.json({ method: 'POST', path, body, signal }));
     printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
-    await stopSignal;
+    await stopped;
   } finally {
     // While the webhook is registered, the API server calls the guard.
     await removeOwnRegistration(session);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
@@ -20,7 +21,7 @@ import {
   toArgumentParser,
   toDurationOption,
 } from '../../client/option-parsers.ts';
-import { waitForStopSignal } from '../../client/signals.ts';
+import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
 interface ServeFlags extends ClusterFlags {
@@ -119,11 +120,11 @@ Example:
   machineconfig-guard serve --kubeconfig ~/.kube/config \\
     --tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key`,
     )
-    .action(serve);
+    .action((flags: ServeFlags) => withStopSignal((signal) => serve(flags, once(signal, 'abort'))));
   return addConnectionFlags(command);
 }
 
-async function serve(flags: ServeFlags): Promise<void> {
+async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void> {
   const { tlsCertFile, tlsPrivateKeyFile, tlsSecret, bindAddress, securePort, healthPort, metricsPort } = flags;
   if (tlsSecret === undefined && (tlsCertFile === undefined || tlsPrivateKeyFile === undefined)) {
     throw new CliError('serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file', EXIT_CODE.usage, {
@@ -135,8 +136,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
   const { runGuard } = await import('../../guard/run-guard.ts');
-  const stopSignal = waitForStopSignal();
-  void stopSignal.then((signal) => log.info({ signal }, 'stopping'));
+  void stopped.then(() => log.info('stopping'));
   try {
     const options = {
       api,
@@ -151,7 +151,7 @@ async function serve(flags: ServeFlags): Promise<void> {
       metricsPort,
       shutdownDelayMs: flags.shutdownDelayDuration,
     };
-    await runGuard(options, stopSignal);
+    await runGuard(options, stopped);
   } catch (error) {
     throw toCliError(error, flags);
   }
