@@ -2,7 +2,9 @@ import { CommanderError } from 'commander';
 import { expect, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { parseInvocation, reportError } from '../../src/cli/program.ts';
+import { startEmptyCluster } from './inspected-cluster.ts';
 import { runProgram, usageError } from './run-program.ts';
+import { createTemporaryDirectory } from './temporary-directory.ts';
 
 function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
   vi.stubEnv('MCG_DEBUG', debug);
@@ -96,4 +98,24 @@ test.each([[[]], [['check']]])('help %j prints the help of the command', async (
 test('help of an unknown command exits with 2', async () => {
   expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
   expect(await runProgram(['help', 'nothing'])).toEqual(usageError("unknown command 'nothing'\n"));
+});
+
+test.each([
+  ['check', '--wait'],
+  ['dev'],
+  ['gather', '--out', 'DIRECTORY'],
+  ['render', '--from-cluster', '--out', '-', '--image', 'registry.example.com/guard:1'],
+  ['restore', '--from', 'node/worker-0'],
+  ['status'],
+  ['uninstall'],
+  ['verify', '--wait'],
+  ['version'],
+  ['who-uses'],
+])('Ctrl-C ends %s with 130 while the API server does not answer', async (...args) => {
+  const { cluster, start } = await startEmptyCluster();
+  cluster.faults.intercept(() => 'hang');
+  const { child, outcome } = start(...args.map((arg) => arg.replace('DIRECTORY', createTemporaryDirectory)));
+  await expect.poll(() => cluster.faults.requests.length).toBeGreaterThan(0);
+  child.kill('SIGINT');
+  expect((await outcome).exitCode).toBe(130);
 });
