@@ -81,6 +81,7 @@ function findKubeconfig({ kubeconfig }: ClusterFlags, env: Environment) {
   if (!existsSync(defaultFile)) {
     throw new KubeconfigError(
       `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${defaultFile} does not exist`,
+      { needsLogin: true },
     );
   }
   return { files: [defaultFile], origin: 'the default' };

@@ -203,16 +203,27 @@ test.each<[string, ServerCertificate, string]>([
   expect(stderr).toContain(`: ${reason}\n`);
 });
 
-test.each([['check'], ['gather', '--out', 'never-written'], ['verify'], ['version'], ['who-uses']])(
-  'exits with 3 for %s if the namespace of -n does not exist',
-  async (...words) => {
-    const { run, cluster } = await startHealthyCluster();
-    const { exitCode, stderr } = await run(...words, '-n', 'typo');
-    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('the namespace typo of -n does not exist')]);
-    // A user who may not read namespaces is not disturbed.
-    cluster.faults.intercept(({ path: requested }) =>
-      requested.startsWith('/api/v1/namespaces/typo') ? { status: 403 } : 'pass',
-    );
-    expect((await run('who-uses', NEW, '-n', 'typo')).exitCode).toBe(0);
-  },
-);
+test.each([
+  ['check'],
+  ['dev'],
+  ['gather', '--out', 'never-written'],
+  ['render', '--from-cluster', '--out', '-', '--image', 'registry.example.com/guard:1'],
+  ['restore', '--from', 'node/worker-0'],
+  ['status'],
+  ['uninstall'],
+  ['verify'],
+  ['version'],
+  ['who-uses'],
+])('%s exits with 3 if the namespace of -n does not exist', async (...words) => {
+  const { run } = await startHealthyCluster();
+  const { exitCode, stdout, stderr } = await run(...words, '-n', 'typo');
+  expect([exitCode, stdout + stderr]).toEqual([3, expect.stringContaining('the namespace typo of -n does not exist')]);
+});
+
+test('a user who may not read namespaces is not disturbed', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  cluster.faults.intercept(({ path: requested }) =>
+    requested.endsWith('/namespaces/typo') ? { status: 403 } : 'pass',
+  );
+  expect((await run('who-uses', NEW, '-n', 'typo')).exitCode).toBe(0);
+});
