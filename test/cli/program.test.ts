@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { CommanderError } from 'commander';
-import { expect, test, vi } from 'vitest';
+import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { parseInvocation, reportError } from '../../src/cli/program.ts';
 import { startEmptyCluster } from './inspected-cluster.ts';
@@ -98,6 +99,13 @@ test.each([[[]], [['check']]])('help %j prints the help of the command', async (
 test('help of an unknown command exits with 2', async () => {
   expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
   expect(await runProgram(['help', 'nothing'])).toEqual(usageError("unknown command 'nothing'\n"));
+});
+
+test.runIf(process.platform === 'linux')('says that the disk is full, and not more', () => {
+  const script = '"$0" "$1" --help >/dev/full';
+  const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, inject('program')], { encoding: 'utf8' });
+  const message = 'cannot write the output: ENOSPC: no space left on device, write';
+  expect([status, stderr]).toEqual([1, `machineconfig-guard: ${message}\n`]);
 });
 
 test.each([

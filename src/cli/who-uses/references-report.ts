@@ -107,10 +107,9 @@ function selectNames(selection: Selection, references: ClusterReferences): reado
   const { configs, referrers, unused } = references;
   if (selection === 'unused') return unused.map(({ name }) => name);
   if (selection === 'listed') return listNames(references);
-  const referenced = new Set(referrers.flatMap(({ references }) => references.map(({ config }) => config)));
-  const existing = [...configs.keys()];
-  // A name that a reference has is complete, also if it does not exist.
-  return [...new Set(selection.map((name) => (referenced.has(name) ? name : resolveConfigName(name, existing))))];
+  const referenced = referrers.flatMap(({ references }) => references.map(({ config }) => config));
+  const known = [...configs.keys(), ...referenced];
+  return [...new Set(selection.map((name) => resolveConfigName(name, known)))];
 }
 
 /** Sorted by pool, the newest config first. Missing configs come first. */

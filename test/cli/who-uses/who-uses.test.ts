@@ -217,6 +217,13 @@ test.each([
   expect((await run('who-uses', argument)).stdout.replaceAll('\n', ' ')).toContain(text);
 });
 
+test('finds a missing config by the short name that a terminal shows', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { desiredConfig: GONE });
+  const { stdout } = await run('who-uses', GONE.slice(0, -24));
+  expect(stdout.replaceAll('\n', ' ')).toContain(`${GONE} does not exist. It is still named by 1 node.`);
+});
+
 test('finds a config that is created after the nodes were listed', async () => {
   const { run, cluster } = await startHealthyCluster();
   cluster.faults.intercept(({ path }) => {
