@@ -6,7 +6,7 @@ import { readConfigs, readConfigSize, readReferrers } from '../../client/cluster
 import { readHoldMs } from '../../client/guard-report.ts';
 import { findHolds, findUnusedConfigs } from '../../client/holds.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { type NamedReference, type Referrer, summarizeReferences } from '../../decision/references.ts';
+import { type NamedReference, summarizeReferences } from '../../decision/references.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 
 /** The JSON of `who-uses --output json`. Its keys are a contract. */
@@ -52,10 +52,10 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   const references = await readWithRetries((signal) => readReferences(api, signal));
   const { configs, referrers, at, holdMs } = references;
   const names = selectNames(selection, references);
-  const sizes = await readSizes(
-    api,
-    names.filter((name) => configs.has(name)),
-  );
+  const existing = names.filter((name) => configs.has(name));
+  const readSize = async (name: ConfigName) =>
+    [name, await readWithRetries((signal) => readConfigSize(api, name, signal))] as const;
+  const sizes = new Map(await mapConcurrently(existing, MAX_CONCURRENT_SIZE_READS, readSize));
   const holds = findHolds(references.unused, { configs: [...configs.values()], referrers, at, holdMs });
   const reports = names.map((name): ConfigReport => {
     const { strong, weak } = summarizeReferences(name, referrers);
@@ -81,7 +81,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   return {
     server: api.address,
     readAt: at.toISOString(),
-    unreportedNodes: referrers.filter(isUnreportedNode).length,
+    unreportedNodes: referrers.filter((referrer) => referrer.kind === 'Node' && referrer.isConfigUnreported).length,
     allUsed: reports.every(({ used }) => used),
     configs: typeof selection === 'string' ? reports.filter(({ exists, used }) => exists || used) : reports,
   };
@@ -112,37 +112,19 @@ function selectNames(selection: Selection, references: ClusterReferences): reado
   return [...new Set(selection.map((name) => resolveConfigName(name, known)))];
 }
 
-/** Sorted by pool, the newest config first. Missing configs come first. */
+/** Missing configs come first. The others are sorted by pool, the newest config first. */
 function listNames({ configs, referrers, unused }: ClusterReferences): readonly ConfigName[] {
   const references = referrers.flatMap((referrer) => referrer.references);
-  const used = new Set(references.filter(({ strength }) => strength === 'strong').map(({ config }) => config));
-  const missing = [...used].filter((name) => !configs.has(name)).toSorted();
-  const rendered = [...used, ...unused.map(({ name }) => name)]
-    .filter((name) => configs.has(name) && isRenderedConfig(name))
-    .toSorted(
-      (a, b) =>
-        compare(parsePoolName(a), parsePoolName(b)) || compare(configs.get(b)?.createdAt, configs.get(a)?.createdAt),
-    );
-  return [...missing, ...rendered];
+  const used = references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
+  const names = new Set([...used, ...unused.map(({ name }) => name)]);
+  const listed = [...names].filter((name) => !configs.has(name) || isRenderedConfig(name));
+  const compareNames = (a: ConfigName, b: ConfigName): number =>
+    Number(configs.has(a)) - Number(configs.has(b)) ||
+    compare(parsePoolName(a), parsePoolName(b)) ||
+    compare(configs.get(b)?.createdAt, configs.get(a)?.createdAt);
+  return listed.toSorted(compareNames);
 }
 
 function compare(a: string | Date = '', b: string | Date = ''): number {
   return a < b ? -1 : Number(a > b);
-}
-
-/** The bytes of each config that still exists. */
-async function readSizes(
-  api: KubeApi,
-  names: readonly ConfigName[],
-): Promise<ReadonlyMap<ConfigName, number | undefined>> {
-  const sizes = await mapConcurrently(
-    names,
-    MAX_CONCURRENT_SIZE_READS,
-    async (name) => [name, await readWithRetries((signal) => readConfigSize(api, name, signal))] as const,
-  );
-  return new Map(sizes);
-}
-
-function isUnreportedNode(referrer: Referrer): boolean {
-  return referrer.kind === 'Node' && referrer.isConfigUnreported === true;
 }
