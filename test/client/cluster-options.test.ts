@@ -88,69 +88,6 @@ test.each([
   expect(await run('who-uses', ...args)).toEqual(usageError(sentence));
 });
 
-const CLUSTERS = 'clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]';
-const CONTEXTS = 'contexts: [{name: a, context: {cluster: c, user: u}}, {name: b, context: {cluster: c}}]';
-const NO_CONTEXT = `${CLUSTERS}\n${CONTEXTS}\n`;
-const FAILING_LOGIN = 'echo secret-token >&2; exit 1';
-const EXEC = 'exec: {apiVersion: client.authentication.k8s.io/v1, command: ';
-
-test.each([
-  ['is empty', '', / is empty; log in with: oc --kubeconfig \S+ login$/],
-  ['contains only a comment', '# nothing\n', / is empty; log in with: oc --kubeconfig \S+ login$/],
-  ['is a text', 'hello', / is not a kubeconfig: it has no clusters$/],
-  [
-    'is broken YAML',
-    'apiVersion: v1\nusers:\n- name: u\n  user: {token: secret-token: x\n',
-    / is not valid YAML: line \d: [^:]+$/,
-  ],
-  ['lacks a field', 'clusters: [{name: c, cluster: {}}]', / is not usable: clusters\[0\]\.cluster\.server is missing$/],
-  ['has no current-context', NO_CONTEXT, / has no current-context; choose one with --context; it has a and b$/],
-  ['has no contexts', 'kind: Config', / has no current-context; log in with: oc --kubeconfig \S+ login$/],
-  ['names an unknown context', `${NO_CONTEXT}current-context: x`, / has no context "x"; it has a and b$/],
-  [
-    'names an unknown cluster',
-    'contexts: [{name: a, context: {cluster: d}}]\ncurrent-context: a',
-    / context "a" names cluster "d", which does not exist$/,
-  ],
-  ['names an unknown user', `${NO_CONTEXT}current-context: a`, / context "a" names user "u", which does not exist$/],
-  [
-    'has a server that is not a URL',
-    `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api'),
-    / the server of cluster "c" is not a URL, such as https:\/\/api\.example\.com:6443$/,
-  ],
-  [
-    'runs a command that is not installed',
-    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}no-such-login}}}]`,
-    / runs the command no-such-login, which is not installed; install it$/,
-  ],
-  [
-    'runs a command that fails',
-    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}sh, args: [-c, ${FAILING_LOGIN}]}}}]`,
-    / the command sh of the kubeconfig fails; run it to see why$/,
-  ],
-  [
-    'names a token file that does not exist',
-    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {tokenFile: /no/such/token}}]`,
-    / cannot read \/no\/such\/token: ENOENT$/,
-  ],
-])('exits with 3 and one line if the kubeconfig %s', async (_name, text, message) => {
-  const { exitCode, stdout, stderr } = await runProgram(['who-uses', '--kubeconfig', writeKubeconfig(text)]);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: '' });
-  expect(stderr).toMatch(/^machineconfig-guard: [^\n]+\n$/);
-  expect(stderr.trimEnd()).toMatch(message);
-  expect(stderr).not.toContain('secret-token');
-});
-
-test.each([
-  ['--kubeconfig', ['--kubeconfig', '/no/such/file'], / \(from --kubeconfig\) does not exist$/],
-  ['--context', ['--context', 'nowhere'], / has no context "nowhere"; it has in-memory$/],
-])('exits with 3 if %s names nothing', async (_flag, args, message) => {
-  const { kubeconfig } = await startHealthyCluster();
-  const { exitCode, stderr } = await runProgram(['check', '--kubeconfig', kubeconfig, ...args]);
-  expect(exitCode).toBe(3);
-  expect(stderr.trimEnd()).toMatch(message);
-});
-
 interface ServerCertificate {
   readonly isExpired?: boolean;
   readonly ipAddress?: string;
