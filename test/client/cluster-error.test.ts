@@ -74,16 +74,11 @@ test.each<[string, Error, number, string]>([
   expect(toCliError(error, API)).toMatchObject({ exitCode, message });
 });
 
-test('names the kubeconfig in the command that logs in', () => {
-  const error = new ClusterAccessError('list', NODES_PATH, new ApiError(401, '', ''));
-  const flags = { kubeconfig: 'lab.yaml', context: 'lab' };
-  expect(describe(toCliError(error, API, flags), flags)).toMatch(/: oc --kubeconfig lab\.yaml login$/);
-});
-
-test('adds the cluster and the impersonated user to the command that checks a permission', () => {
-  const error = new ClusterAccessError('list', NODES_PATH, new ApiError(403, '', ''));
+test.each([
+  [401, / log in with: oc --kubeconfig lab\.yaml login$/],
+  [403, / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith' --as-group=a --as-group=b$/],
+])('repeats the flags of the run in the command after %i', (status, command) => {
+  const error = new ClusterAccessError('list', NODES_PATH, new ApiError(status, '', ''));
   const flags = { context: 'lab', kubeconfig: 'lab.yaml', as: 'alice smith', asGroup: ['a', 'b'] };
-  expect(describe(toCliError(error, API, flags), flags)).toMatch(
-    / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith' --as-group=a --as-group=b$/,
-  );
+  expect(describe(toCliError(error, API, flags), flags)).toMatch(command);
 });
