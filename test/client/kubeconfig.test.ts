@@ -58,7 +58,8 @@ async function findError(options: ClusterFlags): Promise<string> {
 
 test('throws one sentence if there is no kubeconfig', async () => {
   expect(await findError({})).toBe(
-    `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist; log in with: oc login`,
+    `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist; ` +
+      'log in with: oc login',
   );
   expect(await findError({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
   expect(await findError({ kubeconfig: home })).toContain('is a directory');

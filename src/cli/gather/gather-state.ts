@@ -115,9 +115,9 @@ async function readObjects(api: KubeApi, path: string): Promise<Files> {
   const { items, apiVersion, kind } = (await readList(api, path)) ?? {};
   const objects = (items ?? []).filter(isAboutConfigs);
   if (!objects.every(hasObjectName)) throw new Error('it contains an object with a name that no object can have');
-  const typed = objects.map((object) => ({ apiVersion, kind: kind?.replace(/List$/, ''), ...object }));
+  const type = { apiVersion, kind: kind?.replace(/List$/, '') };
   return Object.fromEntries(
-    typed.map((object) => [`${toFile(path)}/${object.metadata?.name}.yaml`, toYaml(object) ?? '']),
+    objects.map((object) => [`${toFile(path)}/${object.metadata?.name}.yaml`, toYaml({ ...type, ...object }) ?? '']),
   );
 }
 

@@ -24,6 +24,8 @@ export interface ReportFormat extends TableFormat {
 type ReadableStyle = 'bold' | 'magenta' | 'red';
 export type Style = ReadableStyle | ReadableStyle[];
 
+/** A pipe has none of these fields. */
+const stdout: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout;
 const MIN_WIDTH = 80;
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
@@ -32,16 +34,16 @@ const MIN_TEXT_WIDTH = 40;
 
 /** For prose on stdout. */
 export function createTextFormat(): TextFormat {
-  return createFormat(process.stdout.columns, MAX_PROSE_WIDTH);
+  return createFormat(stdout.columns ?? MIN_WIDTH, MAX_PROSE_WIDTH);
 }
 
 /** For stdout. The text of a pipe is wrapped at the maximum. */
 export function createTableFormat(isWide = false): TableFormat {
-  const { isTTY, columns = MAX_TABLE_WIDTH } = process.stdout;
+  const { isTTY = false, columns = MAX_TABLE_WIDTH } = stdout;
   return { ...createFormat(columns, MAX_TABLE_WIDTH), columns: isTTY ? columns : undefined, isWide };
 }
 
-function createFormat(columns = MIN_WIDTH, maxWidth: number): TextFormat {
+function createFormat(columns: number, maxWidth: number): TextFormat {
   // Node.js looks at the terminal, NO_COLOR and FORCE_COLOR.
   const hasColors = styleText('bold', ' ', { stream: process.stdout }) !== ' ';
   return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };

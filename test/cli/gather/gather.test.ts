@@ -37,7 +37,7 @@ test('gathers what the cluster has, and lists what it could not read', async () 
   expect(stdout).toBe(`wrote ${files.filter((file) => file.isFile()).length} files to ${directory}\n`);
 });
 
-test('refuses a collection with names that no object can have, and writes nothing outside of its directory', async () => {
+test('refuses a collection with names that no object can have, and writes only into its directory', async () => {
   const { run, cluster } = await startHealthyCluster();
   const toGuard = (name: string) => ({ metadata: { name }, spec: { about: 'machineconfigs' } });
   const body = {

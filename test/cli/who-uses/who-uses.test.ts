@@ -169,7 +169,7 @@ test('without a name, lists every rendered config, the missing ones first', asyn
     `${OLD} worker 50d 0 B <none>`,
   ]);
   expect(text).toMatch(
-    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* any config\. .* machineconfig-guard check --kubeconfig \S+ $/,
+    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* any config\. .*-guard check --kubeconfig \S+ $/,
   );
 });
 
