@@ -68,6 +68,16 @@ export async function readObject(
 }
 
 /**
+ * Returns the version of Kubernetes, such as `v1.31.1`, or null if it is unknown.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
+  const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
+  return typeof server?.gitVersion === 'string' ? server.gitVersion : null;
+}
+
+/**
  * Ignores other failures: a user can lack the right to read a namespace, and the command handles the rest.
  *
  * @throws ClusterAccessError if the namespace that a flag names does not exist

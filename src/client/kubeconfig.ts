@@ -8,8 +8,6 @@ import type { ClusterFlags } from './cluster-options.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { LOGIN_ADVICE } from './output/advice.ts';
 
-export { KubeconfigError };
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What the client library says about a missing field. It quotes no value. */

@@ -1,5 +1,5 @@
 import { countNoun } from '../../common/printable-text.ts';
-import { formatObjectNames } from '../../client/output/format-object-names.ts';
+import { formatObjectNames } from '../../client/output/short-forms.ts';
 import { formatTable } from '../../client/output/table.ts';
 import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
 import type { BootstrapConfig, BootstrapReport } from './check-bootstrap.ts';

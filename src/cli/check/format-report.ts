@@ -1,8 +1,6 @@
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import { formatAge } from '../../client/output/format-age.ts';
-import { formatObjectNames } from '../../client/output/format-object-names.ts';
-import { createNameShortener } from '../../client/output/name-shortener.ts';
+import { createNameShortener, formatAge, formatObjectNames } from '../../client/output/short-forms.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,

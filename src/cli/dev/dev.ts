@@ -19,7 +19,7 @@ import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
-import { formatAge } from '../../client/output/format-age.ts';
+import { formatAge } from '../../client/output/short-forms.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
 
@@ -89,7 +89,11 @@ async function dev(session: DevSession, stopped: Promise<unknown>): Promise<void
   void settings.run(following.signal);
   try {
     const guard = await startDevGuard(session, certificate, () => settings.settings);
-    await registerUntilStopped(session, guard, caBundle, stopped).finally(() => guard.stop());
+    try {
+      await registerUntilStopped(session, guard, caBundle, stopped);
+    } finally {
+      await guard.stop();
+    }
   } finally {
     following.abort();
   }
@@ -197,11 +201,18 @@ function formatDecision({ review, verdict }: JudgedReview, { ms }: AnsweredCall)
   return `${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`;
 }
 
+interface LogLine {
+  readonly level: number;
+  readonly msg: string;
+  readonly verdict?: unknown;
+  readonly holdSupersededMs?: number;
+}
+
 /** Prints changes of the settings and warnings. Decisions are printed otherwise. */
 function createLog(level: 'info' | 'warn', printLine: DevSession['printLine']): Logger {
   const write = (line: string): void => {
-    const { level: number, msg, verdict, holdSupersededMs: holdMs } = JSON.parse(line) as Record<string, unknown>;
-    const hold = typeof holdMs === 'number' ? `, holdSuperseded is ${formatAge(holdMs)}` : '';
+    const { level: number, msg, verdict, holdSupersededMs: holdMs } = JSON.parse(line) as LogLine;
+    const hold = holdMs === undefined ? '' : `, holdSuperseded is ${formatAge(holdMs)}`;
     if (verdict === undefined) printLine(`${number === WARN ? 'warning    ' : ''}${msg}${hold}`);
   };
   return pino({ level, base: null }, { write });

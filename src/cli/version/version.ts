@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { readKubernetesVersion } from '../../client/cluster-version.ts';
+import { readKubernetesVersion } from '../../client/cluster-access.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { readGuard } from '../../client/guard-report.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';

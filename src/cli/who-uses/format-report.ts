@@ -3,9 +3,7 @@ import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { ReferencesReport, ConfigReport, ReferenceEntry } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
-import { formatAge } from '../../client/output/format-age.ts';
-import { formatObjectNames } from '../../client/output/format-object-names.ts';
-import { createNameShortener } from '../../client/output/name-shortener.ts';
+import { createNameShortener, formatAge, formatObjectNames } from '../../client/output/short-forms.ts';
 import { formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,

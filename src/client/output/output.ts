@@ -3,7 +3,7 @@ import { Scalar, stringify } from 'yaml';
 import { escapeUnsafe, hasUnsafe } from '../../common/printable-text.ts';
 import { CliError } from '../exit.ts';
 import { CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
-import { formatAge } from './format-age.ts';
+import { formatAge } from './short-forms.ts';
 import { createTableFormat, type ReportFormat } from './text-format.ts';
 
 interface OutputFlags extends RepeatedFlags {
