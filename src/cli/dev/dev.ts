@@ -125,7 +125,7 @@ async function registerUntilStopped(
     await stopped;
   } finally {
     // While the webhook is registered, the API server calls the guard.
-    await removeOwnRegistration(session);
+    await removeRegistration(session).catch((error: unknown) => explainLeftover(error, session));
   }
 }
 
@@ -159,20 +159,16 @@ async function startDevGuard(
 async function removeRegistration({ api, name, printLine }: DevSession): Promise<void> {
   const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
   const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-  const removed = await accessCluster('delete', path, signal, () =>
-    orUndefined(api.json({ method: 'DELETE', path, signal })),
-  );
+  const request = { method: 'DELETE', path, signal } as const;
+  const removed = await accessCluster('delete', path, signal, () => orUndefined(api.json(request)));
   if (removed !== undefined) printLine(`removed ${name}`);
 }
 
-async function removeOwnRegistration(session: DevSession): Promise<void> {
-  try {
-    await removeRegistration(session);
-  } catch (error) {
-    const { message } = toCliError(error, session.api, session.flags) as Error;
-    const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', session.name]);
-    throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
-  }
+/** @throws CliError with the command that removes the webhook */
+function explainLeftover(error: unknown, { api, flags, name }: DevSession): never {
+  const { message } = toCliError(error, api, flags) as Error;
+  const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', name]);
+  throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
 }
 
 async function createTemporaryCertificate(host: string) {
@@ -201,19 +197,14 @@ function formatDecision({ review, verdict }: JudgedReview, { ms }: AnsweredCall)
   return `${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`;
 }
 
-interface LogLine {
-  readonly level: number;
-  readonly msg: string;
-  readonly verdict?: unknown;
-  readonly holdSupersededMs?: number;
-}
-
 /** Prints changes of the settings and warnings. Decisions are printed otherwise. */
 function createLog(level: 'info' | 'warn', printLine: DevSession['printLine']): Logger {
   const write = (line: string): void => {
-    const { level: number, msg, verdict, holdSupersededMs: holdMs } = JSON.parse(line) as LogLine;
+    const fields = JSON.parse(line) as { level: number; msg: string; verdict?: unknown; holdSupersededMs?: number };
+    const { holdSupersededMs: holdMs } = fields;
+    const prefix = fields.level === WARN ? 'warning    ' : '';
     const hold = holdMs === undefined ? '' : `, holdSuperseded is ${formatAge(holdMs)}`;
-    if (verdict === undefined) printLine(`${number === WARN ? 'warning    ' : ''}${msg}${hold}`);
+    if (fields.verdict === undefined) printLine(prefix + fields.msg + hold);
   };
   return pino({ level, base: null }, { write });
 }
