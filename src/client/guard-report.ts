@@ -46,7 +46,8 @@ export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<Sto
  * @throws ClusterAccessError, or the signal's reason
  */
 export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
-  return getHoldMs(await readGuard(api, signal));
+  const guard = await readGuard(api, signal);
+  return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
 }
 
 /**
@@ -80,8 +81,4 @@ export async function readGuardReports(
 
 function toText(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-function getHoldMs(guard: StoredGuard | undefined): number {
-  return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
 }
