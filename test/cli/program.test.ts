@@ -4,7 +4,7 @@ import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { parseInvocation, reportError } from '../../src/cli/program.ts';
 import { startEmptyCluster } from './inspected-cluster.ts';
-import { runProgram, usageError } from './run-program.ts';
+import { listCommands, runProgram, usageError } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
 
 function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
@@ -57,29 +57,18 @@ test('as a kubectl plugin, help and errors have the name that a user types', asy
   expect(stderr).toBe("kubectl mcguard: unknown command 'chek' (Did you mean check?)\n");
 });
 
-test.each([
-  'serve',
-  'render',
-  'verify',
-  'check',
-  'restore',
-  'status',
-  'who-uses',
-  'dev',
-  'gather',
-  'certs',
-  'completion',
-  'version',
-])('%s --help lists flags in alphabetical order, exit codes and an example', async (command) => {
-  const { stdout } = await runProgram([...command.split(' '), '--help']);
-  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
-  for (const group of stdout.split('Cluster flags')) {
-    const flags = [...group.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
-      ({ groups }) => groups?.['flag'] ?? '',
-    );
-    expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
+test('the help of every command lists flags in alphabetical order, exit codes and an example', async () => {
+  for (const command of await listCommands()) {
+    const { stdout } = await runProgram([command, '--help']);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    for (const group of stdout.split('Cluster flags')) {
+      const flags = [...group.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
+        ({ groups }) => groups?.['flag'] ?? '',
+      );
+      expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
+    }
+    if (command !== 'help') expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
   }
-  expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
 });
 
 test('hides the command demo, which prints how to run the demo', async () => {

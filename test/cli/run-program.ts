@@ -18,6 +18,13 @@ export async function runProgram(args: readonly string[], name?: string): Promis
   return { exitCode: await runCommandLine(args, terminal, name), stdout, stderr };
 }
 
+/** The commands in the help of the program. */
+export async function listCommands(): Promise<string[]> {
+  const { stdout } = await runProgram(['--help']);
+  const [, commands = ''] = /^Commands:\n([^]*?)\n\n/m.exec(stdout) ?? [];
+  return [...commands.matchAll(/^ {2}([a-z][-a-z]+)/gm)].map(([, name = '']) => name);
+}
+
 /** Matches an outcome with exit code 2, no output and one line on stderr that contains this sentence. */
 export function usageError(sentence: string | RegExp = ''): Outcome {
   const isOneLine = (stderr: string): boolean => {

@@ -20,6 +20,7 @@ export function createExplainCommand(): Command {
       `
 The text is the page docs/codes.md of this version. Without a code, the command
 lists all codes. It needs neither a cluster nor the internet.
+Exit codes: 0 printed, 2 unknown code.
 
 Examples:
   machineconfig-guard explain

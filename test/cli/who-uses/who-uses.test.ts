@@ -289,17 +289,6 @@ test('holds the configs of a pool that has changed lately, by the clock of the A
   expect(findHold('rendered-by-hand')).toEqual(TIME);
 });
 
-test.each([
-  ['after the hold', '1m', 10],
-  ['if the hold is off', '0s', 0],
-])('holds no old config %s', async (_condition, hold, minutesAgo) => {
-  const inspected = await startHealthyCluster();
-  holdUnusedConfigs(inspected.cluster, hold, minutesAgo);
-  createAgedConfig(inspected.cluster, GONE, 86_400_000);
-  const { configs } = await readReport(inspected, '--unused');
-  expect(configs.find(({ name }) => name === GONE)).toMatchObject({ heldUntil: null });
-});
-
 test('exits with 3 if the hold of the guard cannot be read', async () => {
   const { run, cluster } = await startHealthyCluster();
   cluster.faults.intercept(({ path }) => (path === GUARD_PATH ? { status: 403 } : 'pass'));
