@@ -138,5 +138,7 @@ test('ends a request after its timeout, although a garbage collection runs befor
     // The request waits for the rest of the body.
     setImmediate(collectGarbage);
   };
-  await expect(getFrom(respond, { requestTimeoutMs: 500 })).rejects.toThrow(/^the response is incomplete/);
+  // On a slow machine it ends before the first byte.
+  const problem = /^the response is incomplete|^took longer than 500 ms/;
+  await expect(getFrom(respond, { requestTimeoutMs: 500 })).rejects.toThrow(problem);
 });
