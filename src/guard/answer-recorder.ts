@@ -12,8 +12,8 @@ export interface AnswerRecorderOptions {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'countCall' | 'countDecision' | 'countMissingConfig'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Puts a denial into the status of the MachineConfigGuard. */
-  readonly recordDenial: (judged: JudgedReview) => void;
+  /** Puts the answer into the status of the MachineConfigGuard. */
+  readonly recordAnswer: (judged: JudgedReview) => void;
 }
 
 /** A cluster has fewer rendered configs, so a deletion of all of them is logged completely. */
@@ -25,7 +25,8 @@ const MAX_REASON_LENGTH = 256;
 /**
  * Records what the guard has answered. A metric counts every answer. Any client can send malformed reviews and
  * reviews of configs that do not exist, so they share few log lines. The log has all other answers, up to a limit for
- * each address. Within it, a denial or an override of an existing config becomes an Event, unless it is a dry run.
+ * each address. Within it, an answer about an existing config becomes a part of the status, and a denial or an
+ * override also an Event, unless it is a dry run.
  */
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
@@ -60,10 +61,11 @@ export class AnswerRecorder {
   }
 
   #announce(judged: JudgedReview): void {
-    const { events, recordDenial } = this.#options;
+    const { events, recordAnswer } = this.#options;
     const { review, verdict } = judged;
     const { user, config } = review;
     if (config === undefined) return;
+    recordAnswer(judged);
     const { name, uid } = config;
     const event = {
       regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
@@ -72,7 +74,6 @@ export class AnswerRecorder {
     } as const;
     if (verdict.outcome === 'denied') {
       events.record({ ...event, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });
-      recordDenial(judged);
     } else if (verdict.outcome === 'overridden') {
       const reason = toPrintableLine(verdict.overrideReason ?? '', MAX_REASON_LENGTH);
       events.record({ ...event, reason: 'DeletionOverridden', note: `${user}: ${verdict.message}: ${reason}` });

@@ -106,7 +106,7 @@ export class Guard {
       log,
       metrics: this.#metrics,
       events: this.#events,
-      recordDenial: (judged) => this.#reporter?.recordDenial(judged),
+      recordAnswer: (judged) => this.#reporter?.recordAnswer(judged),
     });
     const configs = new ConfigLookup(api, this.#configs);
     const createdAt = (name: ConfigName) => this.#configs.get(name)?.createdAt;

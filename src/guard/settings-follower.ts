@@ -16,8 +16,8 @@ import { ProblemLog } from '../common/problem-log.ts';
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  /** The spec of an object that the follower creates; empty by default. */
-  readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
+  /** The spec of an object that the follower creates; empty by default. Null creates none. */
+  readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }> | null;
   /** Milliseconds between two reads. */
   readonly intervalMs?: number;
   /** Milliseconds between two attempts to create an absent object. */
@@ -30,7 +30,7 @@ const CREATE_INTERVAL_MS = 10_000;
 const CREATE_TIMEOUT_MS = 5_000;
 
 /**
- * Reads the settings in the MachineConfigGuard `cluster` every second, and creates that object if it is absent.
+ * Reads the settings in the MachineConfigGuard `cluster` every second, and by default creates that object if absent.
  *
  * Without the object or its CRD the default settings apply. While it is unreadable the last known settings apply.
  */
@@ -83,7 +83,7 @@ export class SettingsFollower {
   /** A 409 means that another replica was faster. */
   async #createIfDue(signal: AbortSignal): Promise<void> {
     const { api, log, initialSpec = {}, createIntervalMs = CREATE_INTERVAL_MS } = this.#options;
-    if (performance.now() < this.#createAt) return;
+    if (initialSpec === null || performance.now() < this.#createAt) return;
     this.#createAt = performance.now() + createIntervalMs;
     const body = {
       apiVersion: 'machineconfig-guard.io/v1alpha1',

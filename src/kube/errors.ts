@@ -26,6 +26,12 @@ export class ApiUnreachable extends Error {
 /** A file of the kubeconfig is missing, or its exec plugin fails. The message contains no secrets. */
 export class CredentialsError extends Error {
   override readonly name = 'CredentialsError';
+  readonly needsLogin: boolean;
+
+  constructor(message: string, { needsLogin = false } = {}) {
+    super(message);
+    this.needsLogin = needsLogin;
+  }
 }
 
 /** The response is not one complete list. The items that were read must not be used. */

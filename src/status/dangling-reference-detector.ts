@@ -25,6 +25,8 @@ export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name'
   /** Undefined for the empty status of a pool. */
   readonly config: ConfigName | undefined;
   readonly since: Date;
+  /** When the watch reported the deletion of the config. */
+  readonly deletedAt: Date | undefined;
   readonly explanation: string;
   readonly suggestion: ConfigName | undefined;
 }
@@ -95,8 +97,9 @@ export class DanglingReferenceDetector {
         const { config } = reference;
         if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
         if (pool !== undefined) poolsWithDanglingNode.add(pool);
-        const explanation = explainMissingConfig(configs.deletedAt(config));
-        add({ ...reference, explanation, suggestion: await suggest(config) });
+        const deletedAt = configs.deletedAt(config);
+        const explanation = explainMissingConfig(deletedAt);
+        add({ ...reference, deletedAt, explanation, suggestion: await suggest(config) });
       }
     }
     for (const pool of poolsWithEmptyStatus) {
@@ -104,7 +107,7 @@ export class DanglingReferenceDetector {
       const code = judgeEmptyStatus(pool, poolsWithDanglingNode.has(name), now());
       if (code === undefined) continue;
       const explanation = explainEmptyStatus(code);
-      add({ kind, name, field: 'status', config: undefined, explanation, suggestion: undefined });
+      add({ kind, name, field: 'status', config: undefined, deletedAt: undefined, explanation, suggestion: undefined });
     }
     await this.#report(findings);
     this.#findings = findings;

@@ -115,9 +115,11 @@ export class StatusReporter {
     else this.#expiryProblem.warn(expiries.join('. '));
   }
 
-  recordDenial({ review: { user }, verdict }: JudgedReview): void {
+  recordAnswer({ review: { user }, verdict }: JudgedReview): void {
     const { config: name = '' } = verdict;
-    this.#writer.recordDenial({ time: toSeconds(this.#now()), name, user, referrers: toRecordedReferrers(verdict) });
+    const answer = { time: toSeconds(this.#now()), name, user };
+    if (verdict.outcome === 'denied') this.#writer.recordDenial({ ...answer, referrers: toRecordedReferrers(verdict) });
+    else this.#writer.recordAllowedDeletion(answer);
   }
 
   /** Every replica finds and records it, and the API server keeps one Event. */
@@ -144,12 +146,13 @@ export class StatusReporter {
       danglingCount: this.danglingCount ?? null,
       danglingReferences: findings
         .slice(0, MAX_LISTED_REFERENCES)
-        .map(({ kind, name, field, config, since, explanation, suggestion }) => ({
+        .map(({ kind, name, field, config, since, deletedAt, explanation, suggestion }) => ({
           kind,
           name,
           field,
           config: formatName(config ?? ''),
           since: toSeconds(since),
+          deletedAt: deletedAt && toSeconds(deletedAt),
           explanation,
           suggestion: suggestion ?? '',
         })),

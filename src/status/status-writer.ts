@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { toRecordedReferrers } from '../decision/verdict.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
@@ -23,9 +24,12 @@ export interface GuardStatus {
   /** Null like `protectedConfigs`. */
   readonly danglingCount: number | null;
   /** `since` is RFC 3339, and `suggestion` empty if no name is near. */
-  readonly danglingReferences: readonly Readonly<
+  readonly danglingReferences: readonly (Readonly<
     Record<'kind' | 'name' | 'field' | 'config' | 'since' | 'explanation' | 'suggestion', string>
-  >[];
+  > & {
+    /** RFC 3339. Undefined if the guard has seen no deletion. */
+    readonly deletedAt: string | undefined;
+  })[];
   readonly conditions: readonly Condition[];
 }
 
@@ -38,8 +42,10 @@ export interface LastDenial {
   readonly referrers: ReturnType<typeof toRecordedReferrers>;
 }
 
-/** Minimum time between two writes of the last denial. */
-const DENIAL_INTERVAL_MS = 10_000;
+/** Minimum time between two writes of the answers to deletions. */
+const ANSWERS_INTERVAL_MS = 10_000;
+/** A few are of interest: those whose config a node names. */
+const MAX_DELETIONS = 50;
 const TIMEOUT_MS = 5_000;
 
 type StoredCondition = Condition & {
@@ -47,11 +53,17 @@ type StoredCondition = Condition & {
   readonly observedGeneration?: number;
 };
 
+interface StoredDeletion {
+  readonly time: string;
+  readonly user: string;
+}
+
 interface StoredGuard {
   readonly metadata?: { readonly generation?: number };
   readonly status?: {
     readonly conditions?: readonly StoredCondition[];
     readonly lastDenial?: { readonly time?: string };
+    readonly deletions?: Readonly<Record<string, StoredDeletion>>;
   };
 }
 
@@ -62,7 +74,9 @@ export class StatusWriter {
   /** The last status that was written, and what the API server then stored. */
   #written: { readonly desired: object; readonly stored: object } | undefined;
   #denial: LastDenial | undefined;
-  #denialWrittenAt = Number.NEGATIVE_INFINITY;
+  /** Those that were allowed and are not written yet, by the name of the config. */
+  readonly #deletions = new LRUCache<string, StoredDeletion>({ max: MAX_DELETIONS });
+  #answersWrittenAt = Number.NEGATIVE_INFINITY;
 
   constructor(api: Pick<KubeApi, 'json'>, log: Logger) {
     this.#api = api;
@@ -74,13 +88,18 @@ export class StatusWriter {
     this.#denial = denial;
   }
 
+  /** Only the last ones are kept. */
+  recordAllowedDeletion({ name, ...deletion }: Pick<LastDenial, 'time' | 'name' | 'user'>): void {
+    this.#deletions.set(name, deletion);
+  }
+
   /**
-   * Writes the status and the last denial if they changed. Never rejects.
+   * Writes the status and the answers to deletions if they changed. Never rejects.
    *
-   * @param getStatus returns undefined unless this replica is the leader. The replica that denied writes the denial.
+   * @param getStatus returns undefined unless this replica is the leader. The replica that answered writes the answers.
    */
   async writeIfChanged(getStatus: () => GuardStatus | undefined, signal: AbortSignal): Promise<void> {
-    const results = await Promise.allSettled([this.#writeStatus(getStatus, signal), this.#writeDenial(signal)]);
+    const results = await Promise.allSettled([this.#writeStatus(getStatus, signal), this.#writeAnswers(signal)]);
     const failure = results.find((result) => result.status === 'rejected');
     if (failure === undefined) this.#problem.clear();
     // SettingsFollower logs that the object or its CRD is absent.
@@ -105,20 +124,35 @@ export class StatusWriter {
     };
     // The stored status can differ from the written one for ever: the CRD of an older version drops fields, and a newer
     // version of the guard has written others.
-    const stored = omitDenial(guard);
+    const stored = omitAnswers(guard);
     if (isDeepStrictEqual({ desired, stored }, this.#written)) return;
-    this.#written = { desired, stored: omitDenial(await this.#patch(desired, signal)) };
+    this.#written = { desired, stored: omitAnswers(await this.#patch(desired, signal)) };
   }
 
-  async #writeDenial(signal: AbortSignal): Promise<void> {
-    const lastDenial = this.#denial;
+  async #writeAnswers(signal: AbortSignal): Promise<void> {
+    const denial = this.#denial;
+    const deletions = Object.fromEntries(this.#deletions.entries());
     const now = performance.now();
-    if (lastDenial === undefined || now - this.#denialWrittenAt < DENIAL_INTERVAL_MS) return;
+    const hasAnswers = denial !== undefined || this.#deletions.size > 0;
+    if (!hasAnswers || now - this.#answersWrittenAt < ANSWERS_INTERVAL_MS) return;
+    const { status = {} } = await this.#read(signal);
     // Another replica may have denied later.
-    const { status } = await this.#read(signal);
-    if ((status?.lastDenial?.time ?? '') <= lastDenial.time) await this.#patch({ lastDenial }, signal);
-    this.#denialWrittenAt = now;
-    if (this.#denial === lastDenial) this.#denial = undefined;
+    const isLast = denial !== undefined && (status.lastDenial?.time ?? '') <= denial.time;
+    // Each replica patches its own keys, and removes the oldest.
+    const all = Object.entries({ ...status.deletions, ...deletions });
+    const oldest = all.toSorted(([, a], [, b]) => (a.time < b.time ? 1 : -1)).slice(MAX_DELETIONS);
+    const patch = {
+      ...(isLast ? { lastDenial: denial } : {}),
+      ...(this.#deletions.size > 0
+        ? { deletions: { ...deletions, ...Object.fromEntries(oldest.map(([name]) => [name, null])) } }
+        : {}),
+    };
+    if (Object.keys(patch).length > 0) await this.#patch(patch, signal);
+    this.#answersWrittenAt = now;
+    if (this.#denial === denial) this.#denial = undefined;
+    for (const [name, deletion] of Object.entries(deletions)) {
+      if (this.#deletions.get(name) === deletion) this.#deletions.delete(name);
+    }
   }
 
   async #read(signal: AbortSignal): Promise<StoredGuard> {
@@ -131,8 +165,8 @@ export class StatusWriter {
   }
 }
 
-function omitDenial({ status = {} }: StoredGuard): object {
-  const { lastDenial: _lastDenial, ...rest } = status;
+function omitAnswers({ status = {} }: StoredGuard): object {
+  const { lastDenial: _lastDenial, deletions: _deletions, ...rest } = status;
   return rest;
 }
 

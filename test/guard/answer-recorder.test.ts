@@ -47,7 +47,7 @@ beforeEach(() => {
       countMissingConfig: () => void records.push('missing config'),
     },
     events: { record: ({ reason, note }) => void records.push(`Event ${reason}: ${note}`) },
-    recordDenial: ({ verdict }) => void records.push(`denial of ${verdict.config}`),
+    recordAnswer: ({ verdict }) => void records.push(`status ${verdict.outcome} ${verdict.config}`),
   });
 });
 
@@ -56,11 +56,19 @@ function record(verdict: Verdict, configState: ConfigState, { review = REVIEW, a
 }
 
 test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
-  ['a denial', IN_USE, 'exists', REVIEW, ['decision MCG_IN_USE', DENIAL_EVENT, `denial of ${NAME}`]],
+  ['a denial', IN_USE, 'exists', REVIEW, ['decision MCG_IN_USE', `status denied ${NAME}`, DENIAL_EVENT]],
   ['a denied dry run', IN_USE, 'exists', DRY_RUN, ['decision MCG_IN_USE']],
-  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY']],
-  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED']],
-  ['an override', OVERRIDDEN, 'exists', REVIEW, ['decision MCG_OVERRIDDEN', OVERRIDE_EVENT]],
+  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY', `status would-deny ${NAME}`]],
+  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED', `status allowed ${NAME}`]],
+  ['an allowed dry run', ALLOWED, 'exists', DRY_RUN, ['decision MCG_DISABLED']],
+  ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, ['decision MCG_DISABLED']],
+  [
+    'an override',
+    OVERRIDDEN,
+    'exists',
+    REVIEW,
+    ['decision MCG_OVERRIDDEN', `status overridden ${NAME}`, OVERRIDE_EVENT],
+  ],
   ['an override without the API server', OVERRIDDEN, 'unknown', REVIEW, ['decision MCG_OVERRIDDEN']],
   ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
   ['an internal error', INTERNAL_ERROR, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
@@ -118,7 +126,7 @@ const countRecords = (start: string) => records.filter((text) => text.startsWith
 test('logs 5,000 reviews of an address at once and 20 per second, and counts all', () => {
   recordMany(6_000, IN_USE, 'exists');
   expect(countLogged('MCG_IN_USE')).toBe(5_000);
-  expect(['decision MCG_IN_USE', 'Event', 'denial'].map(countRecords)).toEqual([6_000, 5_000, 5_000]);
+  expect(['decision MCG_IN_USE', 'Event', 'status denied'].map(countRecords)).toEqual([6_000, 5_000, 5_000]);
   const unlogged = { msg: 'a client sends too many reviews; not logging all', address: '10.0.0.9' };
   expect(lines.filter(({ code }) => code === undefined)).toMatchObject([unlogged]);
   vi.advanceTimersByTime(1_000);

@@ -151,7 +151,7 @@ test('tells a deleted config from an unknown one, and suggests a near name, also
   it.configs.delete(CONFIG);
   it.deletedAt.set(CONFIG, NOW);
   const explanation = 'deleted at 2026-11-21T12:00:00.000Z';
-  expect(await it.check()).toMatchObject([{ explanation, suggestion: undefined }]);
+  expect(await it.check()).toMatchObject([{ deletedAt: NOW, explanation, suggestion: undefined }]);
   it.configOfNode = [CONFIG.replace('rendered', 'render')];
   const unknown = { explanation: expect.stringMatching(/^never existed/) as string, suggestion: undefined };
   expect(await it.check()).toMatchObject([unknown]);

@@ -17,7 +17,7 @@ const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const MISSING = `rendered-worker-${'b'.repeat(32)}`;
 const GUARDS = 'machineconfigguards';
 
-type StoredStatus = GuardStatus & { readonly lastDenial?: unknown };
+type StoredStatus = GuardStatus & { readonly lastDenial?: unknown; readonly deletions?: unknown };
 
 interface Situation extends Pick<StatusReporterOptions, 'tlsProfile'> {
   readonly referrers?: readonly Referrer[];
@@ -158,18 +158,20 @@ test.concurrent('lists 50 of many dangling references, and describes three', asy
   expect(message).toMatch(/^60 dangling references: Node w0 .*\. Node w1 .*\. Node w2 .*\. And 57 more$/);
 });
 
-test.concurrent('records Events and its own denial, also if it is not the leader', async ({ expect }) => {
+test.concurrent('records Events and its own answers, also if it is not the leader', async ({ expect }) => {
   const pool = parsePoolReferrer({ metadata: { name: 'worker' }, spec: { configuration: { name: MISSING } } });
   const referrers = [pool, toNode('w0', MISSING), toNode('w1', CONFIG)];
   const { reporter, events, status } = startReporter({ referrers, isLeader: false });
   const note = expect.stringContaining(`Node w0 (currentConfig) names ${MISSING}, which does not exist`);
   const regarding = { kind: 'Node', name: 'w0', uid: 'w0' };
   await expect.poll(() => events).toMatchObject([{ regarding, reason: 'DanglingReference', config: MISSING, note }]);
+  const record = (user: string, verdict: object) =>
+    reporter.recordAnswer({ review: { user }, verdict } as unknown as Parameters<StatusReporter['recordAnswer']>[0]);
   const denial = { kind: 'Node', name: 'w0', field: 'currentConfig' };
-  reporter.recordDenial({
-    review: { user: 'eve' },
-    verdict: { config: CONFIG, references: [{ ...denial, config: CONFIG, strength: 'strong' }] },
-  } as unknown as Parameters<StatusReporter['recordDenial']>[0]);
-  const lastDenial = { time: '2026-11-21T12:00:00Z', name: CONFIG, user: 'eve', referrers: [denial] };
-  await expect.poll(status).toEqual({ lastDenial });
+  const references = [{ ...denial, config: CONFIG, strength: 'strong' }];
+  record('eve', { outcome: 'denied', config: CONFIG, references });
+  record('alice', { outcome: 'overridden', config: MISSING, references: [] });
+  const time = '2026-11-21T12:00:00Z';
+  const lastDenial = { time, name: CONFIG, user: 'eve', referrers: [denial] };
+  await expect.poll(status).toEqual({ lastDenial, deletions: { [MISSING]: { time, user: 'alice' } } });
 });

@@ -55,7 +55,11 @@ test.each<[string, number, () => void]>([
   ['it changes', 2, () => (status = toStatus(2))],
   ['it does not change', 1, () => {}],
   ['another client changes it', 2, () => patchStatus({ protectedConfigs: 7 })],
-  ['another replica writes its denial', 1, () => patchStatus({ lastDenial: { name: 'rendered-a' } })],
+  [
+    'another replica writes its answers',
+    1,
+    () => patchStatus({ lastDenial: { name: 'rendered-a' }, deletions: { b: { user: 'c' } } }),
+  ],
 ])('if %s, has written the status %i times', async (_title, count, change) => {
   // Of a newer version, which wrote a field that this one does not know.
   patchStatus({ servableConfigs: [{ name: 'rendered-worker-1' }] });
@@ -141,6 +145,22 @@ test('writes a denial that is recorded while another is being written', async ()
   await written;
   vi.advanceTimersByTime(10_000);
   expect(await write()).toMatchObject([{ lastDenial: { name: 'rendered-a' } }, { lastDenial: { name: 'rendered-b' } }]);
+});
+
+test('adds the deletions that it allowed to those of other replicas, and keeps the last 50', async () => {
+  status = undefined;
+  const toDeletion = (second: number, user: string) => ({
+    time: `2026-11-21T12:00:${String(second).padStart(2, '0')}Z`,
+    user,
+  });
+  const ofOthers = Array.from({ length: 50 }, (_, second) => [`rendered-${second}`, toDeletion(second, 'gc')]);
+  patchStatus({ deletions: Object.fromEntries(ofOthers) as object });
+  writer.recordAllowedDeletion({ name: 'rendered-a', ...toDeletion(50, 'alice') });
+  writer.recordAllowedDeletion({ name: 'rendered-7', ...toDeletion(51, 'bob') });
+  const own = { 'rendered-a': toDeletion(50, 'alice'), 'rendered-7': toDeletion(51, 'bob') };
+  expect(await write()).toEqual([{ deletions: { ...own, 'rendered-0': null } }]);
+  vi.advanceTimersByTime(10_000);
+  expect(await write()).toHaveLength(1);
 });
 
 test('logs once that it cannot write the status, and nothing if the object is absent', async () => {

@@ -1,6 +1,6 @@
 import { type ClusterStatus, VERIFY_ADVICE } from './cluster-status.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { formatAge } from '../../client/output/format-age.ts';
+import { formatAge } from '../../client/output/short-forms.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 

@@ -1,6 +1,5 @@
 import { type Authority, checkAuthority } from '../../certificates/authority.ts';
-import { readObject } from '../../client/cluster-access.ts';
-import { readKubernetesVersion } from '../../client/cluster-version.ts';
+import { readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { findInjector, type Injector, type StoredWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import {

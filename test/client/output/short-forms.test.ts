@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createNameShortener } from '../../../src/client/output/name-shortener.ts';
+import { createNameShortener, formatAge } from '../../../src/client/output/short-forms.ts';
 
 const TERMINAL = { width: 80, hasColors: false, columns: 80 };
 const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
@@ -23,4 +23,15 @@ test.each([
   ['-o wide', { isWide: true }],
 ])('%s gets full names', (_case, options) => {
   expect(createNameShortener({ ...TERMINAL, ...options }, [WORKER])(WORKER)).toBe(WORKER);
+});
+
+test.each([
+  [-1, '0s'],
+  [119_000, '119s'],
+  [7_199_000, '119m'],
+  [7_200_000, '2h'],
+  [172_800_000, '2d'],
+  [Date.parse('never'), '<unknown>'],
+])('formats the age of %i ms as %s', (ms, text) => {
+  expect(formatAge(ms)).toBe(text);
 });
