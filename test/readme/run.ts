@@ -15,7 +15,7 @@ const STOP_TIMEOUT_MS = 30_000;
 const STEPS_OF_CI = new Set(['npm test']);
 /** Commands that run until Ctrl-C, and their output when they are ready. */
 const SERVERS = new Map([
-  ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+)[\s\S]*?(?<bin>\/\S+)\/kubectl/],
+  ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+) PATH=(?<bin>[^:]+):/],
   ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
 /** It mostly waits and depends on no other command, so the others run meanwhile. */

@@ -1,5 +1,5 @@
 import { inContext } from '../../client/output/advice.ts';
-import { formatAge } from '../../client/output/format-age.ts';
+import { formatAge } from '../../client/output/short-forms.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';

@@ -3,7 +3,7 @@ import { hasAnswered } from '../../client/cluster-access.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
-import { advise, inContext } from '../../client/output/advice.ts';
+import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { describeError } from '../../kube/errors.ts';
 import { type ClusterStatus, type StatusReport, summarizeEvidence } from './cluster-status.ts';
@@ -73,19 +73,17 @@ Examples:
 }
 
 async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
-  const { readContexts, KubeconfigError } = await import('../../client/kubeconfig.ts');
-  try {
-    const { current, names, distinct } = readContexts(flags);
-    const chosen = flags.contexts?.split(',') ?? [flags.context ?? current ?? ''];
-    // A context that does not exist is an entry with that error.
-    const contexts = flags.contexts === 'all' ? distinct : [...new Set(chosen)];
-    if (contexts.length > 0 && contexts[0] !== '') return contexts;
-    const choice = advise('choose one with --context or --contexts');
-    const advice = names.length === 0 ? advise('log in with', ['oc', 'login']) : choice;
+  const { readContexts } = await import('../../client/kubeconfig.ts');
+  const { current, names, distinct } = readContexts(flags);
+  if (flags.contexts === 'all' && distinct.length > 0) return distinct;
+  const single = flags.context ?? current;
+  if (flags.contexts === undefined && single !== undefined) return [single];
+  if (flags.contexts === undefined || names.length === 0) {
+    const advice = names.length === 0 ? LOGIN_ADVICE : advise('choose one with --context or --contexts');
     throw new CliError('the kubeconfig has no current-context', EXIT_CODE.clusterAccess, { advice });
-  } catch (error) {
-    throw error instanceof KubeconfigError ? new CliError(error.message, EXIT_CODE.clusterAccess) : error;
   }
+  // A context that does not exist is an entry with that error.
+  return [...new Set(flags.contexts.split(','))];
 }
 
 /** A registered guard that does not work is a problem, although the policy floor protects. */

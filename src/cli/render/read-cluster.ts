@@ -1,7 +1,6 @@
 import { type Authority, checkAuthority } from '../../certificates/authority.ts';
-import { readObject } from '../../client/cluster-access.ts';
+import { readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
 import { type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { readKubernetesVersion } from '../../client/cluster-version.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { readAuthoritySecret } from '../../install/manifest.ts';

@@ -1,11 +1,26 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+
+import { parse } from 'yaml';
 
 import { log, runCommand, selectRelease } from '../support/runner.ts';
 import { findBinaries } from './binaries.ts';
 import { ControlPlane } from './control-plane.ts';
+import type { KubeObject } from './kube-client.ts';
 
-const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift, until Ctrl-C.
+const CRD = new URL('../../../manifests/base/crd.yaml', import.meta.url);
+const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
+/** All pools of a new control plane have just changed, so the default hold would deny every deletion for two hours. */
+const GUARD = {
+  apiVersion: 'machineconfig-guard.io/v1alpha1',
+  kind: 'MachineConfigGuard',
+  metadata: { name: 'cluster' },
+  spec: { mode: 'Enforce', holdSuperseded: '0s' },
+};
+
+const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift and a
+MachineConfigGuard, until Ctrl-C.
 
 Usage: npm run control-plane [-- --version VERSION]
 
@@ -35,13 +50,18 @@ async function main() {
   const keepAlive = setInterval(() => undefined, 1 << 30);
   log(`Starting Kubernetes ${release.kubernetes} …`);
   const controlPlane = await ControlPlane.start(binaries);
+  const { admin, kubeconfig } = controlPlane.apiServer;
+  await controlPlane.installCrds([parse(readFileSync(CRD, 'utf8')) as KubeObject]);
+  await admin.create(GUARDS_PATH, GUARD);
   process.stdout.write(`Kubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift} is ready.
 
-  export KUBECONFIG=${controlPlane.apiServer.kubeconfig}
+  export KUBECONFIG=${kubeconfig} PATH=${binaries.directory}:$PATH
 
-Try in another terminal:
-  ${binaries.directory}/kubectl get machineconfigpools,machineconfigs
+Paste this line into other terminals. Then try:
   npm run guard -- dev
+  kubectl apply -f docs/examples/worker-in-use.yaml
+  kubectl delete machineconfig rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90
+  kubectl patch machineconfigguard cluster --type merge --patch '{"spec":{"mode":"Warn"}}'
 
 Audit log: ${controlPlane.apiServer.auditLog}
 Ctrl-C stops it and removes its files.

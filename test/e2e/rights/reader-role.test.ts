@@ -2,7 +2,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 
 import { ClusterAccessError, readObject } from '../../../src/client/cluster-access.ts';
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
-import { readReferencesReport, readUnusedReport } from '../../../src/cli/who-uses/references-report.ts';
+import { readReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { verifyProtection } from '../../../src/cli/protection/verify-protection.ts';
 import { toConfigName } from '../../../src/decision/config-name.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
@@ -62,7 +62,6 @@ async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
   const commands = [
     () => check(api),
     () => readReferencesReport(api, [toConfigName(used)]),
-    () => readUnusedReport(api),
     () => verifyProtection(api),
     () => listGuards(api),
     // For status, and for the advice of verify.
@@ -87,12 +86,7 @@ async function findMissingRight(run: () => Promise<unknown>): Promise<string | u
 
 /** The command prints that it cannot list the requests, and goes on. */
 async function check(api: KubeApi): Promise<void> {
-  const scope = { selector: undefined, minNodes: 1, waitMs: undefined };
-  const { pendingCertificateRequests } = await checkCluster(api, {
-    ...scope,
-    onReport: () => {},
-    onFailure: () => {},
-  });
+  const { pendingCertificateRequests } = await checkCluster(api);
   const { readable, reason } = pendingCertificateRequests;
   if (!readable) throw new ClusterAccessError('list', REQUESTS_PATH, reason);
 }
