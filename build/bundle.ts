@@ -13,7 +13,7 @@ const DIST = path.join(ROOT, 'dist');
 const PROGRAM = 'src/cli/main.ts';
 
 /** The files in dist/ and their entry points. */
-const BUNDLES = { 'demo.cjs': 'src/demo/main.ts', 'machineconfig-guard.cjs': PROGRAM };
+const BUNDLES = { 'machineconfig-guard.cjs': PROGRAM };
 
 /** The bundle runs without manifests/ and docs/ beside it. Their files replace the modules that read them. */
 const filesInside: Plugin = {

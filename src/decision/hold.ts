@@ -1,5 +1,5 @@
 import { type ConfigName, parsePoolName } from './config-name.ts';
-import { isPool, type NodeReferrer, type PoolReferrer, type Referrer } from './references.ts';
+import { isPool, type PoolReferrer, type Referrer } from './references.ts';
 import type { HeldConfig } from './review.ts';
 
 /** Why and until when an unused config is held. */
@@ -45,12 +45,8 @@ export function findHold(
   // A pool names a new config only a moment after its creation.
   const since = roundUp(latest([changedAt, config.createdAt ?? changedAt]));
   const hold: Hold = { since, until: plus(since, holdMs), pool: pool.name };
-  const node = findUnreportedNode(referrers, config.createdAt, now);
-  const untilReport = node?.createdAt === undefined ? undefined : plus(node.createdAt, UNREPORTED_HOLD_MS);
-  const longest =
-    node !== undefined && untilReport !== undefined && untilReport > hold.until
-      ? { ...hold, until: untilReport, node: node.name }
-      : hold;
+  const booting = findUnreportedNode(referrers, config.createdAt, now);
+  const longest = booting !== undefined && booting.until > hold.until ? { ...hold, ...booting } : hold;
   return longest.until > now ? longest : undefined;
 }
 
@@ -94,16 +90,16 @@ function findUnreportedNode(
   referrers: readonly Referrer[],
   configCreatedAt: Date | undefined,
   now: Date,
-): NodeReferrer | undefined {
-  const nodes = referrers.filter(
-    (referrer): referrer is NodeReferrer =>
-      referrer.kind === 'Node' &&
-      // Only a node without `currentConfig` has it.
-      referrer.createdAt !== undefined &&
-      plus(referrer.createdAt, UNREPORTED_HOLD_MS) > now &&
-      (configCreatedAt === undefined || roundUp(referrer.createdAt) > configCreatedAt),
-  );
-  return nodes.toSorted((a, b) => (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0))[0];
+): Pick<Hold, 'node' | 'until'> | undefined {
+  const holds = referrers.flatMap((referrer) => {
+    // Only a node without `currentConfig` has it.
+    if (referrer.kind !== 'Node' || referrer.createdAt === undefined) return [];
+    const { name: node, createdAt } = referrer;
+    const until = plus(createdAt, UNREPORTED_HOLD_MS);
+    const joinedAfter = configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt;
+    return until > now && joinedAfter ? [{ node, until }] : [];
+  });
+  return holds.toSorted((a, b) => b.until.getTime() - a.until.getTime())[0];
 }
 
 function latest(times: readonly Date[]): Date {

@@ -130,7 +130,7 @@ export const TARGETS: readonly Target[] = [
   },
   {
     name: 'protobuf list',
-    seeds: [encodeAnswer(encodeList({ resourceVersion: '7', items: ITEMS })), ...readSeeds('protobuf-list')],
+    seeds: [encodeAnswer(encodeList(ITEMS)), ...readSeeds('protobuf-list')],
     run: runProtobufList,
   },
 ];

@@ -14,13 +14,13 @@ const COMMAND_TIMEOUT_MS = 20 * 60_000;
 const STEPS_OF_CI = new Set(['npm test']);
 /** Commands that run until Ctrl-C, and their output when they are ready. */
 const SERVERS = new Map([
-  ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+)[\s\S]*?(?<bin>\/\S+)\/kubectl/],
+  ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+) PATH=(?<bin>[^:]+):/],
   ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
 /** It mostly waits and depends on no other command, so the others run meanwhile. */
 const DEMO = 'npm run demo';
-/** A comment after a command that must fail with this code. */
-const DENIED = /\s+# denied: (?<code>MCG_\w+)$/;
+/** A comment after a command that must fail with this text. */
+const DENIED = /\s+# (?:denied|exit code 1): (?<code>.+)$/;
 
 const copy = copyRepository();
 /** All terminals of the reader share one environment. */

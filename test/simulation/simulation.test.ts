@@ -114,12 +114,7 @@ test.each<readonly [string, string, number, CreateReader]>([
     () => ({ read: async () => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }) }),
   ],
   ['has no hold', WITHIN_HOLD, 1, changeState((state) => ({ ...state, readAt: new Date(8e15) }))],
-  [
-    'counts the hold from the creation of the configs that the pool names',
-    WITHIN_HOLD,
-    1,
-    changePool(() => NO_TIMES as unknown as Partial<Referrer>),
-  ],
+  ['counts the hold from the creation of the configs that the pool names', WITHIN_HOLD, 1, changePool(() => NO_TIMES)],
   [
     'ignores a roll-back',
     WITHIN_HOLD,

@@ -4,7 +4,7 @@ import { toConfigName } from '../../src/decision/config-name.ts';
 import type { Referrer } from '../../src/decision/references.ts';
 import type { Review } from '../../src/decision/review.ts';
 import { MODES, type Settings } from '../../src/decision/settings.ts';
-import type { Change } from '../../src/demo/cluster/store.ts';
+import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import type { KnownVersions } from '../../src/references/live-read.ts';
@@ -142,14 +142,14 @@ export class Simulation {
       this.#list(replica, watch);
       return;
     }
-    for (const { type, object, version } of changes.splice(0, 1 + this.#random.below(changes.length))) {
+    for (const { type, object } of changes.splice(0, 1 + this.#random.below(changes.length))) {
       const { name } = object.metadata;
       const before = referrers.get(name);
       const after = type === 'DELETED' ? undefined : resource.parse(object);
       if (after === undefined) referrers.delete(name);
       else referrers.set(name, after);
       replica.index.update(before, after);
-      watch.version = String(version);
+      watch.version = object.metadata.resourceVersion;
     }
   }
 
@@ -167,7 +167,7 @@ export class Simulation {
       referrers.set(after.name, after);
       replica.index.update(before, after);
     }
-    watch.version = String(this.#model.cluster.store.version);
+    watch.version = String(this.#model.cluster.version);
   }
 
   #changeSettings(): void {
@@ -197,7 +197,7 @@ export class Simulation {
       return { resource, referrers: new Map(), changes: [] };
     });
     const findWatch = (name: string) => watches.find(({ resource }) => resource.name === name);
-    const stop = this.#model.cluster.store.onChange((change) => findWatch(change.resource)?.changes.push(change));
+    const stop = this.#model.cluster.watch((change) => findWatch(change.resource)?.changes.push(change));
     const judge = new Judge({
       api: client,
       index: { findReferrers: index.find.bind(index) },

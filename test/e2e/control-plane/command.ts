@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+
+import { parse } from 'yaml';
 
 import { parseWholeNumber, UsageError } from '../../support/usage.ts';
 import { MAX_NODES } from '../node/node-network.ts';
@@ -8,8 +11,20 @@ import { listMissingPackages, requireNode } from '../node/requirements.ts';
 import { log, runCommand, selectRelease } from '../support/runner.ts';
 import { findBinaries } from './binaries.ts';
 import { ControlPlane } from './control-plane.ts';
+import type { KubeObject } from './kube-client.ts';
 
-const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift, until Ctrl-C.
+const CRD = new URL('../../../manifests/base/crd.yaml', import.meta.url);
+const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
+/** All pools of a new control plane have just changed, so the default hold would deny every deletion for two hours. */
+const GUARD = {
+  apiVersion: 'machineconfig-guard.io/v1alpha1',
+  kind: 'MachineConfigGuard',
+  metadata: { name: 'cluster' },
+  spec: { mode: 'Enforce', holdSuperseded: '0s' },
+};
+
+const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift and a
+MachineConfigGuard, until Ctrl-C.
 
 Usage: npm run control-plane [-- --version VERSION]
        npm run node [-- --nodes NUMBER | --missing-packages]
@@ -60,21 +75,20 @@ async function main() {
   log(`Starting Kubernetes ${release.kubernetes} …`);
   const nodes = nodeCount > 0 ? await startNodeCluster(binaries, nodeCount, log) : undefined;
   const controlPlane = nodes?.controlPlane ?? (await ControlPlane.start(binaries));
-  const flag = nodeCount === 1 ? ' --single-node' : '';
-  const firstSteps =
-    nodeCount > 0
-      ? [
-          `npm run guard -- render --out openshift --image machineconfig-guard:0.1.0${flag}`,
-          'kubectl apply -f openshift',
-        ]
-      : ['npm run guard -- dev'];
+  const { admin, kubeconfig } = controlPlane.apiServer;
+  await controlPlane.installCrds([parse(readFileSync(CRD, 'utf8')) as KubeObject]);
+  await admin.create(GUARDS_PATH, GUARD);
+  const install = `npm run guard -- render --out openshift --image machineconfig-guard:0.1.0${nodeCount === 1 ? ' --single-node' : ''}
+  kubectl apply -f openshift`;
   process.stdout.write(`Kubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift} is ready.
 
-  export KUBECONFIG=${controlPlane.apiServer.kubeconfig}
+  export KUBECONFIG=${kubeconfig} PATH=${binaries.directory}:$PATH
 
-Try in another terminal:
-  ${binaries.kubectl} get nodes,machineconfigpools,machineconfigs
-  ${firstSteps.join('\n  ')}
+Paste this line into other terminals. Then try:
+  ${nodeCount > 0 ? install : 'npm run guard -- dev'}
+  kubectl apply -f docs/examples/worker-in-use.yaml
+  kubectl delete machineconfig rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90
+  kubectl patch machineconfigguard cluster --type merge --patch '{"spec":{"mode":"Warn"}}'
 
 Logs: ${controlPlane.directory}
 Audit log: ${controlPlane.apiServer.auditLog}

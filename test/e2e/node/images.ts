@@ -15,6 +15,8 @@ const CACHE = cachePath('images');
 const MAX_AGE_MS = 24 * 3_600_000;
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const BASE = 'localhost/machineconfig-guard-base';
+/** The oldest commit with a Containerfile. Its manifests are in test/e2e/install/0.1.0/. */
+const PREVIOUS_COMMIT = '760c10e5d4b7ea249dd23809ce2b5ac486fd111b';
 
 export const GUARD_IMAGE = 'machineconfig-guard:0.1.0';
 /** Other names of the guard's image: those in the manifests, and in the pages that tests run. */
@@ -88,21 +90,46 @@ async function removeOldImages() {
 async function buildImages(directory: string) {
   const work = join(directory, 'work');
   const { guard, pause } = imagesIn(directory);
-  await writeBaseFiles(join(work, 'base'));
+  await buildBase(work);
   await writeSandboxFiles(join(work, 'pause'));
-  const containerfile = [`--build-arg=BASE_IMAGE=${BASE}`, '--file=Containerfile', '--network=host', ROOT];
-  for (const [name, ...args] of [
-    [BASE, join(work, 'base')],
-    [guard.name, ...containerfile],
-    [pause.name, join(work, 'pause')],
-  ] as const) {
-    // Unchanged layers come from the cache.
-    await buildah(work, 'build', '--layers', '--isolation=chroot', `--tag=${name}`, ...args);
-  }
-  for (const { name, archive } of [guard, pause])
-    await buildah(work, 'push', name, `docker-archive:${archive}:${name}`);
+  await build(work, guard, `--build-arg=BASE_IMAGE=${BASE}`, '--file=Containerfile', '--network=host', ROOT);
+  await build(work, pause, join(work, 'pause'));
   await rm(work, { recursive: true });
 }
+
+/** The image of the previous release: from the cache, or built from its commit. */
+export async function findPreviousImage(log: (line: string) => void): Promise<Image> {
+  const directory = cachePath('previous-image', PREVIOUS_COMMIT.slice(0, 16));
+  const image = { name: 'docker.io/library/machineconfig-guard:previous', archive: join(directory, 'guard.tar') };
+  if (existsSync(directory)) return image;
+  log('Building the image of the previous release …');
+  await fillCache(directory, async (unfinished) => {
+    const work = join(unfinished, 'work');
+    await buildBase(work);
+    const archive = join(work, 'source.tar');
+    const context = join(work, 'previous');
+    await mkdir(context);
+    await runOk('git', ['-C', ROOT, 'archive', `--output=${archive}`, PREVIOUS_COMMIT]);
+    await runOk('tar', ['--extract', `--file=${archive}`, `--directory=${context}`]);
+    const bases = [`--build-arg=BUILD_IMAGE=${BASE}`, `--build-arg=RUN_IMAGE=${BASE}`];
+    await build(work, { ...image, archive: join(unfinished, 'guard.tar') }, ...bases, '--network=host', context);
+    await rm(work, { recursive: true });
+  });
+  return image;
+}
+
+async function buildBase(work: string) {
+  await writeBaseFiles(join(work, 'base'));
+  await buildah(work, 'build', ...BUILD_FLAGS, `--tag=${BASE}`, join(work, 'base'));
+}
+
+async function build(work: string, { name, archive }: Image, ...args: readonly string[]) {
+  await buildah(work, 'build', ...BUILD_FLAGS, `--tag=${name}`, ...args);
+  await buildah(work, 'push', name, `docker-archive:${archive}:${name}`);
+}
+
+/** Unchanged layers come from the cache. */
+const BUILD_FLAGS = ['--layers', '--isolation=chroot'];
 
 async function buildah(directory: string, ...args: readonly string[]) {
   // In a mount and a PID namespace of its own, so that a killed build leaves no mount and no process.
