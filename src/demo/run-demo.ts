@@ -1,120 +1,96 @@
-import { type Authority, createAuthority } from '../certificates/authority.ts';
-import type { NamedReference } from '../decision/references.ts';
-import type { Verdict } from '../decision/verdict.ts';
-import { type CheckReport, checkCluster } from '../cli/check/check-cluster.ts';
-import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
-import type { RestoreReport } from '../cli/restore/restore-report.ts';
+import { checkCluster } from '../cli/check/check-cluster.ts';
 import { restore } from '../cli/restore/restore-run.ts';
-import type { AnsweredCall } from '../webhook/admission-app.ts';
-import type { JudgedReview } from '../webhook/judged-review.ts';
-import { withDemoCluster } from './demo-cluster.ts';
-import type { SimulationOptions } from './operator/simulation.ts';
-import { replayDeletedConfig } from './story/deleted-config.ts';
-import type { InstallResult } from './story/install.ts';
-import { MISSING_CONFIG, startMissingConfigInstall } from './story/missing-config.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
+import { createLocalTls, withDemoCluster } from './demo-cluster.ts';
+import { runInstall, startInstall } from './install.ts';
+import { Simulation } from './operator/simulation.ts';
+import type { StoryPrinter } from './story-printer.ts';
 
-export type DemoStory = 'unguarded' | 'guarded' | 'restored';
+const TITLE = 'This demo replays two incidents of OpenShift installs on a cluster in memory.';
+const INTRO = `
+Simulated: hosts, API server and operator. Real: the guard, check and restore.
 
-export interface DemoOptions extends Pick<SimulationOptions, 'speed' | 'onEvent'> {
-  readonly onStory?: (story: DemoStory) => void;
-  readonly onCheck?: (report: CheckReport) => void;
-  /** The command line without the name of the program. */
-  readonly onRestore?: (command: string) => void;
-}
+The Machine Config Operator merges all MachineConfigs of a pool of nodes into one rendered MachineConfig, such as \
+rendered-master-1a2b3c4d (this demo shortens the names). Every node names two of them: the config that it runs \
+(current) and the config that it should run (desired). If one of them does not exist, the node turns Degraded: its \
+machine-config-daemon cannot update it.`;
 
-export interface DemoDecision extends Pick<Verdict, 'outcome' | 'code'> {
-  readonly name: string;
-  readonly user: string;
-  readonly referrers: readonly Pick<NamedReference, 'kind' | 'name' | 'field'>[];
-  readonly ms: number;
-}
+const STORIES = {
+  unguarded: {
+    title: '1a. A config in use is deleted, without the guard',
+    explanation:
+      'The operator rolls out a second rendered config. control1 already runs it, control2 still runs the first one. ' +
+      'Then a clean-up job deletes the first one, because no pool names it and the job does not check the nodes. ' +
+      '(The operator itself deletes no rendered configs. Jobs, scripts and people do.)',
+  },
+  guarded: {
+    title: '1b. The same install with the guard',
+    explanation:
+      'The guard is a validating webhook for deletions. By default it also denies the deletion of a config for 2 ' +
+      'hours after a pool last named it. This demo switches that off.',
+  },
+  missing: {
+    title: '2. A config that was never in the API',
+    explanation:
+      'The guard runs, but nothing is deleted. The bootstrap renders a config on its own disk, and the first masters ' +
+      'boot with it. The operator in the cluster renders other content under another name.',
+  },
+} as const;
 
-export interface DemoRun extends InstallResult {
-  readonly guard: boolean;
-  readonly decisions: readonly DemoDecision[];
-}
+const CONCLUSION = `
+Without the guard, the first install never completes. With it, the install completes, because the guard denies the \
+deletion of a config in use. The guard cannot create a config that never existed: check finds it, and restore creates \
+it from the disk of a node.`;
+const NEXT = '\nNext: try the guard and kubectl on a real API server ("Try it" in README.md).';
 
-/** An install that was stuck until a config was restored. */
-export interface DemoRestore extends InstallResult {
-  /** The config that was never in the API. */
-  readonly missing: string;
-  readonly stuck: Omit<InstallResult, 'events'>;
-  readonly check: CheckReport;
-  readonly restore: RestoreReport;
-}
-
-/** `demo --output json`. */
-export interface DemoReport {
-  readonly speed: number;
-  /** Whether the install is stuck without the guard and without the restore, and completes with them. */
-  readonly asExpected: boolean;
-  readonly runs: readonly DemoRun[];
-  readonly restored: DemoRestore;
-}
-
-const CERTIFICATE_DAYS = 1;
-/** A master that has booted with the missing config. */
-const SOURCE_NODE = 'control1';
 const MASTER_COUNT = 3;
-const RESTORE_TIMEOUT_MS = 600_000;
-/** Longer than any real pause, so the result does not depend on the machine. */
-const RESTORE_INTERVAL_MS = 10_000;
 
-export async function runDemo(options: DemoOptions): Promise<DemoReport> {
-  const authority = await createAuthority({ days: CERTIFICATE_DAYS, now: new Date() });
-  const unguarded = await runDeletion(false, authority, options);
-  const guarded = await runDeletion(true, authority, options);
-  const restored = await runRestore(authority, options);
-  const asExpected =
-    unguarded.outcome === 'deadlock' &&
-    guarded.outcome === 'completed' &&
-    restored.stuck.outcome === 'deadlock' &&
-    restored.outcome === 'completed';
-  return { speed: options.speed, asExpected, runs: [unguarded, guarded], restored };
+/**
+ * @param speed simulated seconds in a real second
+ * @returns whether every install is stuck without the guard or the restore, and completes with them
+ */
+export async function runDemo(printer: StoryPrinter, speed: number): Promise<boolean> {
+  printer.print(TITLE, 'bold');
+  printer.print(INTRO);
+  const tls = await createLocalTls();
+  const onEvent = printer.printEvent.bind(printer);
+  const replay = async (story: keyof typeof STORIES): Promise<boolean> =>
+    await withDemoCluster(tls, story !== 'unguarded', async (api, server) => {
+      printer.print(`\n${STORIES[story].title}`, 'bold');
+      printer.print(`${STORIES[story].explanation}\n`);
+      const isMissing = story === 'missing';
+      // Without the third etcd member no master can be drained, so the operator cannot recover alone.
+      const minMastersToDrain = isMissing ? MASTER_COUNT : 0;
+      const simulation = new Simulation({ api, speed, minMastersToDrain, onEvent });
+      startInstall(simulation, server, isMissing ? 'missing' : 'deleted');
+      const isComplete = await runInstall(simulation);
+      if (!isMissing) return isComplete === (story === 'guarded');
+      await checkAndRestore(simulation, api, printer);
+      return !isComplete && (await runInstall(simulation));
+    });
+  const areExpected = [await replay('unguarded'), await replay('guarded'), await replay('missing')];
+  if (areExpected.includes(false)) return false;
+  printer.print(CONCLUSION, 'bold');
+  printer.print(NEXT);
+  return true;
 }
 
-async function runDeletion(isGuarded: boolean, authority: Authority, options: DemoOptions): Promise<DemoRun> {
-  const { speed, onEvent, onStory } = options;
-  return await withDemoCluster(authority, async ({ server, operatorApi: api, cleanUpApi, addGuard }) => {
-    const decisions: DemoDecision[] = [];
-    if (isGuarded) await addGuard((...answer) => decisions.push(toDemoDecision(...answer)));
-    onStory?.(isGuarded ? 'guarded' : 'unguarded');
-    const result = await replayDeletedConfig({ api, cleanUpApi, server, speed, onEvent });
-    return { guard: isGuarded, ...result, decisions };
+async function checkAndRestore(simulation: Simulation, api: KubeApi, printer: StoryPrinter): Promise<void> {
+  printer.printCommand('check');
+  printer.printCheck(await checkCluster(api));
+  printer.printCommand('restore --from node/control1 --confirm');
+  // The machine-config-server wrote it to /etc/mcs-machine-config-content.json of the node.
+  const content = JSON.stringify(simulation.disks.get('control1'));
+  await restore(api, {
+    configs: [parseRenderedConfig(content, 'node/control1')],
+    isConfirmed: true,
+    acceptContent: false,
+    controlPlaneReplicas: MASTER_COUNT,
+    timeoutMs: 600_000,
+    // Longer than any real pause, so the result does not depend on the machine.
+    intervalMs: 10_000,
+    sleep: async (ms) => await simulation.run(ms / 1_000),
+    onProgress: (text) => simulation.record('restore', text),
   });
-}
-
-async function runRestore(authority: Authority, options: DemoOptions): Promise<DemoRestore> {
-  const { speed, onEvent, onStory, onCheck, onRestore } = options;
-  return await withDemoCluster(authority, async ({ server, adminApi, operatorApi: api, addGuard }) => {
-    await addGuard(() => {});
-    onStory?.('restored');
-    const install = startMissingConfigInstall({ api, server, speed, onEvent });
-    const { simulation } = install;
-    const { events: _events, ...stuck } = await install.run();
-    const check = await checkCluster(adminApi);
-    onCheck?.(check);
-    const source = `node/${SOURCE_NODE}`;
-    onRestore?.(`restore --from ${source} --confirm`);
-    const { result, ...end } = await install.runWith((sleep) =>
-      restore(adminApi, {
-        // The machine-config-server wrote it to /etc/mcs-machine-config-content.json of the node.
-        configs: [parseRenderedConfig(JSON.stringify(simulation.disks.get(SOURCE_NODE)), source)],
-        isConfirmed: true,
-        acceptContent: false,
-        controlPlaneReplicas: MASTER_COUNT,
-        timeoutMs: RESTORE_TIMEOUT_MS,
-        intervalMs: RESTORE_INTERVAL_MS,
-        sleep,
-        onProgress: (text) => simulation.record('restore', text),
-      }),
-    );
-    return { ...end, missing: MISSING_CONFIG.metadata.name, stuck, check, restore: result };
-  });
-}
-
-function toDemoDecision({ review: { user }, verdict }: JudgedReview, { ms }: AnsweredCall): DemoDecision {
-  const { config: name = '', outcome, code } = verdict;
-  const referrers = verdict.references.map(({ kind, name, field }) => ({ kind, name, field }));
-  return { name, user, outcome, code, referrers, ms: Math.round(ms * 10) / 10 };
 }

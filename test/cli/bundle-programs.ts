@@ -8,8 +8,6 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The bundle of the program. It starts in a fraction of the time that its sources need. */
     readonly program: string;
-    /** The bundle of the demo. */
-    readonly demo: string;
   }
 }
 
@@ -17,10 +15,7 @@ declare module 'vitest' {
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(path.join(tmpdir(), 'mcg-programs-'));
   const program = path.join(directory, 'machineconfig-guard.cjs');
-  const demo = path.join(directory, 'demo.cjs');
   await bundle(program);
-  await bundle(demo, 'src/demo/main.ts');
   project.provide('program', program);
-  project.provide('demo', demo);
   return async () => await rm(directory, { recursive: true });
 }

@@ -1,12 +1,8 @@
-import { stripVTControlCharacters } from 'node:util';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
-import { demoExcerpt } from '../../build/demo-excerpt.ts';
-import { terminalPicture } from '../../build/terminal-picture.ts';
-import { runCommand } from '../../src/cli/program.ts';
 import { MODES } from '../../src/decision/settings.ts';
-import { createDemoCommand } from '../../src/demo/demo-command.ts';
+import { findNearestName } from '../../src/status/nearest-name.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
@@ -28,6 +24,14 @@ interface HubObject {
 test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))('%s is YAML with valid modes', (file) => {
   expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
   expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '(\w*)'/g)));
+});
+
+test('check takes no config of docs/examples/worker-in-use.yaml for another one that is misspelled', () => {
+  const all = findAll(readFile('docs/examples/worker-in-use.yaml'), /(rendered-worker-\w+)$/gm);
+  const names = [...new Set(all)];
+  expect(names).toHaveLength(3);
+  const pairs = names.flatMap((name) => names.filter((other) => other !== name).map((other) => [name, other] as const));
+  for (const [name, other] of pairs) expect(findNearestName(name, [other])).toBeUndefined();
 });
 
 test('docs/fleet selects clusters of a bound set with the label of the Policies', () => {
@@ -64,14 +68,4 @@ test('docs/install.md names flags that render has, and every overlay', async () 
   expect(flags.filter((flag) => !stdout.includes(`${flag} `))).toEqual([]);
   const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
   expect(names.filter((name) => !name.startsWith('--')).toSorted()).toEqual(overlays.toSorted());
-});
-
-test('docs/images/demo.svg shows what the demo prints (npm run picture)', async () => {
-  vi.stubEnv('FORCE_COLOR', '1');
-  let stdout = '';
-  const terminal = { stdout: (text: string) => void (stdout += text), stderr: () => {}, env: {} };
-  await runCommand(createDemoCommand(), ['--speed', '2000'], terminal);
-  const excerpt = demoExcerpt(stdout);
-  expect(stripVTControlCharacters(excerpt)).toMatch(/clean-up +tries to delete .*: denied\n\n +Error from server/);
-  expect(readFile('docs/images/demo.svg')).toBe(terminalPicture(`$ npm run demo\n\n${excerpt}`));
 });

@@ -49,7 +49,7 @@ export class ExploredGuard {
       api,
       index,
       live: broken.createReader?.(api, index) ?? new LiveReader({ api, versions: index }),
-      configs: new ConfigLookup({ api, index: { has: (_name, uid) => hasConfig(uid), isForbidden: false } }),
+      configs: new ConfigLookup(api, { has: (_name, uid) => hasConfig(uid), isForbidden: false }),
       createdAt: () => LONG_AGO,
       settings: () => ({ mode: 'Enforce', holdSupersededMs: holdMs }),
       log: LOG,

@@ -1,7 +1,6 @@
 import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';
-import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { findKind, parseResourcePath, toApiVersion } from '../../src/demo/cluster/kinds.ts';
-import type { Change } from '../../src/demo/cluster/store.ts';
+import { type Change, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { parseResourcePath } from '../../src/demo/cluster/kinds.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../../src/references/sources.ts';
@@ -71,8 +70,8 @@ export class TwoConfigCluster {
 
   /** What the cluster does next depends only on it. */
   get state(): unknown {
-    const stores = [...this.#clusters].map(([resource, { store }]) => [store.version, store.list(resource, '')]);
-    return [stores, this.#poolNamedA];
+    const clusters = [...this.#clusters].map(([resource, cluster]) => [cluster.version, cluster.list(resource)]);
+    return [clusters, this.#poolNamedA];
   }
 
   describeReferrers(): string {
@@ -86,7 +85,7 @@ export class TwoConfigCluster {
   }
 
   onChange(listener: (change: Change) => void): void {
-    for (const { store } of this.#clusters.values()) store.onChange(listener);
+    for (const cluster of this.#clusters.values()) cluster.watch(listener);
   }
 
   /**
@@ -173,17 +172,14 @@ export class TwoConfigCluster {
     this.#put(POOLS.name, name, { managedFields }, { spec: toConfiguration('spec'), status });
   }
 
-  /** Without the random uid of `InMemoryCluster.create`. */
   #put(resource: string, name: string, metadata: object, fields = {}): void {
-    const kind = findKind(resource);
-    const identity = { name, uid: name, resourceVersion: '', creationTimestamp: toApiTime(LONG_AGO) };
-    const object = {
-      apiVersion: toApiVersion(kind),
-      kind: kind.kind,
-      metadata: { ...identity, ...metadata },
-      ...fields,
-    };
-    this.#clusters.get(resource)?.store.put(resource, object);
+    const cluster = this.#clusters.get(resource);
+    if (cluster?.get(resource, name) !== undefined) {
+      cluster.patch(resource, name, { metadata, ...fields });
+      return;
+    }
+    const identity = { name, uid: name, creationTimestamp: toApiTime(LONG_AGO) };
+    cluster?.create(resource, { metadata: { ...identity, ...metadata }, ...fields });
   }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { vi } from 'vitest';
 import type { Code } from '../../src/decision/codes.ts';
-import type { Change } from '../../src/demo/cluster/store.ts';
+import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { Bound, Event } from './bounds.ts';
 import type { Call, Fault } from './controlled-api.ts';
 import { type BrokenGuard, ExploredGuard } from './explored-guard.ts';
@@ -121,8 +121,8 @@ export class World implements Run {
     return { name, rank: RANKS.write, reads: ['clock'], writes: ['use', resource, object], event: 'writes', perform };
   }
 
-  #deliver({ resource, object, version }: Change): Step {
-    const name = `the watch delivers ${object.metadata.name} (version ${version})`;
+  #deliver({ resource, object }: Change): Step {
+    const name = `the watch delivers ${object.metadata.name} (version ${object.metadata.resourceVersion})`;
     const perform = (): void => this.#guard.watches.deliver(resource);
     const access = { reads: [], writes: [`watch of ${resource}`] };
     return { name, rank: RANKS.deliver, ...access, event: 'deliveries', perform };

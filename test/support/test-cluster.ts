@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 import { ApiServer } from '../../src/demo/cluster/api-server.ts';
-import { handleRequest } from '../../src/demo/cluster/handle-request.ts';
-import { ADMIN_USER, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { ADMIN_USER, handleRequest } from '../../src/demo/cluster/handle-request.ts';
+import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { findKind, toApiVersion } from '../../src/demo/cluster/kinds.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { KubeConnection } from '../../src/kube/connection.ts';
@@ -12,7 +12,6 @@ import { type TestTls, testTls } from './tls.ts';
 
 export interface Answer {
   readonly status: number;
-  readonly warnings: readonly string[];
   readonly body: { readonly message?: string; readonly [field: string]: unknown };
 }
 
@@ -30,7 +29,7 @@ export class TestCluster extends InMemoryCluster {
       cluster: this,
       ca,
       leaf,
-      onRequest: async (...call) => await Promise.resolve(this.faults.apply(...call)),
+      onRequest: (...call) => this.faults.apply(...call),
     });
     this.faults = new Faults(this.#server);
   }
@@ -41,11 +40,11 @@ export class TestCluster extends InMemoryCluster {
 
   /** The text of a kubeconfig for the administrator. */
   get kubeconfig() {
-    return this.#server.kubeconfigFor(ADMIN_USER);
+    return this.#server.createKubeconfig();
   }
 
   get resourceVersion() {
-    return this.store.version;
+    return this.version;
   }
 
   /** A client of the API server until the end of the test. Each reload of its credentials gets a new token. */
@@ -67,10 +66,9 @@ export class TestCluster extends InMemoryCluster {
 
   async request(method: string, path: string, body?: unknown, user = ADMIN_USER): Promise<Answer> {
     const answer = await handleRequest(this, { method, path, body, user });
-    if ('watch' in answer) throw new Error('this is a watch');
     // As over a network, the client gets the answer a moment later.
     await delay(5);
-    return { status: answer.status, warnings: answer.warnings ?? [], body: answer.body as Answer['body'] };
+    return { status: answer.status, body: answer.body as Answer['body'] };
   }
 
   async delete(

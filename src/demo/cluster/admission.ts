@@ -1,85 +1,73 @@
-import { randomUUID } from 'node:crypto';
-import { callWebhook } from './call-webhook.ts';
-import type { Kind } from './kinds.ts';
-import { isRecord, type KubeObject } from './kube-object.ts';
-import { matchesWebhook, type RegisteredWebhook } from './registered-webhook.ts';
-import { internalError, StatusError } from './status-error.ts';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { json } from 'node:stream/consumers';
+import { ApiError } from '../../kube/errors.ts';
+import type { InMemoryCluster } from './in-memory-cluster.ts';
 
-export interface Deletion {
-  readonly kind: Kind;
-  readonly object: KubeObject;
-  readonly user: string;
-  readonly isDryRun: boolean;
+/** The request of an AdmissionReview. */
+interface Deletion {
+  readonly uid: string;
+  readonly resource: Readonly<Record<'group' | 'version' | 'resource', string>>;
+  readonly [field: string]: unknown;
 }
 
-/**
- * Calls the webhooks in parallel, like kube-apiserver 1.33 (k8s.io/apiserver,
- * admission/plugin/webhook/validating/dispatcher.go).
- *
- * @returns the warnings for the client
- * @throws StatusError if a webhook denies the deletion, or fails without failurePolicy Ignore
- */
-export async function admitDeletion(webhooks: readonly RegisteredWebhook[], deletion: Deletion): Promise<string[]> {
-  const { kind, object } = deletion;
-  const matching = webhooks.filter((webhook) => matchesWebhook(webhook, kind, object.metadata.name));
-  const warnings = await Promise.all(matching.map(async (webhook) => await askWebhook(webhook, deletion)));
-  return warnings.flat();
-}
-
-async function askWebhook(webhook: RegisteredWebhook, deletion: Deletion): Promise<readonly string[]> {
-  const { name, failurePolicy } = webhook;
-  const uid = randomUUID();
-  let response: ReviewResponse;
-  try {
-    response = parseResponse(uid, await callWebhook(webhook, toAdmissionReview(uid, deletion)));
-  } catch (error) {
-    if (failurePolicy === 'Ignore') return [];
-    throw internalError(`failed calling webhook "${name}": ${(error as Error).message}`);
-  }
-  if (response.allowed !== true) throw toStatusError(name, response);
-  return response.warnings ?? [];
-}
-
-function toAdmissionReview(uid: string, { kind, object, user, isDryRun }: Deletion): unknown {
-  const [version] = kind.versions;
-  const groupVersionKind = { group: kind.group, version, kind: kind.kind };
-  const groupVersionResource = { group: kind.group, version, resource: kind.resource };
-  return {
-    kind: 'AdmissionReview',
-    apiVersion: 'admission.k8s.io/v1',
-    request: {
-      uid,
-      kind: groupVersionKind,
-      resource: groupVersionResource,
-      requestKind: groupVersionKind,
-      requestResource: groupVersionResource,
-      name: object.metadata.name,
-      operation: 'DELETE',
-      userInfo: { username: user },
-      object: null,
-      oldObject: object,
-      dryRun: isDryRun,
-      options: { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/v1' },
-    },
-  };
+/** The fields of a webhook that this API server follows: it calls webhooks by URL for deletions. */
+interface Webhook {
+  readonly name: string;
+  readonly clientConfig: { readonly url: string; readonly caBundle: string };
+  readonly rules: readonly { readonly resources: readonly string[] }[];
+  readonly failurePolicy: 'Fail' | 'Ignore';
+  readonly timeoutSeconds: number;
 }
 
 interface ReviewResponse {
-  readonly uid?: unknown;
-  readonly allowed?: unknown;
+  readonly uid: string;
+  readonly allowed: boolean;
   readonly status?: { readonly code?: number; readonly reason?: string; readonly message?: string };
-  readonly warnings?: readonly string[];
 }
 
-function parseResponse(uid: string, answer: unknown): ReviewResponse {
-  const response: unknown = isRecord(answer) ? answer['response'] : undefined;
-  if (isRecord(response) && response['uid'] === uid) return response;
-  throw new Error('received invalid webhook response: webhook response was absent or has another uid');
+/**
+ * Calls the webhooks like the kube-apiserver of OpenShift 4.14, which has no matchConditions (k8s.io/apiserver,
+ * admission/plugin/webhook/validating/dispatcher.go).
+ *
+ * @throws ApiError if a webhook denies the deletion, or fails without failurePolicy Ignore
+ */
+export async function askWebhooks(cluster: InMemoryCluster, deletion: Deletion): Promise<void> {
+  const configurations = cluster.list('validatingwebhookconfigurations');
+  const webhooks = configurations.flatMap(({ webhooks = [] }) => webhooks as readonly Webhook[]);
+  const matching = webhooks.filter(({ rules }) =>
+    rules.some(({ resources }) => resources.includes(deletion.resource.resource)),
+  );
+  await Promise.all(matching.map(async (webhook) => await askWebhook(webhook, deletion)));
 }
 
-/** Formats the denial like k8s.io/apiserver, admission/plugin/webhook/errors/statuserror.go. */
-function toStatusError(name: string, { status = {} }: ReviewResponse): StatusError {
-  const { code = 400, reason = '', message = reason } = status;
-  const explanation = message === '' ? ' without explanation' : `: ${message}`;
-  return new StatusError(code, reason, `admission webhook "${name}" denied the request${explanation}`);
+async function askWebhook(webhook: Webhook, deletion: Deletion): Promise<void> {
+  let response: ReviewResponse;
+  try {
+    response = await callWebhook(webhook, deletion);
+  } catch (error) {
+    if (webhook.failurePolicy === 'Ignore') return;
+    const reason = `failed calling webhook "${webhook.name}": ${(error as Error).message}`;
+    throw new ApiError(500, 'InternalError', `Internal error occurred: ${reason}`);
+  }
+  if (response.allowed) return;
+  const { code = 400, reason = '', message = '' } = response.status ?? {};
+  throw new ApiError(code, reason, `admission webhook "${webhook.name}" denied the request: ${message}`);
+}
+
+async function callWebhook({ clientConfig, timeoutSeconds }: Webhook, deletion: Deletion): Promise<ReviewResponse> {
+  const call = request(`${clientConfig.url}?timeout=${timeoutSeconds}s`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    ca: Buffer.from(clientConfig.caBundle, 'base64'),
+    agent: false,
+    // Limits the whole call. Received bytes do not reset the timeout.
+    signal: AbortSignal.timeout(timeoutSeconds * 1_000),
+  });
+  call.end(JSON.stringify({ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', request: deletion }));
+  const [answer] = (await once(call, 'response')) as [IncomingMessage];
+  const { response } = (await json(answer)) as { readonly response?: ReviewResponse };
+  if (response?.uid !== deletion.uid) throw new Error('webhook response was absent or has another uid');
+  return response;
 }

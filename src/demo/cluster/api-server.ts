@@ -2,30 +2,27 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import { PassThrough, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import type { Authority } from '../../certificates/authority.ts';
 import type { KeyPair } from '../../certificates/key-pair.ts';
-import { issueLeaf } from '../../certificates/leaf.ts';
 import { listen } from '../../webhook/tls-server.ts';
-import { type ClusterResponse, handleRequest } from './handle-request.ts';
+import { handleRequest } from './handle-request.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
-import { StatusError } from './status-error.ts';
 
 export interface ApiServerOptions {
   readonly cluster: InMemoryCluster;
   readonly ca: string;
   readonly leaf: KeyPair;
   /** Gets every request first. Returns whether it answered. */
-  readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
+  readonly onRequest?: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
 const HOST = '127.0.0.1';
-const UNAUTHORIZED = new StatusError(401, 'Unauthorized', 'Unauthorized');
 
+/** Serves an in-memory cluster over HTTPS. Every client is the administrator. */
 export class ApiServer {
   readonly #options: ApiServerOptions;
   readonly #server: Server;
-  readonly #usersByToken = new Map<string, string>();
   #port = 0;
 
   constructor(options: ApiServerOptions) {
@@ -42,15 +39,13 @@ export class ApiServer {
     return `https://${HOST}:${this.#port}`;
   }
 
-  /** A kubeconfig with a new token. */
-  kubeconfigFor(user: string): string {
-    const token = randomUUID();
-    this.#usersByToken.set(token, user);
+  /** The text of a kubeconfig with a new token. */
+  createKubeconfig(): string {
     const ca = Buffer.from(this.#options.ca).toString('base64');
     const name = 'in-memory';
     return JSON.stringify({
       clusters: [{ name, cluster: { server: this.url, 'certificate-authority-data': ca } }],
-      users: [{ name, user: { token } }],
+      users: [{ name, user: { token: randomUUID() } }],
       contexts: [{ name, context: { cluster: name, user: name } }],
       'current-context': name,
     });
@@ -70,42 +65,19 @@ export class ApiServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { cluster, onRequest } = this.#options;
-    if ((await onRequest?.(request, response)) === true) return;
+    if (onRequest?.(request, response) === true) return;
     const { method = '', url: path = '/', headers } = request;
-    const user = this.#usersByToken.get(headers.authorization?.replace(/^Bearer /, '') ?? '');
-    if (user === undefined) {
-      send(response, { status: UNAUTHORIZED.code, body: UNAUTHORIZED.status });
+    const payload = await text(request);
+    const sent: unknown = payload === '' ? undefined : JSON.parse(payload);
+    const { status, body } = await handleRequest(cluster, { method, path, accept: headers.accept, body: sent });
+    const isText = typeof body === 'string';
+    response.writeHead(status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
+    if (!(body instanceof PassThrough)) {
+      response.end(isText ? body : JSON.stringify(body));
       return;
     }
-    const payload = method === 'GET' ? '' : await text(request);
-    const body: unknown = payload === '' ? undefined : JSON.parse(payload);
-    send(response, await handleRequest(cluster, { method, path, accept: headers.accept, body, user }));
-  }
-}
-
-export async function startApiServer(cluster: InMemoryCluster, authority: Authority): Promise<ApiServer> {
-  const names = { dnsNames: ['localhost'], ipAddresses: [HOST] };
-  const leaf = await issueLeaf({ authority, ...names, days: 1, now: new Date() });
-  const server = new ApiServer({ cluster, ca: authority.certificatePem, leaf });
-  await server.start();
-  return server;
-}
-
-function send(response: ServerResponse, answer: ClusterResponse): void {
-  if ('watch' in answer) {
-    response.writeHead(200, { 'content-type': 'application/json' });
     // A client waits for the headers before any event.
     response.flushHeaders();
-    const stop = answer.watch((event) => response.write(`${JSON.stringify(event)}\n`));
-    response.on('close', stop);
-    return;
+    pipeline(body, response, () => {});
   }
-  const { status, body, warnings = [] } = answer;
-  const isText = typeof body === 'string';
-  response.statusCode = status;
-  response.setHeader('content-type', isText ? 'text/plain; charset=utf-8' : 'application/json');
-  // 299 means "miscellaneous persistent warning" (k8s.io/apimachinery, util/net/http.go).
-  const headers = warnings.map((warning) => `299 - ${JSON.stringify(warning)}`);
-  if (headers.length > 0) response.setHeader('warning', headers);
-  response.end(isText ? body : JSON.stringify(body));
 }

@@ -1,9 +1,9 @@
-import { ADMIN_USER, type InMemoryCluster } from './in-memory-cluster.ts';
+import { randomUUID } from 'node:crypto';
+import { PassThrough } from 'node:stream';
+import { ApiError } from '../../kube/errors.ts';
+import { askWebhooks } from './admission.ts';
+import type { Change, InMemoryCluster, KubeObject, NewObject } from './in-memory-cluster.ts';
 import { parseResourcePath, type ResourcePath, toApiVersion } from './kinds.ts';
-import { isRecord } from './kube-object.ts';
-import { parseSelector } from './selector.ts';
-import { badRequest, internalError, invalid, notFound, StatusError, SUCCESS } from './status-error.ts';
-import type { Change } from './store.ts';
 
 export interface ClusterRequest {
   readonly method: string;
@@ -13,104 +13,99 @@ export interface ClusterRequest {
   readonly user?: string;
 }
 
-/** A JSON body (plain text if it is a string), or a stream of watch events. */
-export type ClusterResponse =
-  | { readonly status: number; readonly body: unknown; readonly warnings?: readonly string[] }
-  | { readonly watch: Watch };
+export const ADMIN_USER = 'system:admin';
+const STATUS = { kind: 'Status', apiVersion: 'v1', metadata: {} };
 
-/** Starts to send events. Returns the function that stops them. */
-type Watch = (send: (event: { readonly type: Change['type']; readonly object: unknown }) => void) => () => void;
-
-type Format = (object: { readonly metadata: unknown }) => unknown;
-
-const META_VERSION = 'meta.k8s.io/v1';
-
-/** Handles a request as kube-apiserver does. Never rejects. */
-export async function handleRequest(cluster: InMemoryCluster, request: ClusterRequest): Promise<ClusterResponse> {
+/**
+ * Handles a request as kube-apiserver does. Never rejects.
+ *
+ * @returns a body of JSON, plain text if it is a string, or a stream of the events of a watch
+ */
+export async function handleRequest(
+  cluster: InMemoryCluster,
+  request: ClusterRequest,
+): Promise<{ readonly status: number; readonly body: unknown }> {
   const { pathname, searchParams: query } = new URL(request.path, 'https://cluster');
+  const path = parseResourcePath(pathname);
+  if (path === undefined) return { status: 404, body: '404 page not found\n' };
   try {
-    const path = parseResourcePath(pathname);
-    if (path === undefined) return { status: 404, body: '404 page not found\n' };
-    return request.method === 'GET'
-      ? handleRead(cluster, request, path, query)
-      : await handleWrite(cluster, request, path, query);
+    if (request.method === 'GET') return { status: 200, body: read(cluster, request, path, query) };
+    return { status: request.method === 'POST' ? 201 : 200, body: await write(cluster, request, path, query) };
   } catch (error) {
-    const { code, status } = error instanceof StatusError ? error : internalError(String(error));
-    return { status: code, body: status };
+    const { status, reason, message } = error instanceof ApiError ? error : new ApiError(500, '', String(error));
+    return { status, body: { ...STATUS, status: 'Failure', message, reason, code: status } };
   }
 }
 
-function handleRead(
+function read(
   cluster: InMemoryCluster,
   { accept = '' }: ClusterRequest,
-  path: ResourcePath,
+  { kind, version, name, namespace }: ResourcePath,
   query: URLSearchParams,
-): ClusterResponse {
-  const { kind, version, name, namespace } = path;
-  const apiVersion = toApiVersion(kind, version);
+): object {
   // Clients that accept metadata in protobuf also accept JSON.
   const isMetadataOnly = accept.includes('as=PartialObjectMetadata');
-  const format: Format = isMetadataOnly
-    ? ({ metadata }) => ({ kind: 'PartialObjectMetadata', apiVersion: META_VERSION, metadata })
-    : (object) => ({ ...object, kind: kind.kind, apiVersion });
-  if (name !== undefined) {
-    const object = cluster.get(kind.resource, name, namespace);
-    if (object === undefined) throw notFound(kind, name);
-    return { status: 200, body: format(object) };
-  }
-  if (query.has('watch')) return { watch: openWatch(cluster, path, query, format) };
-  // A server may ignore `limit` and return everything (k8s.io/apimachinery, apis/meta/v1, ListOptions).
-  const items = cluster.store.list(kind.resource, namespace).filter(parseSelector(query)).map(format);
-  const metadata = { resourceVersion: String(cluster.store.version) };
-  if (!isMetadataOnly) return { status: 200, body: { kind: `${kind.kind}List`, apiVersion, metadata, items } };
-  // kube-apiserver sends null for an empty list of metadata.
-  const list = { metadata, items: items.length > 0 ? items : null };
-  return { status: 200, body: { kind: 'PartialObjectMetadataList', apiVersion: META_VERSION, ...list } };
-}
-
-function openWatch({ store }: InMemoryCluster, { kind }: ResourcePath, query: URLSearchParams, format: Format): Watch {
-  const version = Number(query.get('resourceVersion'));
-  // Throws for an old version before the stream starts.
-  store.changesAfter(version);
-  return (send) => {
-    const sendChange = ({ type, resource, object }: Change): void => {
-      if (resource === kind.resource) send({ type, object: format(object) });
+  const type = isMetadataOnly
+    ? { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
+    : { kind: kind.kind, apiVersion: toApiVersion(kind, version) };
+  const format = (object: KubeObject): object =>
+    isMetadataOnly ? { metadata: object.metadata, ...type } : { ...object, ...type };
+  if (name !== undefined) return format(cluster.require(kind.resource, name, namespace));
+  if (query.has('watch')) {
+    const events = new PassThrough();
+    const send = ({ type, resource, object }: Change): void => {
+      if (resource === kind.resource) events.write(`${JSON.stringify({ type, object: format(object) })}\n`);
     };
-    for (const change of store.changesAfter(version)) sendChange(change);
-    return store.onChange(sendChange);
-  };
+    return events.on('close', cluster.watch(send, Number(query.get('resourceVersion'))));
+  }
+  // A server may ignore `limit` and return everything (k8s.io/apimachinery, apis/meta/v1, ListOptions).
+  const selected = cluster.list(kind.resource, namespace).filter((object) => matchesSelectors(object, query));
+  // kube-apiserver sends null for an empty list of metadata.
+  const items = isMetadataOnly && selected.length === 0 ? null : selected.map(format);
+  return { ...type, kind: `${type.kind}List`, metadata: { resourceVersion: String(cluster.version) }, items };
 }
 
-async function handleWrite(
+function matchesSelectors({ metadata: { name, labels = {} } }: KubeObject, query: URLSearchParams): boolean {
+  const terms = (query.get('labelSelector') ?? '').split(',').filter(Boolean);
+  const field = query.get('fieldSelector') ?? `metadata.name=${name}`;
+  return field === `metadata.name=${name}` && terms.every((term) => matchesLabel(labels, term));
+}
+
+function matchesLabel(labels: Readonly<Record<string, string>>, term: string): boolean {
+  const [, not, key, value] = /^(!)?([\w./-]+)(?:=([\w.-]*))?$/.exec(term) ?? [];
+  if (key === undefined) throw new ApiError(400, 'BadRequest', `unable to parse requirement: "${term}"`);
+  if (value !== undefined) return labels[key] === value;
+  return (labels[key] === undefined) === (not !== undefined);
+}
+
+async function write(
   cluster: InMemoryCluster,
   { method, body, user = ADMIN_USER }: ClusterRequest,
-  { kind, name, namespace, isStatus }: ResourcePath,
+  { kind, version, name = '', namespace }: ResourcePath,
   query: URLSearchParams,
-): Promise<ClusterResponse> {
-  const { resource } = kind;
-  const fields = isRecord(body) ? body : {};
+): Promise<object> {
+  const { resource, group } = kind;
+  const { dryRun = query.getAll('dryRun'), ...fields } = (body ?? {}) as NewObject & { readonly dryRun?: string[] };
   // Options are checked before the object (k8s.io/apiserver, endpoints/handlers/delete.go).
-  const isDryRun = parseDryRun(fields['dryRun'] ?? query.getAll('dryRun'));
-  if (method === 'POST' && name === undefined) {
-    const metadata = { ...(fields['metadata'] as object), ...(namespace === '' ? {} : { namespace }) };
-    return { status: 201, body: cluster.create(resource, { ...fields, metadata }, isDryRun) };
+  if (dryRun.some((value) => value !== 'All')) {
+    throw new ApiError(422, 'Invalid', `dryRun: Unsupported value: ${dryRun.join()}: supported values: "All"`);
   }
-  if (method === 'PATCH' && name !== undefined) {
-    const patch = isStatus ? { status: fields['status'] } : fields;
-    return { status: 200, body: cluster.patch(resource, name, patch, namespace, isDryRun) };
+  const isDryRun = dryRun.length > 0;
+  if (method === 'POST') {
+    const metadata = { ...fields.metadata, ...(namespace === '' ? {} : { namespace }) };
+    return cluster.create(resource, { ...fields, metadata }, isDryRun);
   }
-  if (method === 'DELETE' && name !== undefined) {
-    const { uid } = (fields['preconditions'] ?? {}) as { readonly uid?: string };
-    const warnings = await cluster.requestDeletion(resource, name, { user, isDryRun, uid, namespace });
-    return { status: 200, body: SUCCESS, warnings };
-  }
-  throw new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
-}
-
-function parseDryRun(values: unknown): boolean {
-  if (!Array.isArray(values)) throw badRequest('dryRun is not a list');
-  if (values.some((value) => value !== 'All')) {
-    throw invalid(`dryRun: Unsupported value: ${JSON.stringify(values)}: supported values: "All"`);
-  }
-  return values.length > 0;
+  if (method === 'PATCH') return cluster.patch(resource, name, fields, namespace, isDryRun);
+  if (method !== 'DELETE') throw new ApiError(405, 'MethodNotAllowed', `${method} is not supported`);
+  await askWebhooks(cluster, {
+    uid: randomUUID(),
+    operation: 'DELETE',
+    resource: { group, version, resource },
+    name,
+    userInfo: { username: user },
+    oldObject: cluster.require(resource, name, namespace),
+    dryRun: isDryRun,
+  });
+  if (!isDryRun) cluster.erase(resource, name, namespace);
+  return { ...STATUS, status: 'Success' };
 }

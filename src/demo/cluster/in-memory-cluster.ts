@@ -1,107 +1,130 @@
 import { randomUUID } from 'node:crypto';
-import { admitDeletion } from './admission.ts';
+import { ApiError } from '../../kube/errors.ts';
 import { findKind, toApiVersion } from './kinds.ts';
-import { isRecord, type KubeObject, type NewObject, type ObjectMeta } from './kube-object.ts';
-import { parseWebhooks } from './registered-webhook.ts';
-import { alreadyExists, conflict, notFound } from './status-error.ts';
-import { Store } from './store.ts';
 
-interface DeletionOptions {
-  readonly isDryRun?: boolean;
-  readonly user: string;
-  readonly namespace?: string;
-  readonly uid?: string | undefined;
+/** Each write stores a new object. */
+export interface KubeObject {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    /** The version of the cluster at the last change of this object. */
+    readonly resourceVersion: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
 }
 
-export const ADMIN_USER = 'system:admin';
+export type NewObject = Omit<KubeObject, 'metadata'> & { readonly metadata: Partial<KubeObject['metadata']> };
 
-const WEBHOOK_CONFIGURATIONS = findKind('validatingwebhookconfigurations');
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly resource: string;
+  /** A deleted object has its last fields and the version of its deletion. */
+  readonly object: KubeObject;
+}
+
+/** Four digits are easy to find in a log. */
+const FIRST_VERSION = 1_000;
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
-/** Has only the rules of kube-apiserver that the guard and its tests need. `ApiServer` serves it. */
+/**
+ * Objects that can be watched, with only the rules of kube-apiserver that the guard and its tests need. Nothing
+ * reviews these writes: `handleRequest` asks the webhooks.
+ */
 export class InMemoryCluster {
-  readonly store = new Store();
+  readonly #objects = new Map<string, KubeObject>();
+  readonly #changes: Change[] = [];
+  readonly #watchers = new Set<(change: Change) => void>();
 
-  /** @throws StatusError */
-  create(resource: string, object: NewObject, isDryRun = false): KubeObject {
-    const kind = findKind(resource);
-    const { name = '', namespace } = object.metadata;
-    if (this.get(resource, name, namespace) !== undefined) throw alreadyExists(kind, name);
-    const created: KubeObject = {
-      ...object,
-      apiVersion: toApiVersion(kind),
-      kind: kind.kind,
-      metadata: {
-        ...object.metadata,
-        name,
-        uid: randomUUID(),
-        resourceVersion: '',
-        generation: 1,
-        creationTimestamp: `${new Date().toISOString().slice(0, -5)}Z`,
-      },
-    };
-    if (kind === WEBHOOK_CONFIGURATIONS) parseWebhooks(created);
-    return isDryRun ? created : this.store.put(resource, created);
-  }
-
-  /** @throws StatusError, for example if the patch contains another resourceVersion */
-  patch(
-    resource: string,
-    name: string,
-    patch: Readonly<Record<string, unknown>>,
-    namespace = '',
-    isDryRun = false,
-  ): KubeObject {
-    const before = this.#getOrThrow(resource, name, namespace);
-    const after = applyMergePatch(before, patch) as KubeObject;
-    const { uid, resourceVersion, creationTimestamp } = before.metadata;
-    if (after.metadata.resourceVersion !== resourceVersion) throw conflict(findKind(resource), name, MODIFIED);
-    const metadata: ObjectMeta = { ...after.metadata, name, uid, creationTimestamp };
-    const patched = { ...after, metadata };
-    return isDryRun ? patched : this.store.put(resource, patched);
-  }
-
-  get(resource: string, name: string, namespace = ''): KubeObject | undefined {
-    return this.store.get(resource, namespace, name);
-  }
-
-  list(resource: string): KubeObject[] {
-    return this.store.list(resource, '');
-  }
-
-  /** Deletes an object without a review. */
-  erase(resource: string, name: string, namespace = ''): void {
-    this.store.remove(resource, namespace, name);
+  /** As the revision of etcd, it counts the changes of all kinds. */
+  get version(): number {
+    return FIRST_VERSION + this.#changes.length;
   }
 
   /**
-   * @returns the warnings for the client
-   * @throws StatusError
+   * A uid and a time that the object has stay, unlike in a real API server, so that an exploration can repeat a run.
+   *
+   * @throws ApiError 409
    */
-  async requestDeletion(resource: string, name: string, options: DeletionOptions): Promise<readonly string[]> {
-    const { user, isDryRun = false, uid, namespace = '' } = options;
+  create(resource: string, object: NewObject, isDryRun = false): KubeObject {
     const kind = findKind(resource);
-    const object = this.#getOrThrow(resource, name, namespace);
-    if (uid !== undefined && uid !== object.metadata.uid) {
-      const uids = `the UID in the precondition (${uid}) does not match the UID in record (${object.metadata.uid})`;
-      throw conflict(kind, name, `${uids}. The object might have been deleted and then recreated`);
+    const { name = '', namespace } = object.metadata;
+    if (this.get(resource, name, namespace) !== undefined) {
+      throw new ApiError(409, 'AlreadyExists', `${resource} "${name}" already exists`);
     }
-    // An administrator can always delete a webhook configuration.
-    const configurations = kind === WEBHOOK_CONFIGURATIONS ? [] : this.list(WEBHOOK_CONFIGURATIONS.resource);
-    const webhooks = configurations.flatMap(parseWebhooks);
-    const warnings = await admitDeletion(webhooks, { kind, object, user, isDryRun });
-    if (!isDryRun) this.erase(resource, name, namespace);
-    return warnings;
+    const creationTimestamp = `${new Date().toISOString().slice(0, -5)}Z`;
+    const own = { name, resourceVersion: '', generation: 1 };
+    const metadata = { uid: randomUUID(), creationTimestamp, ...object.metadata, ...own };
+    const created = { ...object, apiVersion: toApiVersion(kind), kind: kind.kind, metadata };
+    return this.#write('ADDED', resource, created, isDryRun);
   }
 
-  #getOrThrow(resource: string, name: string, namespace: string): KubeObject {
+  /**
+   * Applies a JSON merge patch.
+   *
+   * @throws ApiError 404, or 409 if the patch contains another resourceVersion
+   */
+  patch(resource: string, name: string, patch: object, namespace = '', isDryRun = false): KubeObject {
+    const before = this.require(resource, name, namespace);
+    const after = applyMergePatch(before, patch) as KubeObject;
+    if (after.metadata.resourceVersion !== before.metadata.resourceVersion) {
+      throw new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${resource} "${name}": ${MODIFIED}`);
+    }
+    return this.#write('MODIFIED', resource, after, isDryRun);
+  }
+
+  get(resource: string, name: string, namespace = ''): KubeObject | undefined {
+    return this.#objects.get(toKey(resource, namespace, name));
+  }
+
+  /** @throws ApiError 404 */
+  require(resource: string, name: string, namespace: string): KubeObject {
     const object = this.get(resource, name, namespace);
-    if (object === undefined) throw notFound(findKind(resource), name);
+    if (object === undefined) throw new ApiError(404, 'NotFound', `${resource} "${name}" not found`);
+    return object;
+  }
+
+  /** Sorted by namespace and name. An empty namespace means all. */
+  list(resource: string, namespace = ''): KubeObject[] {
+    const prefix = namespace === '' ? `${resource}/` : toKey(resource, namespace, '');
+    const entries = [...this.#objects].filter(([key]) => key.startsWith(prefix));
+    return entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+  }
+
+  erase(resource: string, name: string, namespace = ''): void {
+    const object = this.get(resource, name, namespace);
+    if (object !== undefined) this.#write('DELETED', resource, object);
+  }
+
+  /** Sends the changes after a version, and then each new one. Returns the function that ends the watch. */
+  watch(send: (change: Change) => void, version = this.version): () => void {
+    for (const change of this.#changes.slice(Math.max(0, version - FIRST_VERSION))) send(change);
+    this.#watchers.add(send);
+    return () => void this.#watchers.delete(send);
+  }
+
+  #write(type: Change['type'], resource: string, written: KubeObject, isDryRun = false): KubeObject {
+    const object = { ...written, metadata: { ...written.metadata, resourceVersion: String(this.version + 1) } };
+    if (isDryRun) return object;
+    const { name, namespace = '' } = object.metadata;
+    const key = toKey(resource, namespace, name);
+    if (type === 'DELETED') this.#objects.delete(key);
+    else this.#objects.set(key, object);
+    const change = { type, resource, object };
+    this.#changes.push(change);
+    for (const send of this.#watchers) send(change);
     return object;
   }
 }
 
-/** A JSON merge patch (RFC 7386). */
+function toKey(resource: string, namespace: string, name: string): string {
+  return `${resource}/${namespace}/${name}`;
+}
+
+/** RFC 7386. */
 function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;
   const merged: Record<string, unknown> = isRecord(target) ? { ...target } : {};
@@ -110,4 +133,8 @@ function applyMergePatch(target: unknown, patch: unknown): unknown {
     else merged[key] = applyMergePatch(merged[key], value);
   }
   return merged;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -9,23 +9,23 @@ export interface Kind {
 }
 
 export const KINDS: readonly Kind[] = [
-  defineKind('', 'nodes', 'Node'),
-  defineKind('', 'namespaces', 'Namespace'),
-  defineKind('', 'secrets', 'Secret'),
-  defineKind(MCO_GROUP, 'machineconfigs', 'MachineConfig'),
-  defineKind(MCO_GROUP, 'machineconfigpools', 'MachineConfigPool'),
-  defineKind(MCO_GROUP, 'machineosbuilds', 'MachineOSBuild', ['v1', 'v1alpha1']),
-  defineKind('admissionregistration.k8s.io', 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
-  defineKind('events.k8s.io', 'events', 'Event'),
-  defineKind('certificates.k8s.io', 'certificatesigningrequests', 'CertificateSigningRequest'),
-  defineKind('coordination.k8s.io', 'leases', 'Lease'),
-  defineKind('apps', 'deployments', 'Deployment'),
-  defineKind('config.openshift.io', 'apiservers', 'APIServer'),
-  defineKind('machineconfig-guard.io', 'machineconfigguards', 'MachineConfigGuard', ['v1alpha1']),
+  defineKind('', 'Node'),
+  defineKind('', 'Namespace'),
+  defineKind('', 'Secret'),
+  defineKind(MCO_GROUP, 'MachineConfig'),
+  defineKind(MCO_GROUP, 'MachineConfigPool'),
+  defineKind(MCO_GROUP, 'MachineOSBuild', ['v1', 'v1alpha1']),
+  defineKind('admissionregistration.k8s.io', 'ValidatingWebhookConfiguration'),
+  defineKind('events.k8s.io', 'Event'),
+  defineKind('certificates.k8s.io', 'CertificateSigningRequest'),
+  defineKind('coordination.k8s.io', 'Lease'),
+  defineKind('apps', 'Deployment'),
+  defineKind('config.openshift.io', 'APIServer'),
+  defineKind('machineconfig-guard.io', 'MachineConfigGuard', ['v1alpha1']),
 ];
 
-function defineKind(group: string, resource: string, kind: string, versions: Kind['versions'] = ['v1']): Kind {
-  return { group, versions, resource, kind };
+function defineKind(group: string, kind: string, versions: Kind['versions'] = ['v1']): Kind {
+  return { group, versions, kind, resource: `${kind.toLowerCase()}s` };
 }
 
 export function findKind(resource: string): Kind {
@@ -34,28 +34,24 @@ export function findKind(resource: string): Kind {
   return kind;
 }
 
-export function toApiVersion(kind: Kind, version: string = kind.versions[0]): string {
-  return kind.group === '' ? version : `${kind.group}/${version}`;
-}
-
-export interface ResourcePath {
-  readonly kind: Kind;
-  readonly version: string;
-  /** Empty for cluster-scoped objects and for all namespaces. */
-  readonly namespace: string;
-  readonly name: string | undefined;
-  readonly isStatus: boolean;
+export function toApiVersion({ group, versions }: Kind, version: string = versions[0]): string {
+  return group === '' ? version : `${group}/${version}`;
 }
 
 const PATH = new RegExp(
   String.raw`^/(?:api|apis/(?<group>[^/]+))/(?<version>[^/]+)(?:/namespaces/(?<namespace>[^/]+))?` +
-    String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?<status>/status)?)?$`,
+    String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?:/status)?)?$`,
 );
 
-export function parseResourcePath(path: string): ResourcePath | undefined {
-  const { group = '', version = '', namespace = '', resource, name, status } = PATH.exec(path)?.groups ?? {};
+export type ResourcePath = NonNullable<ReturnType<typeof parseResourcePath>>;
+
+/**
+ * Parses the path of an object, of its status or of a collection. The namespace is empty for cluster-scoped objects and
+ * for all namespaces. Returns undefined if the cluster has no such resource.
+ */
+export function parseResourcePath(path: string) {
+  const { group = '', version = '', namespace = '', resource, name } = PATH.exec(path)?.groups ?? {};
   const kind = KINDS.find((candidate) => candidate.group === group && candidate.resource === resource);
   if (kind?.versions.includes(version) !== true) return undefined;
-  const decodedName = name === undefined ? undefined : decodeURIComponent(name);
-  return { kind, version, namespace, name: decodedName, isStatus: status !== undefined };
+  return { kind, version, namespace, name: name && decodeURIComponent(name) };
 }

@@ -2,23 +2,14 @@ import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { computeRenderedName } from '../../rendered-config/config-hash.ts';
 import { MASTER_POOL } from './pool.ts';
 
-export interface MachineConfig {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-    readonly ownerReferences?: readonly object[];
-  };
-  readonly spec: object;
-}
+export type MachineConfig = ReturnType<typeof renderMachineConfig>;
 
 /**
  * A rendered config of pool master with one file in its Ignition config.
  *
  * @param uid of the pool that owns it. Empty in a config that was rendered outside of the cluster
  */
-export function renderMachineConfig(fileContent: string, uid = ''): MachineConfig {
+export function renderMachineConfig(fileContent: string, uid = '') {
   const contents = { source: `data:,${encodeURIComponent(fileContent)}` };
   const spec = {
     config: {

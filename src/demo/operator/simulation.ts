@@ -1,28 +1,19 @@
 import type { ApiObject } from '../../kube/api-object.ts';
-import { MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../../kube/api-paths.ts';
-import type { KubeApi } from '../../kube/api.ts';
-import type { MachineConfig } from './machine-config.ts';
-import { buildNodePatch, type NodeChange, type NodeView, parseNode } from './nodes.ts';
-import { buildConfiguration, buildMasterPool, MASTER_POOL, parsePool, type PoolView } from './pool.ts';
+import { MACHINE_CONFIGS_PATH, NODES_PATH, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
+import { type KubeApi, MERGE_PATCH } from '../../kube/api.ts';
+import type { ApiError } from '../../kube/errors.ts';
+import { type MachineConfig, renderMachineConfig } from './machine-config.ts';
+import { type NodeAnnotations, type NodeView, parseNode, toAnnotations } from './node.ts';
+import { buildConfiguration, MASTER_POOL, NEW_MASTER_POOL, parsePool } from './pool.ts';
 import { SimulatedClock } from './simulated-clock.ts';
-import { WatchedCollection } from './watched-collection.ts';
-
-export type ActorName =
-  'hosts' | 'bootstrap' | 'operator' | 'daemon' | 'clean-up' | 'installer' | 'etcd' | 'install' | 'restore';
-
-/** The answer to a denied request. */
-export interface Refusal {
-  readonly code: number;
-  readonly reason: string;
-  readonly message: string;
-}
 
 export interface SimulationEvent {
   /** Simulated seconds since the hosts were switched on. */
   readonly t: number;
-  readonly actor: ActorName;
+  readonly actor: string;
   readonly message: string;
-  readonly refusal?: Refusal;
+  /** The answer to a denied request. */
+  readonly denial?: ApiError | undefined;
 }
 
 export interface SimulationOptions {
@@ -31,57 +22,35 @@ export interface SimulationOptions {
   readonly speed: number;
   /** A master is drained only with this many Ready masters, as etcd's PodDisruptionBudget wants. */
   readonly minMastersToDrain?: number;
-  readonly onEvent?: ((event: SimulationEvent) => void) | undefined;
+  readonly onEvent?: (event: SimulationEvent) => void;
 }
+
+export const POOL_PATH = objectPath(POOLS_PATH, MASTER_POOL);
+const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * Pool master of a cluster, its machines and the parts of the Machine Config Operator. They act through the
  * Kubernetes API, so the same code runs on any API server.
  */
-export class Simulation {
-  readonly clock: SimulatedClock;
-  readonly events: SimulationEvent[] = [];
+export class Simulation extends SimulatedClock {
   /** The config on the disk of each host, by name of the host. */
   readonly disks = new Map<string, MachineConfig>();
   /** The parts of the operator in the cluster start after the first masters have joined. */
   isOperatorUp = false;
-  isApiUp = true;
-  /** After an outage clients reconnect and sync again. */
+  /** After an outage of the API, clients reconnect and sync again. */
   outageCount = 0;
-  readonly #configs: WatchedCollection<MachineConfig>;
-  readonly #nodes: WatchedCollection<ApiObject>;
-  readonly #pools: WatchedCollection<ApiObject>;
+  nodes: readonly NodeView[] = [];
+  pool = parsePool(undefined);
+  configs: ReadonlyMap<string, MachineConfig> = new Map();
   readonly #options: SimulationOptions;
 
   constructor(options: SimulationOptions) {
-    const { api, speed } = options;
+    super(options.speed);
     this.#options = options;
-    this.#configs = new WatchedCollection(api, MACHINE_CONFIGS_PATH);
-    this.#nodes = new WatchedCollection(api, NODES_PATH);
-    this.#pools = new WatchedCollection(api, POOLS_PATH);
-    this.clock = new SimulatedClock(speed);
-  }
-
-  get nodes(): NodeView[] {
-    return [...this.#nodes.objects.values()].map(parseNode).sort((a, b) => (a.name < b.name ? -1 : 1));
-  }
-
-  get pool(): PoolView {
-    return parsePool(this.#pools.objects.get(MASTER_POOL));
-  }
-
-  /** The names of the rendered configs. */
-  get configs(): string[] {
-    return [...this.#configs.objects.keys()].sort();
   }
 
   get canDrain(): boolean {
-    const readyCount = this.nodes.filter(({ ready }) => ready).length;
-    return readyCount >= (this.#options.minMastersToDrain ?? 0);
-  }
-
-  findConfig(name: string): MachineConfig | undefined {
-    return this.#configs.objects.get(name);
+    return this.nodes.filter(({ ready }) => ready).length >= (this.#options.minMastersToDrain ?? 0);
   }
 
   /** @throws Error if the node does not exist */
@@ -91,62 +60,52 @@ export class Simulation {
     return node;
   }
 
-  async createNode(node: object): Promise<void> {
-    await this.#write(() => this.#nodes.create(node));
+  record(actor: string, message: string, denial?: ApiError): void {
+    this.#options.onEvent?.({ t: Math.round(this.now), actor, message, denial });
   }
 
-  async patchNode(name: string, change: NodeChange): Promise<void> {
-    await this.#write(() => this.#nodes.patch(name, buildNodePatch(change)));
+  override async run(seconds?: number): Promise<void> {
+    await this.#refresh();
+    await super.run(seconds);
   }
 
-  async createPool(): Promise<void> {
-    await this.#write(() => this.#pools.create(buildMasterPool()));
+  async annotateNode(name: string, annotations: Partial<NodeAnnotations>): Promise<void> {
+    const metadata = { annotations: toAnnotations(annotations) };
+    await this.write('PATCH', objectPath(NODES_PATH, name), { metadata });
   }
 
-  /** Creates a config and makes the pool roll it out, as the render controller does. */
-  async rollOut(config: MachineConfig): Promise<void> {
-    const configuration = buildConfiguration(config.metadata.name);
-    await this.#write(() => this.#configs.create(config));
-    await this.#write(() => this.#pools.patch(MASTER_POOL, { spec: { configuration } }));
+  async setReady(name: string, isReady: boolean): Promise<void> {
+    const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }];
+    await this.write('PATCH', `${objectPath(NODES_PATH, name)}/status`, { status: { conditions } });
   }
 
-  async patchPoolStatus(status: object): Promise<void> {
-    await this.#write(() => this.#pools.patch(MASTER_POOL, { status }));
+  /** Renders a config and makes the pool roll it out, as the render controller does. The first one creates the pool. */
+  async rollOut(fileContent: string): Promise<MachineConfig> {
+    if (this.pool.uid === '') await this.write('POST', POOLS_PATH, NEW_MASTER_POOL);
+    const config = renderMachineConfig(fileContent, this.pool.uid);
+    await this.write('POST', MACHINE_CONFIGS_PATH, config);
+    await this.write('PATCH', POOL_PATH, { spec: { configuration: buildConfiguration(config.metadata.name) } });
+    return config;
   }
 
-  record(actor: ActorName, message: string, refusal?: Refusal): void {
-    const t = Math.round(this.clock.now);
-    const event = { t, actor, message, ...(refusal === undefined ? {} : { refusal }) };
-    this.events.push(event);
-    this.#options.onEvent?.(event);
+  /** After each write the actors see the cluster as it is, also what others have written. */
+  async write(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<void> {
+    const contentType = method === 'PATCH' ? MERGE_PATCH : 'application/json';
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+    await this.#options.api.json({ method, path, body, contentType, signal });
+    await this.#refresh();
   }
 
-  /** Reads the cluster again, unless its API is stopped. */
-  async refresh(): Promise<void> {
-    if (!this.isApiUp) return;
-    // The pools last: a pool is paused before its missing config is created.
-    for (const collection of [this.#configs, this.#nodes, this.#pools]) {
-      await this.clock.pauseDuring(collection.refresh());
-    }
+  /** Reads the pool last: `restore` pauses it before it creates a missing config. */
+  async #refresh(): Promise<void> {
+    const configs = (await this.#list(MACHINE_CONFIGS_PATH)) as readonly MachineConfig[];
+    this.configs = new Map(configs.map((config) => [config.metadata.name, config]));
+    this.nodes = (await this.#list(NODES_PATH)).map(parseNode);
+    this.pool = parsePool((await this.#list(POOLS_PATH)).find(({ metadata }) => metadata?.name === MASTER_POOL));
   }
 
-  /**
-   * Starts work that changes the cluster, and lasts only as long as it sleeps. So it has the same result at any
-   * speed.
-   */
-  async pauseDuring<Result>(work: (sleep: (ms: number) => Promise<void>) => Promise<Result>): Promise<Result> {
-    const sleep = async (ms: number): Promise<void> => {
-      await this.refresh();
-      await this.clock.sleepDuringWork(ms / 1_000);
-    };
-    const result = await this.clock.pauseDuring(work(sleep));
-    await this.refresh();
-    return result;
-  }
-
-  /** Clients retry while the API is stopped. */
-  async #write(write: () => Promise<void>): Promise<void> {
-    if (!this.isApiUp) await this.clock.waitFor(() => this.isApiUp);
-    await this.clock.pauseDuring(write());
+  async #list(path: string): Promise<readonly ApiObject[]> {
+    const list = await this.#options.api.json({ path, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+    return (list as { readonly items: readonly ApiObject[] }).items;
   }
 }
