@@ -2,9 +2,9 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** They replace modules, so each gets a process of its own. */
-const MOCKED = ['test/simulation/*.test.ts', 'test/status/dangling-reference-detector.test.ts'];
+const MOCKED = ['test/exploration/*.test.ts', 'test/status/dangling-reference-detector.test.ts'];
 /** They start programs in processes of their own. */
-const PROCESSES = ['test/cli/{completion/completion,dev/dev,restore/restore,serve/serve}.test.ts'];
+const PROCESSES = ['test/cli/{program,completion/completion,dev/dev,restore/restore,serve/serve}.test.ts'];
 const OTHER_RUNS = ['test/e2e/**', 'test/release/**'];
 
 export default defineConfig({

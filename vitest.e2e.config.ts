@@ -14,9 +14,10 @@ export default defineConfig({
     // Otherwise the durations of earlier runs would decide the order of the files.
     cache: false,
     retry: 0,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 15_000 } },
+    // For a busy machine. No test is decided by them.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 120_000 } },
     maxWorkers: WORKERS,
     projects: [
       {

@@ -5,9 +5,10 @@ import { stripVTControlCharacters } from 'node:util';
 // Output may contain colors even if NO_COLOR is set.
 const text = stripVTControlCharacters(readFileSync(process.argv[2] ?? '', 'utf8'));
 
-/** The last line of the runners of this repository. Vitest prints `Tests  3 failed | 51 passed (54)`. */
+/** The last line of the runners of this repository. */
 const ownTotal = [...text.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1);
-const vitestTotal = [...text.matchAll(/^\s*Tests\s+(.*)$/gm)].at(-1)?.[1] ?? '';
-const count = (word) => Number(new RegExp(String.raw`(\d+) ${word}`).exec(vitestTotal)?.[1] ?? 0);
+/** Each run of Vitest prints `Tests  3 failed | 51 passed (54)`. */
+const vitestTotals = [...text.matchAll(/^\s*Tests\s+(.*)$/gm)].map(([, total]) => total);
+const count = (word) => vitestTotals.reduce((sum, total) => sum + Number(total.match(`(\\d+) ${word}`)?.[1] ?? 0), 0);
 
 console.log(ownTotal === undefined ? `${count('passed')} ${count('failed')}` : `${ownTotal[1]} ${ownTotal[2]}`);

@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { parseAuditOutput } from './audit-result.ts';
 
-// npm exits with 1 if there are vulnerabilities, and prints its report all the same.
-const { stdout } = spawnSync('npm', ['audit', '--omit=dev', '--json', '--fetch-retries=0', '--fetch-timeout=20000'], {
-  encoding: 'utf8',
-});
-const { exitCode, lines } = parseAuditOutput(stdout);
-for (const line of lines) console.log(line);
-process.exitCode = exitCode;
+// npm exits with 1 if there are vulnerabilities, and also if the registry does not answer, which is neither a finding
+// nor the absence of one.
+const { status, stdout, stderr } = spawnSync(
+  'npm',
+  ['audit', '--omit=dev', '--fetch-retries=0', '--fetch-timeout=20000'],
+  { encoding: 'utf8' },
+);
+process.stdout.write(stdout);
+const isChecked = status === 0 || stdout.includes('severity');
+if (!isChecked) console.log(`NOT CHECKED: the registry could not be asked about known vulnerabilities.\n${stderr}`);
+process.exitCode = isChecked ? (status ?? 1) : 3;

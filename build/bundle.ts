@@ -1,12 +1,10 @@
 import { realpathSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile, type Plugin } from 'esbuild';
-import { findBundledPackages } from './bundled-packages.ts';
 import { atFirstUse, leanClient } from './lean-libraries.ts';
-import { thirdPartyLicences } from './licences.ts';
-import { createSbom } from './sbom.ts';
+import { extractLicenses, writeSbom } from './packages.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const DIST = path.join(ROOT, 'dist');
@@ -72,9 +70,9 @@ export async function bundle(outfile: string, entryPoint = PROGRAM): Promise<Met
     // worth the loss.
     minifyWhitespace: true,
     minifySyntax: true,
-    // The licences are in a file of their own, whole.
+    // The licenses are in a file of their own, whole.
     legalComments: 'none',
-    plugins: [filesInside, leanClient, atFirstUse],
+    plugins: [filesInside, leanClient, atFirstUse, writeSbom],
     metafile: true,
     logLevel: 'warning',
   });
@@ -83,11 +81,7 @@ export async function bundle(outfile: string, entryPoint = PROGRAM): Promise<Met
     throw new Error(`the bundle has ${result.warnings.length} warning(s), see above: ${outfile} was not kept`);
   }
   await chmod(outfile, 0o755);
-  const packages = await findBundledPackages(ROOT, result.metafile);
-  const licences = await thirdPartyLicences(ROOT, packages);
-  await writeFile(path.join(path.dirname(outfile), 'THIRD-PARTY-LICENSES.txt'), licences);
-  const sbom = await createSbom(ROOT, await readFile(outfile), packages);
-  await writeFile(path.join(path.dirname(outfile), 'sbom.cdx.json'), sbom);
+  await extractLicenses(path.dirname(outfile));
   return result.metafile;
 }
 

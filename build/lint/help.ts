@@ -27,5 +27,5 @@ const print = (text: string): void => {
 
 for (const command of COMMANDS) {
   const args = command.split(' ').filter((word) => word !== '');
-  await runProgram([...args, '--help'], { stdout: print, stderr: print, env: {} });
+  await runProgram([...args, '--help'], { stdout: print, stderr: print });
 }

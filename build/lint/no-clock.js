@@ -36,8 +36,10 @@ function isPause({ type, expression }) {
     : PAUSES.has(nameOf(argument));
 }
 
+const EXPECTATIONS = new Set(['ExpressionStatement', 'ForOfStatement', 'ForStatement', 'IfStatement']);
+
 const isExpectation = (statement) =>
-  statement?.type === 'ExpressionStatement' && findNodes(statement, (one) => nameOf(one) === 'expect').length > 0;
+  EXPECTATIONS.has(statement?.type) && findNodes(statement, (one) => nameOf(one) === 'expect').length > 0;
 
 export const noClock = {
   create: (context) => {
@@ -64,7 +66,8 @@ export const noClock = {
       Program: checkBlock,
       'Program:exit': () => {
         for (const node of limits) {
-          const isClock = (one) => CLOCKS.has(nameOf(one)) || (one.type === 'Identifier' && clockNames.has(one.name));
+          const isClock = (one) =>
+            CLOCKS.has(nameOf(one)) || (one.type === 'Identifier' && (one.name === 'ms' || clockNames.has(one.name)));
           if (findNodes(node.callee.object, isClock).length > 0)
             context.report({ message: 'No test limits a measured time. Wait for an event, or use fake timers.', node });
         }

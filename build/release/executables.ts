@@ -1,7 +1,7 @@
 import { chmod, copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { addPackage } from '../sbom.ts';
+import type { Sbom } from '../packages.ts';
 import { ROOT, runTool } from './run-tool.ts';
 
 /** Exact versions, with checksums: Node for both platforms, and the tool that adds a program to it. */
@@ -51,17 +51,24 @@ export async function buildExecutables(directory: string, program: string, times
       await copyFile(path.join(ROOT, 'LICENSE'), path.join(content, 'LICENSE'));
       await copyFile(packagePath(nodePackage, 'LICENSE'), path.join(content, 'NODE-LICENSE'));
       await copyFile(path.join(directory, LICENSES), path.join(content, LICENSES));
-      const sbom = await addPackage(
-        await readFile(path.join(directory, SBOM), 'utf8'),
-        work,
-        `node_modules/${nodePackage}`,
-      );
-      await writeFile(path.join(content, SBOM), sbom);
+      const sbom = JSON.parse(await readFile(path.join(directory, SBOM), 'utf8')) as Sbom;
+      const components = [...sbom.components, await describeNode(work, nodePackage)];
+      await writeFile(path.join(content, SBOM), `${JSON.stringify({ ...sbom, components }, null, 2)}\n`);
       await pack(content, path.join(directory, `machineconfig-guard-linux-${name}.tar.gz`), timestamp);
     }
   } finally {
     await rm(work, { recursive: true });
   }
+}
+
+/** The package with Node for a bill of materials, with its hash from the lockfile. */
+async function describeNode(root: string, name: string): Promise<object> {
+  const text = await readFile(path.join(root, 'package-lock.json'), 'utf8');
+  const { packages } = JSON.parse(text) as { packages: Record<string, { version: string; integrity: string }> };
+  const { version = '', integrity = '' } = packages[`node_modules/${name}`] ?? {};
+  const purl = `pkg:npm/${name}@${version}`;
+  const content = Buffer.from(integrity.replace('sha512-', ''), 'base64').toString('hex');
+  return { 'bom-ref': purl, type: 'library', name, version, purl, hashes: [{ alg: 'SHA-512', content }] };
 }
 
 /** Packs a directory so that its content and the timestamp alone decide every byte of the archive. */

@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import { ROOT, runTool } from './run-tool.ts';
 
 const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json';
@@ -113,64 +111,10 @@ interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
-  readonly platform?: { readonly os: string; readonly architecture: string };
-}
-
-/** The image of one platform in a layout. */
-export interface PlatformImage {
-  /** Such as `linux/amd64`. */
-  readonly platform: string;
-  /** The configuration that the runtime applies. */
-  readonly config: ContainerConfig;
-  readonly created: string;
-  /** Files of the compressed layers, the base image first. */
-  readonly layers: readonly string[];
-}
-
-interface ContainerConfig {
-  readonly Labels: Readonly<Record<string, string>>;
-  readonly User: string;
-}
-
-/** Reads the images of all platforms in a layout of one index. */
-export async function readPlatformImages(layout: string): Promise<readonly PlatformImage[]> {
-  const [index] = await readDescriptors(path.join(layout, 'index.json'));
-  const images = await readDescriptors(toBlob(layout, index?.digest ?? ''));
-  return await Promise.all(
-    images.map(async ({ digest, platform }) => {
-      const { config, layers } = await readJson<ImageManifest>(toBlob(layout, digest));
-      const { config: container, created } = await readJson<ImageConfig>(toBlob(layout, config.digest));
-      return {
-        platform: `${platform?.os}/${platform?.architecture}`,
-        config: container,
-        created,
-        layers: layers.map((layer) => toBlob(layout, layer.digest)),
-      };
-    }),
-  );
-}
-
-interface ImageManifest {
-  readonly config: Descriptor;
-  readonly layers: readonly Descriptor[];
-}
-
-interface ImageConfig {
-  readonly created: string;
-  readonly config: ContainerConfig;
-}
-
-/** The uncompressed size of a layer, in bytes. */
-export async function measureLayer(layer: string): Promise<number> {
-  return (await promisify(gunzip)(await readFile(layer))).length;
 }
 
 async function readDescriptors(file: string): Promise<readonly Descriptor[]> {
-  return (await readJson<{ readonly manifests: readonly Descriptor[] }>(file)).manifests;
-}
-
-async function readJson<T>(file: string): Promise<T> {
-  return JSON.parse(await readFile(file, 'utf8')) as T;
+  return (JSON.parse(await readFile(file, 'utf8')) as { readonly manifests: readonly Descriptor[] }).manifests;
 }
 
 function toBlob(layout: string, digest: string): string {

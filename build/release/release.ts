@@ -58,8 +58,6 @@ async function fill(options: ReleaseOptions, version: string): Promise<Release> 
   };
   const { notes, warnings } = formatReleaseNotes(await readFile(path.join(ROOT, 'CHANGELOG.md'), 'utf8'), version);
 
-  // The bill of materials reads it.
-  process.env['SOURCE_DATE_EPOCH'] = String(timestamp);
   await bundle(path.join(directory, PROGRAM));
   const layout = path.join(directory, 'image');
   const digest = await buildImage({ baseImage, dist: directory, layout, platforms, timestamp, version });

@@ -7,6 +7,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/problem-log.ts';
+import { Replaceable } from '../common/replaceable.ts';
 import { waitOrAbort } from '../common/wait.ts';
 import { type Authority, checkAuthority } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
@@ -39,45 +40,41 @@ const SERVICE = 'machineconfig-guard';
  * stays. Rejects only with the signal's reason.
  */
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {
-  const certificate = new IssuedCertificate(options);
-  void certificate.run();
-  await waitOrAbort(certificate.firstLeafIssued, options.signal);
-  return certificate;
+  const first = new Promise<ServingCertificate>((resolve) => {
+    void new LeafIssuer(options, resolve).run();
+  });
+  return await waitOrAbort(first, options.signal);
 }
 
-class IssuedCertificate implements ServingCertificate {
-  readonly #options: AuthoritySecretOptions;
-  readonly #now: () => Date;
-  readonly #problemLog: ProblemLog;
-  readonly #listeners: (() => void)[] = [];
-  readonly firstLeafIssued: Promise<void>;
-  #resolveFirstLeafIssued: () => void = () => {};
-  #authority: Authority | undefined;
-  #leaf: KeyPair | undefined;
+class IssuedCertificate extends Replaceable<KeyPair> implements ServingCertificate {
+  authority: Authority;
 
-  constructor(options: AuthoritySecretOptions) {
-    const { namespace, name, log } = options;
-    this.#options = options;
-    this.#now = options.now ?? (() => new Date());
-    this.#problemLog = new ProblemLog(log, `secret ${namespace}/${name} can be used again`);
-    this.firstLeafIssued = new Promise((resolve) => {
-      this.#resolveFirstLeafIssued = resolve;
-    });
-  }
-
-  current(): KeyPair {
-    if (this.#leaf === undefined) throw new Error('there is no certificate yet');
-    return this.#leaf;
-  }
-
-  onChange(listener: () => void): void {
-    this.#listeners.push(listener);
+  constructor(leaf: KeyPair, authority: Authority) {
+    super(leaf);
+    this.authority = authority;
   }
 
   expiries(): readonly Expiry[] {
-    const serving = readExpiry('serving', this.current().certificatePem, true);
-    if (this.#authority === undefined) return [serving];
-    return [serving, readExpiry('authority', this.#authority.certificatePem, false)];
+    return [
+      readExpiry('serving', this.current().certificatePem, true),
+      readExpiry('authority', this.authority.certificatePem, false),
+    ];
+  }
+}
+
+class LeafIssuer {
+  readonly #options: AuthoritySecretOptions;
+  readonly #onFirst: (certificate: ServingCertificate) => void;
+  readonly #now: () => Date;
+  readonly #problem: ProblemLog;
+  #certificate: IssuedCertificate | undefined;
+
+  constructor(options: AuthoritySecretOptions, onFirst: (certificate: ServingCertificate) => void) {
+    const { namespace, name, log, now = () => new Date() } = options;
+    this.#options = options;
+    this.#onFirst = onFirst;
+    this.#now = now;
+    this.#problem = new ProblemLog(log, `secret ${namespace}/${name} can be used again`);
   }
 
   /** Never rejects. */
@@ -86,61 +83,57 @@ class IssuedCertificate implements ServingCertificate {
     const path = objectPath(`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`, name);
     const onRead = async (object: ApiObject | undefined): Promise<void> => {
       const secret = parseSecret(object);
-      const problem = this.#findProblem(secret);
-      if (problem === undefined) this.#problemLog.clear();
-      else this.#problemLog.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
-      await this.#issueIfDue(problem === undefined ? secret : undefined);
+      const problem = typeof secret === 'string' ? secret : findProblem(secret, this.#now());
+      if (problem === undefined) this.#problem.clear();
+      else this.#problem.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
+      await this.#issueIfDue(problem === undefined ? (secret as Authority) : undefined);
     };
     const onFailure = async (error: unknown): Promise<void> => {
       const reason = describeError(error);
-      this.#problemLog.warn(`cannot read secret ${namespace}/${name}: ${reason}`, { reason });
+      this.#problem.warn(`cannot read secret ${namespace}/${name}: ${reason}`, { reason });
       await this.#issueIfDue(undefined);
     };
-    await pollObject({ api, path, kind: 'Secret', intervalMs: () => intervalMs, onRead, onFailure }, signal);
-  }
-
-  #findProblem(secret: Authority | string): string | undefined {
-    if (typeof secret === 'string') return secret;
-    const check = checkAuthority(secret, this.#now());
-    return check.usable ? undefined : check.reason;
+    await pollObject({ api, path, kind: 'Secret', intervalMs, onRead, onFailure }, signal);
   }
 
   /** An authority in memory still signs, because an unusable Secret can outlast a leaf. */
-  async #issueIfDue(read: Authority | string | undefined): Promise<void> {
-    const authority = typeof read === 'object' ? read : this.#authority;
-    if (authority === undefined || !checkAuthority(authority, this.#now()).usable) return;
+  async #issueIfDue(authority = this.#certificate?.authority): Promise<void> {
+    if (authority === undefined || findProblem(authority, this.#now()) !== undefined) return;
     const reason = this.#findIssueReason(authority);
     if (reason === undefined) return;
     try {
       await this.#issue(authority, reason);
     } catch (error) {
-      this.#problemLog.warn(`cannot issue a serving certificate: ${describeError(error)}`);
+      this.#problem.warn(`cannot issue a serving certificate: ${describeError(error)}`);
     }
   }
 
   #findIssueReason(authority: Authority): string | undefined {
-    if (this.#leaf === undefined) return 'there is none yet';
-    if (!isDeepStrictEqual(authority, this.#authority)) return 'the authority was rotated';
-    return findRenewalReason(new X509Certificate(this.#leaf.certificatePem), this.#now());
+    if (this.#certificate === undefined) return 'there is none yet';
+    if (!isDeepStrictEqual(authority, this.#certificate.authority)) return 'the authority was rotated';
+    return findRenewalReason(new X509Certificate(this.#certificate.current().certificatePem), this.#now());
   }
 
   async #issue(authority: Authority, reason: string): Promise<void> {
     const { namespace, log, generateKeys } = this.#options;
     const dnsNames = [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`];
-    this.#leaf = await issueLeaf({
-      authority,
-      dnsNames,
-      ipAddresses: [],
-      days: LEAF_DAYS,
-      now: this.#now(),
-      generateKeys,
-    });
-    this.#authority = authority;
-    const { validTo, fingerprint256 } = new X509Certificate(this.#leaf.certificatePem);
+    const validity = { days: LEAF_DAYS, now: this.#now() };
+    const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], ...validity, generateKeys });
+    const { validTo, fingerprint256 } = new X509Certificate(leaf.certificatePem);
     log.info({ dnsNames, validTo, fingerprint256 }, `serving certificate issued: ${reason}`);
-    this.#resolveFirstLeafIssued();
-    for (const listener of this.#listeners) listener();
+    if (this.#certificate === undefined) {
+      this.#certificate = new IssuedCertificate(leaf, authority);
+      this.#onFirst(this.#certificate);
+    } else {
+      this.#certificate.authority = authority;
+      this.#certificate.replace(leaf);
+    }
   }
+}
+
+function findProblem(authority: Authority, now: Date): string | undefined {
+  const check = checkAuthority(authority, now);
+  return check.usable ? undefined : check.reason;
 }
 
 /** @returns the authority, or why the Secret has none */

@@ -2,7 +2,7 @@ import type { KeyObject, X509Certificate } from 'node:crypto';
 import { checkKeyPair, type KeyPair, type KeyPairCheck } from './key-pair.ts';
 import { generateRsaKeys } from './rsa-keys.ts';
 import { signCertificate } from './sign-certificate.ts';
-import { computeValidity, readValidity } from './validity.ts';
+import { computeValidity, findDateProblem } from './validity.ts';
 
 /** A self-signed certificate for a webhook's caBundle, and its key. */
 export type Authority = KeyPair;
@@ -35,8 +35,7 @@ export async function createAuthority({ days, now }: { days: number; now: Date }
 /** Checks that an authority can sign leaves at `now`. Never throws. */
 export function checkAuthority(pair: KeyPair, now: Date): KeyPairCheck {
   const check = checkKeyPair(pair);
-  if (!check.usable) return check;
-  const reason = findAuthorityProblem(check.certificate, check.privateKey, now);
+  const reason = check.usable ? findAuthorityProblem(check.certificate, check.privateKey, now) : undefined;
   return reason === undefined ? check : { usable: false, reason };
 }
 
@@ -48,7 +47,6 @@ function findAuthorityProblem(certificate: X509Certificate, privateKey: KeyObjec
   if (type !== 'rsa') return `its key is ${type}; RSA is needed`;
   const bits = asymmetricKeyDetails?.modulusLength ?? 0;
   if (bits < MIN_KEY_BITS) return `its RSA key has ${bits} bits; ${MIN_KEY_BITS} are needed`;
-  const { notBefore, notAfter } = readValidity(certificate);
-  if (now < notBefore) return `the authority is not valid before ${notBefore.toISOString()}`;
-  return now > notAfter ? `the authority expired at ${notAfter.toISOString()}` : undefined;
+  const problem = findDateProblem(certificate, now);
+  return problem === undefined ? undefined : `the authority ${problem}`;
 }

@@ -4,9 +4,9 @@ import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ProblemLog } from '../common/problem-log.ts';
-import { sleep } from '../common/wait.ts';
+import { repeat } from '../common/wait.ts';
 import { checkKeyPair, type KeyPair } from './key-pair.ts';
-import { readExpiry, type ServingCertificate } from './serving-certificate.ts';
+import { ExternalCertificate, type ServingCertificate } from './serving-certificate.ts';
 import { readValidity } from './validity.ts';
 
 export interface CertificateFilesOptions {
@@ -17,7 +17,6 @@ export interface CertificateFilesOptions {
   readonly signal: AbortSignal;
   /** Milliseconds between two reads of the files. */
   readonly intervalMs?: number;
-  readonly now?: () => Date;
 }
 
 /** Thrown if the files are unusable at startup. */
@@ -34,62 +33,35 @@ export class CertificateFilesError extends Error {
 
 /** No watch: network file systems and replaced directories send no events. */
 const INTERVAL_MS = 1_000;
-/** Files can be half-written, or from before and after the swap of a Secret volume. */
-const START_RETRIES = 3;
 
 /**
  * Reads a serving certificate from two files each second until the signal aborts. If later files are unusable, the
- * guard logs it once and keeps the last usable pair.
+ * guard logs it once and keeps the last usable pair. A certificate can be served that is not valid now, because the
+ * clock may be wrong.
  *
- * @throws CertificateFilesError if a file is missing, or the pair is unusable for three seconds
+ * @throws CertificateFilesError if a file is missing, or the pair is unusable
  */
 export async function watchCertificateFiles(options: CertificateFilesOptions): Promise<ServingCertificate> {
   const { certFile, log, signal, intervalMs = INTERVAL_MS } = options;
-  let current = await readAtStart(options);
-  logCertificate(options, current, 'serving certificate loaded');
-  const listeners: (() => void)[] = [];
-  const problemLog = new ProblemLog(log);
+  const first = await readFiles(options);
+  assertUsable(options, first);
+  logCertificate(options, first, 'serving certificate loaded');
+  const certificate = new ExternalCertificate(first);
+  const problem = new ProblemLog(log);
   const readAgain = async (): Promise<void> => {
     const pair = await readFiles(options);
-    if (!isDeepStrictEqual(pair, current)) {
+    if (!isDeepStrictEqual(pair, certificate.current())) {
       assertUsable(options, pair);
       logCertificate(options, pair, 'serving certificate replaced');
-      current = pair;
-      for (const listener of listeners) listener();
+      certificate.replace(pair);
     }
-    problemLog.clear();
+    problem.clear();
   };
-  const follow = async (): Promise<void> => {
-    for (;;) {
-      await sleep(intervalMs, signal);
-      if (signal.aborted) return;
-      await readAgain().catch(({ message: reason }: Error) => {
-        const text = `new serving certificate not usable; the previous one stays: ${reason}`;
-        problemLog.warn(text, { reason, file: certFile });
-      });
-    }
+  const logProblem = ({ message: reason }: Error): void => {
+    problem.warn(`new serving certificate not usable; the previous one stays: ${reason}`, { reason, file: certFile });
   };
-  void follow();
-  return {
-    current: () => current,
-    onChange: (listener) => void listeners.push(listener),
-    expiries: () => [readExpiry('serving', current.certificatePem, false)],
-  };
-}
-
-async function readAtStart(options: CertificateFilesOptions): Promise<KeyPair> {
-  const { signal, intervalMs = INTERVAL_MS } = options;
-  for (let retries = 0; ; retries += 1) {
-    const pair = await readFiles(options);
-    try {
-      assertUsable(options, pair);
-      return pair;
-    } catch (error) {
-      if (retries === START_RETRIES) throw error;
-    }
-    await sleep(intervalMs, signal);
-    signal.throwIfAborted();
-  }
+  void repeat(intervalMs, signal, () => readAgain().catch(logProblem));
+  return certificate;
 }
 
 /** @throws CertificateFilesError */
@@ -123,19 +95,10 @@ function assertUsable({ certFile, keyFile }: CertificateFilesOptions, pair: KeyP
   }
 }
 
-/** The guard also serves a certificate that is not valid now, because the clock may be wrong. */
-function logCertificate(
-  { certFile, log, now = () => new Date() }: CertificateFilesOptions,
-  { certificatePem }: KeyPair,
-  text: string,
-): void {
+function logCertificate({ certFile, log }: CertificateFilesOptions, { certificatePem }: KeyPair, text: string): void {
   const certificate = new X509Certificate(certificatePem);
   const { notBefore, notAfter } = readValidity(certificate);
   const { subjectAltName: names, fingerprint256 } = certificate;
   const dates = { notBefore: notBefore.toISOString(), notAfter: notAfter.toISOString() };
-  const fields = { certFile, names, ...dates, fingerprint256 };
-  log.info(fields, text);
-  const time = now();
-  if (time > notAfter) log.warn(fields, 'serving certificate has expired; the API server will reject it');
-  else if (time < notBefore) log.warn(fields, 'serving certificate is not valid yet; the API server will reject it');
+  log.info({ certFile, names, ...dates, fingerprint256 }, text);
 }

@@ -67,13 +67,12 @@ function assertNames({ dnsNames, ipAddresses }: LeafOptions): void {
   if (dnsNames.length + ipAddresses.length === 0) {
     throw new RangeError('a serving certificate needs at least one DNS name or IP address');
   }
-  const problems = [
-    ...dnsNames.map((name) => [name, findDnsNameProblem(name)] as const),
-    ...ipAddresses.map((address) => [address, findIpAddressProblem(address)] as const),
-  ];
-  for (const [name, problem] of problems) {
-    if (problem !== undefined) throw new RangeError(`${JSON.stringify(name)} ${problem}`);
-  }
+  for (const name of dnsNames) assertValid(name, findDnsNameProblem(name));
+  for (const address of ipAddresses) assertValid(address, findIpAddressProblem(address));
+}
+
+function assertValid(name: string, problem: string | undefined): void {
+  if (problem !== undefined) throw new RangeError(`${JSON.stringify(name)} ${problem}`);
 }
 
 /** Other tools may derive it differently from node-forge, which uses the key's SHA-1. */

@@ -1,13 +1,10 @@
 import { X509Certificate } from 'node:crypto';
+import { Replaceable, type Replaced } from '../common/replaceable.ts';
 import type { KeyPair } from './key-pair.ts';
 import { readValidity } from './validity.ts';
 
-/** A serving certificate that can be replaced at any time. */
-export interface ServingCertificate {
-  /** The certificate or chain, and its key, for new connections. */
-  current(): KeyPair;
-  /** Calls the listener after each change of {@link current}. The listener must not throw. */
-  onChange(listener: () => void): void;
+/** The certificate or chain of new connections, and its key. */
+export interface ServingCertificate extends Replaced<KeyPair> {
   /** Includes the expiry of the authority if this process has it. */
   expiries(): readonly Expiry[];
 }
@@ -25,11 +22,14 @@ export function readExpiry(certificate: Expiry['certificate'], pem: string, isRe
   return { certificate, notAfter, isRenewedByGuard };
 }
 
+/** A certificate that this process does not renew. */
+export class ExternalCertificate extends Replaceable<KeyPair> implements ServingCertificate {
+  expiries(): readonly Expiry[] {
+    return [readExpiry('serving', this.current().certificatePem, false)];
+  }
+}
+
 /** For a guard that stops before the certificate expires. */
 export function createFixedCertificate(pair: KeyPair): ServingCertificate {
-  return {
-    current: () => pair,
-    onChange: () => {},
-    expiries: () => [readExpiry('serving', pair.certificatePem, false)],
-  };
+  return new ExternalCertificate(pair);
 }

@@ -38,14 +38,21 @@ export function computeValidity(now: Date, days: number, issuer?: Validity): Val
   };
 }
 
+/** Returns a phrase without its subject, or undefined if the certificate is valid now. */
+export function findDateProblem(certificate: X509Certificate, now: Date): string | undefined {
+  const { notBefore, notAfter } = readValidity(certificate);
+  if (now < notBefore) return `is not valid before ${notBefore.toISOString()}`;
+  return now > notAfter ? `expired at ${notAfter.toISOString()}` : undefined;
+}
+
 /**
  * Returns a phrase, or undefined. A renewal is due after two thirds of the life, as in cert-manager
  * (pkg/server/tls/authority), and for a certificate that is not valid now.
  */
 export function findRenewalReason(certificate: X509Certificate, now: Date): string | undefined {
+  const problem = findDateProblem(certificate, now);
+  if (problem !== undefined) return `it ${problem}`;
   const { notBefore, notAfter } = readValidity(certificate);
-  if (now < notBefore) return `it is not valid before ${notBefore.toISOString()}`;
-  if (now > notAfter) return `it expired at ${notAfter.toISOString()}`;
   const dueAt = new Date((notBefore.getTime() + 2 * notAfter.getTime()) / 3);
   return now < dueAt ? undefined : `two thirds of its life passed at ${dueAt.toISOString()}`;
 }

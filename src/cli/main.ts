@@ -1,8 +1,8 @@
 import process from 'node:process';
-import { getProgramArguments, getProgramName, runProgram } from './program.ts';
+import { parseInvocation, runProgram } from './program.ts';
 import { runInProcess } from './run-process.ts';
 
-const [, file = '', ...args] = process.argv;
-const name = getProgramName(file);
+const [, file = '', ...words] = process.argv;
+const { name, args } = parseInvocation(file, words);
 
-runInProcess(name, async (io) => await runProgram(getProgramArguments(file, args), io, name));
+runInProcess(name, async (io) => await runProgram(args, io, name));

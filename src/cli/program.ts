@@ -28,28 +28,31 @@ import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 const MAX_MESSAGE_LENGTH = 2_000;
 const PROGRAM_NAME = 'machineconfig-guard';
 const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
-/** The name of a kubectl or oc plugin. */
-const PLUGIN_NAME = /^(kubectl|oc)-mcguard$/;
-/** kubectl runs this program for the completion of a plugin (kubernetes, kubectl/pkg/cmd/plugin). */
-const PLUGIN_COMPLETION_NAME = /^(?:kubectl|oc)_complete-mcguard$/;
+/**
+ * The file of a kubectl or oc plugin, and the one that kubectl runs for the completion of a plugin (kubernetes,
+ * kubectl/pkg/cmd/plugin).
+ */
+const PLUGIN_FILE = /^(?<client>kubectl|oc)(?<completion>_complete)?-mcguard$/;
 /** kubectl accepts `-o=json`, and commander only `-o json` and `-ojson`. */
 const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
 
-/** Returns `machineconfig-guard`, or for a plugin `kubectl mcguard`. */
-export function getProgramName(file: string): string {
-  const [, client] = PLUGIN_NAME.exec(path.basename(file)) ?? [];
-  return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
+/**
+ * Returns the name of the program, such as `kubectl mcguard`, and its arguments.
+ *
+ * @param file the file that was started
+ */
+export function parseInvocation(file: string, args: readonly string[]) {
+  const { client, completion } = PLUGIN_FILE.exec(path.basename(file))?.groups ?? {};
+  return {
+    name: client === undefined ? PROGRAM_NAME : `${client} mcguard`,
+    args: completion === undefined ? args : [COMPLETE_COMMAND, ...args],
+  };
 }
 
-/** Returns the arguments of a process, which the name of the program can precede. */
-export function getProgramArguments(file: string, args: readonly string[]): readonly string[] {
-  return PLUGIN_COMPLETION_NAME.test(path.basename(file)) ? [COMPLETE_COMMAND, ...args] : args;
-}
-
+/** The streams of a process. */
 export interface ProcessIo {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 export async function runProgram(args: readonly string[], io: ProcessIo, name = PROGRAM_NAME): Promise<ExitCode> {
@@ -86,7 +89,7 @@ export function reportError(
   io: ProcessIo,
   commands = new CommandFormatter(PROGRAM_NAME, {}),
 ): ExitCode {
-  const isDebug = !['', '0', 'false'].includes(io.env.MCG_DEBUG ?? '');
+  const isDebug = !['', '0', 'false'].includes(process.env['MCG_DEBUG'] ?? '');
   const print = (text: string): void => io.stderr(`${removeUnsafe(text)}\n`);
   // Commander has printed its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;

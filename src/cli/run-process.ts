@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { CommandFormatter } from '../client/output/advice.ts';
-import { EXIT_CODE, type ExitCode } from '../client/exit.ts';
+import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
 import { isInterrupted } from '../client/signals.ts';
 import { reportError, type ProcessIo } from './program.ts';
 
@@ -9,13 +9,13 @@ export function runInProcess(name: string, run: (io: ProcessIo) => Promise<ExitC
   const io: ProcessIo = {
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),
-    env: process.env,
   };
 
   // `machineconfig-guard --help | head -1` closes the pipe early. That is no error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (error.code === 'EPIPE') return;
+      throw new CliError(`cannot write the output: ${error.message}`, EXIT_CODE.failure, { cause: error });
     });
   }
 

@@ -15,6 +15,7 @@ import {
 type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
 const PATH = /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
+const ACCESS_FAILURES = [ApiError, ApiUnreachable, CredentialsError, MalformedList, MalformedObject];
 const READ_TIMEOUT_MS = 10_000;
 
 /** The cause is an error that {@link isAccessFailure} accepts. */
@@ -53,8 +54,7 @@ export async function accessCluster<T>(
 
 /** Any other error is a defect of this program. */
 function isAccessFailure(error: unknown): boolean {
-  const types = [ApiError, ApiUnreachable, CredentialsError, MalformedList, MalformedObject];
-  return isTimeout(error) || types.some((type) => error instanceof type);
+  return isTimeout(error) || ACCESS_FAILURES.some((type) => error instanceof type);
 }
 
 /** @throws ClusterAccessError, or the signal's reason, by default a TimeoutError; a 404 returns undefined */
@@ -65,6 +65,16 @@ export async function readObject(
   signal: AbortSignal = AbortSignal.timeout(READ_TIMEOUT_MS),
 ): Promise<unknown> {
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
+}
+
+/**
+ * Returns the version of Kubernetes, such as `v1.31.1`, or null if it is unknown.
+ *
+ * @throws ClusterAccessError, TimeoutError
+ */
+export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
+  const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
+  return typeof server?.gitVersion === 'string' ? server.gitVersion : null;
 }
 
 /**
@@ -106,10 +116,6 @@ export async function orForbidden<T>(read: Promise<T>): Promise<T | undefined> {
     if (hasAnswered(error) && error.cause.status === 403) return undefined;
     throw error;
   }
-}
-
-export function isInvalidSelector({ cause }: ClusterAccessError): boolean {
-  return cause instanceof ApiError && cause.status === 400;
 }
 
 export function isTimeout(error: unknown): boolean {

@@ -1,34 +1,15 @@
 import { toPrintableLine } from '../common/printable-text.ts';
-import { ClusterAccessError, isInvalidSelector, isTimeout } from './cluster-access.ts';
-import { AmbiguousName } from './resolve-name.ts';
+import { ClusterAccessError, isTimeout } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, CredentialsError, describeError, isDeniedByAdmission } from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
-import { type Advice, advise } from './output/advice.ts';
+import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 200;
 /** The text of a policy can be a paragraph. */
 const MAX_DENIAL_LENGTH = 1_000;
 const CHECK_SERVER = 'check server in the kubeconfig, and the network';
-
-/** Roles for people, without their rights in the namespace of the guard (manifests/base/reader-roles.yaml). */
-const ROLES = [
-  {
-    name: 'machineconfig-guard-reader',
-    rights: new Set([
-      'get machineconfigguards',
-      'get machineconfigs',
-      'get validatingadmissionpolicybindings',
-      'list machineconfigpools',
-      'list machineconfigs',
-      'list machineosbuilds',
-      'list nodes',
-      'list validatingwebhookconfigurations',
-    ]),
-  },
-  { name: 'machineconfig-guard-verify', rights: new Set(['delete machineconfigs']) },
-];
 
 /** Error codes of Node and OpenSSL, each with the reason and what to do. */
 const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
@@ -47,79 +28,78 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
 
 /** Explains errors of a cluster. Returns others, such as bugs, unchanged. */
 export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterFlags = {}): unknown {
+  const server = `the API server at ${address}`;
   const explain = (message: string, exitCode: ExitCode = EXIT_CODE.clusterAccess, advice?: Advice): CliError => {
     return new CliError(message, exitCode, { cause: error, advice });
   };
-  const server = `the API server at ${address}`;
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
-  if (error instanceof AmbiguousName) return explain(error.message, EXIT_CODE.usage);
   if (!(error instanceof ClusterAccessError)) return error;
   if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
-  if (!isInvalidSelector(error)) {
-    const { message, advice } = explainAccessError(error, server, flags);
-    return explain(message, EXIT_CODE.clusterAccess, advice);
+  if (error.cause instanceof ApiError && error.cause.status === 400) {
+    const reason = toPrintableLine(error.cause.message, MAX_QUOTE_LENGTH);
+    return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
   }
-  const reason = toPrintableLine((error.cause as ApiError).message, MAX_QUOTE_LENGTH);
-  return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
+  const { message, advice } = explainAccessError(error, server, flags);
+  return explain(message, EXIT_CODE.clusterAccess, advice);
 }
 
 interface Explanation {
   readonly message: string;
-  readonly advice?: Advice;
+  readonly advice?: Advice | undefined;
 }
 
 function explainAccessError({ access, cause }: ClusterAccessError, server: string, flags: ClusterFlags): Explanation {
   const { verb, resource, group, namespace } = access;
   const kind = group === '' ? resource : `${resource}.${group}`;
-  const location = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  const target = namespace === undefined ? kind : `${kind} in namespace ${namespace}`;
   if (cause instanceof ApiUnreachable && cause.cause !== undefined) {
-    return { message: `cannot connect to ${server}: ${explainConnectionError(cause.cause)}` };
+    const { message, advice } = explainConnectionError(cause.cause);
+    return { message: `cannot connect to ${server}: ${message}`, advice };
   }
   if (!(cause instanceof ApiError)) {
-    const reason = toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH);
-    return { message: `cannot ${verb} ${kind}${location}: ${reason}` };
+    return { message: `cannot ${verb} ${target}: ${toPrintableLine(describeError(cause), MAX_QUOTE_LENGTH)}` };
   }
   if (isDeniedByAdmission(cause)) {
-    const reason = toPrintableLine(cause.message, MAX_DENIAL_LENGTH);
-    return { message: `${server} denies ${verb} of ${kind}${location}: ${reason}` };
+    return { message: `${server} denies ${verb} of ${target}: ${toPrintableLine(cause.message, MAX_DENIAL_LENGTH)}` };
   }
   switch (cause.status) {
-    case 401: {
-      const message = `${server} rejects the credentials of the kubeconfig`;
-      return { message, advice: advise('log in with', ['oc', 'login']) };
-    }
+    case 401:
+      return { message: `${server} rejects the credentials of the kubeconfig`, advice: LOGIN_ADVICE };
     case 403: {
-      const role = ROLES.find(({ rights }) => rights.has(`${verb} ${resource}`))?.name;
-      const roleNote = role === undefined ? '' : `, which the ClusterRole ${role} allows`;
-      const message = `${server} denies you "${verb}" on ${kind}${location}${roleNote}`;
       const scope = namespace === undefined ? [] : ['-n', namespace];
       const { as: user, asGroup: groups = [] } = flags;
       const users = [...(user === undefined ? [] : [`--as=${user}`]), ...groups.map((group) => `--as-group=${group}`)];
-      return { message, advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]) };
-    }
-    case 404:
-      if (resource === 'namespaces') {
-        return { message: `the namespace ${flags.namespace} of -n does not exist at ${server}` };
-      }
       return {
-        message:
-          `${server} does not serve ${kind}: the cluster is not OpenShift, ` +
-          'or the Machine Config Operator is not installed yet',
+        message: `${server} denies you "${verb}" on ${target}`,
+        advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]),
       };
+    }
+    case 404: {
+      const message =
+        resource === 'namespaces'
+          ? `the namespace ${flags.namespace} of -n does not exist at ${server}`
+          : `${server} does not serve ${kind}: the cluster is not OpenShift, ` +
+            'or the Machine Config Operator is not installed yet';
+      return { message };
+    }
     default: {
       const reason = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
-      return { message: `${server} answered ${cause.status} to ${verb} ${kind}${location}: ${reason}` };
+      return { message: `${server} answered ${cause.status} to ${verb} ${target}: ${reason}` };
     }
   }
 }
 
-function explainConnectionError(error: unknown): string {
+function explainConnectionError(error: unknown): Explanation {
   const reason = toPrintableLine(describeError(error), MAX_QUOTE_LENGTH);
-  if (error instanceof CredentialsError) return reason;
-  const { cert } = error as { readonly cert?: { readonly subjectaltname?: string } };
-  if (reason === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    const names = toPrintableLine(cert?.subjectaltname ?? 'none', MAX_QUOTE_LENGTH);
-    return `its certificate is for other names (${names}); correct server or tls-server-name in the kubeconfig`;
+  if (error instanceof CredentialsError) {
+    return { message: reason, advice: error.needsLogin ? LOGIN_ADVICE : undefined };
   }
-  return CONNECTION_PROBLEMS.find(([code]) => code.test(reason))?.[1] ?? reason;
+  if (reason !== 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return { message: CONNECTION_PROBLEMS.find(([code]) => code.test(reason))?.[1] ?? reason };
+  }
+  const { cert } = error as { readonly cert?: { readonly subjectaltname?: string } };
+  const names = toPrintableLine(cert?.subjectaltname ?? 'none', MAX_QUOTE_LENGTH);
+  return {
+    message: `its certificate is for other names (${names}); correct server or tls-server-name in the kubeconfig`,
+  };
 }

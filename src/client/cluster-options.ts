@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { removeUnsafe } from '../common/printable-text.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { assertNamespaceExists } from './cluster-access.ts';
@@ -74,20 +75,12 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
   if (flags.asGroup !== undefined && flags.as === undefined) {
     throw new CliError('--as-group needs --as', EXIT_CODE.usage);
   }
-  const [{ loadConnection, KubeconfigError }, { KubeApi }] = await Promise.all([
-    import('./kubeconfig.ts'),
-    import('../kube/api.ts'),
-  ]);
+  const [{ loadConnection }, { KubeApi }] = await Promise.all([import('./kubeconfig.ts'), import('../kube/api.ts')]);
   const { requestTimeout = 0, v: verbosity = 0 } = flags;
-  try {
-    return new KubeApi(loadConnection(flags), userAgent, {
-      requestTimeoutMs: requestTimeout === 0 ? undefined : requestTimeout,
-      onRequest: verbosity < REQUEST_VERBOSITY ? undefined : printRequest,
-    });
-  } catch (error) {
-    if (!(error instanceof KubeconfigError)) throw error;
-    throw new CliError(error.message, EXIT_CODE.clusterAccess, { cause: error });
-  }
+  return new KubeApi(loadConnection(flags), userAgent, {
+    requestTimeoutMs: requestTimeout === 0 ? undefined : requestTimeout,
+    onRequest: verbosity < REQUEST_VERBOSITY ? undefined : printRequest,
+  });
 }
 
 /** Closes the client after `work`. Explains cluster errors as a CliError. */
@@ -108,5 +101,5 @@ function collect(value: string, previous: readonly string[] = []): string[] {
 }
 
 function printRequest(summary: string): void {
-  process.stderr.write(`${summary}\n`);
+  process.stderr.write(`${removeUnsafe(summary)}\n`);
 }

@@ -2,7 +2,7 @@ import { type ConfigName, isObjectName } from '../decision/config-name.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
-import { type KubeApi, toBodyError } from '../kube/api.ts';
+import { type KubeApi, readText } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
@@ -16,40 +16,30 @@ const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
 
 // All read functions throw a ClusterAccessError, or the signal's reason.
 
-interface TimedSnapshot extends ClusterSnapshot {
-  /** By the clock of the API server. */
-  readonly readAt: Date;
-  readonly allConfigs: readonly WatchedConfig[];
-}
-
 /** Lists the configs last, see {@link ClusterSnapshot}. */
 export async function readClusterSnapshot(
   api: KubeApi,
   labelSelector: string | undefined,
   signal: AbortSignal,
-): Promise<TimedSnapshot> {
+): Promise<ClusterSnapshot> {
   const query = labelSelector === undefined ? {} : { labelSelector };
-  const { items: allNodes, servedAt: readAt } = await list(api, NODES, parseInspectedNode, signal, query);
+  const allNodes = await listAll(api, NODES, parseInspectedNode, signal, query);
   const pools = await listAll(api, POOLS, parseInspectedPool, signal);
-  const allConfigs = await readConfigs(api, signal);
+  const configs = await readConfigNames(api, signal);
   const roles = allNodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
-  const nodes = new Set(filterManaged(allNodes, pools));
-  const skippedNodes = allNodes.filter((node) => !nodes.has(node));
+  const nodes = filterManaged(allNodes, pools);
+  const managed = new Set(nodes);
+  const skippedNodes = allNodes.filter((node) => !managed.has(node));
   return {
-    nodes: sortByName([...nodes]),
+    nodes: sortByName(nodes),
     skippedNodes: sortByName(skippedNodes).map(({ referrer }) => referrer.name),
     pools: sortByName(pools),
-    ...groupNames(allConfigs),
+    ...configs,
     roles,
-    readAt,
-    allConfigs,
   };
 }
 
-export function filterManaged(
-  nodes: readonly InspectedNode[],
-  pools: readonly InspectedPool[],
-): readonly InspectedNode[] {
+export function filterManaged(nodes: readonly InspectedNode[], pools: readonly InspectedPool[]) {
   const poolReferrers = pools.map(({ referrer }) => referrer);
   return nodes.filter(({ referrer }) => isManagedByOperator(referrer, poolReferrers));
 }
@@ -59,10 +49,7 @@ export async function readConfigNames(
   api: KubeApi,
   signal: AbortSignal,
 ): Promise<Pick<ClusterSnapshot, 'configs' | 'terminatingConfigs'>> {
-  return groupNames(await readConfigs(api, signal));
-}
-
-function groupNames(all: readonly WatchedConfig[]) {
+  const all = await readConfigs(api, signal);
   const findNames = (areTerminating: boolean) =>
     new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
   return { configs: findNames(false), terminatingConfigs: findNames(true) };
@@ -98,10 +85,7 @@ export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promi
 }
 
 /** @returns also the time of the first list by the clock of the API server */
-export async function readReferrers(
-  api: KubeApi,
-  signal: AbortSignal,
-): Promise<{ readonly referrers: Referrer[]; readonly at: Date }> {
+export async function readReferrers(api: KubeApi, signal: AbortSignal) {
   const { items: nodes, servedAt: at } = await list(api, NODES, NODES.parse, signal);
   const pools = await listAll(api, POOLS, POOLS.parse, signal);
   const referrers: Referrer[] = [...nodes.filter((node) => isManagedByOperator(node, pools)), ...pools];
@@ -115,14 +99,7 @@ export async function readConfigSize(api: KubeApi, name: ConfigName, signal: Abo
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   return await accessCluster('get', path, signal, async () => {
     const response = await orUndefined(api.request({ path, signal }));
-    if (response === undefined) return undefined;
-    let bytes = 0;
-    try {
-      for await (const chunk of response.body as AsyncIterable<Buffer>) bytes += chunk.length;
-    } catch (error) {
-      throw toBodyError(error, signal);
-    }
-    return bytes;
+    return response === undefined ? undefined : Buffer.byteLength(await readText(response, signal));
   });
 }
 
@@ -139,7 +116,7 @@ async function list<T>(
   parse: (object: ApiObject) => T,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
-): Promise<{ readonly items: T[]; readonly servedAt: Date }> {
+) {
   const items: T[] = [];
   const addItem = (object: ApiObject): void => void items.push(parse(object));
   const { servedAt } = await accessCluster('list', path, signal, () =>

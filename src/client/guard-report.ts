@@ -11,10 +11,8 @@ export interface StoredGuard {
     readonly version?: string;
     readonly protectedConfigs?: number;
     readonly danglingCount?: number;
-    readonly danglingReferences?: readonly ({
-      readonly config?: unknown;
-      readonly explanation?: unknown;
-    } | null)[];
+    readonly danglingReferences?: readonly (Readonly<Record<string, unknown>> | null)[];
+    readonly deletions?: Readonly<Record<string, Readonly<Record<string, unknown>> | null>>;
     readonly lastDenial?: { readonly time?: string; readonly name?: string; readonly user?: string };
     readonly conditions?: readonly {
       readonly type: string;
@@ -25,29 +23,62 @@ export interface StoredGuard {
   };
 }
 
-/** What the MachineConfigGuard says, for `check`. */
-export interface GuardReport {
-  /** Keyed by missing config. */
-  readonly explanations: ReadonlyMap<string, string>;
-  /** 0 without a guard. Undefined if the object is unreadable. */
-  readonly holdMs: number | undefined;
+/** What the guard knows about a missing config. Null is unknown. Part of the JSON of `check`. */
+export interface MissingConfigReport {
+  readonly explanation: string | null;
+  readonly deletedAt: string | null;
+  /** The user whose deletion the guard allowed. */
+  readonly deletedBy: string | null;
 }
+
+export const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };
 
 const READ_TIMEOUT_MS = 5_000;
 
-/** Never rejects, because `check` works without a guard and without the right to read it. */
-export async function readGuardReport(api: KubeApi, signal: AbortSignal): Promise<GuardReport> {
-  const explanations = new Map<string, string>();
+/** @throws ClusterAccessError, or the signal's reason */
+export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<StoredGuard | undefined> {
+  return (await readObject(api, GUARD_PATH, 'get', signal)) as StoredGuard | undefined;
+}
+
+/**
+ * The hold of the cluster's guard in milliseconds; 0 without a guard.
+ *
+ * @throws ClusterAccessError, or the signal's reason
+ */
+export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
+  const guard = await readGuard(api, signal);
+  return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
+}
+
+/**
+ * Reads what the MachineConfigGuard says about missing configs. Never rejects, because `check` works without a guard
+ * and without the right to read it.
+ */
+export async function readGuardReports(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, MissingConfigReport>> {
+  const reports = new Map<string, MissingConfigReport>();
   try {
-    const guard = (await withTimeout(READ_TIMEOUT_MS, signal, (limited) =>
-      readObject(api, GUARD_PATH, 'get', limited),
-    )) as StoredGuard | undefined;
-    for (const reference of guard?.status?.danglingReferences ?? []) {
-      const { config, explanation } = reference ?? {};
-      if (typeof config === 'string' && typeof explanation === 'string') explanations.set(config, explanation);
+    const guard = await withTimeout(READ_TIMEOUT_MS, signal, (limited) => readGuard(api, limited));
+    const { danglingReferences = [], deletions = {} } = guard?.status ?? {};
+    for (const [config, deletion] of Object.entries(deletions)) {
+      const deletedBy = toText(deletion?.['user']);
+      reports.set(config, { explanation: null, deletedAt: toText(deletion?.['time']), deletedBy });
     }
-    return { explanations, holdMs: guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs };
+    for (const reference of danglingReferences) {
+      const config = String(reference?.['config']);
+      const { deletedAt, deletedBy } = reports.get(config) ?? UNKNOWN_TO_GUARD;
+      const watchedDeletion = toText(reference?.['deletedAt']);
+      const explanation = toText(reference?.['explanation']);
+      reports.set(config, { explanation, deletedAt: watchedDeletion ?? deletedAt, deletedBy });
+    }
   } catch {
-    return { explanations, holdMs: undefined };
+    // The report stays as complete as it is.
   }
+  return reports;
+}
+
+function toText(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }

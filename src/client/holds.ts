@@ -1,42 +1,25 @@
 import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
 import { findHold, type Hold } from '../decision/hold.ts';
-import { type Referrer, summarizeReferences } from '../decision/references.ts';
+import { hasStrongReference, type Referrer } from '../decision/references.ts';
 import type { HeldConfig } from '../decision/review.ts';
 import type { WatchedConfig } from '../references/sources.ts';
-import { parseSettings } from '../decision/settings.ts';
-import { GUARD_PATH } from '../kube/api-paths.ts';
-import type { KubeApi } from '../kube/api.ts';
-import { readObject } from './cluster-access.ts';
-
-type ListedConfig = HeldConfig & Pick<WatchedConfig, 'createdAt'>;
 
 /** What decides holds, beside the configs. */
-export interface HoldFacts {
+interface HoldFacts {
   /** All configs of the cluster. */
-  readonly configs: readonly ListedConfig[];
+  readonly configs: readonly WatchedConfig[];
   readonly referrers: readonly Referrer[];
   /** By the clock of the API server, when it listed the referrers. */
   readonly at: Date;
   readonly holdMs: number;
 }
 
-/**
- * The hold of the cluster's guard in milliseconds; 0 without a guard.
- *
- * @throws ClusterAccessError, or the signal's reason
- */
-export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
-  const guard = await readObject(api, GUARD_PATH, 'get', signal);
-  return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
-}
-
 /** The oldest comes first. */
 export function findUnusedConfigs({ configs, referrers }: Pick<HoldFacts, 'configs' | 'referrers'>) {
-  const unused = configs.flatMap((config) => {
-    const { strong, weak } = summarizeReferences(config.name, referrers);
-    return isRenderedConfig(config.name) && strong.total === 0 ? [{ ...config, weakReferences: weak.references }] : [];
-  });
-  return unused.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
+  const isUsed = (name: ConfigName): boolean => referrers.some((referrer) => hasStrongReference(name, referrer));
+  return configs
+    .filter(({ name }) => isRenderedConfig(name) && !isUsed(name))
+    .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime() || (a.name < b.name ? -1 : 1));
 }
 
 /** The holds of unused configs, by the rule of the guard. */

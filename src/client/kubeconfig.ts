@@ -1,21 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
+import { type Context, KubeConfig } from '@kubernetes/client-node';
 import { isMap, parseDocument } from 'yaml';
 import { hasText, KubeConnection, KubeconfigError } from '../kube/connection.ts';
-
-export { KubeconfigError };
-
-/** The flags that select a cluster. */
-export interface ConnectionOptions {
-  /** Path of a kubeconfig file. */
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
-  /** The user to impersonate, and its groups. */
-  readonly as?: string | undefined;
-  readonly asGroup?: readonly string[] | undefined;
-}
+import type { ClusterFlags } from './cluster-options.ts';
+import { CliError, EXIT_CODE } from './exit.ts';
+import { LOGIN_ADVICE } from './output/advice.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -24,70 +15,62 @@ const MISSING_FIELD = /^(?:clusters|contexts|users)\[\d+\]\S* is missing$/;
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /**
- * Finds the cluster: `--kubeconfig`, else `KUBECONFIG`, else the pod's service account, else
- * `~/.kube/config`.
+ * Finds the cluster: `--kubeconfig`, else `KUBECONFIG`, else the pod's service account, else `~/.kube/config`.
  *
- * @throws KubeconfigError
+ * @throws CliError if there is no usable kubeconfig
  */
-export function loadConnection(options: ConnectionOptions, env: Environment = process.env): KubeConnection {
+export function loadConnection(options: ClusterFlags, env: Environment = process.env): KubeConnection {
   const load = (): KubeConfig => {
     const config = loadConfig(options, env);
     if (options.context !== undefined) config.setCurrentContext(options.context);
-    if (options.as !== undefined) impersonate(config, options.as);
+    const { name } = config.getCurrentUser() ?? {};
+    const impersonate = options.as === undefined ? {} : { impersonateUser: options.as };
+    config.users = config.users.map((user) => (user.name === name ? { ...user, ...impersonate } : user));
     return config;
   };
-  return new KubeConnection(load, options.asGroup);
+  return explainErrors(() => new KubeConnection(load, options.asGroup));
 }
 
-function loadConfig(options: ConnectionOptions, env: Environment): KubeConfig {
-  const config = new KubeConfig();
+function loadConfig(options: ClusterFlags, env: Environment): KubeConfig {
   const source = findKubeconfig(options, env);
+  const config = new KubeConfig();
   if (source === 'in-cluster') config.loadFromCluster();
-  else loadFiles(config, source);
+  else for (const file of source.files) addFile(config, file, source.origin);
   return config;
 }
 
-function impersonate(config: KubeConfig, user: string): void {
-  const { name } = config.getCurrentUser() ?? {};
-  config.users = config.users.map((own) => (own.name === name ? { ...own, impersonateUser: user } : own));
+function explainErrors<T>(load: () => T): T {
+  try {
+    return load();
+  } catch (error) {
+    if (!(error instanceof KubeconfigError)) throw error;
+    const advice = error.needsLogin ? LOGIN_ADVICE : undefined;
+    throw new CliError(error.message, EXIT_CODE.clusterAccess, { cause: error, advice });
+  }
 }
 
-/** The contexts of the kubeconfig. */
-export interface KubeContexts {
-  /** Undefined without a current-context. */
-  readonly current: string | undefined;
-  readonly names: readonly string[];
-  /** One context for each pair of cluster and user: `oc` adds one for each project. Prefers the current one. */
-  readonly distinct: readonly string[];
-}
-
-/** @throws KubeconfigError */
-export function readContexts(options: ConnectionOptions, env: Environment = process.env): KubeContexts {
-  const config = loadConfig(options, env);
+/**
+ * The contexts of the kubeconfig: all names, and one for each pair of cluster and user, because `oc` adds a context for
+ * each project. The current context is preferred, and undefined if there is none.
+ *
+ * @throws CliError if there is no usable kubeconfig
+ */
+export function readContexts(options: ClusterFlags, env: Environment = process.env) {
+  const config = explainErrors(() => loadConfig(options, env));
   const current = config.getCurrentContext();
   const contexts = config.getContexts();
-  const firsts = new Map(
-    contexts
-      .toReversed()
-      .toSorted((a, b) => Number(a.name === current) - Number(b.name === current))
-      .map(({ name, cluster, user }) => [JSON.stringify([cluster, user]), name]),
-  );
-  const distinct = new Set(firsts.values());
-  const names = contexts.map(({ name }) => name);
+  const preferred = contexts.toSorted((a, b) => Number(b.name === current) - Number(a.name === current));
+  const isFirst = (context: Context): boolean =>
+    context === preferred.find(({ cluster, user }) => cluster === context.cluster && user === context.user);
   return {
     current: hasText(current) ? current : undefined,
-    names,
-    distinct: names.filter((name) => distinct.has(name)),
+    names: contexts.map(({ name }) => name),
+    distinct: contexts.filter(isFirst).map(({ name }) => name),
   };
 }
 
-interface KubeconfigFiles {
-  readonly files: readonly string[];
-  /** `--kubeconfig`, `KUBECONFIG` or `the default`. */
-  readonly origin: string;
-}
-
-function findKubeconfig({ kubeconfig }: ConnectionOptions, env: Environment): KubeconfigFiles | 'in-cluster' {
+/** @returns `in-cluster`, or the files and their origin for messages */
+function findKubeconfig({ kubeconfig }: ClusterFlags, env: Environment) {
   if (kubeconfig !== undefined) return { files: [kubeconfig], origin: '--kubeconfig' };
   const files = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
   if (files.length > 0) return { files, origin: 'KUBECONFIG' };
@@ -96,36 +79,13 @@ function findKubeconfig({ kubeconfig }: ConnectionOptions, env: Environment): Ku
   if (!existsSync(defaultFile)) {
     throw new KubeconfigError(
       `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${defaultFile} does not exist`,
+      { needsLogin: true },
     );
   }
   return { files: [defaultFile], origin: 'the default' };
 }
 
-function loadFiles(config: KubeConfig, { files, origin }: KubeconfigFiles): void {
-  for (const [index, file] of files.entries()) {
-    const part = index === 0 ? config : new KubeConfig();
-    try {
-      loadFile(part, file);
-    } catch (error) {
-      throw new KubeconfigError(`the kubeconfig ${file} (from ${origin}) ${explainFileError(error)}`);
-    }
-    if (index > 0) merge(config, part);
-  }
-}
-
-/** As in kubectl, the first file wins. */
-function merge(config: KubeConfig, part: KubeConfig): void {
-  part.clusters = part.clusters.filter(({ name }) => config.getCluster(name) === null);
-  part.contexts = part.contexts.filter(({ name }) => config.getContextObject(name) === null);
-  part.users = part.users.filter(({ name }) => config.getUser(name) === null);
-  config.mergeConfig(part, hasText(config.getCurrentContext()));
-}
-
-/** What is wrong with a kubeconfig, without its content. */
-class KubeconfigProblem extends Error {}
-
 function explainFileError(error: unknown): string {
-  if (error instanceof KubeconfigProblem) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return 'does not exist';
   if (code === 'EISDIR') return 'is a directory';
@@ -134,39 +94,48 @@ function explainFileError(error: unknown): string {
   return `is not usable: ${MISSING_FIELD.test(message) ? message : 'a field has a wrong type'}`;
 }
 
-/** @throws KubeconfigProblem, an error of the file system or of the client library */
-function loadFile(config: KubeConfig, file: string): void {
-  const text = readFileSync(file, 'utf8');
-  const document = parseDocument(text, { prettyErrors: false });
+/**
+ * Adds the content of a file. As in kubectl, what an earlier file defines wins.
+ *
+ * @throws KubeconfigError
+ */
+function addFile(config: KubeConfig, file: string, origin: string): void {
+  const part = new KubeConfig();
+  const subject = `the kubeconfig ${file} (from ${origin})`;
+  try {
+    part.loadFromString(JSON.stringify(readFile(file, subject)));
+  } catch (error) {
+    throw error instanceof KubeconfigError ? error : new KubeconfigError(`${subject} ${explainFileError(error)}`);
+  }
+  part.makePathsAbsolute(path.dirname(file));
+  part.clusters = part.clusters.filter(({ name }) => config.getCluster(name) === null);
+  part.contexts = part.contexts.filter(({ name }) => config.getContextObject(name) === null);
+  part.users = part.users.filter(({ name }) => config.getUser(name) === null);
+  config.mergeConfig(part, hasText(config.getCurrentContext()));
+}
+
+interface StoredKubeconfig {
+  readonly users?: readonly { readonly user?: Record<string, unknown> | null }[] | null;
+}
+
+/** @throws KubeconfigError, an error of the file system or a TypeError */
+function readFile(file: string, subject: string): StoredKubeconfig {
+  const document = parseDocument(readFileSync(file, 'utf8'));
   const [error] = document.errors;
   if (error !== undefined) {
-    const line = text.slice(0, error.pos[0]).split('\n').length;
-    // A value follows the colon.
-    const [reason = ''] = error.message.split(/[:;]/);
-    throw new KubeconfigProblem(`is not valid YAML: line ${line}: ${reason}`);
+    // A value follows the colon, and the lines of the file follow the position.
+    const [reason = ''] = error.message.split(/[:;]| at line /);
+    throw new KubeconfigError(`${subject} is not valid YAML: line ${error.linePos?.[0].line}: ${reason}`);
   }
-  if (document.contents === null) throw new KubeconfigProblem('is empty; log in with: oc login');
-  if (!isMap(document.contents)) throw new KubeconfigProblem('is not a kubeconfig: it has no clusters');
-  config.loadFromFile(file);
-  applyTokenFiles(config, file, document.toJS());
-}
-
-interface Kubeconfig {
-  readonly users?:
-    readonly { readonly name?: unknown; readonly user?: { readonly tokenFile?: unknown } | null }[] | null;
-}
-
-/**
- * Applies the field `tokenFile`. The client library ignores it and would connect anonymously, but has a
- * provider that reads a token file regularly.
- */
-function applyTokenFiles(config: KubeConfig, file: string, { users }: Kubeconfig): void {
-  const tokenFiles = new Map((users ?? []).map(({ name, user }) => [name, user?.tokenFile]));
-  config.users = config.users.map((user) => {
-    const tokenFile = tokenFiles.get(user.name);
-    if (typeof tokenFile !== 'string' || tokenFile === '') return user;
-    const { token: _token, ...rest } = user;
-    const absolute = path.resolve(path.dirname(file), tokenFile);
-    return { ...rest, authProvider: { name: 'tokenFile', config: { tokenFile: absolute } } };
-  });
+  if (document.contents === null) throw new KubeconfigError(`${subject} is empty`, { needsLogin: true });
+  if (!isMap(document.contents)) throw new KubeconfigError(`${subject} is not a kubeconfig: it has no clusters`);
+  const kubeconfig = document.toJS() as StoredKubeconfig;
+  for (const { user } of kubeconfig.users ?? []) {
+    if (typeof user?.['tokenFile'] !== 'string' || user['tokenFile'] === '') continue;
+    // The client library ignores this field, but has a provider that reads a token file regularly.
+    const tokenFile = path.resolve(path.dirname(file), user['tokenFile']);
+    user['auth-provider'] = { name: 'tokenFile', config: { tokenFile } };
+    delete user['token'];
+  }
+  return kubeconfig;
 }

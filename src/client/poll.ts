@@ -25,8 +25,8 @@ const PAUSE_FACTOR = 4;
 /** A slow read does not always mean load. */
 const MAX_PAUSE_MS = 10_000;
 
-export const RETRY_TIMEOUT_MS = 5_000;
-export const RETRY_INTERVAL_MS = 500;
+const RETRY_TIMEOUT_MS = 5_000;
+const RETRY_INTERVAL_MS = 500;
 
 /** @throws the last error of `read`, when it is not retried, or the signal's reason */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {

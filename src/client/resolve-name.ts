@@ -1,17 +1,13 @@
 import { type ConfigName, RENDERED_PREFIX } from '../decision/config-name.ts';
 import { joinFirst } from '../common/printable-text.ts';
-
-/** Several configs begin with the text. */
-export class AmbiguousName extends Error {
-  override readonly name = 'AmbiguousName';
-}
+import { CliError, EXIT_CODE } from './exit.ts';
 
 const MAX_NAMES = 5;
 
 /**
  * Completes the beginning of a name, with or without `rendered-`. Returns an unknown name unchanged.
  *
- * @throws AmbiguousName
+ * @throws CliError if several configs begin with it
  */
 export function resolveConfigName(name: ConfigName, existing: Iterable<ConfigName>): ConfigName {
   const names = [...new Set(existing)];
@@ -20,7 +16,6 @@ export function resolveConfigName(name: ConfigName, existing: Iterable<ConfigNam
   const completions = names.filter((config) => prefixes.some((prefix) => config.startsWith(prefix)));
   const [only = name, ...others] = completions;
   if (others.length === 0) return only;
-  throw new AmbiguousName(
-    `"${name}" begins several names: ${joinFirst(completions.toSorted(), MAX_NAMES)}; add more characters`,
-  );
+  const choices = joinFirst(completions.toSorted(), MAX_NAMES);
+  throw new CliError(`"${name}" begins several names: ${choices}; add more characters`, EXIT_CODE.usage);
 }

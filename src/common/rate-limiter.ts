@@ -1,28 +1,34 @@
-/** Allows `burst` calls at once and then one per interval (a token bucket). */
+import { LRUCache } from 'lru-cache';
+
+interface Bucket {
+  available: number;
+  updatedAt: number;
+}
+
+/** A cluster has fewer hosts that can reach the guard. */
+const MAX_KEYS = 1_000;
+
+/** Allows each key `burst` calls at once and then one per interval (a token bucket). */
 export class RateLimiter {
   readonly #burst: number;
   readonly #intervalMs: number;
   readonly #now: () => number;
-  #available: number;
-  #updatedAt: number;
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_KEYS });
 
   /** @param now returns milliseconds of a monotonic clock */
   constructor(burst: number, intervalMs: number, now: () => number = () => performance.now()) {
     this.#burst = burst;
     this.#intervalMs = intervalMs;
     this.#now = now;
-    this.#available = burst;
-    this.#updatedAt = now();
   }
 
-  /** Returns whether a call is allowed now, and counts it if so. */
-  tryAcquire(): boolean {
+  /** Returns whether a call is allowed now, and counts it if so. A key can be the address of a client. */
+  tryAcquire(key = ''): boolean {
     const now = this.#now();
-    const regained = (now - this.#updatedAt) / this.#intervalMs;
-    this.#available = Math.min(this.#burst, this.#available + regained);
-    this.#updatedAt = now;
-    if (this.#available < 1) return false;
-    this.#available -= 1;
-    return true;
+    const { available, updatedAt } = this.#buckets.get(key) ?? { available: this.#burst, updatedAt: now };
+    const refilled = Math.min(this.#burst, available + (now - updatedAt) / this.#intervalMs);
+    const isAllowed = refilled >= 1;
+    this.#buckets.set(key, { available: isAllowed ? refilled - 1 : refilled, updatedAt: now });
+    return isAllowed;
   }
 }

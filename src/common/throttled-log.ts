@@ -1,24 +1,23 @@
 import type { Logger } from 'pino';
+import { RateLimiter } from './rate-limiter.ts';
 
 const INTERVAL_MS = 10_000;
 
-/** Logs warnings that any client can cause: the first one, then one for each 10 s with the number of the others. */
+/** Logs warnings that any client can cause: of each text one in 10 s, with the number of those since the last one. */
 export class ThrottledLog {
   readonly #log: Logger;
-  #lastAt = Number.NEGATIVE_INFINITY;
-  #suppressed = 0;
+  readonly #limiter = new RateLimiter(1, INTERVAL_MS);
+  readonly #suppressed = new Map<string, number>();
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
+  /** @param text a constant */
   warn(text: string, fields: object): void {
-    if (performance.now() - this.#lastAt < INTERVAL_MS) {
-      this.#suppressed += 1;
-      return;
-    }
-    this.#log.warn(this.#suppressed === 0 ? fields : { ...fields, suppressed: this.#suppressed }, text);
-    this.#lastAt = performance.now();
-    this.#suppressed = 0;
+    const suppressed = this.#suppressed.get(text) ?? 0;
+    const isLogged = this.#limiter.tryAcquire(text);
+    if (isLogged) this.#log.warn(suppressed === 0 ? fields : { ...fields, suppressed }, text);
+    this.#suppressed.set(text, isLogged ? 0 : suppressed + 1);
   }
 }

@@ -1,15 +1,14 @@
+import { once } from 'node:events';
+
+/** For work that nothing ends early. */
+export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
+
 /** Returns early if the signal aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-  });
+  const sleeping = limitSignal(ms, signal);
+  await once(sleeping.signal, 'abort');
+  sleeping.release();
 }
 
 /** Rejects with the signal's reason when it aborts. The promise continues. */
@@ -36,31 +35,35 @@ export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): 
   }
 }
 
-/** A signal with a timeout. {@link release} stops the timer and leaves the original signal. */
-export interface LimitedSignal {
-  readonly signal: AbortSignal;
-  readonly release: () => void;
+/** Works repeatedly, with pauses, until the signal aborts. Never rejects if `work` does not. */
+export async function repeat(pauseMs: number, signal: AbortSignal, work: () => void | Promise<void>): Promise<void> {
+  while (!signal.aborted) {
+    await work();
+    await sleep(pauseMs, signal);
+  }
 }
 
 /**
- * Returns a signal that aborts with another one, or after `ms` milliseconds with a TimeoutError. AbortSignal.any would
- * leak with a long-lived signal, and a garbage collection can remove its timeout (nodejs/node#57736).
+ * Returns a signal that aborts with another one, or after `ms` milliseconds with an error, by default a TimeoutError.
+ * `refresh` starts the timeout again, and `release` stops it and leaves the other signal. AbortSignal.any would leak
+ * with a long-lived signal, and a garbage collection can remove its timeout (nodejs/node#57736).
  */
-export function limitSignal(ms: number, signal: AbortSignal): LimitedSignal {
+export function limitSignal(
+  ms: number,
+  signal: AbortSignal,
+  createError = (): Error => new DOMException(`took longer than ${ms} ms`, 'TimeoutError'),
+) {
   signal.throwIfAborted();
   const limit = new AbortController();
-  const onAbort = (): void => {
-    limit.abort(signal.reason);
-  };
-  const timer = setTimeout(() => {
-    limit.abort(new DOMException(`took longer than ${ms} ms`, 'TimeoutError'));
-  }, ms);
+  const abort = (reason: unknown): void => limit.abort(reason);
+  const onAbort = (): void => abort(signal.reason);
+  const timer = setTimeout(() => abort(createError()), ms);
   signal.addEventListener('abort', onAbort, { once: true });
   const release = (): void => {
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
   };
-  return { signal: limit.signal, release };
+  return { signal: limit.signal, abort, refresh: () => timer.refresh(), release };
 }
 
 /** Calls `work` with a signal that also aborts after `ms` milliseconds, with a TimeoutError. */

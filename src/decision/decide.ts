@@ -15,7 +15,7 @@ import { findHold, type HoldOptions } from './hold.ts';
 import { type ClusterState, summarizeReferences, type UnreadableSource } from './references.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import { type Settings } from './settings.ts';
-import type { DenialStatus, Verdict } from './verdict.ts';
+import { type DenialStatus, MAX_RECORDED_REFERRERS, type Verdict } from './verdict.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
@@ -23,8 +23,7 @@ const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
 const UNAVAILABLE: DenialStatus = { code: 503, reason: 'ServiceUnavailable' };
 const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 
-/** The limit of the audit annotation. */
-const MAX_REFERRERS_PER_KIND = 10;
+const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as const;
 
 /**
  * Decides a review. One strong reference denies, even if another kind could not be read. Without one,
@@ -97,7 +96,7 @@ function decideByReferences(
   createdAt: HoldOptions['createdAt'],
 ): Verdict {
   const { name, allowDeletion } = config;
-  const summary = summarizeReferences(name, state.referrers, MAX_REFERRERS_PER_KIND);
+  const summary = summarizeReferences(name, state.referrers, MAX_RECORDED_REFERRERS);
   if (summary.strong.total > 0) {
     const message = explainInUse(name, summary, allowDeletion !== undefined);
     const { references, total: referencesTotal } = summary.strong;
@@ -139,8 +138,7 @@ function findOverrideReason({ allowDeletion = '' }: ConfigToDelete): string | un
 }
 
 function allow(config: ConfigName | undefined, message: string): Verdict {
-  const code = 'MCG_NOT_IN_USE';
-  return { outcome: 'allowed', code, config, message, references: [], referencesTotal: 0, warnings: [] };
+  return { outcome: 'allowed', code: 'MCG_NOT_IN_USE', config, message, ...NOTHING_FOUND };
 }
 
 function deny(
@@ -149,14 +147,5 @@ function deny(
   message: string,
   denialStatus: DenialStatus,
 ): Verdict {
-  return {
-    outcome: 'denied',
-    code,
-    config,
-    message,
-    denialStatus,
-    references: [],
-    referencesTotal: 0,
-    warnings: [],
-  };
+  return { outcome: 'denied', code, config, message, denialStatus, ...NOTHING_FOUND };
 }

@@ -1,5 +1,5 @@
 import { type ConfigName, parsePoolName } from './config-name.ts';
-import { isPool, type NodeReferrer, type PoolReferrer, type Referrer } from './references.ts';
+import { isPool, type PoolReferrer, type Referrer } from './references.ts';
 import type { HeldConfig } from './review.ts';
 
 /** Why and until when an unused config is held. */
@@ -45,12 +45,9 @@ export function findHold(
   // A pool names a new config only a moment after its creation.
   const since = roundUp(latest([changedAt, config.createdAt ?? changedAt]));
   const hold: Hold = { since, until: plus(since, holdMs), pool: pool.name };
-  const node = findUnreportedNode(referrers, config.createdAt, now);
-  const untilReport = node?.createdAt === undefined ? undefined : plus(node.createdAt, UNREPORTED_HOLD_MS);
-  const longest =
-    node !== undefined && untilReport !== undefined && untilReport > hold.until
-      ? { ...hold, until: untilReport, node: node.name }
-      : hold;
+  // The youngest node holds the longest.
+  const [youngest] = findUnreportedNodes(referrers, config.createdAt).toSorted((a, b) => +b.until - +a.until);
+  const longest = youngest !== undefined && youngest.until > hold.until ? { ...hold, ...youngest } : hold;
   return longest.until > now ? longest : undefined;
 }
 
@@ -89,21 +86,17 @@ function findLastChange(
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 
-/** Finds a node that may be booting with a config: one that joined after it. The youngest holds the longest. */
-function findUnreportedNode(
+/** Finds the nodes that may be booting with a config, because they joined after it. */
+function findUnreportedNodes(
   referrers: readonly Referrer[],
   configCreatedAt: Date | undefined,
-  now: Date,
-): NodeReferrer | undefined {
-  const nodes = referrers.filter(
-    (referrer): referrer is NodeReferrer =>
-      referrer.kind === 'Node' &&
-      // Only a node without `currentConfig` has it.
-      referrer.createdAt !== undefined &&
-      plus(referrer.createdAt, UNREPORTED_HOLD_MS) > now &&
-      (configCreatedAt === undefined || roundUp(referrer.createdAt) > configCreatedAt),
-  );
-  return nodes.toSorted((a, b) => (b.createdAt?.getTime() ?? 0) - (a.createdAt?.getTime() ?? 0))[0];
+): readonly Required<Pick<Hold, 'node' | 'until'>>[] {
+  return referrers.flatMap((referrer) => {
+    // Only a node without `currentConfig` has it.
+    if (referrer.kind !== 'Node' || referrer.createdAt === undefined) return [];
+    const hasJoinedAfter = configCreatedAt === undefined || roundUp(referrer.createdAt) > configCreatedAt;
+    return hasJoinedAfter ? [{ node: referrer.name, until: plus(referrer.createdAt, UNREPORTED_HOLD_MS) }] : [];
+  });
 }
 
 function latest(times: readonly Date[]): Date {

@@ -39,27 +39,27 @@ interface ReferencingObject {
 export interface NodeReferrer extends ReferencingObject {
   readonly kind: 'Node';
   /** It has no `currentConfig` and no `desiredConfig`. Never a Windows node without annotations of the operator. */
-  readonly isConfigUnreported?: true;
+  readonly isConfigUnreported?: true | undefined;
   /** The creation time of a node without `currentConfig`, in whole seconds. Never of such a Windows node. */
-  readonly createdAt?: Date;
+  readonly createdAt?: Date | undefined;
   /** The labels of such a node, unless it has an annotation of the operator. See `isManagedByOperator`. */
-  readonly labels?: Readonly<Record<string, unknown>>;
+  readonly labels?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface PoolReferrer extends ReferencingObject {
   readonly kind: 'MachineConfigPool';
   /** The pool is being deleted, see `parsePoolReferrer`. */
-  readonly isTerminating?: true;
+  readonly isTerminating?: true | undefined;
   readonly nodeSelector?: unknown;
-  readonly emptyStatus?: EmptyStatus;
+  readonly emptyStatus?: EmptyStatus | undefined;
   /** `restore` has paused the pool. `since` is undefined if it is unknown. */
-  readonly pausedForRestore?: { readonly config: string; readonly since: Date | undefined };
+  readonly pausedForRestore?: { readonly config: string; readonly since: Date | undefined } | undefined;
   /** The last transition of the condition `Updated`, in whole seconds. */
-  readonly updatedChangedAt?: Date;
+  readonly updatedChangedAt?: Date | undefined;
   /** When a manager that owns `spec.configuration` last wrote the pool, in whole seconds. */
-  readonly specChangedAt?: Date;
+  readonly specChangedAt?: Date | undefined;
   /** The same of `status.configuration`. The operator also writes it with every change of the machine counts. */
-  readonly statusChangedAt?: Date;
+  readonly statusChangedAt?: Date | undefined;
 }
 
 export interface BuildReferrer extends ReferencingObject {
@@ -90,14 +90,7 @@ export interface ClusterState {
   readonly readAt?: Date | undefined;
 }
 
-/** The references of one strength to one config. */
-export interface ReferenceGroup {
-  /** Lists the first referrers of each kind. References of the same referrer are adjacent. */
-  readonly references: readonly NamedReference[];
-  /** The number of all references. */
-  readonly total: number;
-  readonly referrersByKind: Readonly<Record<ReferrerKind, number>>;
-}
+export type ReferenceGroup = Readonly<Pick<ReferenceCollector, 'references' | 'referrersByKind' | 'total'>>;
 
 /** All references to one config, and other facts for its message. */
 export interface ReferenceSummary {
@@ -148,12 +141,15 @@ function isPoolDeleted(pool: string | undefined, pools: readonly PoolReferrer[])
   return !pools.some(({ name, isTerminating }) => name === pool && isTerminating !== true);
 }
 
-class ReferenceCollector implements ReferenceGroup {
+/** The references of one strength to one config. */
+class ReferenceCollector {
+  /** Those of the first referrers of each kind. References of the same referrer are adjacent. */
   readonly references: NamedReference[] = [];
   readonly referrersByKind = Object.fromEntries(REFERRER_KINDS.map((kind) => [kind, 0])) as Record<
     ReferrerKind,
     number
   >;
+  /** The number of all references. */
   total = 0;
   readonly #maxReferrersPerKind: number;
   #lastReferrer: Referrer | undefined;

@@ -44,25 +44,22 @@ export interface ParsedSettings {
  * The last valid hold would differ between replicas and after a restart.
  */
 export function parseSettings(object: unknown): ParsedSettings {
-  const { mode, holdSuperseded } = getSpec(object);
+  const { mode = DEFAULT_SETTINGS.mode, holdSuperseded } = getSpec(object);
   const problems: string[] = [];
   const validMode = MODES.find((candidate) => candidate === mode);
-  if (validMode === undefined && mode !== undefined) {
+  if (validMode === undefined) {
     problems.push(`spec.mode ${quote(mode)} is not one of ${MODES.join(', ')}; using ${DEFAULT_SETTINGS.mode}`);
   }
-  const holdMs = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
-  const validHoldMs = holdMs !== undefined && holdMs <= MAX_HOLD_MS ? holdMs : undefined;
-  const isHoldAbsent = holdSuperseded === undefined;
-  if (validHoldMs === undefined && !isHoldAbsent) {
-    problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; using 720h`);
+  let { holdSupersededMs } = DEFAULT_SETTINGS;
+  if (holdSuperseded !== undefined) {
+    const ms = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
+    const isValid = ms !== undefined && ms <= MAX_HOLD_MS;
+    if (!isValid) {
+      problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; using 720h`);
+    }
+    holdSupersededMs = isValid ? ms : MAX_HOLD_MS;
   }
-  return {
-    settings: {
-      mode: validMode ?? DEFAULT_SETTINGS.mode,
-      holdSupersededMs: validHoldMs ?? (isHoldAbsent ? DEFAULT_SETTINGS.holdSupersededMs : MAX_HOLD_MS),
-    },
-    problems,
-  };
+  return { settings: { mode: validMode ?? DEFAULT_SETTINGS.mode, holdSupersededMs }, problems };
 }
 
 function getSpec(object: unknown): { readonly mode?: unknown; readonly holdSuperseded?: unknown } {

@@ -2,6 +2,9 @@ import type { Code } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import type { NamedReference } from './references.ts';
 
+/** Audit events, log lines and the status are kept for a long time. */
+export const MAX_RECORDED_REFERRERS = 10;
+
 /** Also the key of the audit annotation. */
 export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'overridden';
 
@@ -28,4 +31,9 @@ export interface Verdict {
   /** For the client, at most 120 characters each. */
   readonly warnings: readonly string[];
   readonly overrideReason?: string;
+}
+
+/** The first references of a verdict, for audit, log and status. */
+export function toRecordedReferrers({ references }: Verdict): Pick<NamedReference, 'kind' | 'name' | 'field'>[] {
+  return references.slice(0, MAX_RECORDED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field }));
 }

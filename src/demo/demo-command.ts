@@ -15,7 +15,7 @@ export function createDemoCommand(): Command {
     .description('Replay two installs that deadlock without the guard or restore, on a cluster in memory.')
     .option('--speed <factor>', 'speed compared to the real install', parseSpeed, DEFAULT_SPEED)
     .action(async ({ speed }: { readonly speed: number }) => {
-      const format = createTextFormat(process.stdout, process.env);
+      const format = createTextFormat();
       const printer = new StoryPrinter(format, (text) => command.configureOutput().writeOut?.(text));
       if (await runDemo(printer, speed)) return;
       const expected = 'the install should be stuck without the guard and without the restore, and complete with them';

@@ -55,12 +55,8 @@ export async function collect(stream: AsyncIterable<Buffer>, source: string, max
   let bytes = 0;
   for await (const chunk of stream) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw createTooLargeError(source, maxBytes);
+    if (bytes > maxBytes) throw new FileError(`${source} has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function createTooLargeError(source: string, maxBytes: number): FileError {
-  return new FileError(`${source} has more than ${maxBytes} bytes`);
 }

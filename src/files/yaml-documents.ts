@@ -44,12 +44,7 @@ export function parseYamlDocuments(
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);
   // The check for equal keys of the library is quadratic. A warning would print a part of the text.
-  const composer = new Composer({
-    schema: 'failsafe',
-    uniqueKeys: false,
-    logLevel: 'silent',
-    lineCounter: lines,
-  });
+  const composer = new Composer({ schema: 'failsafe', uniqueKeys: false, logLevel: 'silent', lineCounter: lines });
   let tokens = 0;
   try {
     for (const lexeme of new Lexer().lex(text)) {

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { toPrintableLine } from '../common/printable-text.ts';
+import { toRecordedReferrers } from '../decision/verdict.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
 import type { AnsweredCall } from '../webhook/admission-app.ts';
-import { AddressLimiter } from '../webhook/address-limiter.ts';
 import type { JudgedReview } from '../webhook/judged-review.ts';
 import type { Metrics } from '../webhook/metrics.ts';
 
@@ -12,41 +12,31 @@ export interface AnswerRecorderOptions {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'countCall' | 'countDecision' | 'countMissingConfig'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Puts a denial into the status of the MachineConfigGuard. */
-  readonly recordDenial: (judged: JudgedReview) => void;
-  /** Milliseconds of a monotonic clock. */
-  readonly now?: () => number;
+  /** Puts the answer into the status of the MachineConfigGuard. */
+  readonly recordAnswer: (judged: JudgedReview) => void;
 }
 
 /** A cluster has fewer rendered configs, so a deletion of all of them is logged completely. */
 const LOGGED_BURST = 5_000;
 /** Then a client that repeats reviews writes 12 kB of log in a second. */
 const LOG_INTERVAL_MS = 50;
-/** A log of denied prunes must not fill a disk. */
-const MAX_LOGGED_REFERRERS = 10;
 const MAX_REASON_LENGTH = 256;
 
 /**
  * Records what the guard has answered. A metric counts every answer. Any client can send malformed reviews and
  * reviews of configs that do not exist, so they share few log lines. The log has all other answers, up to a limit for
- * each address. Within it, a denial or an override of an existing config becomes an Event, unless it is a dry run.
+ * each address. Within it, an answer about an existing config becomes a part of the status, and a denial or an
+ * override also an Event, unless it is a dry run.
  */
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
-  readonly #logged: AddressLimiter;
-  readonly #loggedOfAll: RateLimiter;
-  readonly #unknownConfigs: ThrottledLog;
-  readonly #badReviews: ThrottledLog;
-  readonly #unlogged: ThrottledLog;
+  readonly #loggedByAddress = new RateLimiter(LOGGED_BURST, LOG_INTERVAL_MS);
+  readonly #logged = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4);
+  readonly #throttledLog: ThrottledLog;
 
   constructor(options: AnswerRecorderOptions) {
-    const { log, now } = options;
     this.#options = options;
-    this.#logged = new AddressLimiter(LOGGED_BURST, LOG_INTERVAL_MS, now);
-    this.#loggedOfAll = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4, now);
-    this.#unknownConfigs = new ThrottledLog(log);
-    this.#badReviews = new ThrottledLog(log);
-    this.#unlogged = new ThrottledLog(log);
+    this.#throttledLog = new ThrottledLog(options.log);
   }
 
   record(judged: JudgedReview, call: AnsweredCall): void {
@@ -56,25 +46,26 @@ export class AnswerRecorder {
     if (configState === 'missing') {
       metrics.countMissingConfig();
       const fields = { name: verdict.config ?? '', user: review.user, code: verdict.code };
-      this.#unknownConfigs.warn('answered a review of an unknown config', fields);
+      this.#throttledLog.warn('answered a review of an unknown config', fields);
       return;
     }
     metrics.countDecision(judged, call);
     if (verdict.code === 'MCG_BAD_REVIEW') {
-      this.#badReviews.warn('received a malformed review', { problem: toPrintableLine(verdict.message, 500) });
-    } else if (this.#logged.tryAcquire(call.address) && this.#loggedOfAll.tryAcquire()) {
+      this.#throttledLog.warn('received a malformed review', { problem: toPrintableLine(verdict.message, 500) });
+    } else if (this.#loggedByAddress.tryAcquire(call.address) && this.#logged.tryAcquire()) {
       logAnswer(log, judged, call);
       if (configState === 'exists' && !review.isDryRun) this.#announce(judged);
     } else {
-      this.#unlogged.warn('a client sends too many reviews; not logging all', { address: call.address });
+      this.#throttledLog.warn('a client sends too many reviews; not logging all', { address: call.address });
     }
   }
 
   #announce(judged: JudgedReview): void {
-    const { events, recordDenial } = this.#options;
+    const { events, recordAnswer } = this.#options;
     const { review, verdict } = judged;
     const { user, config } = review;
     if (config === undefined) return;
+    recordAnswer(judged);
     const { name, uid } = config;
     const event = {
       regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
@@ -83,7 +74,6 @@ export class AnswerRecorder {
     } as const;
     if (verdict.outcome === 'denied') {
       events.record({ ...event, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });
-      recordDenial(judged);
     } else if (verdict.outcome === 'overridden') {
       const reason = toPrintableLine(verdict.overrideReason ?? '', MAX_REASON_LENGTH);
       events.record({ ...event, reason: 'DeletionOverridden', note: `${user}: ${verdict.message}: ${reason}` });
@@ -93,7 +83,7 @@ export class AnswerRecorder {
 
 /** Logs selected fields: never a header, a token or the body of an object. */
 function logAnswer(log: Logger, { review, verdict, path }: JudgedReview, { ms }: AnsweredCall): void {
-  const { outcome, code, cause, message, references, referencesTotal, overrideReason } = verdict;
+  const { outcome, code, cause, message, referencesTotal, overrideReason } = verdict;
   const fields = {
     uid: toPrintableLine(review.uid, 64),
     name: toPrintableLine(verdict.config ?? '', 253),
@@ -102,7 +92,7 @@ function logAnswer(log: Logger, { review, verdict, path }: JudgedReview, { ms }:
     verdict: outcome,
     code,
     cause,
-    referrers: references.slice(0, MAX_LOGGED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field })),
+    referrers: toRecordedReferrers(verdict),
     referrersTotal: referencesTotal,
     overrideReason: overrideReason === undefined ? undefined : toPrintableLine(overrideReason, MAX_REASON_LENGTH),
     path,

@@ -1,23 +1,24 @@
 import type { Logger } from 'pino';
-import { logExpiriesDaily } from '../certificates/expiry-logger.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import type { ConfigName } from '../decision/config-name.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
-import { sleep, waitOrAbort } from '../common/wait.ts';
+import { Replaceable } from '../common/replaceable.ts';
+import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
-import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../references/sources.ts';
+import { REFERRER_RESOURCES } from '../references/sources.ts';
 import { type AnswerListener, createAdmissionApp } from '../webhook/admission-app.ts';
 import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
 import { HealthServer } from '../webhook/health-server.ts';
 import { createMetricsApp } from '../webhook/metrics-app.ts';
 import { Metrics } from '../webhook/metrics.ts';
 import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
-import { createFixedTlsPolicy, INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
+import { INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
 import { Judge } from './judge.ts';
@@ -48,7 +49,7 @@ export interface GuardOptions {
   readonly reflectorTiming?: ReflectorTiming;
 }
 
-type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort?: number }>;
+type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort: number | undefined }>;
 
 /** How long the shutdown waits for the last Events. */
 const FLUSH_TIMEOUT_MS = 2_000;
@@ -81,24 +82,14 @@ export class Guard {
 
   constructor(options: GuardOptions) {
     const { api, log, certificate, status, reflectorTiming } = options;
-    const { settings = () => DEFAULT_SETTINGS, tlsPolicy = createFixedTlsPolicy(INTERMEDIATE) } = options;
+    const { settings = () => DEFAULT_SETTINGS, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
     const mode = () => (settings() ?? DEFAULT_SETTINGS).mode;
     this.#options = options;
     this.#settings = settings;
     this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
     this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
-    this.#events = new EventRecorder({ api, log });
-    const live = new LiveReader({
-      api,
-      versions: {
-        newestVersion: (resource) =>
-          resource === MACHINE_CONFIGS.name ? this.#configs.newestVersion : this.#index.newestVersion(resource),
-        checkVersions: () => {
-          this.#index.checkVersions();
-          this.#configs.checkVersion();
-        },
-      },
-    });
+    this.#events = new EventRecorder(api, log);
+    const live = new LiveReader({ api, versions: this.#index });
     this.#metrics = new Metrics({
       mode,
       danglingCount: () => this.#reporter?.danglingCount,
@@ -115,10 +106,10 @@ export class Guard {
       log,
       metrics: this.#metrics,
       events: this.#events,
-      recordDenial: (judged) => this.#reporter?.recordDenial(judged),
+      recordAnswer: (judged) => this.#reporter?.recordAnswer(judged),
     });
-    const configs = new ConfigLookup({ api, index: this.#configs });
-    const createdAt = this.#configs.createdAt.bind(this.#configs);
+    const configs = new ConfigLookup(api, this.#configs);
+    const createdAt = (name: ConfigName) => this.#configs.get(name)?.createdAt;
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
       judge: new Judge({ api, index: this.#index, live, configs, createdAt, settings, log }),
@@ -158,15 +149,13 @@ export class Guard {
 
   /** Rejects with the system's error if a port cannot be used. */
   async start(): Promise<void> {
-    const { bindAddress, certificate, healthPort, metricsPort, securePort, log } = this.#options;
+    const { bindAddress, healthPort, metricsPort, securePort, log } = this.#options;
     try {
-      const ports = {
+      this.#ports = {
         healthPort: await this.#healthServer.listen(healthPort, bindAddress),
-        ...(metricsPort === undefined
-          ? {}
-          : { metricsPort: await this.#metricsServer.listen(metricsPort, bindAddress) }),
+        metricsPort: metricsPort === undefined ? undefined : await this.#metricsServer.listen(metricsPort, bindAddress),
+        securePort: await this.#webhookServer.listen(securePort, bindAddress),
       };
-      this.#ports = { ...ports, securePort: await this.#webhookServer.listen(securePort, bindAddress) };
     } catch (error) {
       await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);
       throw error;
@@ -176,7 +165,6 @@ export class Guard {
     this.#backgroundWork = Promise.all([
       this.#index.run(signal),
       this.#configs.run(signal),
-      logExpiriesDaily(certificate, log, signal),
       this.#reporter?.run(signal),
     ]);
   }
@@ -200,9 +188,10 @@ export class Guard {
 
   async #stop(): Promise<void> {
     this.#isDraining = true;
-    await sleep(this.#options.shutdownDelayMs, new AbortController().signal);
+    await sleep(this.#options.shutdownDelayMs, NEVER_ABORTED);
     await this.#webhookServer.close();
-    await waitOrAbort(this.#events.flush(), AbortSignal.timeout(FLUSH_TIMEOUT_MS)).catch(() => {});
+    const flush = (signal: AbortSignal) => waitOrAbort(this.#events.flush(), signal);
+    await withTimeout(FLUSH_TIMEOUT_MS, NEVER_ABORTED, flush).catch(() => {});
     this.#backgroundAbort.abort();
     await this.#backgroundWork;
     await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);

@@ -9,13 +9,13 @@ import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
+import { getObject } from '../kube/get-object.ts';
 import { withTimeout } from '../common/wait.ts';
-import { getReferrer } from '../references/get-referrer.ts';
 import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
-import { MACHINE_CONFIGS } from '../references/sources.ts';
+import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
 import type { JudgedReview, ReviewJudge } from '../webhook/judged-review.ts';
 
 export interface JudgeOptions {
@@ -85,11 +85,7 @@ export class Judge implements ReviewJudge {
     if (configs.isIndexed(config)) return { state: 'exists' };
     if (early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
     if (early === undefined) return await configs.find(config, signal);
-    return await withTimeout(
-      OVERRIDE_LOOK_UP_TIMEOUT_MS,
-      signal,
-      async (limited) => await configs.find(config, limited),
-    );
+    return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.find(config, limited));
   }
 
   /**
@@ -102,7 +98,7 @@ export class Judge implements ReviewJudge {
     const candidate = referrers[position];
     if (candidate === undefined) return undefined;
     const { kind, name } = candidate;
-    const send = (shared: AbortSignal): Promise<Referrer | undefined> => getReferrer(api, kind, name, shared);
+    const send = (shared: AbortSignal) => getObject(api, RESOURCE_BY_KIND[kind], name, shared);
     try {
       const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, (limited) =>
         this.#gets.get(`${kind}/${name}`, send, limited),

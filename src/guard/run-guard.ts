@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { Replaceable } from '../common/replaceable.ts';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
-import { createFixedTlsPolicy, type TlsParameters } from '../webhook/tls-profile.ts';
+import type { TlsParameters } from '../webhook/tls-profile.ts';
 import { Guard, type GuardOptions } from './guard.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from './settings-follower.ts';
 import { TlsProfileFollower } from './tls-profile-follower.ts';
@@ -27,49 +28,45 @@ export interface RunGuardOptions extends Pick<
  * @param stopSignal resolves when the guard must stop
  * @throws what `loadCertificate` throws, or the system's error if a port cannot be used
  */
-export async function runGuard(options: RunGuardOptions, stopSignal: Promise<unknown>): Promise<void> {
+export async function runGuard(
+  { loadCertificate, initialSpec, tlsParameters, leaseNamespace, ...options }: RunGuardOptions,
+  stopSignal: Promise<unknown>,
+): Promise<void> {
+  const { api, log } = options;
   // A stopping guard needs its settings and its certificate until its last answer.
   const followers = new AbortController();
+  const { signal } = followers;
   try {
-    await runUntilStopped(options, stopSignal, followers.signal);
+    const certificate = await Promise.race([loadCertificate(signal), stopSignal.then(() => undefined)]);
+    // Stopped before the certificate was available.
+    if (certificate === undefined) return;
+    const settings = new SettingsFollower({ api, log, initialSpec });
+    void settings.run(signal);
+    const tlsProfile = tlsParameters === undefined ? new TlsProfileFollower({ api, log }) : undefined;
+    void tlsProfile?.run(signal);
+    const podNamespace = await readPodNamespace();
+    const guard = new Guard({
+      ...options,
+      certificate,
+      settings: () => settings.settings,
+      status: {
+        leaseNamespace: leaseNamespace ?? podNamespace ?? INSTALLED_NAME,
+        // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container
+        // has the same one, so it need not wait for the Lease.
+        leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
+        tlsProfile: tlsProfile && (() => tlsProfile.followed()),
+      },
+      tlsPolicy: tlsParameters === undefined ? tlsProfile : new Replaceable(tlsParameters),
+    });
+    await guard.start();
+    const logReady = (): void => log.info(guard.ports, 'ready');
+    // Ignores the abort.
+    void guard.whenReady(signal).then(logReady, () => {});
+    await stopSignal;
+    await guard.stop();
   } finally {
     followers.abort();
   }
-}
-
-async function runUntilStopped(
-  { loadCertificate, initialSpec, tlsParameters, leaseNamespace, ...options }: RunGuardOptions,
-  stopSignal: Promise<unknown>,
-  signal: AbortSignal,
-): Promise<void> {
-  const { api, log } = options;
-  const certificate = await Promise.race([loadCertificate(signal), stopSignal.then(() => undefined)]);
-  // Stopped before the certificate was available.
-  if (certificate === undefined) return;
-  const settings = new SettingsFollower({ api, log, initialSpec });
-  void settings.run(signal);
-  const tlsProfile = tlsParameters === undefined ? new TlsProfileFollower({ api, log }) : undefined;
-  void tlsProfile?.run(signal);
-  const podNamespace = await readPodNamespace();
-  const guard = new Guard({
-    ...options,
-    certificate,
-    settings: () => settings.settings,
-    status: {
-      leaseNamespace: leaseNamespace ?? podNamespace ?? INSTALLED_NAME,
-      // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container
-      // has the same one, so it need not wait for the Lease.
-      leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
-      tlsProfile: tlsProfile === undefined ? undefined : () => tlsProfile.followed(),
-    },
-    tlsPolicy: tlsParameters === undefined ? tlsProfile : createFixedTlsPolicy(tlsParameters),
-  });
-  await guard.start();
-  const logReady = (): void => log.info(guard.ports, 'ready');
-  // Ignores the abort.
-  void guard.whenReady(signal).then(logReady, () => {});
-  await stopSignal;
-  await guard.stop();
 }
 
 /** Returns undefined outside of a pod. */

@@ -12,13 +12,12 @@ import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { withTimeout } from '../common/wait.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  /** The spec of an object that the follower creates; empty by default. */
-  readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
+  /** The spec of an object that the follower creates; empty by default. Null creates none. */
+  readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }> | null;
   /** Milliseconds between two reads. */
   readonly intervalMs?: number;
   /** Milliseconds between two attempts to create an absent object. */
@@ -31,7 +30,7 @@ const CREATE_INTERVAL_MS = 10_000;
 const CREATE_TIMEOUT_MS = 5_000;
 
 /**
- * Reads the settings in the MachineConfigGuard `cluster` every second, and creates that object if it is absent.
+ * Reads the settings in the MachineConfigGuard `cluster` every second, and by default creates that object if absent.
  *
  * Without the object or its CRD the default settings apply. While it is unreadable the last known settings apply.
  */
@@ -68,10 +67,7 @@ export class SettingsFollower {
       const consequence = mode === undefined ? 'denying deletions until then' : `keeping mode ${mode}`;
       this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
     };
-    await pollObject(
-      { api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs: () => intervalMs, onRead, onFailure },
-      signal,
-    );
+    await pollObject({ api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs, onRead, onFailure }, signal);
   }
 
   #apply({ settings, problems }: ParsedSettings): void {
@@ -87,7 +83,7 @@ export class SettingsFollower {
   /** A 409 means that another replica was faster. */
   async #createIfDue(signal: AbortSignal): Promise<void> {
     const { api, log, initialSpec = {}, createIntervalMs = CREATE_INTERVAL_MS } = this.#options;
-    if (performance.now() < this.#createAt) return;
+    if (initialSpec === null || performance.now() < this.#createAt) return;
     this.#createAt = performance.now() + createIntervalMs;
     const body = {
       apiVersion: 'machineconfig-guard.io/v1alpha1',
@@ -96,9 +92,7 @@ export class SettingsFollower {
       spec: initialSpec,
     };
     try {
-      await withTimeout(CREATE_TIMEOUT_MS, signal, async (limited) => {
-        await api.json({ method: 'POST', path: GUARDS_PATH, body, signal: limited });
-      });
+      await api.json({ method: 'POST', path: GUARDS_PATH, body, timeoutMs: CREATE_TIMEOUT_MS, signal });
       this.#createAt = 0;
       log.info(`machineconfigguard ${GUARD_NAME} created, because it did not exist`);
     } catch (error) {

@@ -1,4 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import { Replaceable } from '../common/replaceable.ts';
+import type { ApiObject } from '../kube/api-object.ts';
 import { API_SERVERS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
@@ -9,7 +12,6 @@ import {
   type FollowedTlsProfile,
   INTERMEDIATE,
   parseTlsProfile,
-  type TlsPolicy,
   type TlsProfile,
   UnusableTlsProfile,
 } from '../webhook/tls-profile.ts';
@@ -22,39 +24,26 @@ export interface TlsProfileFollowerOptions {
 }
 
 const PATH = objectPath(API_SERVERS_PATH, 'cluster');
-const INTERVAL_MS = 60_000;
-const RETRY_INTERVAL_MS = 1_000;
+const INTERVAL_MS = 10_000;
 
 /**
- * Reads `spec.tlsSecurityProfile` of the APIServer `cluster` every minute. Intermediate applies without it, and until
- * it was read. While it is unreadable, the last known profile applies.
+ * Reads `spec.tlsSecurityProfile` of the APIServer `cluster` every ten seconds. Intermediate applies without it, and
+ * until it was read. While it is unreadable, the last known profile applies.
  */
-export class TlsProfileFollower implements TlsPolicy {
+export class TlsProfileFollower extends Replaceable<TlsProfile> {
   readonly #options: TlsProfileFollowerOptions;
   readonly #problem: ProblemLog;
-  readonly #listeners: (() => void)[] = [];
-  #profile = INTERMEDIATE;
   /** Of the last read. Undefined if it succeeded. */
-  #failure: { readonly reason: string; readonly message: string } | undefined = {
-    reason: 'Reading',
-    message: 'not read yet: apiservers',
-  };
+  #failure: FollowedTlsProfile['problem'] = { reason: 'Reading', message: 'not read yet: apiservers' };
 
   constructor(options: TlsProfileFollowerOptions) {
+    super(INTERMEDIATE);
     this.#options = options;
     this.#problem = new ProblemLog(options.log);
   }
 
-  current(): TlsProfile {
-    return this.#profile;
-  }
-
-  onChange(listener: () => void): void {
-    this.#listeners.push(listener);
-  }
-
   followed(): FollowedTlsProfile {
-    const profile = this.#profile;
+    const profile = this.current();
     if (this.#failure === undefined) return { profile };
     const { reason, message } = this.#failure;
     const applied = `${profile.type} applies: ${describeTlsProfile(profile)}`;
@@ -64,33 +53,24 @@ export class TlsProfileFollower implements TlsPolicy {
   /** Follows until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
-    await pollObject(
-      {
-        api,
-        path: PATH,
-        kind: 'APIServer',
-        intervalMs: () => (this.#failure === undefined ? intervalMs : Math.min(intervalMs, RETRY_INTERVAL_MS)),
-        // Kubernetes without OpenShift does not serve it.
-        onRead: (object) => this.#apply(object === undefined ? INTERMEDIATE : parseTlsProfile(object)),
-        onFailure: (error) => {
-          this.#failure = describeFailure(error);
-          this.#problem.warn(this.#failure.message);
-        },
-      },
-      signal,
-    );
+    // Kubernetes without OpenShift does not serve it.
+    const onRead = (object: ApiObject | undefined): void => this.#apply(parseTlsProfile(object ?? {}));
+    const onFailure = (error: unknown): void => {
+      this.#failure = describeFailure(error);
+      this.#problem.warn(this.#failure.message);
+    };
+    await pollObject({ api, path: PATH, kind: 'APIServer', intervalMs, onRead, onFailure }, signal);
   }
 
   #apply(profile: TlsProfile): void {
     this.#failure = undefined;
-    const { type, minVersion, ciphers, groups, unsupported } = profile;
-    if (unsupported.length > 0) this.#problem.warn(`TLS profile ${type}: ${describeTlsProfile(profile)}`);
-    else this.#problem.clear();
-    const before = this.#profile;
-    this.#profile = profile;
-    if (minVersion === before.minVersion && ciphers === before.ciphers && groups === before.groups) return;
+    const { type, minVersion, unsupported } = profile;
+    // A person can only change a Custom profile.
+    if (type !== 'Custom' || unsupported.length === 0) this.#problem.clear();
+    else this.#problem.warn(`TLS profile Custom: ${describeTlsProfile(profile)}`);
+    if (isDeepStrictEqual(profile, this.current())) return;
     this.#options.log.info({ profile: type, minVersion }, `TLS profile is ${type}`);
-    for (const listener of this.#listeners) listener();
+    this.replace(profile);
   }
 }
 
@@ -98,8 +78,5 @@ function describeFailure(error: unknown): { readonly reason: string; readonly me
   if (error instanceof UnusableTlsProfile) return { reason: 'Unsupported', message: error.message };
   if (error instanceof ApiError && error.status === 403)
     return { reason: 'Forbidden', message: 'the guard may not read apiservers.config.openshift.io' };
-  return {
-    reason: 'Unreadable',
-    message: `cannot read apiservers.config.openshift.io: ${describeError(error)}`,
-  };
+  return { reason: 'Unreadable', message: `cannot read apiservers.config.openshift.io: ${describeError(error)}` };
 }

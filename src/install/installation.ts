@@ -8,7 +8,6 @@ import {
   MATCH_CONDITIONS,
 } from './kubernetes-version.ts';
 import { buildManifests } from './kustomization.ts';
-import { formatFlags, RENDER_FLAGS_ANNOTATION } from './recorded-flags.ts';
 import { createAuthoritySecret, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 
 /** What the API server does while the guard does not answer. */
@@ -34,6 +33,7 @@ export interface InstallationOptions {
   /** Whether a policy denies references that cannot be the name of a rendered config. */
   readonly referencePolicy?: boolean;
   readonly kubernetesVersion?: KubernetesVersion | undefined;
+  readonly namespaceAnnotations?: Readonly<Record<string, string>>;
 }
 
 export interface InstallationFile extends OutputFile {
@@ -59,10 +59,6 @@ export class InvalidInstallation extends Error {
 
 interface Policy {
   readonly spec: { readonly variables?: readonly { readonly name: string }[] };
-}
-
-interface LabeledObject {
-  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
 }
 
 /** Matches every {@link InstallationFile}, but no file of the user. */
@@ -122,8 +118,9 @@ export function buildInstallation(options: InstallationOptions): Installation {
     assertPolicies(kubernetesVersion, 'reference policy', 'leave out --reference-policy');
   const omitted = NEWER_KINDS.filter(({ since }) => !isAtLeast(kubernetesVersion, since));
   const manifests = buildManifests(chooseDirectories(options));
-  const flags = formatFlags({ ...options, tls: authority === undefined ? 'service-ca' : 'generated' });
-  findByKind(manifests, 'Namespace').setIn(['metadata', 'annotations', RENDER_FLAGS_ANNOTATION], flags);
+  for (const [key, value] of Object.entries(options.namespaceAnnotations ?? {})) {
+    findByKind(manifests, 'Namespace').setIn(['metadata', 'annotations', key], value);
+  }
   const deployment = findByKind(manifests, 'Deployment');
   deployment.setIn([...CONTAINER, 'image'], image);
   if (mode !== undefined) deployment.addIn([...CONTAINER, 'args'], `--initial-mode=${mode}`);
@@ -132,16 +129,12 @@ export function buildInstallation(options: InstallationOptions): Installation {
   const webhook = findByKind(manifests, 'ValidatingWebhookConfiguration');
   const failurePolicy = webhook.getIn(['webhooks', 0, 'failurePolicy']) as FailurePolicy;
   const isOpenByVersion = failurePolicy === 'Ignore' && profile === 'fail-closed';
-  if (failurePolicy === 'Ignore' && webhook.contents !== null) {
-    const reason = isOpenByVersion ? IGNORE_REASON : 'The policy floor still checks them';
-    webhook.contents.commentBefore = ` While the guard is unreachable, the API server allows deletions.\n ${reason}.`;
-  }
   if (authority !== undefined) {
     const trusted = previousAuthority === undefined ? [authority] : [previousAuthority, authority];
     const caBundle = trusted.map(({ certificatePem }) => `${certificatePem.trim()}\n`).join('');
     webhook.setIn(['webhooks', 0, 'clientConfig', 'caBundle'], encodeBase64(caBundle));
     const comment = ' The authority that signs the serving certificate of each replica. Keep it secret.';
-    const { labels } = (webhook.toJS() as LabeledObject).metadata;
+    const labels = webhook.getIn(['metadata', 'labels'], true) as object;
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }

@@ -22,8 +22,8 @@ const TOO_OLD = 'The oldest supported version is Kubernetes 1.27 (OpenShift 4.14
 
 /** @throws RangeError with a sentence */
 export function parseKubernetesVersion(text: string): KubernetesVersion {
-  const version = parseVersion(text, '1.31');
-  if (version.major >= 4) throw new RangeError('For an OpenShift version use --openshift-version.');
+  const { major, minor } = VERSION.exec(text)?.groups ?? {};
+  const version = { major: Number(major), minor: Number(minor) };
   if (!isAtLeast(version, OLDEST)) throw new RangeError(TOO_OLD);
   return version;
 }
@@ -34,20 +34,10 @@ export function parseKubernetesVersion(text: string): KubernetesVersion {
  * @throws RangeError with a sentence
  */
 export function parseOpenShiftVersion(text: string): KubernetesVersion {
-  const { major, minor } = parseVersion(text, '4.18');
-  if (major < 4) throw new RangeError('For a Kubernetes version use --kubernetes-version.');
-  if (major > 4) return OF_OPENSHIFT_5;
-  const version = { major: 1, minor: minor + KUBERNETES_MINOR_OF_OPENSHIFT_4_0 };
-  if (!isAtLeast(version, OLDEST)) throw new RangeError(TOO_OLD);
-  return version;
-}
-
-function parseVersion(text: string, example: string): KubernetesVersion {
   const { major, minor } = VERSION.exec(text)?.groups ?? {};
-  if (major === undefined || minor === undefined) {
-    throw new RangeError(`Must be a version, such as ${example}.`);
-  }
-  return { major: Number(major), minor: Number(minor) };
+  if (!(Number(major) >= 4)) throw new RangeError('Must be a version of OpenShift, such as 4.18.');
+  if (Number(major) > 4) return OF_OPENSHIFT_5;
+  return parseKubernetesVersion(`1.${Number(minor) + KUBERNETES_MINOR_OF_OPENSHIFT_4_0}`);
 }
 
 export function isAtLeast(version: KubernetesVersion | undefined, { major, minor }: KubernetesVersion): boolean {

@@ -4,13 +4,8 @@ import { MCO_GROUP } from '../kube/api-paths.ts';
 interface WebhookConfigurationOptions {
   /** The default is the name in manifests/base. */
   readonly name?: string;
-  /** `dev` and tests use a URL. */
-  readonly clientConfig:
-    | { readonly url: string; readonly caBundle: string }
-    | {
-        readonly service: Readonly<{ name: string; namespace: string; path: string; port: number }>;
-        readonly caBundle?: string;
-      };
+  /** For `dev` and tests. The manifests name a Service. */
+  readonly clientConfig: { readonly url: string; readonly caBundle: string };
   /** If the guard does not answer, `Fail` denies and `Ignore` allows. */
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
@@ -31,6 +26,8 @@ export interface StoredWebhookConfiguration {
 
 /** The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
+
+export const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
 
 /** The policy floor, keyed by the kind that each checks (manifests/overlays/policy-floor). */
 export const ADMISSION_POLICIES: Readonly<Partial<Record<ReferrerKind, string>>> = {

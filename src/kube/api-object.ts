@@ -20,3 +20,9 @@ export interface ApiObject {
 export class MalformedObject extends Error {
   override readonly name = 'MalformedObject';
 }
+
+/** Parses RFC 3339, or milliseconds since 1970. Returns undefined unless the value is a time. */
+export function parseTime(value: unknown): Date | undefined {
+  const time = new Date(typeof value === 'string' || typeof value === 'number' ? value : Number.NaN);
+  return Number.isNaN(time.getTime()) ? undefined : time;
+}

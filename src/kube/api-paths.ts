@@ -48,10 +48,10 @@ export function objectPath(collection: string, name: string): string {
 }
 
 /** `/api/v1/RESOURCE` or `/apis/GROUP/VERSION/RESOURCE`, perhaps in a namespace. */
-const COLLECTION = /^\/apis?\/(?<apiVersion>v1|[^/]+\/[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?[^/]+$/;
+const COLLECTION = /^\/apis?\/(?<apiVersion>v1|[^/]+\/[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?(?<resource>[^/]+)$/;
 
-export function parseCollection(path: string): { readonly apiVersion: string; readonly isNamespaced: boolean } {
-  const { apiVersion, namespace } = COLLECTION.exec(path)?.groups ?? {};
-  if (apiVersion === undefined) throw new Error(`${path} is not the path of a collection`);
-  return { apiVersion, isNamespaced: namespace !== undefined };
+export function parseCollection(path: string) {
+  const { apiVersion, resource, namespace } = COLLECTION.exec(path)?.groups ?? {};
+  if (apiVersion === undefined || resource === undefined) throw new Error(`${path} is not the path of a collection`);
+  return { apiVersion, resource, isNamespaced: namespace !== undefined };
 }

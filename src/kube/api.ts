@@ -3,8 +3,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { ConnectionPool } from './connection-pool.ts';
 import type { Credentials, KubeConnection } from './connection.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
-import { PROTOBUF_MAGIC } from './lists/protobuf-reader.ts';
-import { parseProtobufStatus } from './lists/protobuf-status.ts';
+import { PROTOBUF_MEDIA_TYPE } from './resource.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
 
 /** One request to the Kubernetes API. */
@@ -18,6 +17,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** A watch gets a connection of its own. */
   readonly isWatch?: boolean;
+  /** Limits the request until the end of its response. The default is that of the client. */
+  readonly timeoutMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -74,7 +75,7 @@ export class KubeApi {
    * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
    * on disk. A GET is also sent again on a new connection if its connection was closed or is silent.
    *
-   * @throws ApiError, ApiUnreachable, or the signal's reason; TimeoutError after `requestTimeoutMs`
+   * @throws ApiError, ApiUnreachable, or the signal's reason; TimeoutError after its timeout
    */
   async request(request: ApiRequest): Promise<ApiResponse> {
     try {
@@ -106,40 +107,31 @@ export class KubeApi {
     this.#pool.close();
   }
 
-  /** Applies the timeout, until the body of the response closes. */
+  /** Applies the timeout, until the body of the response closes, and reports the request. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
-    const { requestTimeoutMs } = this.#options;
-    if (requestTimeoutMs === undefined || request.isWatch === true) return await this.#sendAndReport(request);
-    const { signal, release } = limitSignal(requestTimeoutMs, request.signal);
+    const { timeoutMs = this.#options.requestTimeoutMs } = request;
+    const limit = timeoutMs === undefined || request.isWatch ? undefined : limitSignal(timeoutMs, request.signal);
+    const startedAt = performance.now();
     try {
-      const response = await this.#sendAndReport({ ...request, signal });
-      response.body.once('close', release);
+      const response = await this.#send(limit === undefined ? request : { ...request, signal: limit.signal });
+      if (limit !== undefined) response.body.once('close', limit.release);
+      this.#report(request, String(response.status), startedAt);
       return response;
     } catch (error) {
-      release();
+      limit?.release();
+      const result = error instanceof ApiError ? String(error.status) : `failed (${describeError(error)})`;
+      this.#report(request, result, startedAt);
       throw error;
     }
   }
 
-  async #sendAndReport(request: ApiRequest): Promise<ApiResponse> {
+  #report({ method = 'GET', path }: ApiRequest, result: string, startedAt: number): void {
     const { onRequest } = this.#options;
-    if (onRequest === undefined) return await this.#send(request);
-    const startedAt = performance.now();
-    const report = (result: string): void => {
-      const { origin, pathname } = this.#connection.server;
-      // Without the user and the password that the URL of a server can contain.
-      const url = origin + pathname.replace(/\/$/, '') + request.path;
-      const ms = Math.round(performance.now() - startedAt);
-      onRequest(`${request.method ?? 'GET'} ${url} ${result} in ${ms} ms`);
-    };
-    try {
-      const response = await this.#send(request);
-      report(String(response.status));
-      return response;
-    } catch (error) {
-      report(error instanceof ApiError ? String(error.status) : `failed (${describeError(error)})`);
-      throw error;
-    }
+    if (onRequest === undefined) return;
+    const { origin, pathname } = this.#connection.server;
+    // Without the user and the password that the URL of a server can contain.
+    const url = origin + pathname.replace(/\/$/, '') + path;
+    onRequest(`${method} ${url} ${result} in ${Math.round(performance.now() - startedAt)} ms`);
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
@@ -179,7 +171,7 @@ export class KubeApi {
       agent:
         this.#connection.isProxied || server.protocol === 'http:'
           ? proxyAgent
-          : this.#pool.agentFor(tls, { isWatch: request.isWatch === true }),
+          : this.#pool.agentFor(tls, request.isWatch === true),
     };
     // A request that waits for a connection does not notice the abort itself.
     return await waitOrAbort(this.#firstResponse(server, options, payload), request.signal);
@@ -258,23 +250,16 @@ export function toBodyError(error: unknown, signal: AbortSignal): unknown {
 /** Reads the Status in the body of an error. */
 export async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
-  const retryAfter = response.headers['retry-after'];
-  const retryAfterMs =
-    retryAfter !== undefined && Number(retryAfter) >= 0
-      ? Math.min(Number(retryAfter) * 1000, MAX_RETRY_AFTER_MS)
-      : undefined;
-  let reason = '';
-  let message = `HTTP ${status}`;
+  const retryAfterMs = Math.min(Number(response.headers['retry-after']) * 1000, MAX_RETRY_AFTER_MS);
+  let fields: { readonly reason?: unknown; readonly message?: unknown } | null = {};
   try {
-    const isProtobuf = bytes.subarray(0, PROTOBUF_MAGIC.length).equals(PROTOBUF_MAGIC);
-    const body = (isProtobuf ? parseProtobufStatus(bytes) : JSON.parse(bytes.toString('utf8'))) as {
-      reason?: unknown;
-      message?: unknown;
-    } | null;
-    if (typeof body?.reason === 'string') reason = body.reason;
-    if (typeof body?.message === 'string') message = body.message;
+    fields = JSON.parse(bytes.toString('utf8')) as typeof fields;
   } catch {
-    // Not a Status object, but the text of a proxy or of an unknown path.
+    // The text of a proxy or of an unknown path, or protobuf. For lists in protobuf, the status line has the reason.
+    const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
+    if (isProtobuf) fields = { reason: response.statusMessage?.replaceAll(' ', '') };
   }
-  return new ApiError(status, reason, message, retryAfterMs);
+  const reason = typeof fields?.reason === 'string' ? fields.reason : '';
+  const message = typeof fields?.message === 'string' ? fields.message : `HTTP ${status}`;
+  return new ApiError(status, reason, message, retryAfterMs >= 0 ? retryAfterMs : undefined);
 }

@@ -6,6 +6,12 @@ import { CredentialsError } from './errors.ts';
 /** There is no usable kubeconfig. The message contains no secrets. */
 export class KubeconfigError extends Error {
   override readonly name = 'KubeconfigError';
+  readonly needsLogin: boolean;
+
+  constructor(message: string, { needsLogin = false } = {}) {
+    super(message);
+    this.needsLogin = needsLogin;
+  }
 }
 
 /** TLS material and headers for one request. */
@@ -92,14 +98,13 @@ function explainCredentials(config: KubeConfig, { code, path: file }: NodeJS.Err
   const exec = config.getCurrentUser()?.exec as { readonly command?: unknown } | null | undefined;
   if (exec === null || exec === undefined) {
     const isFile = code !== undefined && file !== undefined;
-    return new CredentialsError(
-      isFile ? `cannot read ${file}: ${code}` : 'the login of the kubeconfig fails; log in with: oc login',
-    );
+    if (isFile) return new CredentialsError(`cannot read ${file}: ${code}`);
+    return new CredentialsError('the login of the kubeconfig fails', { needsLogin: true });
   }
   const command = String(exec.command);
   return new CredentialsError(
     code === 'ENOENT'
-      ? `the kubeconfig runs the command ${command}, which is not installed; install it, or log in with: oc login`
+      ? `the kubeconfig runs the command ${command}, which is not installed; install it`
       : `the command ${command} of the kubeconfig fails; run it to see why`,
   );
 }
@@ -109,23 +114,22 @@ function findCluster(config: KubeConfig): Cluster {
   const choices = contexts.length === 0 ? 'it has none' : `it has ${joinFirst(contexts, MAX_CONTEXTS)}`;
   const current = config.getCurrentContext();
   if (!hasText(current)) {
-    const advice = contexts.length === 0 ? 'log in with: oc login' : `choose one with --context; ${choices}`;
-    throw new KubeconfigError(`the kubeconfig has no current-context; ${advice}`);
+    const problem = 'the kubeconfig has no current-context';
+    if (contexts.length === 0) throw new KubeconfigError(problem, { needsLogin: true });
+    throw new KubeconfigError(`${problem}; choose one with --context; ${choices}`);
   }
   const context = config.getContextObject(current);
   if (context === null) throw new KubeconfigError(`the kubeconfig has no context "${current}"; ${choices}`);
+  const createError = (problem: string) => new KubeconfigError(`the kubeconfig has an error: ${problem}`);
   const cluster = config.getCluster(context.cluster);
   if (cluster === null) {
-    const problem = `context "${current}" names cluster "${context.cluster}"`;
-    throw new KubeconfigError(`the kubeconfig has an error: ${problem}, which does not exist`);
+    throw createError(`context "${current}" names cluster "${context.cluster}", which does not exist`);
   }
   if (hasText(context.user) && config.getUser(context.user) === null) {
-    const problem = `context "${current}" names user "${context.user}"`;
-    throw new KubeconfigError(`the kubeconfig has an error: ${problem}, which does not exist`);
+    throw createError(`context "${current}" names user "${context.user}", which does not exist`);
   }
   if (!URL.canParse(cluster.server)) {
-    const problem = `the server of cluster "${cluster.name}" is not a URL`;
-    throw new KubeconfigError(`the kubeconfig has an error: ${problem}, such as https://api.example.com:6443`);
+    throw createError(`the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`);
   }
   return { server: new URL(cluster.server), isProxied: (cluster.proxyUrl ?? '') !== '' };
 }

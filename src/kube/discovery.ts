@@ -1,8 +1,11 @@
+import { parseCollection } from './api-paths.ts';
 import type { KubeApi } from './api.ts';
-import { ApiUnreachable, orUndefined } from './errors.ts';
+import { ApiUnreachable } from './errors.ts';
 
-/** `/apis/GROUP/VERSION/RESOURCE` */
-const COLLECTION = /^\/apis\/(?<group>[^/]+)\/(?<version>[^/]+)\/(?<resource>[^/]+)$/;
+interface DiscoveryEntry {
+  readonly name?: string;
+  readonly versions?: readonly { readonly version?: string }[];
+}
 
 /**
  * Whether discovery lists this collection. A misconfigured proxy can also answer 404, and an absent
@@ -11,33 +14,17 @@ const COLLECTION = /^\/apis\/(?<group>[^/]+)\/(?<version>[^/]+)\/(?<resource>[^/
  * @throws ApiError, ApiUnreachable, or the signal's reason
  */
 export async function isServed(api: Pick<KubeApi, 'json'>, collection: string, signal: AbortSignal): Promise<boolean> {
-  const { group, version, resource } = COLLECTION.exec(collection)?.groups ?? {};
+  const { apiVersion, resource } = parseCollection(collection);
+  const read = async (path: string, kind: string, field: 'groups' | 'resources'): Promise<DiscoveryEntry[]> => {
+    const list = (await api.json({ path, signal })) as { readonly kind?: unknown; readonly [field: string]: unknown };
+    if (list.kind !== kind || !Array.isArray(list[field])) throw new ApiUnreachable(`discovery returned no ${kind}`);
+    return list[field] as DiscoveryEntry[];
+  };
   // The core group is always served.
-  if (group === undefined || version === undefined) return true;
-  const list = await orUndefined(api.json({ path: `/apis/${group}/${version}`, signal }));
-  if (list !== undefined) {
-    return readEntries(list, 'APIResourceList', 'resources').some(({ name }) => name === resource);
-  }
-  const groups = readEntries(await api.json({ path: '/apis', signal }), 'APIGroupList', 'groups');
-  return groups.some(
-    ({ name, versions = [] }) => name === group && versions.some((entry) => entry.version === version),
-  );
-}
-
-interface DiscoveryList {
-  readonly kind?: unknown;
-  readonly resources?: readonly DiscoveryEntry[];
-  readonly groups?: readonly DiscoveryEntry[];
-}
-
-interface DiscoveryEntry {
-  readonly name?: string;
-  readonly versions?: readonly { readonly version?: string }[];
-}
-
-function readEntries(response: unknown, kind: string, field: 'resources' | 'groups'): readonly DiscoveryEntry[] {
-  const list = response as DiscoveryList;
-  const entries = list.kind === kind ? list[field] : undefined;
-  if (!Array.isArray(entries)) throw new ApiUnreachable(`discovery returned no ${kind}`);
-  return entries as readonly DiscoveryEntry[];
+  if (!apiVersion.includes('/')) return true;
+  const groups = await read('/apis', 'APIGroupList', 'groups');
+  const apiVersions = groups.flatMap(({ name, versions = [] }) => versions.map(({ version }) => `${name}/${version}`));
+  if (!apiVersions.includes(apiVersion)) return false;
+  const resources = await read(`/apis/${apiVersion}`, 'APIResourceList', 'resources');
+  return resources.some(({ name }) => name === resource);
 }

@@ -26,6 +26,12 @@ export class ApiUnreachable extends Error {
 /** A file of the kubeconfig is missing, or its exec plugin fails. The message contains no secrets. */
 export class CredentialsError extends Error {
   override readonly name = 'CredentialsError';
+  readonly needsLogin: boolean;
+
+  constructor(message: string, { needsLogin = false } = {}) {
+    super(message);
+    this.needsLogin = needsLogin;
+  }
 }
 
 /** The response is not one complete list. The items that were read must not be used. */
@@ -36,6 +42,11 @@ export class MalformedList extends Error {
 /** Whether the API server answered 404. Only discovery proves that a kind is not served: see `isServed`. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
+}
+
+/** Whether the API server says that the object does not exist. A misconfigured proxy can also answer 404. */
+export function isAbsent(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404 && error.reason === 'NotFound';
 }
 
 /** Awaits a response. A 404 becomes undefined. */

@@ -7,15 +7,11 @@ import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
+import { NEVER_ABORTED } from '../common/wait.ts';
 
 /** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
-  readonly regarding: {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly uid: string;
-  };
+  readonly regarding: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string>>;
   readonly reason: 'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference';
   readonly action: 'Delete' | 'Check';
   /** Truncated to 1 KiB, the limit of the API. */
@@ -24,13 +20,6 @@ export interface ClusterEvent {
   readonly user?: string;
   /** The config that a node names. A node gets an Event for each. */
   readonly config?: string | undefined;
-}
-
-export interface EventRecorderOptions {
-  readonly api: Pick<KubeApi, 'json'>;
-  readonly log: Logger;
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
 }
 
 /** The `reportingController` of the guard's Events. */
@@ -68,7 +57,8 @@ export class EventRecorder {
   readonly #rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
   readonly #overflow: ThrottledLog;
 
-  constructor({ api, log, now = Date.now }: EventRecorderOptions) {
+  /** @param now returns milliseconds since 1970 */
+  constructor(api: Pick<KubeApi, 'json'>, log: Logger, now: () => number = Date.now) {
     this.#api = api;
     this.#log = log;
     this.#now = now;
@@ -110,8 +100,8 @@ export class EventRecorder {
       regarding,
     };
     try {
-      const signal = AbortSignal.timeout(WRITE_TIMEOUT_MS);
-      await this.#api.json({ method: 'POST', path: COLLECTION, body, signal });
+      const limits = { timeoutMs: WRITE_TIMEOUT_MS, signal: NEVER_ABORTED };
+      await this.#api.json({ method: 'POST', path: COLLECTION, body, ...limits });
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) return;
       this.#log.warn({ reason: describeError(error) }, 'cannot write an Event');

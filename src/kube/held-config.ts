@@ -1,21 +1,15 @@
 import { isObjectName, toConfigName } from '../decision/config-name.ts';
 import type { HeldConfig } from '../decision/review.ts';
-import type { ApiObject } from './api-object.ts';
-
-interface OwnerReference {
-  readonly kind?: unknown;
-  readonly name?: unknown;
-}
+import { type ApiObject, parseTime } from './api-object.ts';
 
 /** Parses the metadata of a MachineConfig on which its hold depends. */
 export function parseHeldConfig(metadata: NonNullable<ApiObject['metadata']>): HeldConfig {
   const { name, creationTimestamp, ownerReferences } = metadata;
-  const createdAt = new Date(String(creationTimestamp));
-  const owners = Array.isArray(ownerReferences) ? (ownerReferences as (OwnerReference | null)[]) : [];
-  const ownerPool = owners.find((owner) => owner?.kind === 'MachineConfigPool')?.name;
+  const owners = Array.isArray(ownerReferences) ? (ownerReferences as (Record<string, unknown> | null)[]) : [];
+  const ownerPool = owners.find((owner) => owner?.['kind'] === 'MachineConfigPool')?.['name'];
   return {
     name: toConfigName(String(name)),
-    createdAt: Number.isNaN(createdAt.getTime()) ? undefined : createdAt,
+    createdAt: parseTime(creationTimestamp),
     ...(typeof ownerPool === 'string' && isObjectName(ownerPool) ? { ownerPool } : {}),
   };
 }

@@ -1,10 +1,4 @@
-import type { ApiObject } from './api-object.ts';
-
-interface ManagedFieldsEntry {
-  readonly time?: unknown;
-  readonly subresource?: unknown;
-  readonly fieldsV1?: unknown;
-}
+import { type ApiObject, parseTime } from './api-object.ts';
 
 /**
  * Returns when the managers that own a field last wrote the object. The API server sets these times by its own clock.
@@ -15,9 +9,9 @@ interface ManagedFieldsEntry {
 export function findWriteTime({ metadata }: ApiObject, path: readonly string[], subresource = ''): Date | undefined {
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
   const times = entries.flatMap((entry) => {
-    const { time, subresource: written = '', fieldsV1 } = (entry ?? {}) as ManagedFieldsEntry;
-    const date = new Date(String(time));
-    return written === subresource && hasPath(fieldsV1, path) && !Number.isNaN(date.getTime()) ? [date] : [];
+    const { time, subresource: written = '', fieldsV1 } = (entry ?? {}) as Record<string, unknown>;
+    const date = parseTime(time);
+    return date !== undefined && written === subresource && hasPath(fieldsV1, path) ? [date] : [];
   });
   return times.toSorted((a, b) => b.getTime() - a.getTime())[0];
 }

@@ -1,9 +1,9 @@
 import path from 'node:path';
-import { sleep, withTimeout } from '../common/wait.ts';
+import { repeat, withTimeout } from '../common/wait.ts';
 import { type ApiObject, MalformedObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { isServed } from './discovery.ts';
-import { ApiError, isNotFound } from './errors.ts';
+import { isAbsent, isNotFound } from './errors.ts';
 
 export interface PollObjectOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -11,7 +11,7 @@ export interface PollObjectOptions {
   readonly path: string;
   readonly kind: string;
   /** Milliseconds between two reads. */
-  readonly intervalMs: () => number;
+  readonly intervalMs: number;
   /** Called after each read; undefined if the object does not exist. The next read waits for it. */
   readonly onRead: (object: ApiObject | undefined) => void | Promise<void>;
   readonly onFailure: (error: unknown) => void | Promise<void>;
@@ -25,14 +25,13 @@ const REQUEST_TIMEOUT_MS = 5_000;
  */
 export async function pollObject(options: PollObjectOptions, signal: AbortSignal): Promise<void> {
   const { intervalMs, onRead, onFailure } = options;
-  while (!signal.aborted) {
+  await repeat(intervalMs, signal, async () => {
     try {
       await onRead(await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => readObject(options, limited)));
     } catch (error) {
       if (!signal.aborted) await onFailure(error);
     }
-    await sleep(intervalMs(), signal);
-  }
+  });
 }
 
 /** A misconfigured proxy can also answer 404, or 200 with something else. Neither means that the object is absent. */
@@ -45,9 +44,8 @@ async function readObject(
     if (object?.kind !== kind) throw new MalformedObject(`the API server returned no ${kind}`);
     return object as ApiObject;
   } catch (error) {
-    if (!isNotFound(error)) throw error;
-    const isAbsent = error instanceof ApiError && error.reason === 'NotFound';
-    if (!isAbsent && (await isServed(api, path.posix.dirname(objectPath), signal))) throw error;
+    if (isAbsent(error)) return undefined;
+    if (!isNotFound(error) || (await isServed(api, path.posix.dirname(objectPath), signal))) throw error;
     return undefined;
   }
 }

@@ -1,14 +1,13 @@
+import { once } from 'node:events';
 import type { Logger } from 'pino';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } from './errors.ts';
-import { LineSplitter } from './line-splitter.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { acceptHeaderForList, acceptHeaderForObject, type Resource, toListPath } from './resource.ts';
-import { isOlderVersion } from './resource-version.ts';
+import { acceptHeaderForList, acceptHeaderForObject, isOlderVersion, type Resource, toListPath } from './resource.ts';
 import { inSlices } from '../common/slices.ts';
-import { Backoff, sleep, withTimeout } from '../common/wait.ts';
+import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
 /** The times of a reflector, in milliseconds. */
 export interface ReflectorTiming {
@@ -43,11 +42,9 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 }
 
 /** An event of a pool or a build contains the whole object. */
-const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
 /** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
 const SLICE_SIZE = 500;
-/** A watch that lasted this long resets the backoff. */
-const LASTING_WATCH_MS = 5_000;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
@@ -72,7 +69,6 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   #objects = new Map<string, Item>();
-  #isSynced = false;
   #isForbidden = false;
   #position: Position | undefined;
   #newestVersion: string | undefined;
@@ -91,7 +87,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Whether a list has succeeded, or the cluster does not serve the kind. */
   get isSynced(): boolean {
-    return this.#isSynced;
+    return !Number.isNaN(this.#lastMessageAt);
   }
 
   /** Whether the last list or watch failed because this user has no right to it. */
@@ -101,7 +97,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */
   get silentMs(): number | undefined {
-    return this.#isSynced ? performance.now() - this.#lastMessageAt : undefined;
+    return this.isSynced ? performance.now() - this.#lastMessageAt : undefined;
   }
 
   get(name: string): Item | undefined {
@@ -149,7 +145,6 @@ export class Reflector<Item extends { readonly name: string }> {
   async #listAndWatch(signal: AbortSignal): Promise<void> {
     if (this.#position === undefined) {
       this.#position = await this.#list(signal);
-      this.#isSynced = true;
       this.#lastMessageAt = performance.now();
       this.#clearProblem();
       if (this.#position === undefined) {
@@ -160,15 +155,9 @@ export class Reflector<Item extends { readonly name: string }> {
       // The last watch ended, and an etcd restore can have followed.
       await this.#probe(this.#position, signal);
     }
-    const startedAt = performance.now();
-    const hasLasted = (): boolean => performance.now() - startedAt > LASTING_WATCH_MS;
-    try {
-      await this.#watch(this.#position, signal);
-      // The server may end each watch immediately.
-      if (!hasLasted()) await this.#pause(this.#backoff.next(), signal);
-    } finally {
-      if (hasLasted()) this.#backoff.reset();
-    }
+    await this.#watch(this.#position, signal);
+    // The server may end each watch immediately.
+    await this.#pause(this.#backoff.next(), signal);
   }
 
   async #list(signal: AbortSignal): Promise<Position | undefined> {
@@ -203,18 +192,11 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   async #watch(position: Position, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const watchAbort = new AbortController();
-    const onAbort = (): void => {
-      watchAbort.abort(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    const silenceTimer = setTimeout(() => {
-      watchAbort.abort(new ApiUnreachable(`the watch has been silent for ${this.#timing.silenceMs / 1000} s`));
-    }, this.#timing.silenceMs);
-    const probing = this.#probeRegularly(position, watchAbort.signal).catch((error: unknown) => {
-      watchAbort.abort(error);
+    const { silenceMs } = this.#timing;
+    const watch = limitSignal(silenceMs, signal, () => {
+      return new ApiUnreachable(`the watch has been silent for ${silenceMs / 1_000} s`);
     });
+    const probing = this.#probeRegularly(position, watch.signal).catch(watch.abort);
     try {
       const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * Math.random();
       const { body } = await this.#api.request({
@@ -226,25 +208,28 @@ export class Reflector<Item extends { readonly name: string }> {
         }),
         accept: acceptHeaderForObject(this.resource.isMetadataOnly),
         isWatch: true,
-        signal: watchAbort.signal,
+        signal: watch.signal,
       });
       this.#clearProblem();
-      const lines = new LineSplitter(MAX_EVENT_BYTES);
-      for await (const chunk of body as AsyncIterable<Buffer>) {
-        silenceTimer.refresh();
+      let rest = '';
+      for await (const chunk of body.setEncoding('utf8') as AsyncIterable<string>) {
+        watch.refresh();
         this.#lastMessageAt = performance.now();
-        for (const line of lines.push(chunk)) this.#applyEvent(line);
+        const lines = chunk.split('\n');
+        lines[0] = rest + (lines[0] ?? '');
+        rest = lines.pop() ?? '';
+        if (rest.length > MAX_EVENT_LENGTH) throw new ApiUnreachable('a watch event is too large');
+        for (const line of lines) if (line !== '') this.#applyEvent(line);
       }
     } catch (error) {
-      if (watchAbort.signal.aborted) throw watchAbort.signal.reason;
+      if (watch.signal.aborted) throw watch.signal.reason;
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       if (error instanceof ApiError && error.status === 410)
         throw new RelistRequired('the version to watch from is gone');
       throw error;
     } finally {
-      signal.removeEventListener('abort', onAbort);
-      clearTimeout(silenceTimer);
-      watchAbort.abort();
+      watch.release();
+      watch.abort(undefined);
       await probing;
     }
   }
@@ -289,7 +274,10 @@ export class Reflector<Item extends { readonly name: string }> {
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
-      if (!signal.aborted) await this.#probe(this.#position ?? position, signal);
+      if (signal.aborted) return;
+      await this.#probe(this.#position ?? position, signal);
+      // The watch has lasted.
+      this.#backoff.reset();
     }
   }
 
@@ -301,11 +289,9 @@ export class Reflector<Item extends { readonly name: string }> {
     const path = toListPath(position.path, { limit: '1' });
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
-      list = (await withTimeout(this.#timing.requestMs, signal, (limited) =>
-        this.#api.json({ path, accept: acceptHeaderForList(true), signal: limited }),
-      )) as typeof list;
+      const timeoutMs = this.#timing.requestMs;
+      list = (await this.#api.json({ path, accept: acceptHeaderForList(true), timeoutMs, signal })) as typeof list;
     } catch (error) {
-      if (signal.aborted) return;
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       throw error;
     }
@@ -318,11 +304,9 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** {@link checkVersion} ends it early. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const waitForEnd = async (limited: AbortSignal): Promise<void> =>
-      await new Promise((resolve) => {
-        this.#endPause = resolve;
-        limited.addEventListener('abort', () => resolve(), { once: true });
-      });
-    await withTimeout(ms, signal, waitForEnd).catch(() => {});
+    const pause = limitSignal(ms, signal);
+    this.#endPause = () => pause.abort(undefined);
+    await once(pause.signal, 'abort');
+    pause.release();
   }
 }

@@ -41,6 +41,11 @@ export function acceptHeaderForObject(isMetadataOnly: boolean): string {
   return isMetadataOnly ? `application/json;${METADATA_OBJECT},application/json` : 'application/json';
 }
 
+/** Etcd counts resource versions upwards. Returns false if one is not a number. */
+export function isOlderVersion(a: string, b: string): boolean {
+  return /^\d+$/.test(a) && /^\d+$/.test(b) && BigInt(a) < BigInt(b);
+}
+
 /** The path of a list or a watch. */
 export function toListPath(collection: string, query: Readonly<Record<string, string>>): string {
   const search = new URLSearchParams(query).toString();

@@ -3,14 +3,10 @@ import { LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import type { ConfigToDelete } from '../decision/review.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
+import { getObject } from '../kube/get-object.ts';
 import { Backoff, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from './config-index.ts';
-import { getConfig } from './get-config.ts';
-
-export interface ConfigLookupOptions {
-  readonly api: Pick<KubeApi, 'json'>;
-  readonly index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
-}
+import { MACHINE_CONFIGS } from './sources.ts';
 
 /** Whether a config of this name and uid exists. The reason says why not, or why it is unknown. */
 export type LookupResult =
@@ -27,7 +23,7 @@ export class ConfigLookup {
   readonly #index: Pick<ConfigIndex, 'has' | 'isForbidden'>;
   readonly #queue = new PQueue({ concurrency: MAX_CONCURRENT_GETS });
 
-  constructor({ api, index }: ConfigLookupOptions) {
+  constructor(api: Pick<KubeApi, 'json'>, index: Pick<ConfigIndex, 'has' | 'isForbidden'>) {
     this.#api = api;
     this.#index = index;
   }
@@ -59,8 +55,8 @@ export class ConfigLookup {
   /** Sends a GET after this call, because the config may just have been created. */
   async #exists({ name, uid }: ConfigToDelete, signal: AbortSignal): Promise<boolean> {
     const get = async () =>
-      await withTimeout(LOOK_UP_TIMEOUT_MS, signal, async (limited) => await getConfig(this.#api, name, limited));
+      await withTimeout(LOOK_UP_TIMEOUT_MS, signal, (limited) => getObject(this.#api, MACHINE_CONFIGS, name, limited));
     const config = await waitOrAbort(this.#queue.add(get), signal);
-    return config !== undefined && config.metadata?.uid === uid;
+    return config?.uid === uid;
   }
 }

@@ -4,8 +4,7 @@ import { type ClusterState, isPool, type Referrer, type UnreadableSource } from 
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { listResource } from '../kube/lists/list.ts';
-import type { Resource } from '../kube/resource.ts';
-import { isOlderVersion } from '../kube/resource-version.ts';
+import { isOlderVersion, type Resource } from '../kube/resource.ts';
 import { Backoff, sleep } from '../common/wait.ts';
 import { isManagedByOperator } from './managed-nodes.ts';
 import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
@@ -44,12 +43,11 @@ export class LiveRead {
   readonly #api: KubeApi;
   readonly #versions: KnownVersions;
   readonly #aborted = new AbortController();
-  /** The resources that are being listed, with the error of the last attempt. */
-  readonly #pending = new Map<string, unknown>();
+  /** Why a resource is not listed, or not yet. */
+  readonly #problems = new Map<string, string>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
   /** Of all resources. Shared by the reviews, and undefined after a further list. */
   #allReferrers: readonly Referrer[] | undefined;
-  readonly #unreadable = new Map<string, string>();
   readonly #createdAt = performance.now();
   #reviewCount = 0;
   #lastReviewAt = this.#createdAt;
@@ -117,7 +115,7 @@ export class LiveRead {
     const { signal } = this.#aborted;
     let versionsBefore = await this.#readPoolsAndBuilds();
     for (;;) {
-      await this.#retry(NODES.name, async () => await this.#list(NODES));
+      await this.#read(NODES);
       if (signal.aborted) return;
       // If a kind is unreadable, the guard allows nothing, so another round would not help.
       const versionsAfter = versionsBefore === undefined ? undefined : await this.#readPoolsAndBuilds();
@@ -131,37 +129,53 @@ export class LiveRead {
 
   /** Returns names and versions, or undefined if one of the kinds is unreadable. */
   async #readPoolsAndBuilds(): Promise<string | undefined> {
-    const versions = await Promise.all(POOLS_AND_BUILDS.map(async (resource) => await this.#readVersions(resource)));
+    const versions = await Promise.all(POOLS_AND_BUILDS.map(async (resource) => await this.#read(resource)));
     return versions.includes(undefined) ? undefined : versions.join(' ');
   }
 
-  async #readVersions(resource: Resource<Referrer>): Promise<string | undefined> {
-    return await this.#retry(resource.name, async () => {
-      const versions: string[] = [];
-      await this.#list(resource, ({ metadata }) => {
-        versions.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
-      });
-      return versions.toSorted().join(' ');
-    });
+  /** Lists until it succeeds. Returns undefined if the resource is unreadable or the read was aborted. */
+  async #read(resource: Resource<Referrer>): Promise<string | undefined> {
+    const { signal } = this.#aborted;
+    const backoff = new Backoff(100, 1_000);
+    this.#problems.set(resource.name, 'no complete answer in time');
+    while (!signal.aborted) {
+      try {
+        const versions = await this.#list(resource);
+        this.#problems.delete(resource.name);
+        return versions;
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        this.#problems.set(resource.name, describeError(error));
+        if (!isRetryable(error)) return undefined;
+        const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+        await sleep(Math.max(retryAfterMs, backoff.next()), signal);
+      }
+    }
+    return undefined;
   }
 
-  async #list(resource: Resource<Referrer>, onObject?: (object: ApiObject) => void): Promise<void> {
+  /** Returns names and versions of pools or builds. Those of nodes are not compared. */
+  async #list(resource: Resource<Referrer>): Promise<string> {
     const referrers: Referrer[] = [];
+    const versions: string[] = [];
     const add = (object: ApiObject): void => {
       this.#lastProgressAt = performance.now();
       referrers.push(resource.parse(object));
-      onObject?.(object);
+      const { metadata } = object;
+      if (resource !== NODES) versions.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
     };
     // Before the request, because a list is only as new as its request.
     const newest = this.#versions.newestVersion(resource.name);
     const list = await listResource(this.#api, resource, add, this.#aborted.signal);
-    if (list !== undefined) this.#checkVersion(list.resourceVersion, newest);
-    if (list !== undefined && (this.#readAt === undefined || list.servedAt < this.#readAt))
-      this.#readAt = list.servedAt;
+    if (list !== undefined) {
+      this.#checkVersion(list.resourceVersion, newest);
+      if (this.#readAt === undefined || list.servedAt < this.#readAt) this.#readAt = list.servedAt;
+    }
     if (resource === NODES && referrers.length === 0)
       throw new MalformedList('the API server listed no nodes, but every cluster has one');
     this.#referrers.set(resource.name, referrers);
     this.#allReferrers = undefined;
+    return versions.toSorted().join(' ');
   }
 
   /** @throws MalformedList if a newer version was known before the request */
@@ -171,51 +185,18 @@ export class LiveRead {
     throw new MalformedList(`the list has version ${version}, but ${newest} was seen before`);
   }
 
-  /** Returns undefined if the resource is unreadable or the read was aborted. */
-  async #retry<Result>(resource: string, read: () => Promise<Result>): Promise<Result | undefined> {
-    const { signal } = this.#aborted;
-    const backoff = new Backoff(100, 1_000);
-    this.#pending.set(resource, undefined);
-    while (!signal.aborted) {
-      try {
-        const result = await read();
-        this.#pending.delete(resource);
-        return result;
-      } catch (error) {
-        if (signal.aborted) return undefined;
-        if (!isRetryable(error)) {
-          this.#pending.delete(resource);
-          this.#unreadable.set(resource, describeError(error));
-          return undefined;
-        }
-        this.#pending.set(resource, error);
-        const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-        await sleep(Math.max(retryAfterMs, backoff.next()), signal);
-      }
-    }
-    return undefined;
-  }
-
+  /** In a fixed order, because people and log searches compare messages. */
   #unreadableSources(): UnreadableSource[] {
     if (this.#lastProgressAt === undefined) {
       return [{ name: 'references', reason: 'the live read did not start in time' }];
     }
-    const unreadable = [...this.#unreadable].map(([name, reason]) => ({ name, reason }));
-    for (const [name, error] of this.#pending) {
-      unreadable.push({
-        name,
-        reason: error === undefined ? 'no complete answer in time' : describeError(error),
-      });
-    }
+    const unreadable = REFERRER_RESOURCES.flatMap(({ name }) => {
+      const reason = this.#problems.get(name);
+      return reason === undefined ? [] : [{ name, reason }];
+    });
     if (!this.#isConsistent && (this.#restarts >= MANY_RESTARTS || unreadable.length === 0)) {
       unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });
     }
-    // The order is fixed, because people and log searches compare messages.
-    return unreadable.toSorted((a, b) => positionOf(a.name) - positionOf(b.name));
+    return unreadable;
   }
-}
-
-function positionOf(name: string): number {
-  const position = REFERRER_RESOURCES.findIndex((resource) => resource.name === name);
-  return position === -1 ? REFERRER_RESOURCES.length : position;
 }

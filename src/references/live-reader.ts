@@ -5,11 +5,6 @@ import type { KubeApi } from '../kube/api.ts';
 import { waitOrAbort } from '../common/wait.ts';
 import { type KnownVersions, LiveRead } from './live-read.ts';
 
-export interface LiveReaderOptions {
-  readonly api: KubeApi;
-  readonly versions: KnownVersions;
-}
-
 /** Limits the memory and the load of hanging reads. */
 const MAX_CONCURRENT_READS = 3;
 
@@ -29,7 +24,7 @@ export class LiveReader {
   #readCount = 0;
   #lastTurn: Promise<void> = Promise.resolve();
 
-  constructor({ api, versions }: LiveReaderOptions) {
+  constructor({ api, versions }: { readonly api: KubeApi; readonly versions: KnownVersions }) {
     this.#api = api;
     this.#versions = versions;
   }

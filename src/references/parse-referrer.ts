@@ -9,14 +9,11 @@ import {
   type ReferrerKind,
   type Strength,
 } from '../decision/references.ts';
-import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
+import { type ApiObject, MalformedObject, parseTime } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { findWriteTime } from '../kube/managed-fields.ts';
 
-interface Annotation {
-  readonly field: string;
-  readonly key: string;
-}
+type Annotation = ReturnType<typeof toAnnotation>;
 
 const CONFIG_ANNOTATIONS = NODE_FIELDS.map(toAnnotation);
 /**
@@ -73,12 +70,11 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(ANNOTATION_PREFIX));
   if (!isAnnotated && labels?.[OS_LABEL] === 'windows') return referrer;
-  const createdAt = parseTime(creationTimestamp);
   return {
     ...referrer,
-    ...(isConfigUnreported ? { isConfigUnreported } : {}),
-    ...(createdAt === undefined ? {} : { createdAt }),
-    ...(isAnnotated ? {} : { labels: labels ?? {} }),
+    isConfigUnreported: isConfigUnreported || undefined,
+    createdAt: parseTime(creationTimestamp),
+    labels: isAnnotated ? undefined : (labels ?? {}),
   };
 }
 
@@ -92,9 +88,8 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
   const { creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
-  const selector = nodeSelector === undefined ? {} : { nodeSelector };
   if (deletionTimestamp !== undefined && deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, ...selector };
+    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, nodeSelector };
   }
   const references: Reference[] = [];
   for (const field of POOL_FIELDS) {
@@ -102,42 +97,34 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   }
   const conditions = readValue(pool, ['status', 'conditions'], `pool ${name}`);
   const updatedChangedAt = parseTime(findCondition(conditions, 'Updated')?.lastTransitionTime);
-  // The operator writes this condition once the spec names a config, so until the status does, it dates the roll-out.
-  const since = updatedChangedAt ?? parseTime(creationTimestamp);
   const updatedMachines = readValue(pool, ['status', 'updatedMachineCount'], `pool ${name}`);
   const emptyStatus = {
-    since,
+    // The operator writes this condition once the spec names a config, so until the status does, it dates the roll-out.
+    since: updatedChangedAt ?? parseTime(creationTimestamp),
     hasUpdatedMachine: typeof updatedMachines === 'number' && updatedMachines > 0,
     cannotRender: findCondition(conditions, 'RenderDegraded')?.status === 'True',
   };
+  const isStatusEmpty = references.length === 1 && references[0]?.field === 'spec';
   return {
     kind: 'MachineConfigPool',
     name,
     references,
-    ...(updatedChangedAt === undefined ? {} : { updatedChangedAt }),
-    ...findConfigurationChanges(pool),
-    ...(references.length === 1 && references[0]?.field === 'spec' ? { emptyStatus } : {}),
-    ...findRestore(pool),
-    ...selector,
+    nodeSelector,
+    updatedChangedAt,
+    // The API server records when the fields that name configs were last written (docs/adr/0010).
+    specChangedAt: findWriteTime(pool, ['f:spec', 'f:configuration']),
+    statusChangedAt: findWriteTime(pool, ['f:status', 'f:configuration'], 'status'),
+    emptyStatus: isStatusEmpty ? emptyStatus : undefined,
+    pausedForRestore: findRestore(pool),
   };
 }
 
-/** The API server records in managedFields when the fields that name configs were last written (docs/adr/0010). */
-function findConfigurationChanges(pool: ApiObject): Pick<PoolReferrer, 'specChangedAt' | 'statusChangedAt'> {
-  const specChangedAt = findWriteTime(pool, ['f:spec', 'f:configuration']);
-  const statusChangedAt = findWriteTime(pool, ['f:status', 'f:configuration'], 'status');
-  return {
-    ...(specChangedAt === undefined ? {} : { specChangedAt }),
-    ...(statusChangedAt === undefined ? {} : { statusChangedAt }),
-  };
-}
-
-function findRestore(pool: ApiObject): Pick<PoolReferrer, 'pausedForRestore'> {
+function findRestore(pool: ApiObject): PoolReferrer['pausedForRestore'] {
   const config = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
   const { paused } = (pool.spec ?? {}) as { readonly paused?: unknown };
-  if (typeof config !== 'string' || paused !== true) return {};
+  if (typeof config !== 'string' || paused !== true) return undefined;
   const since = findWriteTime(pool, ['f:metadata', 'f:annotations', `f:${PAUSED_FOR_RESTORE}`]);
-  return { pausedForRestore: { config: truncateName(config), since } };
+  return { config: truncateName(config), since };
 }
 
 interface Condition {
@@ -198,14 +185,8 @@ function truncateName(name: string): string {
   return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
 }
 
-function toAnnotation(field: string): Annotation {
+function toAnnotation(field: string) {
   return { field, key: `${MCO_GROUP}/${field}` };
-}
-
-/** Parses RFC 3339, or milliseconds (`WantedMetadata`). Returns undefined unless the value is a time. */
-function parseTime(value: unknown): Date | undefined {
-  const time = new Date(typeof value === 'string' || typeof value === 'number' ? value : Number.NaN);
-  return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
 function readName(object: ApiObject, kind: ReferrerKind): string {

@@ -25,10 +25,7 @@ export class ReferenceIndex {
   constructor(options: ReferenceIndexOptions) {
     const shared = new LRUCache<string, readonly Reference[]>({ max: MAX_SHARED_REFERENCES });
     this.#indexes = REFERRER_RESOURCES.map((source) => {
-      const resource = {
-        ...source,
-        parse: (object: ApiObject) => shareReferences(source.parse(object), shared),
-      };
+      const resource = { ...source, parse: (object: ApiObject) => shareReferences(source.parse(object), shared) };
       const referrers = new ReferrersByConfig();
       const onChange = referrers.update.bind(referrers);
       return { referrers, reflector: new Reflector({ ...options, resource, onChange }) };

@@ -1,4 +1,4 @@
-import { waitOrAbort, withTimeout } from '../common/wait.ts';
+import { NEVER_ABORTED, waitOrAbort, withTimeout } from '../common/wait.ts';
 
 /** A caller that gives up earlier does not end the GET, because others may wait for it. */
 const GET_TIMEOUT_MS = 2_000;
@@ -32,7 +32,7 @@ export class SharedGets<Result> {
   ): Promise<Result> {
     if (running !== undefined) await running.catch(() => {});
     this.#next.delete(key);
-    const result = withTimeout(GET_TIMEOUT_MS, new AbortController().signal, send).finally(() => {
+    const result = withTimeout(GET_TIMEOUT_MS, NEVER_ABORTED, send).finally(() => {
       this.#running.delete(key);
     });
     this.#running.set(key, result);

@@ -1,4 +1,4 @@
-import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer } from '../decision/references.ts';
+import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer, ReferrerKind } from '../decision/references.ts';
 import type { HeldConfig } from '../decision/review.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
@@ -42,7 +42,13 @@ export const BUILDS: Resource<BuildReferrer> = {
   parse: parseBuildReferrer,
 };
 
-export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
+export const RESOURCE_BY_KIND: Readonly<Record<ReferrerKind, Resource<Referrer>>> = {
+  Node: NODES,
+  MachineConfigPool: POOLS,
+  MachineOSBuild: BUILDS,
+};
+
+export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = Object.values(RESOURCE_BY_KIND);
 
 /** The part of a MachineConfig that the guard keeps. */
 export interface WatchedConfig extends HeldConfig {

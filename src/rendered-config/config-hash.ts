@@ -1,6 +1,6 @@
 import forge from 'node-forge';
 import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../decision/config-name.ts';
-import { formatGoYaml } from './go-yaml.ts';
+import { formatGoYaml, UnverifiableContent } from './go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from './rendered-config.ts';
 
 /** The salt of every release (machine-config-operator, pkg/controller/render/hash.go). */
@@ -14,6 +14,8 @@ const SALT = Buffer.from(
 /**
  * The name that the Machine Config Operator gives to a rendered config with this spec: `rendered-POOL-` and an MD5 of
  * its YAML. The spec must be as the operator wrote it: the machine-config-server changes some specs that it serves.
+ *
+ * @throws UnverifiableContent
  */
 export function computeRenderedName(pool: string, spec: object): ConfigName {
   // The MD5 of OpenSSL fails under FIPS, although this one protects nothing.
@@ -22,10 +24,15 @@ export function computeRenderedName(pool: string, spec: object): ConfigName {
   return toConfigName(`${RENDERED_PREFIX}${pool}-${md5.digest().toHex()}`);
 }
 
-/** Whether the hash in the name is of this content. */
-export function hasMatchingName({ name, spec }: Pick<RenderedConfig, 'name' | 'spec'>): boolean {
+/** Whether the hash in the name is of this content. Null if the hash cannot verify the content. */
+export function hasMatchingName({ name, spec }: Pick<RenderedConfig, 'name' | 'spec'>): boolean | null {
   const pool = parsePoolName(name);
-  return pool !== undefined && computeRenderedName(pool, spec) === name;
+  try {
+    return pool !== undefined && computeRenderedName(pool, spec) === name;
+  } catch (error) {
+    if (error instanceof UnverifiableContent) return null;
+    throw error;
+  }
 }
 
 /** Of the copies of each config, the one that matches its name, or else one with Ignition content. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { toPrintableLine } from '../common/printable-text.ts';
+import { isRecord } from './rendered-config.ts';
 
 /** A part of a config that differs or is set on its own, such as a file, a unit or a kernel argument. */
 export interface ConfigPart {
@@ -41,16 +42,9 @@ const MAX_VALUE_LENGTH = 120;
 
 /** Lists the parts of a spec. Empty values are no parts. */
 export function listParts(spec: Json): ConfigPart[] {
-  return Object.entries(spec).flatMap(([field, value]) => {
-    if (field === 'config') return isRecord(value) ? listIgnitionParts(value) : [];
-    if (!Array.isArray(value)) return isEmpty(value) ? [] : [{ kind: SETTING, name: field, field, value }];
-    return value.map((item) => ({
-      kind: NOUNS[field] ?? field,
-      name: formatName(item),
-      field,
-      value: item as unknown,
-    }));
-  });
+  return Object.entries(spec).flatMap(([field, value]) =>
+    field === 'config' && isRecord(value) ? listIgnitionParts(value) : listFieldParts(field, value, field),
+  );
 }
 
 /**
@@ -70,14 +64,10 @@ export function diffSpecs(first: Json, second: Json): PartDifference[] {
   }
   for (const field of new Set([...Object.keys(first), ...Object.keys(second)])) {
     if (differentFields.has(field) || canonicalize(first[field]) === canonicalize(second[field])) continue;
-    const toPart = (value: unknown): ConfigPart | undefined =>
-      value === undefined ? undefined : { kind: SETTING, name: field, field, value };
-    differences.push({
-      kind: SETTING,
-      name: field,
-      first: toPart(first[field]),
-      second: toPart(second[field]),
-    });
+    const [firstPart, secondPart] = [first, second].map((spec) =>
+      Object.hasOwn(spec, field) ? { kind: SETTING, name: field, field, value: spec[field] } : undefined,
+    );
+    differences.push({ kind: SETTING, name: field, first: firstPart, second: secondPart });
   }
   return differences.toSorted((a, b) => (toKey(a) < toKey(b) ? -1 : 1));
 }
@@ -92,17 +82,17 @@ export function summarizePart({ kind, name, value }: ConfigPart): string {
 }
 
 function listIgnitionParts(config: Json): ConfigPart[] {
-  const field = 'config';
-  return Object.entries(config).flatMap(([section, lists]) => {
-    if (!isRecord(lists))
-      return isEmpty(lists) ? [] : [{ kind: SETTING, name: `config.${section}`, field, value: lists }];
-    return Object.entries(lists).flatMap(([list, items]) => {
-      const path = `${section}.${list}`;
-      if (!Array.isArray(items))
-        return isEmpty(items) ? [] : [{ kind: SETTING, name: `config.${path}`, field, value: items }];
-      return items.flatMap((item: unknown) => listItemParts(NOUNS[path] ?? path, item, field));
-    });
+  return Object.entries(config).flatMap(([section, value]) => {
+    if (!isRecord(value)) return listFieldParts(section, value, 'config');
+    return Object.entries(value).flatMap(([name, item]) => listFieldParts(`${section}.${name}`, item, 'config'));
   });
+}
+
+/** @param path below `config`, or the field itself */
+function listFieldParts(path: string, value: unknown, field: string): ConfigPart[] {
+  if (Array.isArray(value)) return value.flatMap((item: unknown) => listItemParts(NOUNS[path] ?? path, item, field));
+  const name = field === 'config' ? `config.${path}` : path;
+  return isEmpty(value) ? [] : [{ kind: SETTING, name, field, value }];
 }
 
 /** A drop-in of a unit is a part of its own. A unit without other attributes only carries its drop-ins. */
@@ -116,8 +106,9 @@ function listItemParts(kind: string, item: unknown, field: string): ConfigPart[]
   return Object.keys(unit).length > 1 ? [{ kind, name, field, value: unit }, ...parts] : parts;
 }
 
+/** Without the value of a kernel argument, which can be a password, such as in `rd.iscsi.password=…`. */
 function formatName(item: unknown): string {
-  if (!isRecord(item)) return typeof item === 'string' ? item : canonicalize(item);
+  if (!isRecord(item)) return typeof item === 'string' ? item.replace(/=.*/s, '') : canonicalize(item);
   const identity = IDENTITIES.map((key) => item[key]).find((value) => typeof value === 'string');
   return typeof identity === 'string' ? identity : digest(item);
 }
@@ -126,11 +117,11 @@ function digest(value: unknown): string {
   return `sha256:${createHash('sha256').update(canonicalize(value)).digest('hex').slice(0, DIGEST_LENGTH)}`;
 }
 
-/** A list can contain an item twice, such as a kernel argument. */
+/** A list can contain an item twice, and several kernel arguments of one name. */
 function indexParts(parts: readonly ConfigPart[]): Map<string, ConfigPart> {
   const index = new Map<string, ConfigPart>();
   for (const part of parts) {
-    let key = toKey(part);
+    let key = toKey(part) + (part.kind === SETTING || isRecord(part.value) ? '' : canonicalize(part.value));
     while (index.has(key)) key += ' ';
     index.set(key, part);
   }
@@ -153,8 +144,4 @@ function canonicalize(value: unknown): string {
       return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     }) ?? ''
   );
-}
-
-function isRecord(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

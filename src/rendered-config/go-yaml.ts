@@ -1,243 +1,113 @@
-import { compareKeys } from './key-order.ts';
-import { isLineBreak, isUnprintable, selectStyle } from './scalar-style.ts';
+import { resolvePlainScalar } from './plain-scalar.ts';
+
+/** A part of a spec that no known rendered config has. How Go formats it is unknown, so no hash can verify it. */
+export class UnverifiableContent extends Error {
+  override readonly name = 'UnverifiableContent';
+}
 
 const INDENT = 2;
 /** The emitter breaks a line at the first space after this column. */
 const MAX_COLUMN = 80;
-/** In bytes. The value of a longer key starts on a line of its own. */
-const MAX_SIMPLE_KEY_BYTES = 128;
-const BYTE_ORDER_MARK = '\uFEFF';
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\0': '0',
-  '\u0007': 'a',
-  '\b': 'b',
-  '\t': 't',
-  '\n': 'n',
-  '\v': 'v',
-  '\f': 'f',
-  '\r': 'r',
-  '\u001B': 'e',
-  '"': '"',
-  '\\': '\\',
-  '\u0085': 'N',
-  '\u00A0': '_',
-  '\u2028': 'L',
-  '\u2029': 'P',
-};
+/** As all keys of a MachineConfig and of Ignition, such as `tpm2`. Go sorts numbers in keys by their value. */
+const KEY = /^[A-Za-z]+[0-9]?$/;
+/** Control characters, the other line breaks of YAML 1.1, byte order marks and lone surrogates. */
+const UNVERIFIABLE = /[^\t\n\r -~\u00A0-\u2027\u202A-\uD7FF\uE000-\uFEFE\uFF00-\uFFFD\u{10000}-\u{10FFFF}]/u;
+/** Go takes some of these texts for a time or a number. */
+const DATE_OR_BINARY = /^\d{4}-\d\d?-\d\d?(?:[Tt ]|$)|^0b[-+]/;
+const BASE_60 = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
+/** Characters that the emitter escapes, and a space before a line feed. */
+const ESCAPED = /[\t\r\u{10000}-\u{10FFFF}]| \n/u;
+/** A reader would take it for syntax, or would remove a space. */
+const NOT_PLAIN = /^(?:---|\.\.\.|[ #,[\]{}&*!|>'"%@`]|[-?:](?: |$))|:(?: |$)| #| $/;
 
 /**
- * Formats a value of JSON byte for byte as `yaml.Marshal` of github.com/ghodss/yaml over gopkg.in/yaml.v2 v2.4.0. No
- * library for JavaScript breaks long lines, sorts keys and quotes strings in the same way. Integers must be safe.
+ * Formats the spec of a rendered config byte for byte as `yaml.Marshal` of github.com/ghodss/yaml over gopkg.in/yaml.v2
+ * v2.4.0. No library for JavaScript breaks long lines and quotes strings in the same way.
+ *
+ * @throws UnverifiableContent
  */
-export function formatGoYaml(value: unknown): string {
-  const writer = new Writer();
-  writer.writeNode(value, -1, { isInMapping: false });
-  writer.startLine(0);
-  return writer.text;
+export function formatGoYaml(spec: object): string {
+  return formatCollection(spec, 0);
 }
 
-/** The emitter of yaml.v2 (emitterc.go), for the events that JSON causes. */
-class Writer {
-  text = '';
-  #column = 0;
-  /** Whether the last character was white space. */
-  #endsWithSpace = true;
-  /** Whether the line contains only indentation, `-`, `?` and `:`. */
-  #isIndented = true;
-
-  writeNode(value: unknown, indent: number, { isInMapping }: { readonly isInMapping: boolean }): void {
-    if (typeof value === 'string') this.#writeString(foldLineBreaks(value), indent, false);
-    else if (Array.isArray(value)) this.#writeSequence(value, indent, isInMapping);
-    else if (typeof value === 'object' && value !== null) this.#writeMapping(value, indent);
-    else this.#writeIndicator(formatScalar(value));
+/** @param collection an array or an object that is not empty */
+function formatCollection(collection: object, indent: number): string {
+  const margin = ' '.repeat(indent);
+  const innerIndent = indent + INDENT;
+  if (Array.isArray(collection)) {
+    const items = collection.map((item: unknown) =>
+      isFilled(item)
+        ? formatCollection(item, innerIndent).trimStart()
+        : `${formatScalar(item, innerIndent, innerIndent)}\n`,
+    );
+    return items.map((item) => `${margin}- ${item}`).join('');
   }
-
-  startLine(indent: number): void {
-    const isPastIndent = this.#column > indent || (this.#column === indent && !this.#endsWithSpace);
-    if (!this.#isIndented || isPastIndent) this.#writeLineBreak('\n');
-    this.#put(' '.repeat(Math.max(0, indent - this.#column)));
-    this.#endsWithSpace = true;
-    this.#isIndented = true;
-  }
-
-  #writeSequence(items: readonly unknown[], indent: number, isInMapping: boolean): void {
-    if (items.length === 0) {
-      this.#writeIndicator('[]');
-      return;
-    }
-    const isIndentless = isInMapping && !this.#isIndented && indent >= 0;
-    const ownIndent = isIndentless ? indent : increase(indent);
-    for (const item of items) {
-      this.startLine(ownIndent);
-      this.#writeIndicator('-', true);
-      this.writeNode(item, ownIndent, { isInMapping: false });
-    }
-  }
-
-  #writeMapping(mapping: object, indent: number): void {
-    const entries = Object.entries(mapping).map(([key, value]) => ({
-      key: foldLineBreaks(key),
-      value: value as unknown,
-    }));
-    if (entries.length === 0) {
-      this.#writeIndicator('{}');
-      return;
-    }
-    const ownIndent = increase(indent);
-    for (const { key, value } of entries.toSorted((a, b) => compareKeys(a.key, b.key))) {
-      this.startLine(ownIndent);
-      if (!isLineBreak(key) && Buffer.byteLength(key) <= MAX_SIMPLE_KEY_BYTES) {
-        this.#writeString(key, ownIndent, true);
-        this.#put(':');
-        this.#endsWithSpace = false;
-        this.#isIndented = false;
-      } else {
-        this.#writeIndicator('?', true);
-        this.#writeString(key, ownIndent, false);
-        this.startLine(ownIndent);
-        this.#writeIndicator(':', true);
-      }
-      this.writeNode(value, ownIndent, { isInMapping: true });
-    }
-  }
-
-  #writeString(text: string, parentIndent: number, isSimpleKey: boolean): void {
-    const indent = parentIndent < 0 ? INDENT : parentIndent + INDENT;
-    switch (selectStyle(text, isSimpleKey)) {
-      case 'plain':
-        if (!this.#endsWithSpace) this.#put(' ');
-        this.#writeFolded(text, indent, isSimpleKey);
-        break;
-      case 'single-quoted':
-        this.#writeIndicator("'");
-        this.#writeFolded(text.replaceAll("'", "''"), indent, isSimpleKey);
-        this.#put("'");
-        break;
-      case 'double-quoted':
-        this.#writeIndicator('"');
-        this.#writeEscaped(text, indent, isSimpleKey);
-        this.#put('"');
-        break;
-      case 'literal':
-        this.#writeLiteral(text, indent);
-        return;
-    }
-    this.#endsWithSpace = false;
-    this.#isIndented = false;
-  }
-
-  #writeFolded(text: string, indent: number, isSimpleKey: boolean): void {
-    const characters = Array.from(text);
-    let isAfterBreak = false;
-    for (const [index, character] of characters.entries()) {
-      if (isLineBreak(character)) {
-        this.#writeLineBreak(character);
-        this.#isIndented = true;
-        isAfterBreak = true;
-        continue;
-      }
-      if (isAfterBreak) this.startLine(indent);
-      isAfterBreak = false;
-      const canBreak = !isSimpleKey && isSpaceInside(characters, index) && characters[index + 1] !== ' ';
-      if (canBreak && this.#column > MAX_COLUMN) this.startLine(indent);
-      else this.#put(character);
-      this.#isIndented = false;
-    }
-  }
-
-  #writeEscaped(text: string, indent: number, isSimpleKey: boolean): void {
-    const characters = Array.from(text);
-    // is_bom() of yaml.v2 looks only at the start of the text, so every character is escaped.
-    const hasByteOrderMark = text.startsWith(BYTE_ORDER_MARK);
-    for (const [index, character] of characters.entries()) {
-      if (hasByteOrderMark || needsEscape(character)) {
-        this.#put(escape(character));
-      } else if (!isSimpleKey && isSpaceInside(characters, index) && this.#column > MAX_COLUMN) {
-        this.startLine(indent);
-        if (characters[index + 1] === ' ') this.#put('\\');
-      } else {
-        this.#put(character);
-      }
-    }
-  }
-
-  #writeLiteral(text: string, indent: number): void {
-    const hasIndentHint = text.startsWith(' ') || isLineBreak(text.charAt(0));
-    const chomping = /(?:^|[\r\n\u0085\u2028\u2029])[\r\n\u0085\u2028\u2029]$/.test(text) ? '+' : '';
-    this.#writeIndicator(`|${hasIndentHint ? INDENT : ''}${isLineBreak(text.slice(-1)) ? chomping : '-'}`);
-    this.#writeLineBreak('\n');
-    this.#isIndented = true;
-    this.#endsWithSpace = true;
-    let isLineStart = true;
-    for (const character of text) {
-      if (isLineBreak(character)) {
-        this.#writeLineBreak(character);
-        this.#isIndented = true;
-        isLineStart = true;
-      } else {
-        if (isLineStart) this.startLine(indent);
-        this.#put(character);
-        this.#isIndented = false;
-        isLineStart = false;
-      }
-    }
-  }
-
-  /** @param isIndentation whether the rest of the line counts as indented */
-  #writeIndicator(indicator: string, isIndentation = false): void {
-    if (!this.#endsWithSpace) this.#put(' ');
-    this.#put(indicator);
-    this.#endsWithSpace = false;
-    this.#isIndented = this.#isIndented && isIndentation;
-  }
-
-  #writeLineBreak(character: string): void {
-    this.text += character;
-    this.#column = 0;
-  }
-
-  #put(text: string): void {
-    this.text += text;
-    this.#column += Array.from(text).length;
-  }
+  const entries = Object.entries(collection) as [string, unknown][];
+  const lines = entries
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => {
+      if (!KEY.test(key) || resolvePlainScalar(key) !== key) throw new UnverifiableContent('an unknown key');
+      const start = `${margin}${key}:`;
+      if (!isFilled(value)) return `${start} ${formatScalar(value, start.length + 1, innerIndent)}\n`;
+      return `${start}\n${formatCollection(value, Array.isArray(value) ? indent : innerIndent)}`;
+    });
+  return lines.join('');
 }
 
-function increase(indent: number): number {
-  return indent < 0 ? 0 : indent + INDENT;
+function isFilled(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
 }
 
-/** ghodss/yaml reads the JSON with a YAML parser, which folds a NEL inside of a quoted string like a line feed. */
-function foldLineBreaks(text: string): string {
-  return text.replaceAll(/ *\u0085[ \u0085]*/g, (match) => {
-    const count = match.replaceAll(' ', '').length;
-    return count === 1 ? ' ' : '\n'.repeat(count - 1);
-  });
+/** @param indent of the lines after the first one */
+function formatScalar(value: unknown, column: number, indent: number): string {
+  if (typeof value === 'string') return formatString(value, column, indent);
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? '[]' : '{}';
+  if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new UnverifiableContent('a fraction');
+  return String(value);
 }
 
-function formatScalar(value: unknown): string {
-  if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
-  // strconv.FormatFloat(value, 'g', -1, 64)
-  const [digits = '', exponentText = ''] = value.toExponential().split('e');
-  const exponent = Number(exponentText);
-  if (exponent >= -4 && exponent < 6) return String(value);
-  const sign = exponent < 0 ? '-' : '+';
-  return `${digits}e${sign}${String(Math.abs(exponent)).padStart(2, '0')}`;
+/** Selects the style as yaml.v2 does (encode.go, emitterc.go). */
+function formatString(text: string, column: number, indent: number): string {
+  const isBlock = text.includes('\n');
+  const [character] = UNVERIFIABLE.exec(text) ?? [];
+  if (character !== undefined) throw new UnverifiableContent(`the character U+${formatCodePoint(character, 4)}`);
+  if (!isBlock && DATE_OR_BINARY.test(text)) throw new UnverifiableContent('a text like a date');
+  const isQuoted = isBlock ? text.endsWith(' ') : resolvePlainScalar(text) !== text || BASE_60.test(text);
+  if (isQuoted || ESCAPED.test(text)) return `"${foldLine(text, column + 1, indent, { isEscaped: true })}"`;
+  if (isBlock) return formatBlock(text, indent);
+  if (!NOT_PLAIN.test(text)) return foldLine(text, column, indent);
+  return `'${foldLine(text.replaceAll("'", "''"), column + 1, indent)}'`;
 }
 
-/** Whether it is a space after another character, and not the last character. */
-function isSpaceInside(characters: readonly string[], index: number): boolean {
-  const isInside = index > 0 && index < characters.length - 1;
-  return isInside && characters[index] === ' ' && characters[index - 1] !== ' ';
+function formatBlock(text: string, indent: number): string {
+  const hint = /^[ \n]/.test(text) ? INDENT : '';
+  const chomping = text.endsWith('\n') ? (/(?:^|\n)\n$/.test(text) ? '+' : '') : '-';
+  const lines = text.replace(/\n$/, '').split('\n');
+  return [`|${hint}${chomping}`, ...lines.map((line) => (line === '' ? '' : ' '.repeat(indent) + line))].join('\n');
 }
 
-function needsEscape(character: string): boolean {
-  return isUnprintable(character) || isLineBreak(character) || character === '"' || character === '\\';
+/** Breaks the line at single spaces, and in a text with escapes at the first of several. */
+function foldLine(text: string, startColumn: number, indent: number, { isEscaped = false } = {}): string {
+  const characters = Array.from(text);
+  let folded = '';
+  let column = startColumn;
+  for (const [index, character] of characters.entries()) {
+    const [previous, next] = [characters[index - 1] ?? ' ', characters[index + 1]];
+    const isBreakable = character === ' ' && previous !== ' ' && next !== undefined && (isEscaped || next !== ' ');
+    const isFolded = isBreakable && column > MAX_COLUMN;
+    const written = isFolded ? ' '.repeat(indent) + (next === ' ' ? '\\' : '') : escapeIf(isEscaped, character);
+    folded += isFolded ? `\n${written}` : written;
+    column = isFolded ? written.length : column + written.length;
+  }
+  return folded;
 }
 
-function escape(character: string): string {
-  const short = ESCAPES[character];
-  if (short !== undefined) return `\\${short}`;
-  const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
-  if (code.length <= 2) return `\\x${code.padStart(2, '0')}`;
-  return code.length <= 4 ? `\\u${code.padStart(4, '0')}` : `\\U${code.padStart(8, '0')}`;
+function escapeIf(isEscaped: boolean, character: string): string {
+  if (!isEscaped) return character;
+  // JSON escapes the same characters of the Basic Multilingual Plane.
+  return character.length > 1 ? `\\U${formatCodePoint(character, 8)}` : JSON.stringify(character).slice(1, -1);
+}
+
+function formatCodePoint(character: string, digits: number): string {
+  return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(digits, '0');
 }

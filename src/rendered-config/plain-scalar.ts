@@ -12,11 +12,8 @@ const WORDS: ReadonlyMap<string, string | boolean | number | null> = new Map(
   ].flatMap(({ value, words }) => words.map((word) => [word, value])),
 );
 
-const DECIMAL = /^[-+]?(?:0|[1-9][0-9]*)$/;
-const PREFIXED = /^(?<sign>[-+]?)0(?<prefix>[xXoObB]?)(?<digits>[0-9a-fA-F]+)$/;
-const BASES: Readonly<Record<string, number>> = { x: 16, o: 8, '': 8, b: 2 };
-/** Go reads the text after `0b` once more, with a sign of its own. */
-const SIGN_AFTER_PREFIX = /^0b(?<sign>[-+])(?<digits>[01]+)$/;
+const OCTAL = /^0[0-7]+$/;
+const INTEGER = /^(?:0|[1-9][0-9]*|0x[0-9a-f]+|0o[0-7]+|0b[01]+)$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const MIN_INT64 = -(2n ** 63n);
 const MAX_UINT64 = 2n ** 64n - 1n;
@@ -37,17 +34,10 @@ function parseNumber(text: string): number | undefined {
 }
 
 function parseInteger(text: string): bigint | undefined {
-  if (DECIMAL.test(text)) return BigInt(text.replace('+', ''));
-  const { sign, prefix = 'b', digits } = (PREFIXED.exec(text) ?? SIGN_AFTER_PREFIX.exec(text))?.groups ?? {};
-  if (digits === undefined) return undefined;
-  const base = BASES[prefix.toLowerCase()] ?? 10;
-  let value = 0n;
-  for (const digit of digits) {
-    const digitValue = Number.parseInt(digit, base);
-    if (Number.isNaN(digitValue)) return undefined;
-    value = value * BigInt(base) + BigInt(digitValue);
-  }
-  return sign === '-' ? -value : value;
+  const digits = text.replace(/^[-+]/, '').toLowerCase();
+  const literal = OCTAL.test(digits) ? `0o${digits.slice(1)}` : digits;
+  if (!INTEGER.test(literal)) return undefined;
+  return text.startsWith('-') ? -BigInt(literal) : BigInt(literal);
 }
 
 function parseFloat64(text: string): number | undefined {

@@ -204,13 +204,7 @@ function toConfig(object: Readonly<Record<string, unknown>>, source: string): Re
     throw new FileError(`${source} contains a MachineConfig without metadata.name`);
   }
   if (!isRecord(spec)) throw new FileError(`${source} contains a MachineConfig without spec`);
-  return {
-    name: toConfigName(name),
-    apiVersion: String(apiVersion),
-    spec,
-    annotations: toTexts(annotations),
-    source,
-  };
+  return { name: toConfigName(name), apiVersion: String(apiVersion), spec, annotations: toTexts(annotations), source };
 }
 
 function parseObject(text: string, source: string): unknown {
@@ -235,8 +229,7 @@ function parseYaml(text: string, source: string): unknown {
     const reason = 'contains U+0085, U+2028 or U+2029, which YAML libraries read in different ways';
     throw new FileError(`${source} ${reason}; use the same config as JSON, such as from a node`);
   }
-  const documents = parseYamlDocuments(text, source, { maxDocuments: 2 });
-  const [first, second] = documents;
+  const [first, second] = parseYamlDocuments(text, source, { maxDocuments: 2 });
   const errorLine = first?.errorLine ?? second?.errorLine;
   if (errorLine !== undefined) {
     throw new FileError(`${source} is neither JSON nor YAML (line ${errorLine}); copy the file again`);
@@ -268,6 +261,6 @@ function toTexts(value: unknown): Record<string, string> {
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

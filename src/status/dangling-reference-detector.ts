@@ -1,35 +1,35 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { ConfigName } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from './nearest-name.ts';
 import { isPool, type PoolReferrer } from '../decision/references.ts';
 import { type KubeApi } from '../kube/api.ts';
+import { getObject } from '../kube/get-object.ts';
 import { inSlices } from '../common/slices.ts';
-import { sleep, withTimeout } from '../common/wait.ts';
+import { withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
 import {
   type DanglingReference,
   explainEmptyStatus,
   explainMissingConfig,
   findDanglingReferences,
-  findProtectedConfigs,
   judgeEmptyStatus,
 } from './dangling-references.ts';
-import { getConfig } from '../references/get-config.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
+import { MACHINE_CONFIGS } from '../references/sources.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */
 export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name' | 'field'> {
   /** Undefined for the empty status of a pool. */
   readonly config: ConfigName | undefined;
   readonly since: Date;
+  /** When the watch reported the deletion of the config. */
+  readonly deletedAt: Date | undefined;
   readonly explanation: string;
   readonly suggestion: ConfigName | undefined;
 }
-
-type FindingKey = Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>;
 
 export interface DanglingReferenceDetectorOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -41,8 +41,6 @@ export interface DanglingReferenceDetectorOptions {
   readonly now?: () => Date;
 }
 
-/** A dangling reference is reported within five seconds. */
-const INTERVAL_MS = 1_000;
 /** For all GETs of a check. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 /** Both take a few milliseconds, and waiting reviews go first. */
@@ -69,14 +67,7 @@ export class DanglingReferenceDetector {
     return this.#protectedConfigs;
   }
 
-  /** Checks repeatedly until the signal aborts. Never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.check(signal);
-      await sleep(INTERVAL_MS, signal);
-    }
-  }
-
+  /** Never rejects. */
   async check(signal: AbortSignal): Promise<void> {
     const { index, configs, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
@@ -85,7 +76,16 @@ export class DanglingReferenceDetector {
     const missing = await this.#confirmMissing(dangling, signal);
     // A search is repeated only if the configs have changed.
     const reusable = isDeepStrictEqual(names, this.#lastNames) ? this.findings : [];
-    const suggestions: Suggestions = new Map(reusable.map(({ config, suggestion }) => [config, suggestion]));
+    const suggestions = new Map(reusable.map(({ config, suggestion }) => [config, suggestion]));
+    // Comparing hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle. So
+    // each name is compared once, and waiting reviews go first.
+    const suggest = async (config: ConfigName): Promise<ConfigName | undefined> => {
+      if (!suggestions.has(config)) {
+        await waitForNextTurn();
+        suggestions.set(config, findNearestName(config, names));
+      }
+      return suggestions.get(config);
+    };
     const findings = new Map<string, DanglingFinding>();
     const add = (finding: Omit<DanglingFinding, 'since'>): void => {
       const key = keyOf(finding);
@@ -97,8 +97,9 @@ export class DanglingReferenceDetector {
         const { config } = reference;
         if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
         if (pool !== undefined) poolsWithDanglingNode.add(pool);
-        const explanation = explainMissingConfig(configs.deletedAt(config));
-        add({ ...reference, explanation, suggestion: await suggestName(config, names, suggestions) });
+        const deletedAt = configs.deletedAt(config);
+        const explanation = explainMissingConfig(deletedAt);
+        add({ ...reference, deletedAt, explanation, suggestion: await suggest(config) });
       }
     }
     for (const pool of poolsWithEmptyStatus) {
@@ -106,7 +107,7 @@ export class DanglingReferenceDetector {
       const code = judgeEmptyStatus(pool, poolsWithDanglingNode.has(name), now());
       if (code === undefined) continue;
       const explanation = explainEmptyStatus(code);
-      add({ kind, name, field: 'status', config: undefined, explanation, suggestion: undefined });
+      add({ kind, name, field: 'status', config: undefined, deletedAt: undefined, explanation, suggestion: undefined });
     }
     await this.#report(findings);
     this.#findings = findings;
@@ -124,7 +125,10 @@ export class DanglingReferenceDetector {
         // While a pool cannot render, its condition RenderDegraded already reports the cause.
         ...referrers.filter(isPool).filter(({ emptyStatus }) => emptyStatus?.cannotRender === false),
       );
-      for (const config of findProtectedConfigs(referrers, names)) inUse.add(config);
+      const references = referrers.flatMap((referrer) => referrer.references);
+      for (const { config, strength } of references) {
+        if (strength === 'strong' && isRenderedConfig(config) && names.has(config)) inUse.add(config);
+      }
     }
     this.#protectedConfigs = inUse.size;
     return { dangling, poolsWithEmptyStatus };
@@ -136,8 +140,8 @@ export class DanglingReferenceDetector {
     const missing = new Set<ConfigName>();
     const confirm = async (limited: AbortSignal): Promise<void> => {
       for (const config of new Set(added.map((reference) => reference.config))) {
-        const object = await getConfig(this.#options.api, config, limited).catch((error: unknown) => error);
-        if (object === undefined) missing.add(config);
+        const get = getObject(this.#options.api, MACHINE_CONFIGS, config, limited);
+        if ((await get.catch((error: unknown) => error)) === undefined) missing.add(config);
       }
     };
     await withTimeout(CONFIRM_TIMEOUT_MS, signal, confirm).catch(() => {});
@@ -147,20 +151,18 @@ export class DanglingReferenceDetector {
   /** Logs what is new, and what is no longer found. */
   async #report(findings: ReadonlyMap<string, DanglingFinding>): Promise<void> {
     const { log, onFound } = this.#options;
-    const added = [...findings.values()].filter((finding) => !this.#findings.has(keyOf(finding)));
-    for await (const slice of inSlices(added, FINDINGS_PER_SLICE)) {
+    const all = [...this.#findings.values(), ...findings.values()];
+    const changed = all.filter((finding) => this.#findings.has(keyOf(finding)) !== findings.has(keyOf(finding)));
+    for await (const slice of inSlices(changed, FINDINGS_PER_SLICE)) {
       for (const finding of slice) {
         const { kind, name, field, config, explanation, suggestion } = finding;
-        const fields = { reference: { kind, name, field, config }, explanation, suggestion };
-        log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
-        onFound?.(finding);
-      }
-    }
-    const solved = this.findings.filter((finding) => !findings.has(keyOf(finding)));
-    for await (const slice of inSlices(solved, FINDINGS_PER_SLICE)) {
-      for (const { kind, name, field, config } of slice) {
-        const fields = { reference: { kind, name, field, config } };
-        log.info(fields, `no longer dangling: ${kind} ${name} (${field})`);
+        const reference = { kind, name, field, config };
+        if (findings.has(keyOf(finding))) {
+          log.warn({ reference, explanation, suggestion }, `dangling reference: ${describeFinding(finding)}`);
+          onFound?.(finding);
+        } else {
+          log.info({ reference }, `no longer dangling: ${kind} ${name} (${field})`);
+        }
       }
     }
   }
@@ -173,24 +175,6 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
   return `${kind} ${name} (${field}) names ${formatName(config)}, which does not exist (${explanation})${hint}`;
 }
 
-type Suggestions = Map<ConfigName | undefined, ConfigName | undefined>;
-
-/**
- * Comparing hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle.
- * So each name is compared once, and waiting reviews go first.
- */
-async function suggestName(
-  config: ConfigName,
-  names: ReadonlySet<ConfigName>,
-  suggestions: Suggestions,
-): Promise<ConfigName | undefined> {
-  if (!suggestions.has(config)) {
-    await waitForNextTurn();
-    suggestions.set(config, findNearestName(config, names));
-  }
-  return suggestions.get(config);
-}
-
-function keyOf({ kind, name, field, config }: FindingKey): string {
+function keyOf({ kind, name, field, config }: Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>): string {
   return [kind, name, field, config].join('\0');
 }

@@ -1,4 +1,4 @@
-import { type ConfigName, isRenderedConfig, parsePoolName } from '../decision/config-name.ts';
+import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import type { PoolReferrer, Referrer, ReferrerKind } from '../decision/references.ts';
 
 /** A strong reference to a config that does not exist. */
@@ -66,20 +66,6 @@ export function findPoolNameByConfig({ references }: Referrer): string | undefin
   const find = (field: string) => references.find((reference) => reference.field === field)?.config;
   const config = find('desiredConfig') ?? find('currentConfig');
   return config === undefined ? undefined : parsePoolName(config);
-}
-
-/** Finds the existing rendered configs that are in use. */
-export function findProtectedConfigs(
-  referrers: Iterable<Referrer>,
-  configs: ReadonlySet<ConfigName>,
-): ReadonlySet<ConfigName> {
-  const inUse = new Set<ConfigName>();
-  for (const { references } of referrers) {
-    for (const { config, strength } of references) {
-      if (strength === 'strong' && isRenderedConfig(config) && configs.has(config)) inUse.add(config);
-    }
-  }
-  return inUse;
 }
 
 export function explainMissingConfig(deletedAt: Date | undefined): string {

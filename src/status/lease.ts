@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { leasesPath, objectPath } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
-import { ApiError, describeError } from '../kube/errors.ts';
+import { describeError, isAbsent } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { sleep, withTimeout } from '../common/wait.ts';
+import { NEVER_ABORTED, repeat } from '../common/wait.ts';
 
 export interface LeaseTiming {
   /** How long the Lease is valid without a renewal, in milliseconds. */
@@ -19,7 +19,7 @@ export interface LeaseOptions {
   /** Unique for each replica. */
   readonly identity: string;
   readonly log: Logger;
-  readonly timing?: LeaseTiming;
+  readonly timing?: LeaseTiming | undefined;
 }
 
 /**
@@ -27,11 +27,11 @@ export interface LeaseOptions {
  * CONVENTIONS.md).
  */
 const OPENSHIFT_TIMING: LeaseTiming = { durationMs: 137_000, retryMs: 26_000 };
-const REQUEST_TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 interface LeaseObject {
   readonly metadata: { readonly resourceVersion?: string };
-  readonly spec?: { readonly holderIdentity?: string | null; readonly leaseTransitions?: number | null };
+  readonly spec?: { readonly holderIdentity?: string | null };
 }
 
 /**
@@ -42,6 +42,8 @@ interface LeaseObject {
  */
 export class Lease {
   readonly #options: LeaseOptions;
+  readonly #collection: string;
+  readonly #path: string;
   readonly #timing: LeaseTiming;
   readonly #problem: ProblemLog;
   #validUntil = Number.NEGATIVE_INFINITY;
@@ -49,6 +51,8 @@ export class Lease {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
+    this.#collection = leasesPath(options.namespace);
+    this.#path = objectPath(this.#collection, options.name);
     this.#timing = options.timing ?? OPENSHIFT_TIMING;
     this.#problem = new ProblemLog(options.log);
   }
@@ -59,14 +63,12 @@ export class Lease {
 
   /** Acquires and renews the Lease until the signal aborts, then releases it. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#acquireOrRenew(signal).catch((error: unknown) => {
-        if (signal.aborted) return;
-        const reason = describeError(error);
-        this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
-      });
-      await sleep(this.#timing.retryMs, signal);
-    }
+    const logFailure = (error: unknown): void => {
+      if (signal.aborted) return;
+      const reason = describeError(error);
+      this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
+    };
+    await repeat(this.#timing.retryMs, signal, () => this.#acquireOrRenew(signal).catch(logFailure));
     if (this.isHeld) await this.#release().catch(() => {});
     this.#validUntil = Number.NEGATIVE_INFINITY;
   }
@@ -93,51 +95,39 @@ export class Lease {
 
   /** Without it the next leader would wait until the Lease expires. */
   async #release(): Promise<void> {
-    const { signal } = new AbortController();
-    await this.#write(await this.#get(signal), '', signal);
+    await this.#write(await this.#get(NEVER_ABORTED), '', NEVER_ABORTED);
   }
 
   async #get(signal: AbortSignal): Promise<LeaseObject | undefined> {
+    const { api } = this.#options;
     try {
-      return (await this.#json({ path: this.#path }, signal)) as LeaseObject;
+      return (await api.json({ path: this.#path, timeoutMs: TIMEOUT_MS, signal })) as LeaseObject;
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404 && error.reason === 'NotFound') return undefined;
+      if (isAbsent(error)) return undefined;
       throw error;
     }
   }
 
   /** Rejects with a 409 if another replica was faster. */
   async #write(lease: LeaseObject | undefined, holderIdentity: string, signal: AbortSignal): Promise<void> {
-    const { name, namespace } = this.#options;
+    const { api, name, namespace } = this.#options;
     const now = `${new Date().toISOString().slice(0, -1)}000Z`;
     const isTransition = lease?.spec?.holderIdentity !== holderIdentity;
-    // The API has 32 bits.
-    const leaseTransitions = ((lease?.spec?.leaseTransitions ?? 0) + 1) % 2 ** 31;
-    const spec = {
-      holderIdentity,
-      leaseDurationSeconds: Math.ceil(this.#timing.durationMs / 1000),
-      renewTime: now,
-      ...(isTransition ? { acquireTime: now, leaseTransitions } : {}),
+    const body = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, namespace, resourceVersion: lease?.metadata.resourceVersion },
+      spec: {
+        holderIdentity,
+        leaseDurationSeconds: Math.ceil(this.#timing.durationMs / 1000),
+        renewTime: now,
+        ...(isTransition ? { acquireTime: now } : {}),
+      },
     };
-    if (lease === undefined) {
-      const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec };
-      await this.#json({ method: 'POST', path: this.#collection, body }, signal);
-      return;
-    }
-    const body = { metadata: { resourceVersion: lease.metadata.resourceVersion }, spec };
-    await this.#json({ method: 'PATCH', path: this.#path, contentType: MERGE_PATCH, body }, signal);
-  }
-
-  async #json(request: Omit<Parameters<KubeApi['json']>[0], 'signal'>, signal: AbortSignal): Promise<unknown> {
-    const { api } = this.#options;
-    return await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => api.json({ ...request, signal: limited }));
-  }
-
-  get #collection(): string {
-    return leasesPath(this.#options.namespace);
-  }
-
-  get #path(): string {
-    return objectPath(this.#collection, this.#options.name);
+    const request =
+      lease === undefined
+        ? ({ method: 'POST', path: this.#collection } as const)
+        : ({ method: 'PATCH', path: this.#path, contentType: MERGE_PATCH } as const);
+    await api.json({ ...request, body, timeoutMs: TIMEOUT_MS, signal });
   }
 }

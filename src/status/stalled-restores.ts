@@ -5,9 +5,7 @@ const MAX_RESTORE_MS = 3_600_000;
 
 /** Finds the pools that have been paused for a restore for longer than an hour. */
 export function findStalledRestores(referrers: Iterable<Referrer>, now: Date): PoolReferrer[] {
-  return [...referrers].filter(isPool).filter(({ pausedForRestore }) => {
-    if (pausedForRestore === undefined) return false;
-    const { since } = pausedForRestore;
-    return since === undefined || now.getTime() - since.getTime() > MAX_RESTORE_MS;
-  });
+  const isStalled = (since: Date | undefined) =>
+    since === undefined || now.getTime() - since.getTime() > MAX_RESTORE_MS;
+  return [...referrers].filter(isPool).filter(({ pausedForRestore: restore }) => restore && isStalled(restore.since));
 }

@@ -4,6 +4,9 @@ import type { Expiry, ServingCertificate } from '../certificates/serving-certifi
 import { formatName } from '../decision/message.ts';
 import { countNoun } from '../common/printable-text.ts';
 import type { PoolReferrer } from '../decision/references.ts';
+import { toRecordedReferrers } from '../decision/verdict.ts';
+import { ProblemLog } from '../common/problem-log.ts';
+import { repeat } from '../common/wait.ts';
 import type { Mode } from '../decision/settings.ts';
 import { findStalledRestores } from './stalled-restores.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
@@ -35,9 +38,16 @@ export interface StatusReporterOptions {
   readonly now?: () => Date;
 }
 
+/** A finding is in the status within five seconds. */
+const INTERVAL_MS = 1_000;
 const MAX_LISTED_REFERENCES = 50;
 const MAX_DESCRIBED_FINDINGS = 3;
-const EXPIRES_SOON_MS = 30 * 86_400_000;
+const DAY_MS = 86_400_000;
+const EXPIRES_SOON_DAYS = 30;
+const RENEWAL_ADVICE = {
+  authority: 'rotate it with `machineconfig-guard render --from-cluster --new-authority`',
+  serving: 'renew it at its issuer',
+};
 
 /**
  * Writes the status of the MachineConfigGuard, and records Events about nodes whose config does not exist. No decision
@@ -49,6 +59,7 @@ export class StatusReporter {
   readonly #detector: DanglingReferenceDetector;
   readonly #lease: Lease;
   readonly #writer: StatusWriter;
+  readonly #expiryProblem: ProblemLog;
 
   constructor(options: StatusReporterOptions) {
     const { api, log, index, configs, leaseNamespace, leaseHolder, leaseTiming, now = () => new Date() } = options;
@@ -64,22 +75,16 @@ export class StatusReporter {
         this.#recordEvent(finding);
       },
     });
-    const timing = leaseTiming === undefined ? {} : { timing: leaseTiming };
     this.#lease = new Lease({
       api,
       namespace: leaseNamespace,
       name: INSTALLED_NAME,
       identity: leaseHolder,
       log,
-      ...timing,
+      timing: leaseTiming,
     });
-    const isLeader = (): boolean => this.#lease.isHeld;
-    this.#writer = new StatusWriter({
-      api,
-      log,
-      isLeader,
-      status: () => this.#status(),
-    });
+    this.#writer = new StatusWriter(api, log);
+    this.#expiryProblem = new ProblemLog(log);
   }
 
   /** Undefined if the guard may not read MachineConfigs. */
@@ -94,12 +99,27 @@ export class StatusReporter {
 
   /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#detector, this.#lease, this.#writer].map(async (part) => await part.run(signal)));
+    const status = () => (this.#lease.isHeld ? this.#status() : undefined);
+    await Promise.all([
+      repeat(INTERVAL_MS, signal, () => this.#detector.check(signal)),
+      repeat(INTERVAL_MS, signal, () => this.#writer.writeIfChanged(status, signal)),
+      repeat(INTERVAL_MS, signal, () => this.#logExpiries()),
+      this.#lease.run(signal),
+    ]);
   }
 
-  recordDenial({ review: { user }, verdict }: JudgedReview): void {
-    const { config: name = '', references } = verdict;
-    this.#writer.recordDenial({ time: this.#now(), name, user, references });
+  /** Daily, because the text contains the number of days. */
+  #logExpiries(): void {
+    const expiries = describeExpiries(this.#options.certificate.expiries(), this.#now());
+    if (expiries.length === 0) this.#expiryProblem.clear();
+    else this.#expiryProblem.warn(expiries.join('. '));
+  }
+
+  recordAnswer({ review: { user }, verdict }: JudgedReview): void {
+    const { config: name = '' } = verdict;
+    const answer = { time: toSeconds(this.#now()), name, user };
+    if (verdict.outcome === 'denied') this.#writer.recordDenial({ ...answer, referrers: toRecordedReferrers(verdict) });
+    else this.#writer.recordAllowedDeletion(answer);
   }
 
   /** Every replica finds and records it, and the API server keeps one Event. */
@@ -126,65 +146,62 @@ export class StatusReporter {
       danglingCount: this.danglingCount ?? null,
       danglingReferences: findings
         .slice(0, MAX_LISTED_REFERENCES)
-        .map(({ kind, name, field, config, since, explanation, suggestion }) => ({
+        .map(({ kind, name, field, config, since, deletedAt, explanation, suggestion }) => ({
           kind,
           name,
           field,
           config: formatName(config ?? ''),
           since: toSeconds(since),
+          deletedAt: deletedAt && toSeconds(deletedAt),
           explanation,
           suggestion: suggestion ?? '',
         })),
       conditions: [
-        this.#readyCondition(),
-        this.#referencesCondition(),
-        this.#restoresCondition(),
-        certificatesCondition(certificate.expiries(), this.#now()),
-        ...(tlsProfile === undefined ? [] : [tlsProfileCondition(tlsProfile())]),
+        toCondition('Ready', this.#judgeReadiness()),
+        toCondition('ReferencesConsistent', this.#judgeReferences()),
+        toCondition('RestoresComplete', this.#judgeRestores()),
+        toCondition('CertificatesValid', judgeCertificates(certificate.expiries(), this.#now())),
+        ...(tlsProfile === undefined ? [] : [toCondition('TLSProfileApplied', judgeTlsProfile(tlsProfile()))]),
       ],
     };
   }
 
-  #readyCondition(): Condition {
-    const type = 'Ready';
+  #judgeReadiness(): Judgement {
     const { index, configs } = this.#options;
     const unsynced = [...index.unsynced, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
     return unsynced.length === 0
-      ? { type, status: 'True', reason: 'Serving', message: 'the guard serves and has listed the cluster' }
-      : { type, status: 'False', reason: 'Reading', message: `not listed yet: ${unsynced.join(', ')}` };
+      ? ['True', 'Serving', 'the guard serves and has listed the cluster']
+      : ['False', 'Reading', `not listed yet: ${unsynced.join(', ')}`];
   }
 
-  #referencesCondition(): Condition {
-    const type = 'ReferencesConsistent';
-    const findings = this.#detector.findings;
+  #judgeReferences(): Judgement {
+    const { findings } = this.#detector;
     if (this.#options.configs.isForbidden) {
-      const message = 'the guard may not read MachineConfigs, so it cannot check whether they exist';
-      return { type, status: 'Unknown', reason: 'Forbidden', message };
+      return ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs, so it cannot check whether they exist'];
     }
-    if (!this.#options.configs.isSynced) {
-      return { type, status: 'Unknown', reason: 'Reading', message: `not listed yet: ${MACHINE_CONFIGS.name}` };
-    }
-    if (findings.length === 0) {
-      return { type, status: 'True', reason: 'AllExist', message: 'every referenced MachineConfig exists' };
-    }
+    if (!this.#options.configs.isSynced) return ['Unknown', 'Reading', `not listed yet: ${MACHINE_CONFIGS.name}`];
+    if (findings.length === 0) return ['True', 'AllExist', 'every referenced MachineConfig exists'];
     const described = findings.slice(0, MAX_DESCRIBED_FINDINGS).map(describeFinding).join('. ');
     const left = findings.length - MAX_DESCRIBED_FINDINGS;
     const more = left > 0 ? `. And ${left} more` : '';
     const message = `${countNoun(findings.length, 'dangling reference')}: ${described}${more}`;
-    return { type, status: 'False', reason: 'DanglingReferences', message };
+    return ['False', 'DanglingReferences', message];
   }
 
   /** A pool that stays paused gets no update. */
-  #restoresCondition(): Condition {
-    const type = 'RestoresComplete';
+  #judgeRestores(): Judgement {
     const stalled = findStalledRestores(this.#options.index.referrers(), this.#now());
-    if (stalled.length === 0) {
-      return { type, status: 'True', reason: 'NoneStalled', message: 'no pool stays paused for a restore' };
-    }
+    if (stalled.length === 0) return ['True', 'NoneStalled', 'no pool stays paused for a restore'];
     const pools = stalled.slice(0, MAX_DESCRIBED_FINDINGS).map(describeRestore).join('. ');
-    const message = `${pools}. The command "machineconfig-guard check" prints how to continue or to give up`;
-    return { type, status: 'False', reason: 'PoolPausedForRestore', message };
+    const command = 'The command "machineconfig-guard check" prints how to continue or to give up';
+    return ['False', 'PoolPausedForRestore', `${pools}. ${command}`];
   }
+}
+
+type Judgement = readonly [status: Condition['status'], reason: string, message: string];
+
+function toCondition(type: Condition['type'], [status, reason, message]: Judgement): Condition {
+  return { type, status, reason, message };
 }
 
 function describeRestore({ name, pausedForRestore }: PoolReferrer): string {
@@ -193,22 +210,23 @@ function describeRestore({ name, pausedForRestore }: PoolReferrer): string {
   return `pool ${name} is paused${time} for a restore of ${formatName(config)}`;
 }
 
-function certificatesCondition(expiries: readonly Expiry[], now: Date): Condition {
-  const type = 'CertificatesValid';
-  const message = expiries
-    .map(({ certificate, notAfter }) => `${certificate} until ${notAfter.toISOString().slice(0, 10)}`)
-    .join(', ');
-  if (expiries.some(({ notAfter }) => notAfter <= now)) return { type, status: 'False', reason: 'Expired', message };
-  const expiresSoon = expiries.some(
-    ({ isRenewedByGuard, notAfter }) => !isRenewedByGuard && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS,
-  );
-  return { type, status: 'True', reason: expiresSoon ? 'ExpiresSoon' : 'Valid', message };
+function judgeCertificates(expiries: readonly Expiry[], now: Date): Judgement {
+  const dates = expiries.map(({ certificate, notAfter }) => `${certificate} until ${toSeconds(notAfter).slice(0, 10)}`);
+  if (expiries.some(({ notAfter }) => notAfter <= now)) return ['False', 'Expired', dates.join(', ')];
+  return ['True', describeExpiries(expiries, now).length > 0 ? 'ExpiresSoon' : 'Valid', dates.join(', ')];
 }
 
-function tlsProfileCondition({ profile, problem }: FollowedTlsProfile): Condition {
-  const type = 'TLSProfileApplied';
-  if (problem !== undefined) {
-    return { type, status: problem.reason === 'Unsupported' ? 'False' : 'Unknown', ...problem };
-  }
-  return { type, status: 'True', reason: profile.type, message: describeTlsProfile(profile) };
+/** Describes the certificates that somebody must renew within 30 days. The text changes daily. */
+function describeExpiries(expiries: readonly Expiry[], now: Date): string[] {
+  return expiries.flatMap(({ certificate, notAfter, isRenewedByGuard }) => {
+    const days = Math.floor((notAfter.getTime() - now.getTime()) / DAY_MS);
+    if (isRenewedByGuard || days >= EXPIRES_SOON_DAYS) return [];
+    const expires = days < 0 ? `expired ${-days} days ago` : `expires in ${days} days`;
+    return [`the ${certificate} certificate ${expires}, at ${toSeconds(notAfter)}: ${RENEWAL_ADVICE[certificate]}`];
+  });
+}
+
+function judgeTlsProfile({ profile, problem }: FollowedTlsProfile): Judgement {
+  if (problem === undefined) return ['True', profile.type, describeTlsProfile(profile)];
+  return [problem.reason === 'Unsupported' ? 'False' : 'Unknown', problem.reason, problem.message];
 }

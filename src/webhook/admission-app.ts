@@ -9,12 +9,11 @@ import type { Settings } from '../decision/settings.ts';
 import type { Verdict } from '../decision/verdict.ts';
 import { withTimeout } from '../common/wait.ts';
 import { toAdmissionReview } from './admission-response.ts';
-import { BodiesInFlight } from './bodies-in-flight.ts';
+import { BodyReader } from './body-reader.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
 import { createEndpointApp } from './endpoint-app.ts';
 import type { JudgedReview, ReviewJudge } from './judged-review.ts';
-import { BadReview, parseReview } from './parse-review.ts';
-import { readBody, UnreadBody } from './read-body.ts';
+import { BadReview, parseReview, ReviewFault } from './parse-review.ts';
 
 /** The request of a review that was answered. */
 export interface AnsweredCall {
@@ -52,11 +51,7 @@ export interface BodyLimits {
  * The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. For other
  * connections 32 MiB would let a flood use all the memory of the pod, because V8 frees the bodies late.
  */
-const LIMITS: BodyLimits = {
-  timeoutMs: 5_000,
-  provenBytes: 32 * 1024 * 1024,
-  otherBytes: 16 * 1024 * 1024,
-};
+const LIMITS: BodyLimits = { timeoutMs: 5_000, provenBytes: 32 * 1024 * 1024, otherBytes: 16 * 1024 * 1024 };
 
 /** Shared, because each new error would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
@@ -76,16 +71,15 @@ export function createAdmissionApp(options: AdmissionAppOptions): Express {
 class ReviewCalls {
   readonly #options: AdmissionAppOptions;
   readonly #limits: BodyLimits;
-  readonly #provenBodies: BodiesInFlight;
-  readonly #otherBodies: BodiesInFlight;
-  /** Without it, hundreds of reviews would be parsed before the next one of a proven connection is read. */
-  readonly #otherTurns = new PQueue({ concurrency: 1 });
+  readonly #provenBodies: BodyReader;
+  readonly #otherBodies: BodyReader;
 
   constructor(options: AdmissionAppOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    this.#provenBodies = new BodiesInFlight(this.#limits.provenBytes);
-    this.#otherBodies = new BodiesInFlight(this.#limits.otherBytes);
+    this.#provenBodies = new BodyReader(this.#limits.provenBytes);
+    // Otherwise hundreds of reviews would be parsed before the next one of a proven connection is read.
+    this.#otherBodies = new BodyReader(this.#limits.otherBytes, new PQueue({ concurrency: 1 }));
   }
 
   async answer(request: Request, response: Response): Promise<void> {
@@ -110,9 +104,7 @@ class ReviewCalls {
 
   async #receive(request: Request, timeoutMs: number): Promise<Review> {
     const isProven = this.#options.connections.isProven(request.socket);
-    const review = isProven
-      ? await readBody(request, parseReview, this.#provenBodies, timeoutMs)
-      : await readBody(request, parseReview, this.#otherBodies, timeoutMs, this.#otherTurns);
+    const review = await (isProven ? this.#provenBodies : this.#otherBodies).read(request, parseReview, timeoutMs);
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;
     throw new BadReview('the content type is not application/json', review.uid);
@@ -121,11 +113,10 @@ class ReviewCalls {
   /** Only a malformed review is denied in every mode. */
   #judgeFault(error: unknown, review: Review): JudgedReview {
     const fault = { path: 'none', configState: 'unknown' } as const;
-    if (error instanceof BadReview) {
-      return { ...fault, review: { ...review, uid: error.uid }, verdict: denyBadReview(error.message) };
-    }
-    if (error instanceof UnreadBody) {
-      return { ...fault, review: { ...review, uid: error.uid }, verdict: this.#denyForGuard(error.message) };
+    if (error instanceof ReviewFault) {
+      const { message, uid } = error;
+      const verdict = error instanceof BadReview ? denyBadReview(message) : this.#denyForGuard(message);
+      return { ...fault, review: { ...review, uid }, verdict };
     }
     this.#options.log.error({ err: error }, 'cannot answer a review');
     return { ...fault, review, verdict: this.#denyForGuard('internal error', review.config?.name) };

@@ -1,8 +1,5 @@
 import { toPrintableLine } from '../common/printable-text.ts';
-import type { DenialStatus, Verdict } from '../decision/verdict.ts';
-
-/** An audit log keeps many events for a long time. */
-const MAX_AUDITED_REFERRERS = 10;
+import { type DenialStatus, toRecordedReferrers, type Verdict } from '../decision/verdict.ts';
 
 /**
  * The outcome is the key, because a DELETECOLLECTION is one audit event, which keeps only the first value of
@@ -10,13 +7,13 @@ const MAX_AUDITED_REFERRERS = 10;
  */
 export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
   if (verdict.config === undefined) return {};
-  const referrers = verdict.references.slice(0, MAX_AUDITED_REFERRERS);
+  const referrers = toRecordedReferrers(verdict);
   return {
     [verdict.outcome]: JSON.stringify({
       name: toPrintableLine(verdict.config, 253),
       code: verdict.code,
       cause: verdict.cause,
-      referrers: referrers.map(({ kind, name, field }) => ({ kind, name, field })),
+      referrers,
       more: verdict.referencesTotal - referrers.length,
       reason: verdict.overrideReason === undefined ? undefined : toPrintableLine(verdict.overrideReason, 256),
     }),

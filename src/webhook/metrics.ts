@@ -33,48 +33,43 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** The guard's metrics. Labels have few values, none of them from a request. */
 export class Metrics {
   readonly #registry = new Registry<OpenMetricsContentType>();
-  readonly #decisions: Counter<'verdict' | 'code' | 'dry_run'>;
-  readonly #calls: Counter<'authorization'>;
-  readonly #duration: Histogram<'path'>;
-  readonly #missingConfigs: Counter;
+  readonly #decisions = new Counter({
+    name: 'mcguard_decisions_total',
+    help: 'Answered reviews by verdict, code and whether they were dry runs.',
+    labelNames: ['verdict', 'code', 'dry_run'],
+    registers: [this.#registry],
+  });
+  readonly #calls = new Counter({
+    name: 'mcguard_webhook_calls_total',
+    help: 'Answered calls by whether they had an Authorization header, whose value the guard does not read.',
+    labelNames: ['authorization'],
+    registers: [this.#registry],
+  });
+  readonly #duration = new Histogram({
+    name: 'mcguard_decision_duration_seconds',
+    help: 'Time from the arrival of a review to its answer, by path: none, index or live.',
+    labelNames: ['path'],
+    buckets: BUCKETS_SECONDS,
+    registers: [this.#registry],
+  });
+  readonly #missingConfigs = new Counter({
+    name: 'mcguard_missing_config_reviews_total',
+    help: 'Reviews that are not about an existing MachineConfig, which the API server almost never sends.',
+    registers: [this.#registry],
+  });
 
   constructor(sources: MetricsSources) {
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    const { unsynced, resources, ages, referrers, stalledRestores, liveReads, expiries, mode } = sources;
-    const registers = [this.#registry];
-    this.#decisions = new Counter({
-      name: 'mcguard_decisions_total',
-      help: 'Answered reviews by verdict, code and whether they were dry runs.',
-      labelNames: ['verdict', 'code', 'dry_run'],
-      registers,
-    });
+    const { unsynced, resources, ages, referrers, liveReads, expiries, mode } = sources;
     for (const code of DENIAL_CODES) {
       for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict: 'denied', code, dry_run }, 0);
     }
-    this.#calls = new Counter({
-      name: 'mcguard_webhook_calls_total',
-      help: 'Answered calls by whether they had an Authorization header, whose value the guard does not read.',
-      labelNames: ['authorization'],
-      registers,
-    });
     for (const authorization of ['false', 'true']) this.#calls.inc({ authorization }, 0);
-    this.#duration = new Histogram({
-      name: 'mcguard_decision_duration_seconds',
-      help: 'Time from the arrival of a review to its answer, by path: none, index or live.',
-      labelNames: ['path'],
-      buckets: BUCKETS_SECONDS,
-      registers,
-    });
-    this.#missingConfigs = new Counter({
-      name: 'mcguard_missing_config_reviews_total',
-      help: 'Reviews that are not about an existing MachineConfig, which the API server almost never sends.',
-      registers,
-    });
     const reads: Counter = new Counter({
       name: 'mcguard_live_reads_total',
       help: 'Live reads of all references.',
-      registers,
+      registers: [this.#registry],
       collect: () => {
         reads.reset();
         reads.inc(liveReads());
@@ -90,9 +85,7 @@ export class Metrics {
     const danglingHelp = 'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
-    this.#addGauge('mcguard_stalled_restores', stalledHelp, () => {
-      return stalledRestores();
-    });
+    this.#addGauge('mcguard_stalled_restores', stalledHelp, sources.stalledRestores);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, sources.protectedConfigs);
     const syncedHelp = '1 if the kind has been read completely since the start.';

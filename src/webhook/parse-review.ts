@@ -5,9 +5,8 @@ import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 import { parseHeldConfig } from '../kube/held-config.ts';
 
-/** The request is not a review, or lacks a field that the answer depends on. */
-export class BadReview extends Error {
-  override readonly name = 'BadReview';
+/** There is no review to judge. */
+export class ReviewFault extends Error {
   /** Empty if the request has no readable uid. */
   readonly uid: string;
 
@@ -16,6 +15,9 @@ export class BadReview extends Error {
     this.uid = uid;
   }
 }
+
+/** The request is not a review, or lacks a field that the answer depends on. */
+export class BadReview extends ReviewFault {}
 
 const API_VERSION = 'admission.k8s.io/v1';
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { KubeApi } from '../kube/api.ts';
-import { AddressLimiter } from './address-limiter.ts';
+import { RateLimiter } from '../common/rate-limiter.ts';
+import { NEVER_ABORTED } from '../common/wait.ts';
 
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
 
@@ -19,20 +20,26 @@ const MAX_TOKENS = 256;
 const NEW_TOKEN_BURST = 10;
 const NEW_TOKEN_INTERVAL_MS = 1_000;
 
+interface TokenReview {
+  readonly access: Promise<ScrapeAccess>;
+  /** When a further scrape needs another review. */
+  dueAt: number;
+}
+
 /** Asks the API server whether a token may `get /metrics`, and remembers the tokens that may. */
 export class ScrapeAuthorizer {
   readonly #api: Pick<KubeApi, 'json'>;
   readonly #now: () => number;
-  /** When to review an allowed token again. Hashed, so that a heap dump contains no token. */
-  readonly #allowedUntil = new LRUCache<string, number>({ max: MAX_TOKENS });
-  readonly #pendingByTokenHash = new Map<string, Promise<ScrapeAccess>>();
-  readonly #newTokens: AddressLimiter;
+  /** Of allowed tokens, and those that have no answer yet. Hashed, so that a heap dump contains no token. */
+  readonly #reviews = new LRUCache<string, TokenReview>({ max: MAX_TOKENS });
+  /** By address. */
+  readonly #newTokens: RateLimiter;
 
   /** @param now returns milliseconds of a monotonic clock */
   constructor(api: Pick<KubeApi, 'json'>, now: () => number = () => performance.now()) {
     this.#api = api;
     this.#now = now;
-    this.#newTokens = new AddressLimiter(NEW_TOKEN_BURST, NEW_TOKEN_INTERVAL_MS, now);
+    this.#newTokens = new RateLimiter(NEW_TOKEN_BURST, NEW_TOKEN_INTERVAL_MS, now);
   }
 
   /**
@@ -41,25 +48,21 @@ export class ScrapeAuthorizer {
    */
   async authorize(token: string, address: string): Promise<ScrapeAccess | 'throttled'> {
     const key = createHash('sha256').update(token).digest('hex');
-    const allowedUntil = this.#allowedUntil.get(key);
-    if (allowedUntil !== undefined && this.#now() < allowedUntil) return 'allowed';
-    const pending = this.#pendingByTokenHash.get(key);
-    if (pending !== undefined) return await pending;
-    if (allowedUntil === undefined && !this.#newTokens.tryAcquire(address)) return 'throttled';
-    const review = this.#reviewAndRemember(token, key);
-    this.#pendingByTokenHash.set(key, review);
+    const known = this.#reviews.get(key);
+    if (known !== undefined && this.#now() < known.dueAt) return await known.access;
+    if (known === undefined && !this.#newTokens.tryAcquire(address)) return 'throttled';
+    const review: TokenReview = { access: this.#reviewAccess(token), dueAt: Number.POSITIVE_INFINITY };
+    this.#reviews.set(key, review);
     try {
-      return await review;
-    } finally {
-      this.#pendingByTokenHash.delete(key);
+      const access = await review.access;
+      review.dueAt = this.#now() + ALLOWED_TTL_MS;
+      if (access !== 'allowed') this.#reviews.delete(key);
+      return access;
+    } catch (error) {
+      if (known === undefined) this.#reviews.delete(key);
+      else this.#reviews.set(key, known);
+      throw error;
     }
-  }
-
-  async #reviewAndRemember(token: string, key: string): Promise<ScrapeAccess> {
-    const access = await this.#reviewAccess(token);
-    if (access === 'allowed') this.#allowedUntil.set(key, this.#now() + ALLOWED_TTL_MS);
-    else this.#allowedUntil.delete(key);
-    return access;
   }
 
   async #reviewAccess(token: string): Promise<ScrapeAccess> {
@@ -75,10 +78,10 @@ export class ScrapeAuthorizer {
   async #createReview(group: string, kind: string, spec: unknown): Promise<AccessReviewStatus> {
     const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
     const body = { apiVersion: `${group}/v1`, kind, spec };
-    const signal = AbortSignal.timeout(REVIEW_TIMEOUT_MS);
-    const review = (await this.#api.json({ method: 'POST', path, body, signal })) as {
-      status?: AccessReviewStatus;
+    const limits = { timeoutMs: REVIEW_TIMEOUT_MS, signal: NEVER_ABORTED };
+    const { status = {} } = (await this.#api.json({ method: 'POST', path, body, ...limits })) as {
+      readonly status?: AccessReviewStatus;
     };
-    return review.status ?? {};
+    return status;
   }
 }

@@ -1,8 +1,9 @@
 import { getFips } from 'node:crypto';
 import { createSecureContext, getCiphers, type SecureContextOptions, type SecureVersion } from 'node:tls';
 import { countNoun, joinFirst, toPrintableLine } from '../common/printable-text.ts';
+import type { Replaced } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { INTERMEDIATE_CIPHERS, toOpenSslName, TLS_1_3_SUITES } from './cipher-suites.ts';
+import { INTERMEDIATE_SUITES, toOpenSslList, toOpenSslName } from './cipher-suites.ts';
 
 /** The parameters of new TLS connections. */
 export interface TlsParameters {
@@ -13,18 +14,12 @@ export interface TlsParameters {
   readonly groups: string;
 }
 
-/** TLS parameters that can be replaced at any time. */
-export interface TlsPolicy {
-  current(): TlsParameters;
-  /** Calls the listener after each change of {@link current}. The listener must not throw. */
-  onChange(listener: () => void): void;
-}
+export type TlsPolicy = Replaced<TlsParameters>;
 
 /** The `tlsSecurityProfile` of the cluster, as far as the guard supports it. */
 export interface TlsProfile extends TlsParameters {
   readonly type: 'Old' | 'Intermediate' | 'Modern' | 'Custom';
-  readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
-  /** Cipher suites and groups of a Custom profile that this Node.js does not support. */
+  /** The cipher suites and groups that this Node.js does not support. */
   readonly unsupported: readonly string[];
 }
 
@@ -52,35 +47,30 @@ const OLD_SUITES = [
   'AES256-SHA',
   'DES-CBC3-SHA',
 ];
-
 const GROUPS = ['X25519MLKEM768', 'X25519', 'secp256r1', 'secp384r1'];
 
-/** Without a profile that names groups, OpenSSL chooses. */
-export const DEFAULT_GROUPS = 'auto';
-
-export const INTERMEDIATE: TlsProfile = {
-  type: 'Intermediate',
-  minVersion: 'TLSv1.2',
-  ciphers: INTERMEDIATE_CIPHERS,
-  groups: GROUPS.filter(isGroupSupported).join(':'),
-  unsupported: [],
-};
-
-const OLD: TlsProfile = {
-  ...INTERMEDIATE,
-  type: 'Old',
-  ciphers: [INTERMEDIATE_CIPHERS, ...OLD_SUITES.filter(isSupported)].join(':'),
-};
-
-const MODERN: TlsProfile = {
-  ...INTERMEDIATE,
-  type: 'Modern',
-  minVersion: 'TLSv1.3',
-  ciphers: TLS_1_3_SUITES.join(':'),
-};
+/** Neither a list nor `auto`, which is a value of Node.js. */
+const GROUP_NAME = /^(?!auto$)\w+$/;
 
 const MAX_LISTED_NAMES = 10;
 const MAX_NAME_LENGTH = 64;
+
+/** Without a profile that names groups. */
+export const DEFAULT_GROUPS = toGroupList([]);
+
+export const INTERMEDIATE = createProfile('Intermediate', 'TLSv1.2', INTERMEDIATE_SUITES, GROUPS);
+
+const BUILT_IN: ReadonlyMap<unknown, TlsProfile> = new Map([
+  ['', INTERMEDIATE],
+  ['Intermediate', INTERMEDIATE],
+  ['Old', createProfile('Old', 'TLSv1.2', [...INTERMEDIATE_SUITES, ...OLD_SUITES], GROUPS)],
+  ['Modern', createProfile('Modern', 'TLSv1.3', [], GROUPS)],
+]);
+
+interface StoredProfile {
+  readonly type?: unknown;
+  readonly custom?: Readonly<Record<string, unknown>> | null;
+}
 
 /**
  * Reads the profile of an `apiservers.config.openshift.io`. Without one, Intermediate applies.
@@ -93,19 +83,13 @@ const MAX_NAME_LENGTH = 64;
 export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
   const { tlsSecurityProfile } = (spec ?? {}) as { readonly tlsSecurityProfile?: StoredProfile | null };
   const { type = '', custom } = tlsSecurityProfile ?? {};
-  switch (type) {
-    case '':
-    case 'Intermediate':
-      return INTERMEDIATE;
-    case 'Old':
-      return OLD;
-    case 'Modern':
-      return MODERN;
-    case 'Custom':
-      return toCustomProfile(custom ?? {});
-    default:
-      throw new UnusableTlsProfile(`the TLS profile type ${quote(type)} is unknown`);
-  }
+  const builtIn = BUILT_IN.get(type);
+  if (builtIn !== undefined) return builtIn;
+  if (type !== 'Custom') throw new UnusableTlsProfile(`the TLS profile type ${quote(type)} is unknown`);
+  const { ciphers, groups, minTLSVersion } = custom ?? {};
+  const minVersion = minTLSVersion === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2';
+  const suites = toNames(ciphers);
+  return createProfile('Custom', minVersion, suites.length === 0 ? INTERMEDIATE_SUITES : suites, toNames(groups));
 }
 
 /** The profile that applies, for the status. */
@@ -115,7 +99,7 @@ export interface FollowedTlsProfile {
   readonly problem?: { readonly reason: string; readonly message: string };
 }
 
-/** `TLS 1.2 and later with 11 cipher suites`, and which were left out. */
+/** `TLS 1.2 and later with 11 cipher suites`, and which names were left out. */
 export function describeTlsProfile({ minVersion, ciphers, unsupported }: TlsProfile): string {
   const version = `TLS ${minVersion.slice('TLSv'.length)}${minVersion === 'TLSv1.3' ? '' : ' and later'}`;
   const suites = countNoun(ciphers.split(':').length, 'cipher suite');
@@ -126,56 +110,42 @@ export function describeTlsProfile({ minVersion, ciphers, unsupported }: TlsProf
   return `${version} with ${suites}${omitted}`;
 }
 
-/** For a process whose flags set the parameters, and for one that follows no cluster. */
-export function createFixedTlsPolicy(parameters: TlsParameters): TlsPolicy {
-  return { current: () => parameters, onChange: () => {} };
-}
-
-interface StoredProfile {
-  readonly type?: unknown;
-  readonly custom?: {
-    readonly ciphers?: unknown;
-    readonly groups?: unknown;
-    readonly minTLSVersion?: unknown;
-  } | null;
-}
-
-/** As in Go, TLS 1.3 keeps all its suites if the profile names none of them, and an empty list means the default. */
-function toCustomProfile({ ciphers, groups, minTLSVersion }: NonNullable<StoredProfile['custom']>): TlsProfile {
-  const names = toNames(ciphers);
-  const suites = names.map(toOpenSslName).filter(isSupported);
-  const groupNames = toNames(groups);
-  const supportedGroups = groupNames.filter(isGroupSupported);
-  if (names.length > 0 && suites.length === 0)
-    throw new UnusableTlsProfile('the TLS profile Custom names no cipher suite that Node.js supports');
-  if (groupNames.length > 0 && supportedGroups.length === 0)
-    throw new UnusableTlsProfile('the TLS profile Custom names no group that Node.js supports');
-  const hasTls13 = suites.some((suite) => TLS_1_3_SUITES.includes(suite));
+/** @throws UnusableTlsProfile if it names no suite or no group that is supported */
+function createProfile(
+  type: TlsProfile['type'],
+  minVersion: SecureVersion,
+  suites: readonly string[],
+  groups: readonly string[],
+): TlsProfile {
+  const supportedSuites = suites.map(toOpenSslName).filter(isSuiteSupported);
+  const supportedGroups = toGroupList(groups);
+  const unusable = supportedSuites.length === 0 && suites.length > 0 ? 'cipher suite' : 'group';
+  if (unusable === 'cipher suite' || supportedGroups === '')
+    throw new UnusableTlsProfile(`the TLS profile ${type} names no ${unusable} that Node.js supports`);
+  const unsupportedSuites = suites.filter((suite) => !supportedSuites.includes(toOpenSslName(suite)));
+  const unsupportedGroups = groups.filter((group) => !supportedGroups.split(':').includes(group));
   return {
-    type: 'Custom',
-    minVersion: minTLSVersion === 'VersionTLS13' ? 'TLSv1.3' : 'TLSv1.2',
-    ciphers: suites.length === 0 ? INTERMEDIATE_CIPHERS : [...(hasTls13 ? [] : TLS_1_3_SUITES), ...suites].join(':'),
-    groups: supportedGroups.join(':') || DEFAULT_GROUPS,
-    unsupported: [
-      ...names.filter((name) => !isSupported(toOpenSslName(name))),
-      ...groupNames.filter((name) => !isGroupSupported(name)),
-    ],
+    type,
+    minVersion,
+    ciphers: toOpenSslList(supportedSuites),
+    groups: supportedGroups,
+    unsupported: [...unsupportedSuites, ...unsupportedGroups],
   };
 }
 
-function toNames(list: unknown): string[] {
-  return Array.isArray(list) ? list.map(String) : [];
+/**
+ * OpenSSL's list of the groups that are supported, or of its own choice if none is named. FIPS approves no group with
+ * X25519, although OpenSSL's provider can accept X25519MLKEM768 (openshift/api).
+ */
+export function toGroupList(groups: readonly string[], isFips = getFips() === 1): string {
+  if (groups.length === 0) return isFips ? 'secp256r1:secp384r1:secp521r1' : 'auto';
+  const approved = groups.filter((group) => !isFips || !group.startsWith('X25519'));
+  return approved.filter((group) => GROUP_NAME.test(group) && isUsable({ ecdhCurve: group })).join(':');
 }
 
 /** Node.js lists its cipher suites in lower case, but OpenSSL wants the case of its names. */
-function isSupported(suite: string): boolean {
+function isSuiteSupported(suite: string): boolean {
   return getCiphers().includes(suite.toLowerCase()) && isUsable({ ciphers: suite });
-}
-
-/** OpenSSL's FIPS provider accepts X25519MLKEM768, which is not approved (openshift/api). */
-function isGroupSupported(group: string): boolean {
-  if (!/^\w+$/.test(group) || (getFips() === 1 && group.startsWith('X25519'))) return false;
-  return group !== DEFAULT_GROUPS && isUsable({ ecdhCurve: group });
 }
 
 function isUsable(options: SecureContextOptions): boolean {
@@ -185,6 +155,10 @@ function isUsable(options: SecureContextOptions): boolean {
   } catch {
     return false;
   }
+}
+
+function toNames(list: unknown): string[] {
+  return Array.isArray(list) ? list.map(String) : [];
 }
 
 function quote(value: unknown): string {

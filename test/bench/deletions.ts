@@ -1,8 +1,7 @@
-import type { KubeClient, KubeResponse } from '../e2e/control-plane/kube-client.ts';
+import type { KubeResponse } from '../e2e/control-plane/kube-client.ts';
 import { until } from '../e2e/control-plane/until.ts';
-import { PATHS } from '../e2e/support/paths.ts';
-import { interleave } from './interleave.ts';
-import type { Summary } from './statistics.ts';
+import type { Cluster } from '../e2e/support/cluster.ts';
+import { interleave, type Summary } from './interleave.ts';
 
 export interface Deletion {
   /** The candidate that decides about it. */
@@ -12,34 +11,14 @@ export interface Deletion {
   readonly answer: 200 | 403;
 }
 
-interface MeasureOptions<Measured extends Deletion> {
-  readonly rounds: number;
-  /** Parallel requests for the same config. Default 1. */
-  readonly clients?: number;
-  /** Creates a deleted config again and returns its name. Without it, all deletions are dry runs. */
-  readonly recreate?: (deletion: Measured) => Promise<string>;
-}
-
-/** The policy for pools denies every deletion until the API server finds their kind, within 30 s. */
 const EFFECTIVE_TIMEOUT_MS = 60_000;
 
-function deleteDryRun(admin: KubeClient, config: string): Promise<KubeResponse> {
-  return admin.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
-}
-
-/** Returns the milliseconds of a dry-run deletion that the guard must allow. */
-export async function measureAllowed(admin: KubeClient, config: string): Promise<number> {
-  const response = await deleteDryRun(admin, config);
-  if (!isInTime(response, 200)) throw new Error('The guard was late.');
-  return response.ms;
-}
-
 /** Waits until every candidate is registered and has received the nodes. */
-export async function awaitAnswers(admin: KubeClient, deletions: readonly Deletion[]): Promise<void> {
+export async function awaitAnswers(cluster: Cluster, deletions: readonly Deletion[]): Promise<void> {
   for (const { candidate, config, answer } of deletions) {
     let found: unknown;
     const isRight = async () => {
-      const response = await deleteDryRun(admin, config);
+      const response = await cluster.dryRun(config);
       found = response.body;
       return response.status === answer;
     };
@@ -49,23 +28,21 @@ export async function awaitAnswers(admin: KubeClient, deletions: readonly Deleti
 }
 
 /**
- * Measures deletions in turn and summarizes them by config. `late` counts those without an answer in time.
+ * Measures dry-run deletions in turn and summarizes them by config. `late` counts those without an answer in time.
  *
+ * @param clients parallel requests for the same config
  * @throws Error if an answer is wrong
  */
-export async function measureDeletions<Measured extends Deletion>(
-  admin: KubeClient,
-  deletions: readonly Measured[],
-  { rounds, clients = 1, recreate }: MeasureOptions<Measured>,
+export async function measureDeletions(
+  cluster: Cluster,
+  deletions: readonly Deletion[],
+  { rounds, clients }: { readonly rounds: number; readonly clients: number },
 ): Promise<ReadonlyMap<string, Summary & { readonly late: number }>> {
   const late = new Map<string, number>();
-  const measure = async (deletion: Measured) => {
-    const isRecreated = recreate !== undefined && deletion.answer === 200;
-    const path = `${PATHS.configs}/${isRecreated ? await recreate(deletion) : deletion.config}`;
-    const query: Record<string, string> = recreate === undefined ? { dryRun: 'All' } : {};
-    const responses = await Promise.all(Array.from({ length: clients }, () => admin.delete(path, query)));
-    const lateCount = responses.filter((response) => !isInTime(response, deletion.answer)).length;
-    late.set(deletion.config, (late.get(deletion.config) ?? 0) + lateCount);
+  const measure = async ({ config, answer }: Deletion) => {
+    const responses = await Promise.all(Array.from({ length: clients }, () => cluster.dryRun(config)));
+    const lateCount = responses.filter((response) => !isInTime(response, answer)).length;
+    late.set(config, (late.get(config) ?? 0) + lateCount);
     return responses.map(({ ms }) => ms);
   };
   const measurements = deletions.map((one) => ({ name: one.config, measure: () => measure(one) }));

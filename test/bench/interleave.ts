@@ -1,4 +1,17 @@
-import { summarize, type Summary } from './statistics.ts';
+/** Percentiles of one measured quantity. */
+export interface Summary {
+  readonly n: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+}
+
+/** Percentiles by the nearest rank: each is a value that was measured. NaN without a value. */
+export function summarize(values: readonly number[]): Summary {
+  const sorted = values.toSorted((a, b) => a - b);
+  const percentile = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
+  return { n: values.length, p50: percentile(0.5), p90: percentile(0.9), p99: percentile(0.99) };
+}
 
 export interface Measurement {
   readonly name: string;
@@ -30,10 +43,4 @@ export function getSummary<Found>(summaries: ReadonlyMap<string, Found>, name: s
   const summary = summaries.get(name);
   if (summary === undefined) throw new Error(`${name} was not measured.`);
   return summary;
-}
-
-export async function measureMs(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
 }

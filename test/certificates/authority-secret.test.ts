@@ -10,6 +10,7 @@ const DAY_MS = 24 * 3_600_000;
 const START = Date.UTC(2026, 10, 20);
 const NAMESPACE = 'guard-ns';
 const NAME = 'machineconfig-guard-ca';
+const ANOTHER = 'the private key belongs to another certificate';
 const PROBLEM = `secret ${NAMESPACE}/${NAME} cannot be used: `;
 
 let first: Authority;
@@ -71,8 +72,8 @@ test('issues a leaf of seven days for the Service in the namespace of the Secret
   expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
 });
 
-test('renews the leaf after two thirds of its life and logs why', async () => {
-  const { clock, starting, messages, awaitReads } = await follow(dataOf(first));
+test('renews the leaf after two thirds of its life and logs why, and issues one from a new authority', async () => {
+  const { clock, starting, messages, awaitReads, write } = await follow(dataOf(first));
   const certificate = await starting;
   const onChange = vi.fn<() => void>();
   certificate.onChange(onChange);
@@ -85,45 +86,30 @@ test('renews the leaf after two thirds of its life and logs why', async () => {
   expect(onChange).toHaveBeenCalledOnce();
   expect(new Date(leafOf(certificate).validTo).getTime()).toBe(clock.now + 7 * DAY_MS);
   expect(messages().at(-1)).toMatch(/^serving certificate issued: two thirds of its life passed at /);
-});
-
-test('issues a leaf from a new authority', async () => {
-  const { write, starting } = await follow(dataOf(first));
-  const certificate = await starting;
   write(dataOf(second));
   const { publicKey } = new X509Certificate(second.certificatePem);
   await expect.poll(() => leafOf(certificate).verify(publicKey)).toBe(true);
+  expect(messages().at(-1)).toBe('serving certificate issued: the authority was rotated');
 });
 
-test.each<[string, () => SecretData, string]>([
-  ['has no key', () => ({ 'ca.key': null }), 'it has no ca.key'],
-  [
-    'contains another key',
-    () => ({ 'ca.key': base64(second.privateKeyPem) }),
-    'the private key belongs to another certificate',
-  ],
-])('keeps the leaf and logs once if the Secret %s', async (_name, data, reason) => {
-  const { write, starting, messages, awaitReads } = await follow(dataOf(first));
+test.each<[string, (follower: Awaited<ReturnType<typeof follow>>) => void, string]>([
+  ['has no key', ({ write }) => write({ 'ca.key': null }), 'it has no ca.key'],
+  ['contains another key', ({ write }) => write({ 'ca.key': base64(second.privateKeyPem) }), ANOTHER],
+  ['is missing', ({ cluster }) => cluster.erase('secrets', NAME, NAMESPACE), 'it does not exist'],
+])('keeps the leaf, logs once and renews from memory if the Secret %s', async (_name, spoil, reason) => {
+  const follower = await follow(dataOf(first));
+  const { clock, write, starting, messages, awaitReads } = follower;
   const certificate = await starting;
   const before = leafOf(certificate).fingerprint256;
-  write(data());
+  spoil(follower);
   await expect.poll(messages).toContain(PROBLEM + reason);
   await awaitReads();
   expect(messages().filter((message) => message === PROBLEM + reason)).toHaveLength(1);
   expect(leafOf(certificate).fingerprint256).toBe(before);
-  write(dataOf(first));
-  await expect.poll(() => messages().at(-1)).toBe(`secret ${NAMESPACE}/${NAME} can be used again`);
-  expect(leafOf(certificate).fingerprint256).toBe(before);
-});
-
-test('renews the leaf from memory while the Secret is missing', async () => {
-  const { cluster, clock, starting, messages } = await follow(dataOf(first));
-  const certificate = await starting;
-  const before = leafOf(certificate).fingerprint256;
-  cluster.erase('secrets', NAME, NAMESPACE);
-  await expect.poll(messages).toContain(`${PROBLEM}it does not exist`);
   clock.now = START + 6 * DAY_MS;
   await expect.poll(() => leafOf(certificate).fingerprint256).not.toBe(before);
+  write(dataOf(first));
+  await expect.poll(() => messages().at(-1)).toBe(`secret ${NAMESPACE}/${NAME} can be used again`);
 });
 
 test('waits at start until the Secret contains a valid authority', async () => {

@@ -4,16 +4,12 @@ import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
-import {
-  type CertificateFilesOptions,
-  CertificateFilesError,
-  watchCertificateFiles,
-} from '../../src/certificates/certificate-files.ts';
+import { CertificateFilesError, watchCertificateFiles } from '../../src/certificates/certificate-files.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
-const DAY_MS = 86_400_000;
 const LOADED = 'serving certificate loaded';
 const REPLACED = 'serving certificate replaced';
 const NOT_USABLE = 'new serving certificate not usable; the previous one stays: ';
@@ -23,8 +19,7 @@ let first: KeyPair;
 let second: KeyPair;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout');
 });
 
 beforeAll(async () => {
@@ -46,14 +41,13 @@ async function awaitNextRead() {
   await awaitTimer();
 }
 
-/** Replaces a file by a rename, so that no reader sees the empty file with which writeFile() starts. */
+/** Writes a file by a rename, so that no reader sees the empty file with which writeFile() starts. */
 async function replace(file: string, content: string) {
   await writeFile(`${file}.new`, content);
   await rename(`${file}.new`, file);
 }
 
-type Files = Awaited<ReturnType<typeof createFiles>>;
-
+/** Files in a new directory, which are watched until the end of the test. */
 async function createFiles(pair: Partial<KeyPair> = {}) {
   const directory = await mkdtemp(path.join(tmpdir(), 'mcg-certificates-'));
   const [certFile, keyFile] = [path.join(directory, 'tls.crt'), path.join(directory, 'tls.key')];
@@ -68,21 +62,8 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
   };
   await write(pair);
   const { log, messages } = memoryLog();
-  return {
-    directory,
-    certFile,
-    keyFile,
-    messages,
-    write,
-    start: async (options: Partial<CertificateFilesOptions> = {}) =>
-      await watchCertificateFiles({
-        certFile,
-        keyFile,
-        log,
-        signal: stop.signal,
-        ...options,
-      }),
-  };
+  const start = async () => await watchCertificateFiles({ certFile, keyFile, log, signal: stop.signal });
+  return { directory, certFile, messages, write, start };
 }
 
 /** Swaps the directory behind the link ..data by a rename, as kubelet does in a Secret volume. */
@@ -93,42 +74,9 @@ async function swapSecretVolume(volume: string, generation: number, pair: KeyPai
   await writeFile(path.join(volume, name, 'tls.key'), pair.privateKeyPem);
   await symlink(name, path.join(volume, '..data_tmp'));
   await rename(path.join(volume, '..data_tmp'), path.join(volume, '..data'));
-  if (generation > 0) {
-    await rm(path.join(volume, `..generation_${generation - 1}`), { recursive: true });
-    return;
-  }
-  for (const file of ['tls.crt', 'tls.key']) await symlink(`..data/${file}`, path.join(volume, file));
+  if (generation > 0) await rm(path.join(volume, `..generation_${generation - 1}`), { recursive: true });
+  else for (const file of ['tls.crt', 'tls.key']) await symlink(`..data/${file}`, path.join(volume, file));
 }
-
-const GARBAGE = '-----BEGIN CERTIFICATE-----\nx';
-
-test.each<[string, () => Partial<KeyPair>, RegExp]>([
-  ['there is no key', () => ({ certificatePem: first.certificatePem }), /^\S+\/tls\.key does not exist\.$/],
-  [
-    'the key belongs to another certificate',
-    () => ({ ...first, privateKeyPem: second.privateKeyPem }),
-    /^cannot serve with \S+tls\.crt and \S+tls\.key: the private key belongs to another/,
-  ],
-  [
-    'the end of the chain is garbage',
-    () => ({ ...first, certificatePem: first.certificatePem + GARBAGE }),
-    /cannot serve with/,
-  ],
-])('rejects at start if %s', async (_case, pair, message) => {
-  vi.useRealTimers();
-  const starting = (await createFiles(pair())).start({ intervalMs: 1 });
-  await expect(starting).rejects.toThrow(message);
-  await expect(starting).rejects.toBeInstanceOf(CertificateFilesError);
-});
-
-test('keeps the last pair if the next one has no readable dates', async () => {
-  const files = await createFiles(first);
-  const certificate = await files.start();
-  await files.write({ ...second, certificatePem: spoilDates(second.certificatePem) });
-  await awaitNextRead();
-  expect(files.messages()).toEqual([LOADED, expect.stringMatching(/its dates are not readable/)]);
-  expect(certificate.current()).toEqual(first);
-});
 
 /** Sets the month of notAfter to 99. */
 function spoilDates(pem: string) {
@@ -139,23 +87,17 @@ function spoilDates(pem: string) {
   return `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`;
 }
 
-test('waits at start for files that are being written', async () => {
-  const files = await createFiles({ ...first, privateKeyPem: second.privateKeyPem });
-  const starting = files.start();
-  await awaitTimer();
-  await files.write(first);
-  vi.advanceTimersToNextTimer();
-  expect((await starting).current()).toEqual(first);
-});
+const GARBAGE = '-----BEGIN CERTIFICATE-----\nx';
+const ANOTHER = 'the private key belongs to another certificate';
 
-test.each([
-  ['has expired', 8, 'serving certificate has expired; the API server will reject it'],
-  ['is not valid yet', -8, 'serving certificate is not valid yet; the API server will reject it'],
-])('serves a certificate that %s, and warns', async (_case, days, warning) => {
-  const files = await createFiles(first);
-  const certificate = await files.start({ now: () => new Date(Date.now() + days * DAY_MS) });
-  expect(certificate.current()).toEqual(first);
-  expect(files.messages()).toEqual([LOADED, warning]);
+test.each<[string, () => Partial<KeyPair>, string]>([
+  ['there is no key', () => ({ certificatePem: first.certificatePem }), '/tls.key does not exist.'],
+  ['the key belongs to another certificate', () => ({ ...first, privateKeyPem: second.privateKeyPem }), ANOTHER],
+  ['the chain ends in garbage', () => ({ ...first, certificatePem: first.certificatePem + GARBAGE }), 'cannot serve'],
+])('rejects at start if %s', async (_case, pair, message) => {
+  const starting = (await createFiles(pair())).start();
+  await expect(starting).rejects.toThrow(message);
+  await expect(starting).rejects.toBeInstanceOf(CertificateFilesError);
 });
 
 test('replaces the pair at every swap of a Secret volume', async () => {
@@ -173,25 +115,28 @@ test('replaces the pair at every swap of a Secret volume', async () => {
   expect(messages()).toEqual([LOADED, ...pairs.map(() => REPLACED)]);
 });
 
-test.each<[string, (files: Files) => Promise<void>]>([
-  ['another certificate', async ({ write }) => await write({ certificatePem: second.certificatePem })],
-  ['an empty file', async ({ write }) => await write({ certificatePem: '' })],
-  ['no file', async ({ certFile }) => await rm(certFile)],
-])('keeps the last pair and logs once while there is %s', async (_case, spoil) => {
-  const files = await createFiles(first);
-  const certificate = await files.start();
+test.each<[string, string, () => string | undefined]>([
+  ['another certificate', ANOTHER, () => second.certificatePem],
+  ['one without readable dates', 'its dates are not readable', () => spoilDates(first.certificatePem)],
+  ['an empty file', 'the certificate cannot be read as PEM', () => ''],
+  ['no file', 'tls.crt does not exist', () => undefined],
+])('keeps the last pair and logs once while there is %s: %s', async (_case, reason, certificatePem) => {
+  const { write, certFile, messages, start } = await createFiles(first);
+  const certificate = await start();
   const onChange = vi.fn<() => void>();
   certificate.onChange(onChange);
-  await spoil(files);
+  const pem = certificatePem();
+  await (pem === undefined ? rm(certFile) : write({ certificatePem: pem }));
   for (let reads = 0; reads < 3; reads += 1) await awaitNextRead();
-  expect(files.messages()).toEqual([LOADED, expect.stringContaining(NOT_USABLE)]);
+  expect(messages()).toEqual([LOADED, expect.stringContaining(NOT_USABLE)]);
+  expect(messages()[1]).toContain(reason);
   expect(onChange).not.toHaveBeenCalled();
   expect(certificate.current()).toEqual(first);
-  await files.write(second);
+  await write(second);
   await awaitNextRead();
   expect(onChange).toHaveBeenCalledOnce();
   expect(certificate.current()).toEqual(second);
-  await rm(files.certFile);
+  await rm(certFile);
   await awaitNextRead();
-  expect(files.messages().at(-1)).toContain(`${files.certFile} does not exist`);
+  expect(messages().at(-1)).toContain(`${certFile} does not exist`);
 });

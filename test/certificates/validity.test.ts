@@ -10,13 +10,7 @@ let leaf: X509Certificate;
 beforeAll(async () => {
   const authority = await createAuthority({ days: 3650, now: issuedAt });
   // 26 h before and 7 days after: 194 h. Two thirds are 129 h 20 min, from 2026-11-19T10:00Z.
-  const pair = await issueLeaf({
-    authority,
-    dnsNames: ['guard'],
-    ipAddresses: [],
-    days: 7,
-    now: issuedAt,
-  });
+  const pair = await issueLeaf({ authority, dnsNames: ['guard'], ipAddresses: [], days: 7, now: issuedAt });
   leaf = new X509Certificate(pair.certificatePem);
 });
 

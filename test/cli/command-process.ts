@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
 import { inject, onTestFinished } from 'vitest';
 import type { Outcome } from './run-program.ts';
 
@@ -18,8 +19,9 @@ export function startCommand(args: readonly string[], program = inject('program'
     stdout: () => output.stdout,
     stderr: () => output.stderr,
     outcome: new Promise<Outcome>((resolve) => {
-      child.once('close', (code) => {
-        resolve({ exitCode: code ?? -1, ...output });
+      child.once('close', (code, signal) => {
+        // As a shell reports it.
+        resolve({ exitCode: code ?? 128 + constants.signals[signal ?? 'SIGKILL'], ...output });
       });
     }),
   };

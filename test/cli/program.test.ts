@@ -1,12 +1,16 @@
+import { spawnSync } from 'node:child_process';
 import { CommanderError } from 'commander';
-import { expect, test } from 'vitest';
+import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
-import { getProgramName, reportError } from '../../src/cli/program.ts';
-import { runProgram, usageError } from './run-program.ts';
+import { parseInvocation, reportError } from '../../src/cli/program.ts';
+import { startEmptyCluster } from './inspected-cluster.ts';
+import { listCommands, runProgram, usageError } from './run-program.ts';
+import { createTemporaryDirectory } from './temporary-directory.ts';
 
-function report(error: unknown, env: Record<string, string> = {}): { exitCode: number; stderr: string } {
+function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
+  vi.stubEnv('MCG_DEBUG', debug);
   let stderr = '';
-  const exitCode = reportError(error, { stdout: () => {}, stderr: (text) => void (stderr += text), env });
+  const exitCode = reportError(error, { stdout: () => {}, stderr: (text) => void (stderr += text) });
   return { exitCode, stderr };
 }
 
@@ -20,12 +24,12 @@ test.each([
   ['an error that commander has printed', new CommanderError(1, 'commander.unknownOption', 'error'), 2, ''],
 ])('reportError prints %s in at most one line', (_name, error, exitCode, stderr) => {
   expect(report(error)).toEqual({ exitCode, stderr });
-  expect(report(error, { MCG_DEBUG: '0' })).toEqual({ exitCode, stderr });
+  expect(report(error, '0')).toEqual({ exitCode, stderr });
 });
 
 test('reportError adds the stack and the causes with MCG_DEBUG=1', () => {
   const error = new CliError('no.', EXIT_CODE.usage, { cause: new Error('disk on fire') });
-  const { exitCode, stderr } = report(error, { MCG_DEBUG: '1' });
+  const { exitCode, stderr } = report(error, '1');
   expect(exitCode).toBe(2);
   const stacks = /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
   expect(stderr).toMatch(stacks);
@@ -37,11 +41,12 @@ test('without a command, prints the help on stderr and exits with 2', async () =
 });
 
 test.each([
-  ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard'],
-  ['/usr/local/bin/oc-mcguard', 'oc mcguard'],
-  ['/kubectl-mcguard/main.ts', 'machineconfig-guard'],
-])('the program file %s has the name %s', (file, name) => {
-  expect(getProgramName(file)).toBe(name);
+  ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard', ['check']],
+  ['/usr/local/bin/oc-mcguard', 'oc mcguard', ['check']],
+  ['/usr/local/bin/kubectl_complete-mcguard', 'kubectl mcguard', ['__complete', 'check']],
+  ['/kubectl-mcguard/main.ts', 'machineconfig-guard', ['check']],
+])('the program file %s is %s with the arguments %j', (file, name, args) => {
+  expect(parseInvocation(file, ['check'])).toEqual({ name, args });
 });
 
 test('as a kubectl plugin, help and errors have the name that a user types', async () => {
@@ -52,29 +57,18 @@ test('as a kubectl plugin, help and errors have the name that a user types', asy
   expect(stderr).toBe("kubectl mcguard: unknown command 'chek' (Did you mean check?)\n");
 });
 
-test.each([
-  'serve',
-  'render',
-  'verify',
-  'check',
-  'restore',
-  'status',
-  'who-uses',
-  'dev',
-  'gather',
-  'certs',
-  'completion',
-  'version',
-])('%s --help lists flags in alphabetical order, exit codes and an example', async (command) => {
-  const { stdout } = await runProgram([...command.split(' '), '--help']);
-  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
-  for (const group of stdout.split('Cluster flags')) {
-    const flags = [...group.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
-      ({ groups }) => groups?.['flag'] ?? '',
-    );
-    expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
+test('the help of every command lists flags in alphabetical order, exit codes and an example', async () => {
+  for (const command of await listCommands()) {
+    const { stdout } = await runProgram([command, '--help']);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    for (const group of stdout.split('Cluster flags')) {
+      const flags = [...group.matchAll(/^ {2}(?:-\w, )?--(?<flag>[a-z-]+)/gm)].map(
+        ({ groups }) => groups?.['flag'] ?? '',
+      );
+      expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
+    }
+    if (command !== 'help') expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
   }
-  expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
 });
 
 test('hides the command demo, which prints how to run the demo', async () => {
@@ -94,4 +88,31 @@ test.each([[[]], [['check']]])('help %j prints the help of the command', async (
 test('help of an unknown command exits with 2', async () => {
   expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
   expect(await runProgram(['help', 'nothing'])).toEqual(usageError("unknown command 'nothing'\n"));
+});
+
+test.runIf(process.platform === 'linux')('says that the disk is full, and not more', () => {
+  const script = '"$0" "$1" --help >/dev/full';
+  const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, inject('program')], { encoding: 'utf8' });
+  const message = 'cannot write the output: ENOSPC: no space left on device, write';
+  expect([status, stderr]).toEqual([1, `machineconfig-guard: ${message}\n`]);
+});
+
+test.each([
+  ['check', '--wait'],
+  ['dev'],
+  ['gather', '--out', 'DIRECTORY'],
+  ['render', '--from-cluster', '--out', '-', '--image', 'registry.example.com/guard:1'],
+  ['restore', '--from', 'node/worker-0'],
+  ['status'],
+  ['uninstall'],
+  ['verify', '--wait'],
+  ['version'],
+  ['who-uses'],
+])('Ctrl-C ends %s with 130 while the API server does not answer', async (...args) => {
+  const { cluster, start } = await startEmptyCluster();
+  cluster.faults.intercept(() => 'hang');
+  const { child, outcome } = start(...args.map((arg) => arg.replace('DIRECTORY', createTemporaryDirectory)));
+  await expect.poll(() => cluster.faults.requests.length).toBeGreaterThan(0);
+  child.kill('SIGINT');
+  expect((await outcome).exitCode).toBe(130);
 });

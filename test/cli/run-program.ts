@@ -14,9 +14,15 @@ export async function runProgram(args: readonly string[], name?: string): Promis
   const terminal = {
     stdout: (text: string) => void (stdout += text),
     stderr: (text: string) => void (stderr += text),
-    env: {},
   };
   return { exitCode: await runCommandLine(args, terminal, name), stdout, stderr };
+}
+
+/** The commands in the help of the program. */
+export async function listCommands(): Promise<string[]> {
+  const { stdout } = await runProgram(['--help']);
+  const [, commands = ''] = /^Commands:\n([^]*?)\n\n/m.exec(stdout) ?? [];
+  return [...commands.matchAll(/^ {2}([a-z][-a-z]+)/gm)].map(([, name = '']) => name);
 }
 
 /** Matches an outcome with exit code 2, no output and one line on stderr that contains this sentence. */

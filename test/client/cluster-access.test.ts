@@ -28,17 +28,15 @@ test.each([
   expect(error).toMatchObject({ cause, access: { verb: 'list', resource: 'nodes' } });
 });
 
-test('throws a bug unchanged, and does not retry it', async () => {
+test('throws a bug and the reason of the signal unchanged', async () => {
   const bug = new TypeError('x is not a function');
   expect(await fail(bug)).toBe(bug);
-  expect(isRetryableRead(bug)).toBe(false);
-});
-
-test('does not retry rejected credentials', async () => {
-  expect(isRetryableRead(await fail(new ApiError(401, 'Unauthorized', 'no')))).toBe(false);
-});
-
-test('throws the reason of the signal', async () => {
   const reason = new Error('stop');
-  expect(await fail(new TypeError('x'), AbortSignal.abort(reason))).toBe(reason);
+  expect(await fail(bug, AbortSignal.abort(reason))).toBe(reason);
+});
+
+test('retries neither a bug nor rejected credentials', async () => {
+  expect(isRetryableRead(new TypeError('x'))).toBe(false);
+  expect(isRetryableRead(await fail(new ApiError(401, 'Unauthorized', 'no')))).toBe(false);
+  expect(isRetryableRead(await fail(new ApiError(500, '', 'down')))).toBe(true);
 });

@@ -5,7 +5,7 @@ import { type Authority, createAuthority } from '../../src/certificates/authorit
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { ApiServer } from '../../src/demo/cluster/api-server.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { NODES_PATH } from '../../src/kube/api-paths.ts';
+import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
 import { testTls } from '../support/tls.ts';
 import { NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { runProgram, usageError } from '../cli/run-program.ts';
@@ -69,7 +69,7 @@ test('prints each request with -v 6, without the password of the server, and non
   await run('who-uses', NEW, '-v', '5');
   expect(lines).toEqual([]);
   await run('-v=6', 'who-uses', NEW);
-  const url = `https://${address}${NODES_PATH}`;
+  const url = `https://${address}${MACHINE_CONFIGS_PATH}`;
   expect(lines[0]).toMatch(new RegExp(`^GET ${url} 200 in \\d+ ms\n$`));
 
   lines.length = 0;
@@ -86,69 +86,6 @@ test.each([
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
   expect(await run('who-uses', ...args)).toEqual(usageError(sentence));
-});
-
-const CLUSTERS = 'clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]';
-const CONTEXTS = 'contexts: [{name: a, context: {cluster: c, user: u}}, {name: b, context: {cluster: c}}]';
-const NO_CONTEXT = `${CLUSTERS}\n${CONTEXTS}\n`;
-const FAILING_LOGIN = 'echo secret-token >&2; exit 1';
-const EXEC = 'exec: {apiVersion: client.authentication.k8s.io/v1, command: ';
-
-test.each([
-  ['is empty', '', / is empty; log in with: oc login$/],
-  ['contains only a comment', '# nothing\n', / is empty; log in with: oc login$/],
-  ['is a text', 'hello', / is not a kubeconfig: it has no clusters$/],
-  [
-    'is broken YAML',
-    'apiVersion: v1\nusers:\n- name: u\n  user: {token: secret-token: x\n',
-    / is not valid YAML: line \d: [^:]+$/,
-  ],
-  ['lacks a field', 'clusters: [{name: c, cluster: {}}]', / is not usable: clusters\[0\]\.cluster\.server is missing$/],
-  ['has no current-context', NO_CONTEXT, / has no current-context; choose one with --context; it has a and b$/],
-  ['has no contexts', 'kind: Config', / has no current-context; log in with: oc login$/],
-  ['names an unknown context', `${NO_CONTEXT}current-context: x`, / has no context "x"; it has a and b$/],
-  [
-    'names an unknown cluster',
-    'contexts: [{name: a, context: {cluster: d}}]\ncurrent-context: a',
-    / context "a" names cluster "d", which does not exist$/,
-  ],
-  ['names an unknown user', `${NO_CONTEXT}current-context: a`, / context "a" names user "u", which does not exist$/],
-  [
-    'has a server that is not a URL',
-    `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api'),
-    / the server of cluster "c" is not a URL, such as https:\/\/api\.example\.com:6443$/,
-  ],
-  [
-    'runs a command that is not installed',
-    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}no-such-login}}}]`,
-    / runs the command no-such-login, which is not installed; install it, or log in with: oc login$/,
-  ],
-  [
-    'runs a command that fails',
-    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}sh, args: [-c, ${FAILING_LOGIN}]}}}]`,
-    / the command sh of the kubeconfig fails; run it to see why$/,
-  ],
-  [
-    'names a token file that does not exist',
-    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {tokenFile: /no/such/token}}]`,
-    / cannot read \/no\/such\/token: ENOENT$/,
-  ],
-])('exits with 3 and one line if the kubeconfig %s', async (_name, text, message) => {
-  const { exitCode, stdout, stderr } = await runProgram(['who-uses', '--kubeconfig', writeKubeconfig(text)]);
-  expect({ exitCode, stdout }).toEqual({ exitCode: 3, stdout: '' });
-  expect(stderr).toMatch(/^machineconfig-guard: [^\n]+\n$/);
-  expect(stderr.trimEnd()).toMatch(message);
-  expect(stderr).not.toContain('secret-token');
-});
-
-test.each([
-  ['--kubeconfig', ['--kubeconfig', '/no/such/file'], / \(from --kubeconfig\) does not exist$/],
-  ['--context', ['--context', 'nowhere'], / has no context "nowhere"; it has in-memory$/],
-])('exits with 3 if %s names nothing', async (_flag, args, message) => {
-  const { kubeconfig } = await startHealthyCluster();
-  const { exitCode, stderr } = await runProgram(['check', '--kubeconfig', kubeconfig, ...args]);
-  expect(exitCode).toBe(3);
-  expect(stderr.trimEnd()).toMatch(message);
 });
 
 interface ServerCertificate {
@@ -203,16 +140,27 @@ test.each<[string, ServerCertificate, string]>([
   expect(stderr).toContain(`: ${reason}\n`);
 });
 
-test.each([['check'], ['gather', '--out', 'never-written'], ['verify'], ['version'], ['who-uses']])(
-  'exits with 3 for %s if the namespace of -n does not exist',
-  async (...words) => {
-    const { run, cluster } = await startHealthyCluster();
-    const { exitCode, stderr } = await run(...words, '-n', 'typo');
-    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('the namespace typo of -n does not exist')]);
-    // A user who may not read namespaces is not disturbed.
-    cluster.faults.intercept(({ path: requested }) =>
-      requested.startsWith('/api/v1/namespaces/typo') ? { status: 403 } : 'pass',
-    );
-    expect((await run('who-uses', NEW, '-n', 'typo')).exitCode).toBe(0);
-  },
-);
+test.each([
+  ['check'],
+  ['dev'],
+  ['gather', '--out', 'never-written'],
+  ['render', '--from-cluster', '--out', '-', '--image', 'registry.example.com/guard:1'],
+  ['restore', '--from', 'node/worker-0'],
+  ['status'],
+  ['uninstall'],
+  ['verify'],
+  ['version'],
+  ['who-uses'],
+])('%s exits with 3 if the namespace of -n does not exist', async (...words) => {
+  const { run } = await startHealthyCluster();
+  const { exitCode, stdout, stderr } = await run(...words, '-n', 'typo');
+  expect([exitCode, stdout + stderr]).toEqual([3, expect.stringContaining('the namespace typo of -n does not exist')]);
+});
+
+test('a user who may not read namespaces is not disturbed', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  cluster.faults.intercept(({ path: requested }) =>
+    requested.endsWith('/namespaces/typo') ? { status: 403 } : 'pass',
+  );
+  expect((await run('who-uses', NEW, '-n', 'typo')).exitCode).toBe(0);
+});

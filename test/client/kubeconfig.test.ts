@@ -3,7 +3,10 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type ConnectionOptions, loadConnection, KubeconfigError } from '../../src/client/kubeconfig.ts';
+import { CliError } from '../../src/client/exit.ts';
+import { CommandFormatter } from '../../src/client/output/advice.ts';
+import type { ClusterFlags } from '../../src/client/cluster-options.ts';
+import { loadConnection } from '../../src/client/kubeconfig.ts';
 
 let home: string;
 
@@ -28,7 +31,7 @@ function writeKubeconfig(file: string, name: string, user: object = { token: 'th
   return target;
 }
 
-function hostOf(options: ConnectionOptions, env: Record<string, string> = {}) {
+function hostOf(options: ClusterFlags, env: Record<string, string> = {}) {
   return loadConnection(options, { HOME: home, ...env }).server.hostname;
 }
 
@@ -42,28 +45,80 @@ test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~
   expect(hostOf({})).toBe('home.example');
 });
 
-function errorOf(options: ConnectionOptions) {
+async function findError(options: ClusterFlags): Promise<string> {
   try {
-    hostOf(options);
+    await loadConnection(options, { HOME: home }).credentials();
   } catch (error) {
-    if (error instanceof KubeconfigError) return error.message;
-    throw error;
+    if (error instanceof CliError) expect(error.exitCode).toBe(3);
+    const commands = new CommandFormatter('machineconfig-guard', options);
+    return error instanceof CliError ? error.describe(commands) : (error as Error).message;
   }
-  throw new Error('there is no error');
+  return expect.fail('there is no error');
 }
 
-test('throws one sentence if there is no kubeconfig', () => {
-  expect(errorOf({})).toBe(
-    `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist`,
+test('throws one sentence if there is no kubeconfig', async () => {
+  expect(await findError({})).toBe(
+    `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist; ` +
+      'log in with: oc login',
   );
+  expect(await findError({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
+  expect(await findError({ kubeconfig: home })).toContain('is a directory');
+  const kubeconfig = writeKubeconfig('f', 'f');
+  expect(await findError({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"; it has f');
 });
 
-test('throws one sentence without the content for an absent file, a directory and garbage', () => {
-  expect(errorOf({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
-  expect(errorOf({ kubeconfig: home })).toContain('is a directory');
-  const garbage = path.join(home, 'garbage');
-  writeFileSync(garbage, 'kind: Config\ntoken: the-secret-token: {[');
-  expect(errorOf({ kubeconfig: garbage })).toMatch(/ is not valid YAML: line 2: [^:]+$/);
+const CLUSTERS = 'clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]';
+const CONTEXTS = 'contexts: [{name: a, context: {cluster: c, user: u}}, {name: b, context: {cluster: c}}]';
+const NO_CONTEXT = `${CLUSTERS}\n${CONTEXTS}\n`;
+const FAILING_LOGIN = 'echo secret-token >&2; exit 1';
+const EXEC = 'exec: {apiVersion: client.authentication.k8s.io/v1, command: ';
+
+test.each([
+  ['is empty', '', / is empty; log in with: oc --kubeconfig \S+ login$/],
+  ['contains only a comment', '# nothing\n', / is empty; log in with: oc --kubeconfig \S+ login$/],
+  ['is a text', 'hello', / is not a kubeconfig: it has no clusters$/],
+  [
+    'is broken YAML',
+    'apiVersion: v1\nusers:\n- name: u\n  user: {token: secret-token: x\n',
+    / is not valid YAML: line \d: [^:]+$/,
+  ],
+  ['lacks a field', 'clusters: [{name: c, cluster: {}}]', / is not usable: clusters\[0\]\.cluster\.server is missing$/],
+  ['has no current-context', NO_CONTEXT, / has no current-context; choose one with --context; it has a and b$/],
+  ['has no contexts', 'kind: Config', / has no current-context; log in with: oc --kubeconfig \S+ login$/],
+  ['names an unknown context', `${NO_CONTEXT}current-context: x`, / has no context "x"; it has a and b$/],
+  [
+    'names an unknown cluster',
+    'contexts: [{name: a, context: {cluster: d}}]\ncurrent-context: a',
+    / context "a" names cluster "d", which does not exist$/,
+  ],
+  ['names an unknown user', `${NO_CONTEXT}current-context: a`, / context "a" names user "u", which does not exist$/],
+  [
+    'has a server that is not a URL',
+    `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api'),
+    / the server of cluster "c" is not a URL, such as https:\/\/api\.example\.com:6443$/,
+  ],
+  [
+    'runs a command that is not installed',
+    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}no-such-login}}}]`,
+    / runs the command no-such-login, which is not installed; install it$/,
+  ],
+  [
+    'runs a command that fails',
+    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${EXEC}sh, args: [-c, ${FAILING_LOGIN}]}}}]`,
+    /^the command sh of the kubeconfig fails; run it to see why$/,
+  ],
+  [
+    'names a token file that does not exist',
+    `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {tokenFile: /no/such/token}}]`,
+    /^cannot read \/no\/such\/token: ENOENT$/,
+  ],
+])('throws one sentence without secrets if the kubeconfig %s', async (_name, text, message) => {
+  const kubeconfig = path.join(home, 'kubeconfig');
+  writeFileSync(kubeconfig, text);
+  const error = await findError({ kubeconfig });
+  expect(error).toMatch(message);
+  expect(error).toMatch(/^[^\n]+$/);
+  expect(error).not.toContain('secret-token');
 });
 
 test('as kubectl, takes what several files define from the first one', () => {
@@ -81,13 +136,6 @@ test('impersonates a user and groups', async () => {
     'Impersonate-User': 'alice',
     'Impersonate-Group': ['a', 'b'],
   });
-});
-
-test('throws one sentence for an unknown context, and for a file without a cluster', () => {
-  const kubeconfig = writeKubeconfig('f', 'f');
-  expect(errorOf({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"; it has f');
-  writeFileSync(kubeconfig, 'apiVersion: v1\nkind: Config\n');
-  expect(errorOf({ kubeconfig })).toMatch(/^the kubeconfig/);
 });
 
 test.each<[string, object]>([

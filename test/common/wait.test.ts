@@ -13,9 +13,7 @@ test.each([
   const listeners = process.listeners('unhandledRejection');
   process.removeAllListeners('unhandledRejection').on('unhandledRejection', onUnhandled);
   let reject = (_reason: Error) => {};
-  const promise = new Promise<never>((_resolve, rejectPromise) => {
-    reject = rejectPromise;
-  });
+  const promise = new Promise<never>((_resolve, rejectPromise) => (reject = rejectPromise));
   try {
     await expect(waitOrAbort(promise, controller.signal)).rejects.toThrow('aborted');
     reject(new Error('rejected'));

@@ -6,11 +6,7 @@ import { decide } from '../../src/decision/decide.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 
-interface Objects {
-  readonly nodes: readonly ApiObject[];
-  readonly pools: readonly ApiObject[];
-  readonly builds: readonly ApiObject[];
-}
+type Objects = Readonly<Record<'nodes' | 'pools' | 'builds', readonly ApiObject[]>>;
 
 type Json = { readonly [key: string]: Json | undefined } & { readonly name?: string };
 
@@ -38,13 +34,7 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
 }
 
 /** When the parts of the cluster last changed, in minutes. */
-interface Times {
-  readonly spec: number;
-  readonly updated: number;
-  readonly status: number;
-  readonly config: number;
-  readonly node: number;
-}
+type Times = Readonly<Record<'spec' | 'updated' | 'status' | 'config' | 'node', number>>;
 
 /** The rule of docs/adr/0010 for a hold of 30 minutes, without any code of src. */
 function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, now: number): boolean {
@@ -73,16 +63,13 @@ function addTimes({ nodes, pools, builds }: Objects, times: Times, toTime: (minu
   });
   const managedFields = [entry(times.spec, 'spec'), entry(times.status, 'status', 'status')];
   const conditions = [{ type: 'Updated', lastTransitionTime: toTime(times.updated) }];
+  const addMetadata = (object: ApiObject, more: object) => ({ ...object, metadata: { ...object.metadata, ...more } });
   return {
-    nodes: nodes.map((object) => ({
-      ...object,
-      metadata: { ...object.metadata, creationTimestamp: toTime(times.node) },
-    })),
-    pools: pools.map((object) => ({
-      ...object,
-      metadata: { ...object.metadata, managedFields },
-      status: { ...(object.status as object | undefined), conditions },
-    })),
+    nodes: nodes.map((object) => addMetadata(object, { creationTimestamp: toTime(times.node) })),
+    pools: pools.map((object) => {
+      const status = { ...(object.status as object | undefined), conditions };
+      return { ...addMetadata(object, { managedFields }), status };
+    }),
     builds,
   };
 }
@@ -98,19 +85,15 @@ const reason = fc.option(fc.constantFrom(...INVISIBLE, 'broken on purpose', '\u2
   nil: undefined,
 });
 
+const minute = fc.integer({ min: 0, max: 100 });
+
 const situations = fc.record({
   cluster: objects,
   name: fc.constantFrom(...NAMES),
   override: reason,
   mode: fc.constantFrom('Enforce', 'Warn', 'Audit', 'Disabled'),
   holdSupersededMs: fc.constantFrom(0, 0, 30 * 60_000),
-  times: fc.record({
-    spec: fc.integer({ min: 0, max: 100 }),
-    updated: fc.integer({ min: 0, max: 100 }),
-    status: fc.integer({ min: 0, max: 100 }),
-    config: fc.integer({ min: 0, max: 100 }),
-    node: fc.integer({ min: 0, max: 100 }),
-  }),
+  times: fc.record({ spec: minute, updated: minute, status: minute, config: minute, node: minute }),
   isUnreadable: fc.boolean(),
   minutes: fc.oneof(fc.integer({ min: 100, max: 140 }), fc.integer({ min: 1_400, max: 1_600 })),
 });

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { findHold } from '../../src/decision/hold.ts';
-import type { Referrer } from '../../src/decision/references.ts';
+import type { PoolReferrer, Referrer } from '../../src/decision/references.ts';
 
 const OLD = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NEW = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
@@ -14,45 +13,43 @@ function at(hours: number): Date {
   return new Date(Date.UTC(2026, 10, 20) + hours * HOUR);
 }
 
+interface PoolTimes {
+  readonly spec?: number;
+  readonly updated?: number;
+  readonly status?: number;
+}
+
 /** A pool whose spec and status name NEW. Its times are in hours. */
-function toPool(
-  { spec, updated, status }: { readonly spec?: number; readonly updated?: number; readonly status?: number },
-  extras: Partial<Referrer> = {},
-): Referrer {
+function toPool({ spec, updated, status }: PoolTimes, extras: Partial<PoolReferrer> = {}): PoolReferrer {
+  const [specChangedAt, updatedChangedAt, statusChangedAt] = [spec, updated, status].map((hour) => hour && at(hour));
   const references = ['spec', 'status'].map((field) => ({ field, config: NEW, strength: 'strong' }) as const);
-  return {
-    kind: 'MachineConfigPool',
-    name: 'worker',
-    references,
-    ...(spec === undefined ? {} : { specChangedAt: at(spec) }),
-    ...(updated === undefined ? {} : { updatedChangedAt: at(updated) }),
-    ...(status === undefined ? {} : { statusChangedAt: at(status) }),
-    ...extras,
-  };
+  const times = { specChangedAt, updatedChangedAt, statusChangedAt } as Partial<PoolReferrer>;
+  return { kind: 'MachineConfigPool', name: 'worker', references, ...times, ...extras };
 }
 
-function toNode(createdAtHours: number): Referrer {
-  return { kind: 'Node', name: 'fresh', references: [], createdAt: at(createdAtHours) };
+/** A pool in a roll-out: its status still names another config. */
+function toRollingPool(times: PoolTimes): PoolReferrer {
+  const pool = toPool(times);
+  return { ...pool, references: pool.references.with(1, { field: 'status', config: OTHER, strength: 'strong' }) };
 }
 
-/** A roll-out: the status still names another config. */
-const ROLLING: Partial<Referrer> = {
-  references: [
-    { field: 'spec', config: NEW, strength: 'strong' },
-    { field: 'status', config: OTHER, strength: 'strong' },
-  ],
-};
+function toNode(createdAtHours?: number): Referrer {
+  const createdAt = createdAtHours === undefined ? undefined : at(createdAtHours);
+  return { kind: 'Node', name: 'fresh', references: [], createdAt };
+}
 
 interface Situation {
-  readonly referrers: readonly Referrer[];
-  readonly config?: { readonly name?: string; readonly ownerPool?: string; readonly createdAt?: number };
+  readonly name?: string;
+  readonly ownerPool?: string;
+  readonly configCreatedAt?: number;
+  /** Of other configs. */
   readonly createdAt?: Readonly<Record<string, number>>;
   readonly holdMs?: number;
 }
 
 /** Returns the hours of the hold, or the node because of which it lasts longer. */
-function hold({ referrers, config = {}, createdAt = {}, holdMs = 2 * HOUR }: Situation): string {
-  const { name = OLD, createdAt: configCreatedAt = 1, ...owner } = config;
+function hold(referrers: readonly Referrer[], situation: Situation = {}): string {
+  const { name = OLD, configCreatedAt = 1, createdAt = {}, holdMs = 2 * HOUR, ...owner } = situation;
   const found = findHold({ name: toConfigName(name), createdAt: at(configCreatedAt), ...owner }, referrers, {
     holdMs,
     now: at(10),
@@ -68,84 +65,40 @@ function hold({ referrers, config = {}, createdAt = {}, holdMs = 2 * HOUR }: Sit
   return `since ${Math.round(since * 1e6) / 1e6}`;
 }
 
-test.each<[string, string, Situation]>([
-  ['whose spec changed long ago', 'none', { referrers: [toPool({ spec: 1, updated: 2 })] }],
-  ['whose spec changed lately', 'since 9', { referrers: [toPool({ spec: 9, updated: 2 }, ROLLING)] }],
-  ['whose last machine updated lately', 'since 9.5', { referrers: [toPool({ spec: 9, updated: 9.5 })] }],
-  [
-    'that is paused: its spec changed lately, and its status names an older config',
-    'since 8.5',
-    { referrers: [toPool({ spec: 8.5, updated: 1 }, ROLLING)] },
-  ],
-  [
-    'whose status moved without a transition, because it has no machines',
-    'since 9.75',
-    { referrers: [toPool({ spec: 9, updated: 1, status: 9.75 })] },
-  ],
-  [
-    'whose status moved without a transition, after one in the same second as the change of its spec',
-    'since 9.75',
-    { referrers: [toPool({ spec: 9, updated: 9, status: 9.75 })] },
-  ],
-  [
-    'whose status is written with every change of its machine counts',
-    'none',
-    { referrers: [toPool({ spec: 1, updated: 2, status: 9.9 })] },
-  ],
-  ['that never had the condition Updated', 'since 9', { referrers: [toPool({ spec: 9, status: 8 })] }],
-  ['whose status moved at an unknown time: now', 'since 10', { referrers: [toPool({ spec: 9, updated: 1 })] }],
-  [
-    'that named the config never: it is new',
-    'since 9',
-    { referrers: [toPool({ spec: 1, updated: 2 })], config: { createdAt: 9 } },
-  ],
-  [
-    'without managedFields: the creation of its configs',
-    'since 9',
-    { referrers: [toPool({ updated: 1 }, ROLLING)], createdAt: { [NEW]: 9, [OTHER]: 2 } },
-  ],
-  [
-    'without managedFields and with an unknown config: now',
-    'since 10',
-    { referrers: [toPool({ updated: 1 }, ROLLING)], createdAt: { [NEW]: 2 } },
-  ],
-  ['that is being deleted', 'none', { referrers: [toPool({ spec: 9 }, { references: [], isTerminating: true })] }],
-  ['of another name', 'none', { referrers: [toPool({ spec: 9 }, { name: 'infra' })] }],
-  [
-    'that owns a config without its name',
-    'since 9',
-    {
-      referrers: [toPool({ spec: 9 }, ROLLING)],
-      config: { name: 'rendered-by-hand', ownerPool: 'worker' },
-    },
-  ],
-  ['without a hold', 'none', { referrers: [toPool({ spec: 9 })], holdMs: 0 }],
-])('the hold of a config with a pool %s: %s', (_condition, expected, situation) => {
-  expect(hold(situation)).toBe(expected);
+const QUIET = toPool({ spec: 1, updated: 2 });
+const UNMANAGED = toRollingPool({ updated: 1 });
+
+test.each<[string, string, PoolReferrer, Situation?]>([
+  ['whose spec changed long ago', 'none', QUIET],
+  ['whose spec changed lately', 'since 9', toRollingPool({ spec: 9, updated: 2 })],
+  ['whose last machine updated lately', 'since 9.5', toPool({ spec: 9, updated: 9.5 })],
+  ['that is paused after its spec changed lately', 'since 8.5', toRollingPool({ spec: 8.5, updated: 1 })],
+  ['without machines, so its status moved silently', 'since 9.75', toPool({ spec: 9, updated: 1, status: 9.75 })],
+  ['whose status moved in the second of its spec', 'since 9.75', toPool({ spec: 9, updated: 9, status: 9.75 })],
+  ['whose status counts machines', 'none', toPool({ spec: 1, updated: 2, status: 9.9 })],
+  ['that never had the condition Updated', 'since 9', toPool({ spec: 9, status: 8 })],
+  ['whose status moved at an unknown time: now', 'since 10', toPool({ spec: 9, updated: 1 })],
+  ['that named the config never: it is new', 'since 9', QUIET, { configCreatedAt: 9 }],
+  ['without managedFields: the newest of its configs', 'since 9', UNMANAGED, { createdAt: { [NEW]: 9, [OTHER]: 2 } }],
+  ['without managedFields and with an unknown config: now', 'since 10', UNMANAGED, { createdAt: { [NEW]: 2 } }],
+  ['that is being deleted', 'none', toPool({ spec: 9 }, { references: [], isTerminating: true })],
+  ['of another name', 'none', toPool({ spec: 9 }, { name: 'infra' })],
+  ['that owns a config of another name', 'since 9', toRollingPool({ spec: 9 }), { name: 'x', ownerPool: 'worker' }],
+  ['without a hold', 'none', toPool({ spec: 9 }), { holdMs: 0 }],
+])('the hold of a config with a pool %s: %s', (_condition, expected, pool, situation) => {
+  expect(hold([pool], situation)).toBe(expected);
 });
 
-const QUIET = toPool({ spec: 1, updated: 2 });
-
-test.each<[string, string, readonly Referrer[]]>([
+test.each<[string, string, readonly Referrer[], number?]>([
   ['that joined 23 hours ago', 'fresh to 11', [QUIET, toNode(-13)]],
   ['that joined 24 hours ago', 'none', [QUIET, toNode(-14)]],
   ['that joined lately', 'fresh to 33', [QUIET, toNode(9)]],
   ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5), toNode(9)]],
   ['and no pool', 'none', [toNode(9)]],
-  ['that joined before the end of a longer hold', 'since 9', [toPool({ spec: 9, updated: 1 }, ROLLING), toNode(-13.1)]],
-])('a node without currentConfig %s: %s', (_condition, expected, referrers) => {
-  expect(hold({ referrers, config: { createdAt: -20 } })).toBe(expected);
-});
-
-test('a node that joined before the config was created cannot boot with it', () => {
-  const [first, second] = [toNode(8.9), toNode(9)];
-  const config = { createdAt: 9 };
-  const referrers = [toPool({ spec: 1, updated: 2 })];
-  expect(hold({ referrers: [...referrers, first], config })).toBe('since 9');
-  expect(hold({ referrers: [...referrers, second], config })).toBe('fresh to 33');
-});
-
-test('a node that has reported its config extends no hold', () => {
-  const reported: Referrer = { kind: 'Node', name: 'old', references: [] };
-  expect(hold({ referrers: [QUIET, reported] })).toBe('none');
+  ['that joined before the end of a longer hold', 'since 9', [toRollingPool({ spec: 9, updated: 1 }), toNode(-13.1)]],
+  ['that joined before the config was created', 'since 9', [QUIET, toNode(8.9)], 9],
+  ['that joined in the second in which the config was created', 'fresh to 33', [QUIET, toNode(9)], 9],
+  ['that was created, and has reported its config', 'none', [QUIET, toNode()]],
+])('a node without currentConfig %s: %s', (_condition, expected, referrers, configCreatedAt = -20) => {
+  expect(hold(referrers, { configCreatedAt })).toBe(expected);
 });

@@ -8,31 +8,24 @@ import type { ClusterState, Referrer, ReferrerKind, Strength } from '../../src/d
 const NAME = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NOW = new Date('2026-11-20T12:00:00Z');
 
-function createReferrer(
-  kind: ReferrerKind,
-  name: string,
-  fields: readonly string[],
-  strength: Strength = 'strong',
-): Referrer {
-  return { kind, name, references: fields.map((field) => ({ field, config: NAME, strength })) };
+function createReferrer(kind: ReferrerKind, name: string, fields: readonly string[], strength: Strength = 'strong') {
+  return { kind, name, references: fields.map((field) => ({ field, config: NAME, strength })) } as Referrer;
 }
 
 const WORKER = createReferrer('Node', 'worker-0', ['currentConfig']);
+const POOL: Referrer = { kind: 'MachineConfigPool', name: 'worker', references: [] };
+const CHANGED: Referrer = { ...POOL, specChangedAt: new Date('2026-11-20T11:44:59Z') };
+const FRESH: Referrer = { kind: 'Node', name: 'fresh', references: [], createdAt: new Date('2026-11-20T11:50:00Z') };
 
 interface Situation extends Partial<ClusterState & Settings> {
   readonly override?: string;
 }
 
 function decideReferrers(referrers: readonly Referrer[], situation: Situation = {}) {
-  const { override, mode = 'Enforce', holdSupersededMs = 0, ...state } = situation;
-  const createdAt = new Date('2026-11-20T08:00:00Z');
-  const config = {
-    name: NAME,
-    uid: 'c',
-    createdAt,
-    ...(override === undefined ? {} : { allowDeletion: override }),
-  };
-  const review = { uid: 'u', isDryRun: false, user: 'x', config };
+  const { override: allowDeletion = '', mode = 'Enforce', holdSupersededMs = 0, ...state } = situation;
+  const config = { name: NAME, uid: 'c', createdAt: new Date('2026-11-20T08:00:00Z') };
+  const isOverridden = situation.override !== undefined;
+  const review = { uid: 'u', isDryRun: false, user: 'x', config: isOverridden ? { ...config, allowDeletion } : config };
   const readState = { referrers, unreadable: [], readAt: NOW, ...state };
   return decide(review, readState, { mode, holdSupersededMs }, () => undefined);
 }
@@ -57,71 +50,54 @@ test.each<[ReferrerKind, string[], string]>([
   expect(message).toContain(` a (${fields.join(', ')}). Deleting it would ${result}. Delete it once`);
 });
 
-test('says how to remove a node from its pool if the pool is terminating', () => {
-  const pool: Referrer = {
-    kind: 'MachineConfigPool',
-    name: 'worker',
-    references: [],
-    isTerminating: true,
-  };
-  const { message } = decideReferrers([pool, WORKER]);
-  expect(message).toContain(
-    "Its pool is deleted: remove the pool's label from the node, or change another label if it is gone already",
-  );
-});
+const UNREADABLE = [
+  { name: 'nodes', reason: 'broken' },
+  { name: 'machineconfigpools', reason: 'late' },
+];
+const HOLD = { holdSupersededMs: 30 * 60_000 };
 
-test('mentions an override without a reason', () => {
-  const { message } = decideReferrers([WORKER], { override: ' ' });
-  expect(message).toContain('Its allow-deletion annotation has no reason, so it is ignored.');
+test.each<[string, readonly Referrer[], Situation, string]>([
+  [
+    'says how to remove a node from its pool if the pool is terminating',
+    [{ ...POOL, isTerminating: true }, WORKER],
+    {},
+    "Its pool is deleted: remove the pool's label from the node, or change another label if it is gone already",
+  ],
+  ['mentions an ignored override', [WORKER], { override: ' ' }, 'annotation has no reason, so it is ignored.'],
+  [
+    'names unreadable kinds and the reasons',
+    [],
+    { unreadable: UNREADABLE },
+    `whether ${NAME} is in use (nodes: broken and machineconfigpools: late). Nothing was deleted. Retry.`,
+  ],
+  [
+    'says until when and why a config is held, and how to delete it earlier',
+    [CHANGED],
+    HOLD,
+    `MCG_HELD: ${NAME} is held until 2026-11-20T12:15:00Z: pool worker last changed at 2026-11-20T11:45:00Z, ` +
+      'and a machine may be booting with it. Delete it after that time, ' +
+      'or give a reason in its annotation machineconfig-guard.io/allow-deletion.',
+  ],
+  [
+    'names the node because of which a config is held longer',
+    [CHANGED, FRESH],
+    HOLD,
+    'T11:50:00Z: pool worker last changed at 2026-11-20T11:45:00Z, and node fresh, which may be booting with it, has',
+  ],
+])('%s', (_title, referrers, situation, text) => {
+  const { message, denialStatus } = decideReferrers(referrers, situation);
+  expect(message).toContain(text);
+  const forbidden = { code: 403, reason: 'Forbidden' };
+  const isUnreadable = situation.unreadable !== undefined;
+  expect(denialStatus).toEqual(isUnreadable ? { code: 503, reason: 'ServiceUnavailable' } : forbidden);
 });
 
 test('warns with the reason of an override, shortened to one line', () => {
   const reason = `first\nsecond\u202e${'x'.repeat(500)}`;
-  expect(decideReferrers([], { override: reason }).warnings[0]).toMatch(
-    /^MCG_OVERRIDDEN: deletion allowed by annotation: first second x+\.\.\.$/,
-  );
-});
-
-test('names unreadable kinds and the reasons', () => {
-  const unreadable = [
-    { name: 'nodes', reason: 'broken' },
-    { name: 'machineconfigpools', reason: 'late' },
-  ];
-  const verdict = decideReferrers([], { unreadable });
-  expect(verdict.denialStatus).toEqual({ code: 503, reason: 'ServiceUnavailable' });
-  expect(verdict.message).toContain(
-    `could not verify whether ${NAME} is in use (nodes: broken and machineconfigpools: late). Nothing was`,
-  );
-});
-
-const POOL: Referrer = {
-  kind: 'MachineConfigPool',
-  name: 'worker',
-  references: [],
-  specChangedAt: new Date('2026-11-20T11:44:59Z'),
-};
-const FRESH: Referrer = {
-  kind: 'Node',
-  name: 'fresh',
-  references: [],
-  createdAt: new Date('2026-11-20T11:50:00Z'),
-};
-
-test.each<[string, readonly Referrer[]]>([
-  [
-    'until 2026-11-20T12:15:00Z: pool worker last changed at 2026-11-20T11:45:00Z, and a machine may be booting',
-    [POOL],
-  ],
-  [
-    'until 2026-11-21T11:50:00Z: pool worker last changed at 2026-11-20T11:45:00Z, ' +
-      'and node fresh, which may be booting',
-    [POOL, FRESH],
-  ],
-])('says that a config is held %s', (text, referrers) => {
-  const verdict = decideReferrers(referrers, { holdSupersededMs: 30 * 60_000 });
-  expect(verdict).toMatchObject({ code: 'MCG_HELD', denialStatus: { code: 403, reason: 'Forbidden' } });
-  expect(verdict.message).toContain(`${NAME} is held ${text}`);
-  expect(verdict.message).toContain('give a reason in its annotation machineconfig-guard.io/allow-deletion.');
+  const [warning] = decideReferrers([], { override: reason }).warnings;
+  expect(warning).toMatch(/^MCG_OVERRIDDEN: deletion allowed by annotation: first second x+\.\.\.$/);
+  // The longest warning that Kubernetes recommends.
+  expect(warning).toHaveLength(120);
 });
 
 test('warns about weak references and unreported nodes if it allows', () => {
@@ -130,10 +106,8 @@ test('warns about weak references and unreported nodes if it allows', () => {
     { kind: 'Node', name: 'fresh', references: [], isConfigUnreported: true },
   ]);
   expect(verdict).toMatchObject({ outcome: 'allowed', code: 'MCG_NOT_IN_USE' });
-  expect(verdict.warnings).toEqual([
-    `${NAME} is still referenced by build worker-1 (machineConfig)`,
-    '1 node has not reported a configuration yet',
-  ]);
+  const weak = `${NAME} is still referenced by build worker-1 (machineConfig)`;
+  expect(verdict.warnings).toEqual([weak, '1 node has not reported a configuration yet']);
 });
 
 test('warns the client in mode Warn and not in mode Audit', () => {

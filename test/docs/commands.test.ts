@@ -1,6 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { EXIT_CODE } from '../../src/client/exit.ts';
-import { startHealthyCluster } from '../cli/inspected-cluster.ts';
+import { annotate, GONE, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile, readTableRows } from './pages.ts';
 
@@ -43,14 +45,80 @@ test('every page names only commands and flags that exist', () => {
   expect(wrong).toEqual([]);
 });
 
-test.each([
-  ['### check --output json', ['check']],
-  ['### who-uses --output json', ['who-uses', '--unused']],
-])('%s lists the top-level keys of the report', async (heading, args) => {
-  const { run } = await startHealthyCluster();
-  const report = JSON.parse((await run(...args, '-o', 'json')).stdout) as object;
-  const [, section = ''] = readFile('docs/inspect.md').split(`${heading}\n`);
-  const [text = ''] = section.split(/^##/m);
-  const documented = findAll(text, /`([a-zA-Z]+)/g);
-  expect(Object.keys(report).filter((key) => !documented.includes(key))).toEqual([]);
+test('the tables of docs/install.md and docs/inspect.md name only flags that exist', () => {
+  const cells = ['docs/install.md', 'docs/inspect.md'].flatMap((page) => readTableRows(page).flat());
+  const flags = cells.flatMap((cell) => findAll(cell, /^`(--[a-z][-a-z]*)/g));
+  expect(flags.length).toBeGreaterThan(10);
+  expect(flags.filter((flag) => ![...helps.values()].some((help) => help.includes(` ${flag} `)))).toEqual([]);
+});
+
+test('the help of every command names only exit codes of the table', () => {
+  for (const help of helps.values()) {
+    const [, text = ''] = help.split(/Exit codes?:/);
+    const [paragraph = ''] = text.split('\n\n');
+    const codes = findAll(paragraph.replaceAll('\n', ' '), /(?:^|, | {2,})(\d+) /g);
+    expect(CODES).toEqual(expect.arrayContaining(codes));
+  }
+});
+
+/** Collects the keys of a report at its top level, and at any depth. */
+function collectKeys(report: object, { top, all }: { readonly top: Set<string>; readonly all: Set<string> }): void {
+  for (const key of Object.keys(report)) top.add(key);
+  JSON.stringify(report, (key, value: unknown) => {
+    if (!/^\d*$|\./.test(key)) all.add(key);
+    return value;
+  });
+}
+
+/** Values that the page names beside the keys. */
+const VALUES = new Set(['false', 'interrupted', 'null']);
+
+/** A cluster in which `check` and `restore` have something to report. */
+async function startBrokenCluster() {
+  const inspected = await startHealthyCluster();
+  annotate(inspected.cluster, 'worker-0', { desiredConfig: GONE, state: 'Degraded' });
+  inspected.cluster.patch('machineconfigpools', 'worker', {
+    metadata: { annotations: { 'machineconfig-guard.io/paused-for-restore': GONE } },
+    spec: { paused: true },
+  });
+  inspected.cluster.create('certificatesigningrequests', {
+    metadata: { name: 'csr-a' },
+    spec: { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' },
+  });
+  const file = path.join(path.dirname(inspected.kubeconfig), 'config.json');
+  const apiVersion = 'machineconfiguration.openshift.io/v1';
+  const files = [{ path: '/etc/a', contents: { source: 'data:,a' } }];
+  const spec = { config: { ignition: { version: '3.4.0' }, storage: { files } } };
+  writeFileSync(file, JSON.stringify({ apiVersion, kind: 'MachineConfig', metadata: { name: GONE }, spec }));
+  return { ...inspected, file };
+}
+
+test.each<[string, RegExp, (file: string) => string[][], boolean]>([
+  ['check', /### check --output json\n([^]*?)\n#/, () => [[]], false],
+  [
+    'restore',
+    /### restore --output json\n([^]*?)\n#/,
+    (file) => [
+      ['--from', file],
+      ['--from', file, '--accept-content'],
+    ],
+    false,
+  ],
+  ['who-uses', /### who-uses --output json\n([^]*)/, () => [[]], true],
+  ['version', /Keys of `version --output json`: ([^]*?)\n\n/, () => [[]], true],
+  ['certs', /Keys of `certs --output json`: ([^]*?)\n\n/, (file) => [['--out', `${file}.certs`]], true],
+])('docs/inspect.md lists the keys of %s --output json', async (command, pattern, toLines, isComplete) => {
+  const { run, file } = await startBrokenCluster();
+  const keys = { top: new Set<string>(), all: new Set<string>() };
+  for (const line of toLines(file)) {
+    const args = [command, ...line, '-o', 'json'];
+    const { stdout } = command === 'certs' ? await runProgram(args) : await run(...args);
+    collectKeys(JSON.parse(stdout) as object, keys);
+  }
+  const [section = ''] = findAll(readFile('docs/inspect.md'), new RegExp(pattern, 'g'));
+  const listed = new Set(findAll(section, /`([a-zA-Z\d]+)/g));
+  expect([...(isComplete ? keys.all : keys.top)].filter((key) => !listed.has(key))).toEqual([]);
+  // The values of an enumeration are in parentheses.
+  const documented = findAll(section.replaceAll(/ \([^)]*\)/g, ''), /`([a-z][a-zA-Z\d]*)(?:\[\])?`/g);
+  expect(documented.filter((key) => !keys.all.has(key) && !VALUES.has(key))).toEqual([]);
 });

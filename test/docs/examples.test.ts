@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
 import { MODES } from '../../src/decision/settings.ts';
+import { findNearestName } from '../../src/status/nearest-name.ts';
 import { runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
@@ -20,6 +21,14 @@ interface HubObject {
 test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))('%s is YAML with valid modes', (file) => {
   expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
   expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '?(\w*)/g)));
+});
+
+test('check takes no config of docs/examples/worker-in-use.yaml for another one that is misspelled', () => {
+  const all = findAll(readFile('docs/examples/worker-in-use.yaml'), /(rendered-worker-\w+)$/gm);
+  const names = [...new Set(all)];
+  expect(names).toHaveLength(3);
+  const pairs = names.flatMap((name) => names.filter((other) => other !== name).map((other) => [name, other] as const));
+  for (const [name, other] of pairs) expect(findNearestName(name, [other])).toBeUndefined();
 });
 
 const hub = parseAllDocuments(readFile('docs/fleet/policies.yaml')).map((document) => document.toJS() as HubObject);

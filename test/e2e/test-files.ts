@@ -19,19 +19,13 @@ export const GUARDED_TESTS = FILES.filter((file) => contains(file, 'sharedGuarde
 export const OPERATOR_TESTS = FILES.filter((file) => file.startsWith(OPERATOR_FOLDER));
 export const OTHER_TESTS = FILES.filter((file) => ![...NODE_TESTS, ...OPERATOR_TESTS, ...GUARDED_TESTS].includes(file));
 
-/** It measures on a quiet machine, so it runs only if a filter names it. */
-const MEASUREMENTS = `${NODE_FOLDER}resources.test.ts`;
-
 /**
  * Selects the test files that need real nodes, those that need the real operator, and the others.
  *
  * @param filters parts of paths, of which a file must have one. None selects all files.
  */
 export function selectTests(filters: readonly string[]) {
-  const isSelected = (file: string) =>
-    file === MEASUREMENTS
-      ? filters.some((filter) => filter.endsWith('resources.test.ts'))
-      : filters.length === 0 || filters.some((filter) => file.includes(filter));
+  const isSelected = (file: string) => filters.length === 0 || filters.some((filter) => file.includes(filter));
   return {
     nodeTests: NODE_TESTS.filter(isSelected),
     operatorTests: OPERATOR_TESTS.filter(isSelected),

@@ -1,20 +1,14 @@
-import { mkdtempSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-
 import tar from 'tar-stream';
-import { afterAll, expect, test } from 'vitest';
-
+import { expect, test } from 'vitest';
 import { FileError } from '../../src/files/file-error.ts';
 import { isArchive, readArchive } from '../../src/files/read-archive.ts';
+import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'mcg-archive-'));
 const FILES: Readonly<Record<string, string>> = { 'a/b.json': '{}', 'a/c.txt': 'c', '../d.json': '1' };
-
-afterAll(() => rm(directory, { recursive: true }));
 
 async function pack(): Promise<Buffer> {
   const entries = tar.pack();
@@ -27,24 +21,19 @@ async function pack(): Promise<Buffer> {
 }
 
 async function read(name: string, content: Buffer, signal = new AbortController().signal) {
-  const file = join(directory, name);
-  await writeFile(file, content);
-  const found: (readonly [string, string])[] = [];
+  const file = join(createTemporaryDirectory(), name);
+  writeFileSync(file, content);
+  const found: Record<string, string> = {};
   const isWanted = (path: string, bytes: number) => path.endsWith('.json') && bytes < 100;
-  for await (const { path, content: text } of readArchive(file, isWanted, signal)) found.push([path, text.toString()]);
+  for await (const { path, content: text } of readArchive(file, isWanted, signal)) found[path] = text.toString();
   return found;
 }
 
-const WANTED = [
-  ['a/b.json', '{}'],
-  ['../d.json', '1'],
-];
-
 test('reads the wanted files of an archive, with and without compression, and writes none', async () => {
-  const content = await pack();
-  expect(await read('a.tar', content)).toEqual(WANTED);
-  expect(await read('a.tar.gz', gzipSync(content))).toEqual(WANTED);
-  expect(await read('a.tgz', gzipSync(content))).toEqual(WANTED);
+  const [content, wanted] = [await pack(), { 'a/b.json': '{}', '../d.json': '1' }];
+  expect(await read('a.tar', content)).toEqual(wanted);
+  expect(await read('a.tar.gz', gzipSync(content))).toEqual(wanted);
+  expect(await read('a.tgz', gzipSync(content))).toEqual(wanted);
 });
 
 test.each([
@@ -56,20 +45,14 @@ test.each([
 ])('rejects %s', async (_, name, change) => {
   const reading = read(name, change(await pack()));
   await expect(reading).rejects.toThrow(FileError);
-  await expect(reading).rejects.toThrow(`${directory}/${name} is not a complete tar archive; copy it again`);
+  await expect(reading).rejects.toThrow(`/${name} is not a complete tar archive; copy it again`);
 });
 
 test('ends with the reason of the signal', async () => {
-  const content = await pack();
-  await expect(read('c.tar', content, AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped');
+  await expect(read('c.tar', await pack(), AbortSignal.abort(new Error('stopped')))).rejects.toThrow('stopped');
 });
 
-test.each([
-  ['must-gather.tar.gz', true],
-  ['a.tgz', true],
-  ['a.tar', true],
-  ['a.gz', false],
-  ['tar', false],
-])('whether %s is an archive: %s', (name, expected) => {
-  expect(isArchive(name)).toBe(expected);
+test('knows an archive by the end of its name', () => {
+  const names = ['must-gather.tar.gz', 'a.tgz', 'a.tar', 'a.gz', 'tar'];
+  expect(names.filter(isArchive)).toEqual(['must-gather.tar.gz', 'a.tgz', 'a.tar']);
 });

@@ -1,52 +1,43 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-
-import { afterAll, expect, test } from 'vitest';
-
+import { expect, test } from 'vitest';
 import { FileError } from '../../src/files/file-error.ts';
 import { readRegularFile, readStream } from '../../src/files/read-file.ts';
+import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'mcg-files-'));
 const { signal } = new AbortController();
-const fifo = join(directory, 'fifo');
-execFileSync('mkfifo', [fifo]);
 
-afterAll(() => rm(directory, { recursive: true }));
+function write(content: string, directory = createTemporaryDirectory()): string {
+  writeFileSync(join(directory, 'file'), content);
+  return join(directory, 'file');
+}
 
-function write(name: string, content: string): string {
-  const file = join(directory, name);
-  writeFileSync(file, content);
+function createFifo(): string {
+  const file = join(createTemporaryDirectory(), 'fifo');
+  execFileSync('mkfifo', [file]);
   return file;
 }
 
 test('reads a file, also one of /proc, which has no size', async () => {
-  expect((await readRegularFile(write('a', 'abc'), 3, signal)).toString()).toBe('abc');
+  expect((await readRegularFile(write('abc'), 3, signal)).toString()).toBe('abc');
   expect((await readRegularFile('/proc/self/status', 65_536, signal)).toString()).toContain('Pid:');
 });
 
 test.each([
-  ['a named pipe without a writer', fifo, 'it is not a regular file'],
-  ['a device that never ends', '/dev/zero', 'it is not a regular file'],
-  ['a directory', directory, 'it is a directory'],
-  ['no file', join(directory, 'none'), 'it does not exist'],
-  ['a file below a file', join(write('b', ''), 'c'), 'it is not a directory'],
-  ['a larger file', write('large', 'abcd'), 'has more than 3 bytes'],
-  ['a larger file of /proc', '/proc/self/status', 'has more than 3 bytes'],
-])('rejects %s', async (_, file, message) => {
-  const read = readRegularFile(file, 3, signal);
+  ['a named pipe without a writer', createFifo, 'it is not a regular file'],
+  ['a device that never ends', () => '/dev/zero', 'it is not a regular file'],
+  ['a directory', createTemporaryDirectory, 'it is a directory'],
+  ['no file', () => join(createTemporaryDirectory(), 'none'), 'it does not exist'],
+  ['a name with control characters', () => '/none/\u001B[31m', 'cannot read /none/ [31m: it does not exist'],
+  ['a file below a file', () => join(write(''), 'c'), 'it is not a directory'],
+  ['a larger file', () => write('abcd'), 'has more than 3 bytes'],
+  ['a larger file of /proc', () => '/proc/self/status', 'has more than 3 bytes'],
+])('rejects %s', async (_, create, message) => {
+  const read = readRegularFile(create(), 3, signal);
   await expect(read).rejects.toThrow(FileError);
   await expect(read).rejects.toThrow(message);
-});
-
-test('names a file without its control characters', async () => {
-  await mkdir(join(directory, '\u001B[31m'));
-  await expect(readRegularFile(join(directory, '\u001B[31m'), 3, signal)).rejects.toThrow(
-    `cannot read ${directory}/ [31m: it is a directory`,
-  );
 });
 
 test('ends with the reason of the signal while a stream is silent', async () => {
@@ -65,8 +56,7 @@ test('reads no more of a stream than its limit', async () => {
       this.push(Buffer.alloc(1024));
     },
   });
-  await expect(readStream(endless, 'standard input', 4096, signal)).rejects.toThrow(
-    'standard input has more than 4096 bytes',
-  );
+  const message = 'standard input has more than 4096 bytes';
+  await expect(readStream(endless, 'standard input', 4096, signal)).rejects.toThrow(message);
   expect(chunks).toBeLessThan(100);
 });

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-
 import { parseYamlDocuments, toValue } from '../../src/files/yaml-documents.ts';
 
 function parse(text: string, maxDocuments = 10, maxTokens?: number) {
@@ -7,19 +6,10 @@ function parse(text: string, maxDocuments = 10, maxTokens?: number) {
   return parseYamlDocuments(text, 'file', limits);
 }
 
-test('returns each document with its first line, and scalars as strings', () => {
-  const documents = parse('a: 1\n---\n# comment\nb: yes\n---\n');
-  expect(documents.map((document) => [document.line, toValue(document, 'file')])).toEqual([
-    [1, { a: '1' }],
-    [2, { b: 'yes' }],
-    [5, ''],
-  ]);
-});
-
-test('of equal keys, the last one counts', () => {
-  const [document] = parse('a: 1\na: 2\n');
-  expect(document?.errorLine).toBeUndefined();
-  expect(document && toValue(document, 'file')).toEqual({ a: '2' });
+test('returns each document with its first line, scalars as strings, and the last of equal keys', () => {
+  const documents = parse('a: 1\na: 2\n---\n# comment\nb: yes\n---\n');
+  expect(documents.map(({ line, errorLine }) => [line, errorLine])).toEqual([1, 3, 6].map((line) => [line, undefined]));
+  expect(documents.map((document) => toValue(document, 'file'))).toEqual([{ a: '2' }, { b: 'yes' }, '']);
 });
 
 test('returns the line of the first error', () => {

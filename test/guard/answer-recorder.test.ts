@@ -1,4 +1,4 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
 import type { ClusterState } from '../../src/decision/references.ts';
@@ -9,46 +9,33 @@ import { AnswerRecorder } from '../../src/guard/answer-recorder.ts';
 import type { ConfigState } from '../../src/webhook/judged-review.ts';
 import { memoryLog } from '../support/log.ts';
 import { CALL } from '../support/review.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
-const REVIEW: Review = {
-  uid: 'review-uid',
-  isDryRun: false,
-  user: 'kube:admin',
-  config: { name: NAME, uid: 'config-uid', createdAt: undefined },
-};
+const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };
+const REVIEW: Review = { uid: 'review-uid', isDryRun: false, user: 'kube:admin', config: CONFIG };
 const DRY_RUN: Review = { ...REVIEW, isDryRun: true };
-const USED: ClusterState = {
-  referrers: [
-    {
-      kind: 'Node',
-      name: 'w0',
-      references: [{ field: 'currentConfig', config: NAME, strength: 'strong' }],
-    },
-  ],
-  unreadable: [],
-};
+const REFERENCE = { field: 'currentConfig', config: NAME, strength: 'strong' } as const;
+const USED: ClusterState = { referrers: [{ kind: 'Node', name: 'w0', references: [REFERENCE] }], unreadable: [] };
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
 const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) => decide(review, USED, settings, () => undefined);
 const IN_USE = decideUsed();
 const WOULD_DENY = decideUsed(REVIEW, AUDIT);
-const OVERRIDDEN = decideUsed({
-  ...REVIEW,
-  config: { name: NAME, uid: 'config-uid', createdAt: undefined, allowDeletion: 'CHG-7\u202e' },
-});
+const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: 'CHG-7\u202e' } });
 const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
 const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
 const INTERNAL_ERROR = denyUnverified(undefined, [{ name: 'the guard', reason: 'internal error' }], DEFAULT_SETTINGS);
+const DENIAL_EVENT = `Event DeletionDenied: kube:admin: ${IN_USE.message}`;
+const OVERRIDE_EVENT = `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
 
-let now: number;
 let recorder: AnswerRecorder;
 let lines: Record<string, unknown>[];
 /** Everything but log lines, in order. */
 let records: string[];
 
 beforeEach(() => {
-  now = 0;
+  fakeUntilEnd('performance');
   records = [];
   const memory = memoryLog();
   ({ lines } = memory);
@@ -60,8 +47,7 @@ beforeEach(() => {
       countMissingConfig: () => void records.push('missing config'),
     },
     events: { record: ({ reason, note }) => void records.push(`Event ${reason}: ${note}`) },
-    recordDenial: ({ verdict }) => void records.push(`denial of ${verdict.config}`),
-    now: () => now,
+    recordAnswer: ({ verdict }) => void records.push(`status ${verdict.outcome} ${verdict.config}`),
   });
 });
 
@@ -70,22 +56,18 @@ function record(verdict: Verdict, configState: ConfigState, { review = REVIEW, a
 }
 
 test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
-  [
-    'a denial',
-    IN_USE,
-    'exists',
-    REVIEW,
-    ['decision MCG_IN_USE', `Event DeletionDenied: kube:admin: ${IN_USE.message}`, `denial of ${NAME}`],
-  ],
+  ['a denial', IN_USE, 'exists', REVIEW, ['decision MCG_IN_USE', `status denied ${NAME}`, DENIAL_EVENT]],
   ['a denied dry run', IN_USE, 'exists', DRY_RUN, ['decision MCG_IN_USE']],
-  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY']],
-  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED']],
+  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY', `status would-deny ${NAME}`]],
+  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED', `status allowed ${NAME}`]],
+  ['an allowed dry run', ALLOWED, 'exists', DRY_RUN, ['decision MCG_DISABLED']],
+  ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, ['decision MCG_DISABLED']],
   [
     'an override',
     OVERRIDDEN,
     'exists',
     REVIEW,
-    ['decision MCG_OVERRIDDEN', `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`],
+    ['decision MCG_OVERRIDDEN', `status overridden ${NAME}`, OVERRIDE_EVENT],
   ],
   ['an override without the API server', OVERRIDDEN, 'unknown', REVIEW, ['decision MCG_OVERRIDDEN']],
   ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
@@ -106,57 +88,59 @@ test('logs the reason of an override on one printable line, and the referrers of
   expect(lines).toMatchObject([{ overrideReason: 'CHG-7' }, { referrers, referrersTotal: 1 }]);
 });
 
-/** The log lines of an interval of 10 s, and then one more review. */
-function recordForTenSeconds(verdict: Verdict, configState: ConfigState) {
-  vi.useFakeTimers({ toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
-  for (let index = 0; index < 20; index += 1) record(verdict, configState);
-  vi.advanceTimersByTime(10_001);
-  record(verdict, configState);
+function recordMany(
+  count: number,
+  verdict: Verdict,
+  configState: ConfigState,
+  addressOf = (_index: number) => '10.0.0.9',
+) {
+  for (let index = 0; index < count; index += 1) record(verdict, configState, { address: addressOf(index) });
 }
 
-test('counts a review of a config that does not exist apart, and logs one in 10 s', () => {
-  recordForTenSeconds(UNVERIFIED, 'missing');
-  expect(new Set(records)).toEqual(new Set(['call false', 'missing config']));
-  expect(lines).toMatchObject([
+test.each<[string, Verdict, ConfigState, string, object]>([
+  [
+    'of a config that does not exist apart',
+    UNVERIFIED,
+    'missing',
+    'missing config',
     { msg: 'answered a review of an unknown config', name: NAME, code: 'MCG_UNVERIFIED' },
-    { msg: 'answered a review of an unknown config', suppressed: 19 },
-  ]);
+  ],
+  [
+    'that is malformed',
+    denyBadReview('not JSON'),
+    'unknown',
+    'decision MCG_BAD_REVIEW',
+    { msg: 'received a malformed review', problem: expect.stringContaining('not JSON') as string },
+  ],
+])('counts a review %s, and logs one in 10 s', (_case, verdict, configState, counted, line) => {
+  recordMany(20, verdict, configState);
+  vi.advanceTimersByTime(10_001);
+  record(verdict, configState);
+  expect(records).toEqual(Array.from({ length: 21 }, () => ['call false', counted]).flat());
+  expect(lines).toMatchObject([line, { ...line, suppressed: 19 }]);
 });
 
-test('counts a malformed review, and logs one in 10 s', () => {
-  recordForTenSeconds(denyBadReview('not JSON'), 'unknown');
-  expect(records).toHaveLength(42);
-  expect(new Set(records)).toEqual(new Set(['call false', 'decision MCG_BAD_REVIEW']));
-  expect(lines).toMatchObject([
-    { msg: 'received a malformed review', problem: expect.stringContaining('not JSON') as string },
-    { msg: 'received a malformed review', suppressed: 19 },
-  ]);
-});
+const countLogged = (code: string) => lines.filter((line) => line['code'] === code).length;
+const countRecords = (start: string) => records.filter((text) => text.startsWith(start)).length;
 
 test('logs 5,000 reviews of an address at once and 20 per second, and counts all', () => {
-  vi.useFakeTimers({ toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const isLogged = ({ uid }: Record<string, unknown>) => uid !== undefined;
-  for (let index = 0; index < 6_000; index += 1) record(IN_USE, 'exists', { address: '10.0.0.9' });
-  expect(lines.filter(isLogged)).toHaveLength(5_000);
-  expect(records.filter((text) => text === 'decision MCG_IN_USE')).toHaveLength(6_000);
-  expect(records.filter((text) => text.startsWith('Event'))).toHaveLength(5_000);
-  expect(records.filter((text) => text.startsWith('denial'))).toHaveLength(5_000);
+  recordMany(6_000, IN_USE, 'exists');
+  expect(countLogged('MCG_IN_USE')).toBe(5_000);
+  expect(['decision MCG_IN_USE', 'Event', 'status denied'].map(countRecords)).toEqual([6_000, 5_000, 5_000]);
   const unlogged = { msg: 'a client sends too many reviews; not logging all', address: '10.0.0.9' };
-  expect(lines.filter((line) => !isLogged(line))).toMatchObject([unlogged]);
-  now += 1_000;
-  for (let index = 0; index < 100; index += 1) record(IN_USE, 'exists', { address: '10.0.0.9' });
-  expect(lines.filter(isLogged)).toHaveLength(5_020);
+  expect(lines.filter(({ code }) => code === undefined)).toMatchObject([unlogged]);
+  vi.advanceTimersByTime(1_000);
+  recordMany(100, IN_USE, 'exists');
+  expect(countLogged('MCG_IN_USE')).toBe(5_020);
 });
 
 test('logs the reviews of the API server while a client at another address sends too many', () => {
-  for (let index = 0; index < 10_000; index += 1) record(IN_USE, 'exists', { address: '10.0.0.9' });
-  for (let index = 0; index < 1_000; index += 1) record(UNVERIFIED, 'exists', { address: '10.0.0.1' });
-  expect(lines.filter(({ code }) => code === 'MCG_UNVERIFIED')).toHaveLength(1_000);
+  recordMany(10_000, IN_USE, 'exists');
+  recordMany(1_000, UNVERIFIED, 'exists', () => '10.0.0.1');
+  expect(countLogged('MCG_UNVERIFIED')).toBe(1_000);
 });
 
 test('logs at most 20,000 reviews of all addresses at once', () => {
-  for (let index = 0; index < 30_000; index += 1) record(UNVERIFIED, 'exists', { address: `10.0.0.${index % 10}` });
-  expect(lines.filter(({ code }) => code === 'MCG_UNVERIFIED')).toHaveLength(20_000);
+  recordMany(30_000, UNVERIFIED, 'exists', (index) => `10.0.0.${index % 10}`);
+  expect(countLogged('MCG_UNVERIFIED')).toBe(20_000);
 });

@@ -1,8 +1,9 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TlsProfileFollower } from '../../src/guard/tls-profile-follower.ts';
 import type { Interceptor } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
+import { runUntilEnd } from '../support/until-end.ts';
 
 const RESOURCE = 'apiservers';
 const MODERN = { type: 'Modern', modern: {} };
@@ -11,22 +12,14 @@ const MODERN = { type: 'Modern', modern: {} };
 async function follow(tlsSecurityProfile?: object, fault: Interceptor = () => 'pass') {
   const cluster = await startTestCluster();
   const create = (profile: object): void =>
-    void cluster.create(RESOURCE, {
-      metadata: { name: 'cluster' },
-      spec: { tlsSecurityProfile: profile },
-    });
+    void cluster.create(RESOURCE, { metadata: { name: 'cluster' }, spec: { tlsSecurityProfile: profile } });
   if (tlsSecurityProfile !== undefined) create(tlsSecurityProfile);
   cluster.faults.intercept(fault);
   const { log, messages } = memoryLog();
   const follower = new TlsProfileFollower({ api: cluster.connect(), log, intervalMs: 10 });
   const changes: string[] = [];
   follower.onChange(() => changes.push(follower.current().type));
-  const stop = new AbortController();
-  const running = follower.run(stop.signal);
-  onTestFinished(async () => {
-    stop.abort();
-    await running;
-  });
+  runUntilEnd((signal) => follower.run(signal));
   const setProfile = (profile: object | null): void =>
     void cluster.patch(RESOURCE, 'cluster', { spec: { tlsSecurityProfile: profile } });
   return { cluster, follower, changes, messages, create, setProfile };
@@ -34,21 +27,23 @@ async function follow(tlsSecurityProfile?: object, fault: Interceptor = () => 'p
 
 test('applies each change once, and Intermediate when the profile or the object is removed', async () => {
   const { cluster, changes, messages, create, setProfile } = await follow({ type: 'Old' });
-  await expect.poll(() => changes).toEqual(['Old']);
+  const awaitChanges = async (...types: string[]) => {
+    await expect.poll(() => changes).toEqual(types);
+    expect(messages()).toEqual(types.map((type) => `TLS profile is ${type}`));
+  };
+  await awaitChanges('Old');
   setProfile(MODERN);
-  await expect.poll(() => changes).toEqual(['Old', 'Modern']);
+  await awaitChanges('Old', 'Modern');
   cluster.patch(RESOURCE, 'cluster', { metadata: { labels: { a: 'b' } } });
   setProfile(null);
-  await expect.poll(() => changes).toEqual(['Old', 'Modern', 'Intermediate']);
+  await awaitChanges('Old', 'Modern', 'Intermediate');
   cluster.erase(RESOURCE, 'cluster');
   create(MODERN);
-  await expect.poll(() => changes).toEqual(['Old', 'Modern', 'Intermediate', 'Modern']);
-  const logged = ['Old', 'Modern', 'Intermediate', 'Modern'].map((type) => `TLS profile is ${type}`);
-  expect(messages()).toEqual(logged);
+  await awaitChanges('Old', 'Modern', 'Intermediate', 'Modern');
 });
 
 test('uses Intermediate without a message while the cluster does not serve the kind', async () => {
-  const { cluster, follower, changes, messages, create } = await follow(undefined, () => 'pass');
+  const { cluster, follower, changes, messages, create } = await follow();
   cluster.serve(RESOURCE, []);
   await expect.poll(() => follower.followed().problem).toBeUndefined();
   expect([follower.current().type, changes, messages()]).toEqual(['Intermediate', [], []]);
@@ -59,19 +54,19 @@ test('uses Intermediate without a message while the cluster does not serve the k
 
 test('uses Intermediate without the right to read it, and says so', async () => {
   const fault: Interceptor = ({ path }) => (path.endsWith(`${RESOURCE}/cluster`) ? { status: 403 } : 'pass');
-  const { cluster, follower, messages } = await follow(MODERN, fault);
+  const { cluster, follower, changes, messages } = await follow(MODERN, fault);
   await expect.poll(() => follower.followed().problem?.reason).toBe('Forbidden');
   expect(follower.followed().problem?.message).toMatch(
     /^the guard may not read apiservers\.config\.openshift\.io; Intermediate applies: TLS 1\.2 and later/,
   );
   expect(messages()).toEqual(['the guard may not read apiservers.config.openshift.io']);
   cluster.faults.clear();
-  await expect.poll(() => follower.current().type).toBe('Modern');
+  await expect.poll(() => changes).toEqual(['Modern']);
 });
 
 test('keeps the profile while the API server is unreachable, and says so', async () => {
-  const { cluster, follower } = await follow(MODERN);
-  await expect.poll(() => follower.current().type).toBe('Modern');
+  const { cluster, follower, changes } = await follow(MODERN);
+  await expect.poll(() => changes).toEqual(['Modern']);
   cluster.faults.intercept(() => 'reset');
   cluster.faults.cutConnections();
   await expect.poll(() => follower.followed().problem?.reason).toBe('Unreadable');
@@ -79,20 +74,14 @@ test('keeps the profile while the API server is unreachable, and says so', async
 });
 
 test('warns once about cipher suites that Node.js does not support, and keeps the last usable profile', async () => {
-  const custom = {
-    ciphers: ['DES-CBC3-SHA', 'ECDHE-RSA-AES128-GCM-SHA256'],
-    minTLSVersion: 'VersionTLS12',
-  };
-  const { cluster, follower, messages, setProfile } = await follow({ type: 'Custom', custom });
-  await expect.poll(() => follower.current().type).toBe('Custom');
+  const custom = { ciphers: ['DES-CBC3-SHA', 'ECDHE-RSA-AES128-GCM-SHA256'], minTLSVersion: 'VersionTLS12' };
+  const { cluster, follower, changes, messages, setProfile } = await follow({ type: 'Custom', custom });
+  await expect.poll(() => changes).toEqual(['Custom']);
   cluster.patch(RESOURCE, 'cluster', { metadata: { labels: { a: 'b' } } });
   setProfile({ type: 'Custom', custom: { ...custom, ciphers: ['DES-CBC3-SHA'] } });
   await expect.poll(() => follower.followed().problem?.reason).toBe('Unsupported');
   expect(follower.followed().problem?.message).toMatch(
     /^the TLS profile Custom names no cipher suite that Node\.js supports; Custom applies: TLS 1\.2 and later with 4 /,
   );
-  const warnings = messages().filter((text) => text.includes('without "DES-CBC3-SHA"'));
-  expect(warnings).toEqual([
-    expect.stringMatching(/^TLS profile Custom: TLS 1\.2 and later with 4 cipher suites, without/),
-  ]);
+  expect(messages().filter((text) => text.includes('without "DES-CBC3-SHA"'))).toHaveLength(1);
 });

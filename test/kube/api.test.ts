@@ -1,35 +1,23 @@
-import { createServer as createProxy, type IncomingMessage, type ServerResponse } from 'node:http';
-import { Agent, createServer } from 'node:https';
-import { connect, type Server, type Socket } from 'node:net';
+import { createServer as createProxy, type IncomingMessage } from 'node:http';
+import { Agent } from 'node:https';
+import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
-import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { KubeApi, type KubeApiOptions } from '../../src/kube/api.ts';
-import { connectionFromKubeconfig, KubeConnection, KubeconfigError } from '../../src/kube/connection.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { connectionFromKubeconfig, KubeconfigError } from '../../src/kube/connection.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
-import { testTls } from '../support/tls.ts';
-
-async function listenUntilEnd(server: Server) {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => sockets.add(socket));
-  onTestFinished(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return await listen(server, 0, '127.0.0.1');
-}
+import { fakeUntilEnd } from '../support/until-end.ts';
+import { startApi, startServer } from './test-api-server.ts';
 
 /** Sends one request to a server whose address depends on its port, and returns what the server received. */
 async function sendRequest(address: (port: number) => string, proxyUrl?: (port: number) => Promise<string>) {
-  const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
   const received: { host: string | undefined; url: string | undefined }[] = [];
-  const server = createServer({ key, cert }, ({ headers: { host }, url }, response) => {
+  const { port } = await startServer(({ headers: { host }, url }, response) => {
     received.push({ host, url });
-    response.setHeader('content-type', 'application/json').end('{}');
+    response.end('{}');
   });
-  const port = await listenUntilEnd(server);
   const cluster = {
     server: address(port),
     'insecure-skip-tls-verify': true,
@@ -62,8 +50,10 @@ test('sends a request through a proxy', async () => {
         upstream.pipe(client).pipe(upstream);
       });
       for (const socket of [client, upstream]) socket.on('error', () => upstream.destroy());
+      onTestFinished(() => void client.destroy());
     });
-    return `http://127.0.0.1:${await listenUntilEnd(proxy)}`;
+    onTestFinished(() => void proxy.close());
+    return `http://127.0.0.1:${await listen(proxy, 0, '127.0.0.1')}`;
   };
   const received = await sendRequest(() => 'https://api.example:6443', startProxy);
   expect(proxied).toEqual(['api.example:6443']);
@@ -90,53 +80,45 @@ test.each([
 });
 
 test('rejects with the 401 if the kubeconfig can no longer be read', async () => {
-  const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
-  const server = createServer({ key, cert }, (_request, response) => void response.writeHead(401).end());
-  const config = new KubeConfig();
-  const url = `https://127.0.0.1:${await listenUntilEnd(server)}`;
-  config.loadFromClusterAndUser({ name: 'one', server: url, skipTLSVerify: true }, { name: 'one' });
-  const load = vi.fn<() => KubeConfig>(() => config);
-  const api = new KubeApi(new KubeConnection(load));
-  onTestFinished(() => api.close());
-  load.mockImplementation(() => {
+  const { send, source } = await startApi((_request, response) => void response.writeHead(401).end());
+  const load = vi.spyOn(source, 'load').mockImplementation(() => {
     throw new KubeconfigError('the kubeconfig is empty');
   });
-
-  const request = api.json({ path: '/api', signal: new AbortController().signal });
-
-  await expect(request).rejects.toMatchObject({ status: 401 });
-  expect(load).toHaveBeenCalledTimes(2);
+  await expect(send()).rejects.toMatchObject({ status: 401 });
+  expect(load).toHaveBeenCalledOnce();
 });
-
-async function getFrom(respond: (response: ServerResponse) => void, options?: KubeApiOptions): Promise<unknown> {
-  const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
-  const server = createServer({ key, cert }, (_request, response) => respond(response));
-  const config = new KubeConfig();
-  const url = `https://127.0.0.1:${await listenUntilEnd(server)}`;
-  config.loadFromClusterAndUser({ name: 'one', server: url, skipTLSVerify: true }, { name: 'one' });
-  const api = new KubeApi(new KubeConnection(() => config), 'test', options);
-  onTestFinished(() => api.close());
-  return await api.json({ path: '/api', signal: new AbortController().signal });
-}
 
 test.each([
   ['7', 7_000],
   ['Infinity', 60_000],
 ])('believes a Retry-After of %s for at most a minute', async (retryAfter, retryAfterMs) => {
-  const response = getFrom((response) => void response.writeHead(429, { 'retry-after': retryAfter }).end());
-  await expect(response).rejects.toMatchObject({ status: 429, retryAfterMs });
+  const { send } = await startApi((_request, response) => {
+    response.writeHead(429, { 'retry-after': retryAfter }).end();
+  });
+  await expect(send()).rejects.toMatchObject({ status: 429, retryAfterMs });
+});
+
+test('takes the reason of an error in protobuf from its status line', async () => {
+  const headers = { 'content-type': 'application/vnd.kubernetes.protobuf' };
+  const { send } = await startApi((_request, response) => void response.writeHead(429, headers).end('k8s\0'));
+  await expect(send()).rejects.toMatchObject({ status: 429, reason: 'TooManyRequests' });
 });
 
 test('reads at most 16 MiB of JSON', async () => {
-  const response = getFrom((response) => void response.end(`"${'x'.repeat(17 * 1024 * 1024)}"`));
-  await expect(response).rejects.toThrow(/is too large$/);
+  const { send } = await startApi((_request, response) => void response.end(`"${'x'.repeat(17 * 1024 * 1024)}"`));
+  await expect(send()).rejects.toThrow(/is too large$/);
 });
 
-test('ends a request after its timeout, although a garbage collection runs before', async () => {
-  const respond = (response: ServerResponse): void => {
-    response.write('{');
-    // The request waits for the rest of the body.
+test.each([
+  ['of the client', { requestTimeoutMs: 500 }, {}],
+  ['of its own', {}, { timeoutMs: 500 }],
+])('ends a request after a timeout %s, although a garbage collection runs before', async (_case, options, request) => {
+  fakeUntilEnd('setTimeout', 'clearTimeout');
+  // The response has started, and the request waits for the rest of the body.
+  const onRequest = () => {
     setImmediate(collectGarbage);
+    setImmediate(() => vi.advanceTimersByTime(500));
   };
-  await expect(getFrom(respond, { requestTimeoutMs: 500 })).rejects.toThrow(/^the response is incomplete/);
+  const { send } = await startApi((_request, response) => void response.write('{'), { ...options, onRequest });
+  await expect(send(request)).rejects.toThrow(/^the response is incomplete/);
 });

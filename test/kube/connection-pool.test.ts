@@ -1,58 +1,29 @@
+import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { KubeConfig } from '@kubernetes/client-node';
-import { expect, onTestFinished, test } from 'vitest';
-import { type ApiRequest, KubeApi } from '../../src/kube/api.ts';
-import { KubeConnection } from '../../src/kube/connection.ts';
-import { listen } from '../../src/webhook/tls-server.ts';
-import { testTls } from '../support/tls.ts';
+import { expect, test } from 'vitest';
+import { startApi } from './test-api-server.ts';
 
-/** Starts a server and a client of it until the end of the test. */
-async function startServer(onRequest: RequestListener) {
-  const { certificatePem: cert, privateKeyPem: key } = await (await testTls()).leaf();
-  const server = createServer({ key, cert }, onRequest);
-  const sockets: Socket[] = [];
-  server.on('secureConnection', (socket) => sockets.push(socket));
-  const config = new KubeConfig();
-  const url = `https://127.0.0.1:${await listen(server, 0, '127.0.0.1')}`;
-  config.loadFromClusterAndUser({ name: 'one', server: url, skipTLSVerify: true }, { name: 'one' });
-  const api = new KubeApi(new KubeConnection(() => config));
-  onTestFinished(() => {
-    api.close();
-    server.close();
-    server.closeAllConnections();
-  });
+/** Keeps the requests of parallel calls open together. */
+const answerLater: RequestListener = (_request, response) => void setTimeout(() => response.end('{}'), 50);
 
-  const send = async (request: Partial<ApiRequest> = {}) =>
-    await api.json({ path: '/api', signal: new AbortController().signal, ...request });
-  const sendInParallel = async (count: number, request?: Partial<ApiRequest>) =>
-    await Promise.all(Array.from({ length: count }, async () => await send(request)));
-  const countOpen = () => sockets.filter(({ closed }) => !closed).length;
-  return { send, sendInParallel, sockets, countOpen };
-}
-
-const answerLater: RequestListener = (_request, response) => {
-  setTimeout(() => response.end('{}'), 50);
-};
+/** Requests that are sent only once, also on a busy machine. */
+const POST = { method: 'POST' } as const;
 
 test('sends a GET again on a new connection after 1 s of silence, and closes the idle ones', async () => {
   const silent = new Set<Socket>();
-  const { send, sendInParallel, sockets, countOpen } = await startServer((request, response) => {
+  const { send, sendInParallel, sockets } = await startApi((request, response) => {
     if (!silent.has(request.socket)) answerLater(request, response);
   });
-  // A POST is sent only once, also on a busy machine.
-  await sendInParallel(3, { method: 'POST' });
+  await sendInParallel(3, POST);
   for (const socket of sockets) silent.add(socket);
-
   await send();
-
   expect(sockets).toHaveLength(4);
-  await expect.poll(countOpen).toBe(1);
+  await expect.poll(() => [...silent].every(({ closed }) => closed)).toBe(true);
 });
 
 test('sends a GET again if a new connection is silent', async () => {
-  const { send, sockets } = await startServer(({ socket }, response) => {
+  const { send, sockets } = await startApi(({ socket }, response) => {
     if (socket !== sockets[0]) response.end('{}');
   });
   expect(await send()).toEqual({});
@@ -61,33 +32,31 @@ test('sends a GET again if a new connection is silent', async () => {
 
 test('returns the first response of a slow server to two GETs, and ends the other one', async () => {
   const responses: ServerResponse[] = [];
-  const { send, countOpen } = await startServer((_request, response) => {
+  const { send } = await startApi((_request, response) => {
     // The other one never gets a response.
     if (responses.push(response) === 2) responses[0]?.end('"first"');
   });
   expect(await send()).toBe('first');
-  await expect.poll(countOpen).toBe(1);
+  await expect.poll(() => responses[1]?.closed).toBe(true);
 });
 
-/** Answers a GET of /silent only when it arrives again, which proves that more than 1 s has passed. */
-function answerRepetition(onRepetition: () => void): RequestListener {
-  let count = 0;
-  return (_request, response) => {
-    count += 1;
-    if (count < 2) return;
-    onRepetition();
-    response.end('{}');
-  };
-}
-
-test('reads a response that takes longer than 1 s after its start', async () => {
+test.each([
+  ['a GET whose response has started', {}, (response: ServerResponse) => response.write('{'), '}'],
+  ['a POST', POST, () => {}, '{}'],
+])('sends %s only once, although it takes longer than 1 s', async (_case, request, start, end) => {
   const responses: ServerResponse[] = [];
-  const onSilent = answerRepetition(() => responses[0]?.end('}'));
-  const { send } = await startServer((request, response) => {
-    if (request.url === '/silent') onSilent(request, response);
-    else if (responses.push(response) === 1) response.write('{');
+  let repetitions = 0;
+  const { send } = await startApi(({ url }, response) => {
+    if (url !== '/silent') {
+      responses.push(response);
+      start(response);
+    } else if ((repetitions += 1) > 1) {
+      // This GET has arrived again, so more than 1 s has passed.
+      responses[0]?.end(end);
+      response.end('{}');
+    }
   });
-  const slow = send();
+  const slow = send(request);
   await expect.poll(() => responses.length).toBe(1);
   await send({ path: '/silent' });
   expect(await slow).toEqual({});
@@ -95,65 +64,37 @@ test('reads a response that takes longer than 1 s after its start', async () => 
 });
 
 test('keeps the idle connections if the signal of a GET aborts', async () => {
-  let isSilent = false;
-  let onSilent = (): void => {};
-  const { send, sendInParallel, sockets, countOpen } = await startServer((request, response) => {
-    if (isSilent) onSilent();
+  const abort = new AbortController();
+  const { send, sendInParallel, sockets, countOpen } = await startApi((request, response) => {
+    if (request.method === 'GET') abort.abort();
     else answerLater(request, response);
   });
-  await sendInParallel(3, { method: 'POST' });
-  isSilent = true;
-  const abort = new AbortController();
-  onSilent = () => abort.abort();
+  await sendInParallel(3, POST);
+  const openAfterClose = Promise.race(sockets.map(async (socket) => await once(socket, 'close').then(countOpen)));
   await expect(send({ signal: abort.signal })).rejects.toMatchObject({ name: 'AbortError' });
-  await expect.poll(countOpen).toBe(2);
+  expect(await openAfterClose).toBe(2);
   expect(sockets).toHaveLength(3);
 });
 
-test('sends a POST only once', async () => {
-  const posts: ServerResponse[] = [];
-  const onSilent = answerRepetition(() => posts[0]?.end('{}'));
-  const { send } = await startServer((request, response) => {
-    if (request.url === '/silent') onSilent(request, response);
-    else posts.push(response);
-  });
-  const post = send({ method: 'POST' });
-  await expect.poll(() => posts.length).toBe(1);
-  await send({ path: '/silent' });
-  await post;
-  expect(posts).toHaveLength(1);
-});
-
-test('opens at most 32 connections, and keeps 4 of them after 5 s', async () => {
-  const { sendInParallel, sockets, countOpen } = await startServer(answerLater);
-  // On a busy machine, a GET may be sent again.
-  await sendInParallel(100, { method: 'POST' });
-  await sendInParallel(100, { method: 'POST' });
+test('opens at most 32 connections, and closes them after 5 s without a request', async () => {
+  const { sendInParallel, sockets, countOpen } = await startApi(answerLater);
+  await sendInParallel(100, POST);
   expect(sockets).toHaveLength(32);
-  await expect.poll(countOpen).toBe(4);
+  await expect.poll(countOpen).toBe(0);
 });
 
-test('gives a watch a connection of its own', async () => {
+test('gives a watch a connection of its own, and rejects a waiting request if its signal aborts', async () => {
   const responses: ServerResponse[] = [];
-  const { send, sendInParallel, sockets } = await startServer((_request, response) => responses.push(response));
-  const others = sendInParallel(32, { method: 'POST' });
+  const { send, sendInParallel, sockets } = await startApi((_request, response) => responses.push(response));
+  const others = sendInParallel(32, POST);
   await expect.poll(() => responses.length).toBe(32);
   const watch = send({ isWatch: true });
   await expect.poll(() => responses.length).toBe(33);
-  for (const response of responses) response.end('{}');
-  await Promise.all([others, watch]);
-  expect(sockets).toHaveLength(33);
-});
-
-test('rejects a request whose signal aborts before it gets a connection', async () => {
-  const { send, sockets, countOpen } = await startServer(() => {});
-  const hanging = Array.from({ length: 32 }, async () => await send({ method: 'POST' }));
-  await expect.poll(() => sockets.length).toBe(32);
   const abort = new AbortController();
   const waiting = send({ signal: abort.signal });
   abort.abort();
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
-  expect(countOpen()).toBe(32);
-  for (const socket of sockets) socket.destroy();
-  await Promise.allSettled(hanging);
+  for (const response of responses) response.end('{}');
+  await Promise.all([others, watch]);
+  expect(sockets).toHaveLength(33);
 });

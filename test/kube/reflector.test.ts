@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Referrer } from '../../src/decision/references.ts';
 import { METADATA } from '../../src/kube/lists/json-list.ts';
 import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
@@ -7,26 +7,29 @@ import { BUILDS, NODES } from '../../src/references/sources.ts';
 import type { Fault, SeenRequest } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
-const TIMING: ReflectorTiming = {
-  backoffMs: [10, 50],
-  absentMs: 30,
-  probeMs: 60_000,
-  silenceMs: 60_000,
-  requestMs: 5_000,
-};
+const TIMING = { backoffMs: [10, 50], absentMs: 30, probeMs: 60_000, silenceMs: 60_000, requestMs: 60_000 } as const;
 
 interface FollowOptions {
   resource?: Resource<Referrer>;
   timing?: Partial<ReflectorTiming>;
+  nodes?: readonly ReturnType<typeof toNode>[];
+  onChange?: () => void;
   onRequest?: (request: SeenRequest, cluster: TestCluster) => Fault;
 }
 
-/** Follows the nodes of a cluster with node a on rendered-1, until the end of the test. */
-async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: FollowOptions = {}) {
+/** Follows the nodes of a cluster until the end of the test. By default there is node a on rendered-1. */
+async function follow({
+  resource = NODES,
+  timing,
+  nodes = [toNode('a', 'rendered-1')],
+  ...options
+}: FollowOptions = {}) {
+  const { onRequest = () => 'pass', onChange } = options;
   const cluster = await startTestCluster();
-  cluster.create('nodes', toNode('a', 'rendered-1'));
+  for (const node of nodes) cluster.create('nodes', node);
   cluster.faults.intercept((request) => onRequest(request, cluster));
   const { log, messages } = memoryLog();
   /** `NAME BEFORE AFTER` for each change, with `-` for an absent object. */
@@ -36,25 +39,24 @@ async function follow({ resource = NODES, timing, onRequest = () => 'pass' }: Fo
     resource,
     log,
     timing: { ...TIMING, ...timing },
-    onChange: (before, after) => changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`),
+    onChange: (before, after) => {
+      changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`);
+      onChange?.();
+    },
   });
-  const stop = new AbortController();
-  const running = reflector.run(stop.signal);
-  onTestFinished(async () => {
-    stop.abort();
-    await running;
-  });
-  const watches = () => cluster.faults.requests.filter(({ isWatch }) => isWatch);
+  runUntilEnd((signal) => reflector.run(signal));
+  const { requests } = cluster.faults;
   return {
     cluster,
     reflector,
     messages,
     changes,
+    awaitWatch: async () => await expect.poll(() => cluster.faults.openWatches).toBe(1),
     /** `NAME CONFIG` of all known objects. */
     known: () => [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
     /** The resourceVersions that watches started from. */
-    watchedVersions: () => watches().map(({ query }) => query.get('resourceVersion') ?? ''),
-    listCount: () => cluster.faults.requests.filter(({ isWatch, query }) => !isWatch && !query.has('limit')).length,
+    watchedVersions: () => requests.filter(({ isWatch }) => isWatch).map(({ query }) => query.get('resourceVersion')),
+    listCount: () => requests.filter(({ isWatch, query }) => !isWatch && !query.has('limit')).length,
   };
 }
 
@@ -77,34 +79,25 @@ function configOf(referrer: Referrer | undefined) {
   return referrer?.references[0]?.config ?? '-';
 }
 
-function toEvent(type: string, object: unknown) {
-  return `${JSON.stringify({ type, object })}\n`;
-}
-
-function toBookmark(resourceVersion: string) {
-  return toEvent('BOOKMARK', { kind: 'PartialObjectMetadata', metadata: { resourceVersion } });
-}
-
-async function waitForWatch({ cluster }: Awaited<ReturnType<typeof follow>>) {
-  await expect.poll(() => cluster.faults.openWatches).toBe(1);
-}
+const toEvent = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;
+const toBookmark = (resourceVersion: string) => toEvent('BOOKMARK', { metadata: { resourceVersion } });
 
 test('follows additions, changes and deletions, with bookmarks and metadata only', async () => {
-  const followed = await follow();
-  const { cluster, known, reflector } = followed;
-  await waitForWatch(followed);
+  const { cluster, known, reflector, awaitWatch } = await follow();
+  await awaitWatch();
   expect(reflector.isSynced).toBe(true);
   expect(known()).toEqual(['a rendered-1']);
   cluster.create('nodes', toNode('b', 'rendered-1'));
   setConfig(cluster, 'a', 'rendered-2');
   cluster.erase('nodes', 'b');
   // Events do not end where packets end.
-  const metadata = { ...toNode('c', 'rendered-3').metadata, resourceVersion: '99' };
-  const added = toEvent('ADDED', { metadata });
-  cluster.faults.sendToWatches(added.slice(0, 30));
+  const metadata = { ...toNode('c', 'rendered-é').metadata, resourceVersion: '99' };
+  const added = Buffer.from(toEvent('ADDED', { metadata }));
+  const middle = added.indexOf('é') + 1;
+  cluster.faults.sendToWatches(added.subarray(0, middle));
   await expect.poll(known).toEqual(['a rendered-2']);
-  cluster.faults.sendToWatches(added.slice(30));
-  await expect.poll(known).toEqual(['a rendered-2', 'c rendered-3']);
+  cluster.faults.sendToWatches(added.subarray(middle));
+  await expect.poll(known).toEqual(['a rendered-2', 'c rendered-é']);
   const watch = cluster.faults.requests.find(({ isWatch }) => isWatch);
   expect(watch?.query.get('allowWatchBookmarks')).toBe('true');
   expect(Number(watch?.query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
@@ -112,16 +105,15 @@ test('follows additions, changes and deletions, with bookmarks and metadata only
 });
 
 test('reports each change with the object before and after, also between two lists', async () => {
-  const followed = await follow();
-  const { cluster, changes, known, reflector } = followed;
-  await waitForWatch(followed);
+  const { cluster, changes, known, reflector, awaitWatch, messages } = await follow();
+  await awaitWatch();
   cluster.create('nodes', toNode('b', 'x'));
   setConfig(cluster, 'a', 'rendered-2');
   await expect.poll(() => changes).toEqual(['a - rendered-1', 'b - x', 'a rendered-1 rendered-2']);
   changes.splice(0);
   const recover = cluster.faults.intercept(() => ({ status: 503 }));
   cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
-  await expect.poll(followed.messages).not.toEqual([]);
+  await expect.poll(messages).not.toEqual([]);
   // While the API server is unavailable, the reflector keeps what it knows.
   expect([reflector.isSynced, ...known()]).toEqual([true, 'a rendered-2', 'b x']);
   cluster.erase('nodes', 'b');
@@ -132,12 +124,8 @@ test('reports each change with the object before and after, also between two lis
 });
 
 test('reports the changes of a long list in slices, so that other work can run', async () => {
-  const cluster = await startTestCluster();
-  for (let index = 0; index < 1_500; index += 1) cluster.create('nodes', toNode(`w${index}`, 'x'));
-  let inTurn = 0;
   const counts: number[] = [];
-  const { log } = memoryLog();
-  const stop = new AbortController();
+  let inTurn = 0;
   const onChange = () => {
     inTurn += 1;
     if (inTurn > 1) return;
@@ -146,27 +134,24 @@ test('reports the changes of a long list in slices, so that other work can run',
       inTurn = 0;
     });
   };
-  const reflector = new Reflector({ api: cluster.connect(), resource: NODES, log, onChange });
-  const running = reflector.run(stop.signal);
+  const nodes = Array.from({ length: 1_500 }, (_, index) => toNode(`w${index}`, 'x'));
+  const { reflector } = await follow({ nodes, onChange });
   await expect.poll(() => reflector.isSynced).toBe(true);
-  stop.abort();
-  await running;
   expect(Math.max(...counts)).toBe(500);
 });
 
 test('continues from the last bookmark without a list if the watch ends', async () => {
-  const followed = await follow();
-  const { cluster, known, watchedVersions, listCount } = followed;
-  await waitForWatch(followed);
-  const listedVersion = cluster.resourceVersion;
+  const { cluster, known, watchedVersions, listCount, awaitWatch } = await follow();
+  await awaitWatch();
+  const listedVersion = String(cluster.resourceVersion);
   cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
-  const bookmarkedVersion = cluster.resourceVersion;
+  const bookmarkedVersion = String(cluster.resourceVersion);
   // One chunk: the bookmark has been read when the effect of the event is visible.
-  const added = toEvent('ADDED', { metadata: { name: 'b', resourceVersion: String(listedVersion) } });
-  cluster.faults.sendToWatches(added + toBookmark(String(bookmarkedVersion)));
+  const added = toEvent('ADDED', { metadata: { name: 'b', resourceVersion: listedVersion } });
+  cluster.faults.sendToWatches(added + toBookmark(bookmarkedVersion));
   await expect.poll(known).toEqual(['a rendered-1', 'b -']);
   cluster.faults.endWatches();
-  await expect.poll(watchedVersions).toEqual([String(listedVersion), String(bookmarkedVersion)]);
+  await expect.poll(watchedVersions).toEqual([listedVersion, bookmarkedVersion]);
   setConfig(cluster, 'a', 'rendered-2');
   await expect.poll(known).toEqual(['a rendered-2', 'b -']);
   expect(listCount()).toBe(1);
@@ -181,38 +166,36 @@ test.each<[string, Fault]>([
   ['a line that is not JSON', (response) => response.end('garbage\n')],
   ['an event without an object', (response) => response.end(toEvent('MODIFIED', undefined))],
   ['an event of an unknown type', (response) => response.end(toEvent('FUTURE', toNode('a', 'x')))],
-])('lists again after %s', async (_title, fault) => {
+  ['an event that is too large', (response) => void response.write('x'.repeat(9 * 1024 * 1024))],
+])('lists again or watches again after %s', async (title, fault) => {
   let watchCount = 0;
-  const followed = await follow({
+  const { known, listCount, awaitWatch } = await follow({
     onRequest: ({ isWatch }, cluster) => {
-      if (!isWatch) return 'pass';
-      watchCount += 1;
-      if (watchCount > 1) return 'pass';
+      if (!isWatch || (watchCount += 1) > 1) return 'pass';
       setConfig(cluster, 'a', 'rendered-2');
       return fault;
     },
   });
-  await waitForWatch(followed);
-  expect(followed.known()).toEqual(['a rendered-2']);
-  expect(followed.listCount()).toBe(2);
+  await awaitWatch();
+  await expect.poll(known).toEqual(['a rendered-2']);
+  expect(listCount()).toBe(title === 'an event that is too large' ? 1 : 2);
 });
 
 test('lists again if versions went back, which a watch does not report', async () => {
   let isRestored = false;
-  const followed = await follow({
+  const { known, watchedVersions, awaitWatch } = await follow({
     timing: { probeMs: 40 },
     onRequest: ({ isWatch }) => (isRestored && !isWatch ? { status: 200, body: toList('0') } : 'pass'),
   });
-  await waitForWatch(followed);
+  await awaitWatch();
   isRestored = true;
-  await expect.poll(followed.known).toEqual(['a rendered-old']);
-  await expect.poll(() => followed.watchedVersions().at(-1)).toBe('0');
+  await expect.poll(known).toEqual(['a rendered-old']);
+  await expect.poll(() => watchedVersions().at(-1)).toBe('0');
 });
 
 test('probes and lists immediately if a version looks old, instead of after its pause', async () => {
-  const followed = await follow({ timing: { backoffMs: [60_000, 60_000] } });
-  await waitForWatch(followed);
-  const { cluster, reflector, known } = followed;
+  const { cluster, reflector, known, awaitWatch } = await follow({ timing: { backoffMs: [60_000, 60_000] } });
+  await awaitWatch();
   expect(reflector.newestVersion).toBe(String(cluster.resourceVersion));
   cluster.faults.intercept(({ isWatch }) => (isWatch ? 'pass' : { status: 200, body: toList('1') }));
   cluster.faults.dropWatches();
@@ -225,47 +208,45 @@ test('probes and lists immediately if a version looks old, instead of after its 
 
 test('does not accept an older list unless the probe finds that versions went back', async () => {
   let isStale = false;
-  const followed = await follow({
+  const { cluster, reflector, known, messages, awaitWatch } = await follow({
     onRequest: ({ isWatch, query }) =>
       isStale && !isWatch && !query.has('limit') ? { status: 200, body: toList('1') } : 'pass',
   });
-  await waitForWatch(followed);
-  const { reflector } = followed;
+  await awaitWatch();
   const newest = reflector.newestVersion;
   isStale = true;
-  followed.cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
+  cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
   const problem = `cannot watch nodes: the list has version 1, which is older than ${newest}`;
-  await expect.poll(followed.messages).toContain(problem);
-  expect(followed.known()).toEqual(['a rendered-1']);
-  expect(reflector.newestVersion).toBe(newest);
+  await expect.poll(messages).toContain(problem);
+  expect([reflector.newestVersion, ...known()]).toEqual([newest, 'a rendered-1']);
   isStale = false;
-  await expect.poll(followed.messages).toContain('watching nodes again');
+  await expect.poll(messages).toContain('watching nodes again');
 });
 
 test('opens another watch if the probe hangs, because the watch may hang as well', async () => {
   let isFrozen = false;
-  const followed = await follow({
-    timing: { probeMs: 40, requestMs: 100 },
-    onRequest: () => (isFrozen ? 'hang' : 'pass'),
+  let hungCount = 0;
+  const { messages, watchedVersions, awaitWatch } = await follow({
+    timing: { probeMs: 40, requestMs: 200 },
+    onRequest: () => {
+      if (isFrozen) hungCount += 1;
+      return isFrozen ? 'hang' : 'pass';
+    },
   });
-  await waitForWatch(followed);
+  await awaitWatch();
   isFrozen = true;
-  await expect.poll(followed.messages).toContain('cannot watch nodes: timed out');
+  // A watch that has just been sent, its probe, and the probe that follows the timeout of the first one.
+  await expect.poll(() => hungCount).toBeGreaterThan(2);
+  expect(messages()).toContain('cannot watch nodes: timed out');
+  const before = watchedVersions().length;
   isFrozen = false;
-  await expect.poll(() => followed.watchedVersions().length).toBeGreaterThan(1);
-});
-
-test('opens another watch if one is silent for too long', async () => {
-  const followed = await follow({ timing: { silenceMs: 100 } });
-  await expect.poll(() => followed.watchedVersions().length).toBeGreaterThan(2);
+  await expect.poll(() => watchedVersions().length).toBeGreaterThan(before);
 });
 
 test('keeps a watch that receives bookmarks, until they stop', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const followed = await follow({ timing: { silenceMs: 2_000 } });
-  const { cluster, reflector, watchedVersions } = followed;
-  await waitForWatch(followed);
+  fakeUntilEnd('setTimeout', 'clearTimeout');
+  const { cluster, reflector, messages, watchedVersions, awaitWatch } = await follow({ timing: { silenceMs: 2_000 } });
+  await awaitWatch();
   const first = Number(reflector.newestVersion);
   for (let count = 1; count <= 3; count += 1) {
     vi.advanceTimersByTime(1_500);
@@ -275,7 +256,9 @@ test('keeps a watch that receives bookmarks, until they stop', async () => {
   }
   expect(watchedVersions()).toHaveLength(1);
   vi.advanceTimersByTime(2_000);
-  await expect.poll(followed.messages).toContain('cannot watch nodes: the watch has been silent for 2 s');
+  await expect.poll(messages).toContain('cannot watch nodes: the watch has been silent for 2 s');
+  vi.advanceTimersByTime(2_000);
+  await expect.poll(watchedVersions).toHaveLength(2);
 });
 
 test.each<[string, Fault]>([

@@ -10,23 +10,22 @@ import { until } from '../e2e/control-plane/until.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The first build of a control plane takes up to ten minutes. */
 const COMMAND_TIMEOUT_MS = 20 * 60_000;
-const STOP_TIMEOUT_MS = 30_000;
 /** Commands that are steps of their own in .ci/run. */
 const STEPS_OF_CI = new Set(['npm test']);
 /** Commands that run until Ctrl-C, and their output when they are ready. */
 const SERVERS = new Map([
-  ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+)[\s\S]*?(?<bin>\/\S+)\/kubectl/],
+  ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+) PATH=(?<bin>[^:]+):/],
   ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
 /** It mostly waits and depends on no other command, so the others run meanwhile. */
 const DEMO = 'npm run demo';
-/** A comment after a command that must fail with this code. */
-const DENIED = /\s+# denied: (?<code>MCG_\w+)$/;
+/** A comment after a command that must fail with this text. */
+const DENIED = /\s+# (?:denied|exit code 1): (?<code>.+)$/;
 
 const copy = copyRepository();
 /** All terminals of the reader share one environment. */
 const env: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: '1' };
-const servers: ReturnType<typeof start>[] = [];
+const servers: { readonly command: string; readonly child: ChildProcess }[] = [];
 const failures: string[] = [];
 
 /** The lines of the `sh` blocks. The copy has packages already. */
@@ -47,79 +46,53 @@ function copyRepository(): string {
   return directory;
 }
 
-function start(command: string) {
-  // In a process group of its own, so that signals reach npm and its children.
-  const child = spawn('bash', ['-c', command], { cwd: copy, env, detached: true });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-    });
-  }
-  return { command, child, readOutput: () => output };
-}
-
 /** @throws Error if the command does not do what the page says */
 async function run(line: string): Promise<void> {
   const command = line.replace(/\s+#.*$/, '');
+  // In a process group of its own, so that signals reach npm and its children.
+  const child = spawn('bash', ['-c', `exec 2>&1; ${command}`], { cwd: copy, env, detached: true });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const readyPattern = SERVERS.get(command);
-  if (readyPattern !== undefined) {
-    await startServer(command, readyPattern);
+  if (readyPattern === undefined) {
+    const timer = setTimeout(() => interrupt(child, 'SIGKILL'), COMMAND_TIMEOUT_MS);
+    const [exitCode] = (await once(child, 'close')) as [number | null];
+    clearTimeout(timer);
+    console.log(`\n$ ${line}\n${output}`);
+    const deniedCode = DENIED.exec(line)?.groups?.['code'];
+    const isDenied = exitCode !== 0 && output.includes(deniedCode ?? '');
+    if (isDenied !== (deniedCode !== undefined)) throw new Error(`ended with ${exitCode}`);
     return;
   }
-  const deniedCode = DENIED.exec(line)?.groups?.['code'];
-  const { child, readOutput } = start(command);
-  const [exitCode] = await waitForEnd(child, 'close', COMMAND_TIMEOUT_MS);
-  console.log(`\n$ ${line}\n${readOutput()}`);
-  const isDenied = exitCode !== 0 && readOutput().includes(deniedCode ?? '');
-  if (isDenied !== (deniedCode !== undefined)) throw new Error(`ended with ${exitCode}`);
-}
-
-async function startServer(command: string, readyPattern: RegExp): Promise<void> {
-  console.log(`\n$ ${command}`);
-  const server = start(command);
-  for (const stream of [server.child.stdout, server.child.stderr]) stream.pipe(process.stdout, { end: false });
-  servers.push(server);
+  servers.push({ command, child });
   const findReady = async () => {
-    if (server.child.exitCode !== null) throw new Error('ended before it was ready');
-    return readyPattern.exec(server.readOutput()) ?? undefined;
+    if (child.exitCode !== null) throw new Error(`ended before it was ready: ${output}`);
+    return readyPattern.exec(output) ?? undefined;
   };
-  const { groups } = await until(`${command} to be ready`, findReady, { timeoutMs: COMMAND_TIMEOUT_MS });
-  const { kubeconfig, bin } = groups ?? {};
-  if (kubeconfig !== undefined) env['KUBECONFIG'] = kubeconfig;
-  if (bin !== undefined) env['PATH'] = `${bin}:${env['PATH'] ?? ''}`;
+  const { groups = {} } = await until(`${command} to be ready`, findReady, { timeoutMs: COMMAND_TIMEOUT_MS });
+  console.log(`\n$ ${line}\n${output}`);
+  env['KUBECONFIG'] = groups['kubeconfig'] ?? env['KUBECONFIG'];
+  if (groups['bin'] !== undefined) env['PATH'] = `${groups['bin']}:${env['PATH'] ?? ''}`;
 }
 
 /** @throws Error if a server ended before, or does not end */
 async function interruptServers(): Promise<void> {
   for (const { command, child } of servers.toReversed()) {
     if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode} before Ctrl-C`);
-    const ended = waitForEnd(child, 'exit', STOP_TIMEOUT_MS);
-    signalGroup(child, 'SIGINT');
-    const [code, signal] = await ended;
+    const ended = once(child, 'exit');
+    interrupt(child, 'SIGINT');
+    const [code, signal] = (await ended) as [number | null, NodeJS.Signals | null];
     // npm ends by the signal itself when its script ends with 0. A shell shows 130 for both.
     if (code !== 0 && code !== 130 && signal !== 'SIGINT') throw new Error(`${command} did not end by Ctrl-C`);
   }
 }
 
-/** Kills the process after the timeout. */
-async function waitForEnd(child: ChildProcess, event: 'close' | 'exit', timeoutMs: number) {
-  const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), timeoutMs);
-  const result = (await once(child, event)) as [code: number | null, signal: NodeJS.Signals | null];
-  clearTimeout(timer);
-  return result;
-}
-
-function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+function interrupt({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid !== undefined) process.kill(-pid, signal);
 }
 
 async function check(title: string, action: () => Promise<void>): Promise<void> {
-  try {
-    await action();
-  } catch (error) {
-    failures.push(`${title}: ${String(error)}`);
-  }
+  await action().catch((error: unknown) => failures.push(`${title}: ${String(error)}`));
 }
 
 const commands = findCommands();

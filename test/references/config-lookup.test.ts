@@ -5,6 +5,7 @@ import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { ConfigLookup } from '../../src/references/config-lookup.ts';
 
 const CONFIG = { name: toConfigName('rendered-worker-a'), uid: 'uid-a', createdAt: undefined };
+const REFUSED = new ApiUnreachable('refused');
 const NOT_FOUND = new ApiError(404, 'NotFound', 'not found');
 
 /** Looks up the config when the GETs have these answers in turn, and later ones the last, until `maxGets` were sent. */
@@ -19,73 +20,62 @@ async function lookUp(
     if (paths.length === maxGets) deadline.abort();
     const answer = answers[paths.length - 1] ?? answers.at(-1);
     if (answer instanceof Error) throw answer;
-    return await Promise.resolve({ metadata: { name: CONFIG.name, uid: answer } });
+    const metadata = { name: CONFIG.name, uid: answer, creationTimestamp: '2026-11-20T10:00:00Z' };
+    return await Promise.resolve({ metadata });
   };
-  const lookup = new ConfigLookup({ api: { json }, index: { has: () => isIndexed, isForbidden } });
+  const lookup = new ConfigLookup({ json }, { has: () => isIndexed, isForbidden });
   return { ...(await lookup.find(CONFIG, deadline.signal)), paths };
 }
 
-test('finds an indexed config without a GET', async () => {
+test('sends no GET for an indexed config, and none without the right to read configs', async () => {
   expect(await lookUp([NOT_FOUND], { isIndexed: true })).toEqual({ state: 'exists', paths: [] });
+  expect(await lookUp([CONFIG.uid], { isForbidden: true })).toMatchObject({ state: 'unknown', paths: [] });
 });
 
 const PATH = '/apis/machineconfiguration.openshift.io/v1/machineconfigs/rendered-worker-a';
 
 test.each([
-  ['exists', [CONFIG.uid], 'exists', 1],
-  ['has another uid', ['uid-b'], 'missing', 1],
-  ['does not exist', [NOT_FOUND], 'missing', 1],
-  ['exists after a failure', [new ApiUnreachable('reset'), new ApiError(503, '', ''), CONFIG.uid], 'exists', 3],
-  ['is not readable', [new ApiError(403, 'Forbidden', 'forbidden')], 'unknown', 1],
-] as const)('knows from a GET that a config %s', async (_case, answers, state, count) => {
-  const { paths, ...result } = await lookUp(answers);
-  expect(result.state).toBe(state);
-  expect(new Set(paths)).toEqual(new Set([PATH]));
-  expect(paths).toHaveLength(count);
+  ['the config exists', 1, [CONFIG.uid], { state: 'exists' }],
+  ['it has another uid', 1, ['uid-b'], { state: 'missing' }],
+  ['it does not exist', 1, [NOT_FOUND], { state: 'missing' }],
+  ['it exists after failures', 3, [REFUSED, new ApiError(503, '', ''), CONFIG.uid], { state: 'exists' }],
+  ['it is not readable', 1, [new ApiError(403, 'Forbidden', 'forbidden')], { state: 'unknown' }],
+  ['the API server is unreachable', 4, [REFUSED], { state: 'unknown', reason: 'refused' }],
+  ['a proxy answers 404', 4, [new ApiError(404, '', 'x')], { state: 'unknown', reason: 'the API server answered 404' }],
+] as const)('if %s, sends %i GETs, at most until the abort at the fourth', async (_case, count, answers, expected) => {
+  const { paths, ...result } = await lookUp(answers, { maxGets: 4 });
+  expect(result).toMatchObject(expected);
+  expect(paths).toEqual(Array(count).fill(PATH));
 });
 
-test.each([
-  ['is unreachable', new ApiUnreachable('connection refused'), 'connection refused'],
-  ['is behind a proxy that answers 404', new ApiError(404, '', 'x'), 'the API server answered 404'],
-])('retries until the abort if the API server %s', async (_title, error, reason) => {
-  const { paths, ...result } = await lookUp([error], { maxGets: 3 });
-  expect(result).toEqual({ state: 'unknown', reason });
-  expect(paths).toHaveLength(3);
-});
-
-test('sends no GET without the right to read configs', async () => {
-  expect(await lookUp([CONFIG.uid], { isForbidden: true })).toMatchObject({ state: 'unknown', paths: [] });
-});
+/** Looks up configs whose GETs this function answers, and counts the GETs. */
+function createLookup(answer: () => Promise<unknown>) {
+  const counts = { running: 0, most: 0, total: 0 };
+  const json = async (): Promise<unknown> => {
+    counts.total += 1;
+    counts.running += 1;
+    counts.most = Math.max(counts.most, counts.running);
+    return await answer().finally(() => (counts.running -= 1));
+  };
+  return { lookup: new ConfigLookup({ json }, { has: () => false, isForbidden: false }), counts };
+}
 
 test('sends at most eight GETs at the same time', async () => {
-  let running = 0;
-  let most = 0;
-  let total = 0;
-  const json = async (): Promise<unknown> => {
-    total += 1;
-    running += 1;
-    most = Math.max(most, running);
+  const { lookup, counts } = createLookup(async () => {
     await new Promise((resolve) => setImmediate(resolve));
-    running -= 1;
     throw NOT_FOUND;
-  };
-  const lookup = new ConfigLookup({ api: { json }, index: { has: () => false, isForbidden: false } });
+  });
   const { signal } = new AbortController();
   await Promise.all(Array.from({ length: 100 }, async () => await lookup.find(CONFIG, signal)));
-  expect([most, total]).toEqual([8, 100]);
+  expect(counts).toEqual({ running: 0, most: 8, total: 100 });
 });
 
 test('does not wait for its turn after the abort, and then sends no GET', async () => {
-  let total = 0;
-  const json = async (): Promise<unknown> => {
-    total += 1;
-    return await new Promise(() => {});
-  };
-  const lookup = new ConfigLookup({ api: { json }, index: { has: () => false, isForbidden: false } });
+  const { lookup, counts } = createLookup(async () => await new Promise(() => {}));
   for (let count = 0; count < 8; count += 1) void lookup.find(CONFIG, new AbortController().signal);
   const late = new AbortController();
   const result = lookup.find(CONFIG, late.signal);
   late.abort();
   expect(await result).toMatchObject({ state: 'unknown' });
-  expect(total).toBe(8);
+  expect(counts.total).toBe(8);
 });

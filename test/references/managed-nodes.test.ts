@@ -5,10 +5,7 @@ import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse
 const MCO = 'machineconfiguration.openshift.io';
 const WORKER = { 'node-role.kubernetes.io/worker': '' };
 const WINDOWS = { ...WORKER, 'kubernetes.io/os': 'windows' };
-const POOL = parsePoolReferrer({
-  metadata: { name: 'worker' },
-  spec: { nodeSelector: { matchLabels: WORKER } },
-});
+const POOL = parsePoolReferrer({ metadata: { name: 'worker' }, spec: { nodeSelector: { matchLabels: WORKER } } });
 const [NO_POOLS, ONE_POOL] = [[], [POOL]];
 
 test.each([

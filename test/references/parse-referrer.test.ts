@@ -2,173 +2,132 @@ import { expect, test } from 'vitest';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
-test('keeps the creation time and the labels of an unreported node without annotations of the operator', () => {
-  const labels = { 'kubernetes.io/os': 'linux' };
-  const metadata = { name: 'w0', creationTimestamp: '2026-11-20T10:00:00Z', labels };
-  const createdAt = new Date('2026-11-20T10:00:00Z');
-  const node = { kind: 'Node', name: 'w0', references: [], isConfigUnreported: true, createdAt };
-  expect(parseNodeReferrer({ metadata })).toEqual({ ...node, labels });
-  const annotations = { 'machineconfiguration.openshift.io/controlPlaneTopology': 'HighlyAvailable' };
-  expect(parseNodeReferrer({ metadata: { ...metadata, annotations } })).toEqual(node);
-});
-
-test.each([
-  [undefined],
-  [7],
-  [[null, 'Updated', { type: 'Updated' }]],
-  [[{ type: 'Updated', lastTransitionTime: 'x' }]],
-])('a pool has no time with the conditions %j', (conditions) => {
-  const pool = { metadata: { name: 'worker' }, status: { conditions } };
-  expect(parsePoolReferrer(pool)).toEqual({ kind: 'MachineConfigPool', name: 'worker', references: [] });
-});
-
-const PAUSED_FOR = 'machineconfig-guard.io/paused-for-restore';
-
-/** An entry as the API server writes it (kubernetes 1.33, after a merge patch). */
-function managedFields(time: string, fieldsV1: object, subresource?: string): object {
-  return {
-    manager: 'machineconfig-guard',
-    operation: 'Update',
-    time,
-    fieldsType: 'FieldsV1',
-    fieldsV1,
-    subresource,
-  };
-}
-
-test.each([
-  ['the newest write of its owners', '2026-11-20T10:00:00Z'],
-  ['nothing, if no entry has the annotation', undefined],
-])('a pool that is paused for a restore has the time of %s', (_, since) => {
-  const own = {
-    'f:metadata': { 'f:annotations': { [`f:${PAUSED_FOR}`]: {} } },
-    'f:spec': { 'f:paused': {} },
-  };
-  const entries = [
-    managedFields('2026-11-20T11:00:00Z', { 'f:spec': { 'f:configuration': {} } }),
-    managedFields('2026-11-20T12:00:00Z', own, 'status'),
-    ...(since === undefined ? [] : [managedFields('2026-11-20T09:00:00Z', own), managedFields(since, own)]),
-  ];
-  const metadata = {
-    name: 'master',
-    annotations: { [PAUSED_FOR]: 'rendered-master-a' },
-    managedFields: entries,
-  };
-  const { pausedForRestore } = parsePoolReferrer({ metadata, spec: { paused: true } });
-  expect(pausedForRestore).toEqual({
-    config: 'rendered-master-a',
-    since: since === undefined ? undefined : new Date(since),
-  });
-  expect(parsePoolReferrer({ metadata, spec: {} }).pausedForRestore).toBeUndefined();
-});
-
-test('the first roll-out of a pool starts with the condition Updated, else with the pool', () => {
-  const creationTimestamp = '2026-11-20T09:00:00Z';
-  const pool = { metadata: { name: 'infra', creationTimestamp }, spec: { configuration: { name: 'x' } } };
-  const { emptyStatus: withoutStatus } = parsePoolReferrer(pool);
-  expect(withoutStatus).toEqual({
-    since: new Date(creationTimestamp),
-    hasUpdatedMachine: false,
-    cannotRender: false,
-  });
-  const lastTransitionTime = '2026-11-20T10:00:00Z';
-  const conditions = [{ type: 'Updated', status: 'False', lastTransitionTime }];
-  const { emptyStatus } = parsePoolReferrer({ ...pool, status: { conditions, updatedMachineCount: 1 } });
-  expect(emptyStatus).toEqual({
-    since: new Date(lastTransitionTime),
-    hasUpdatedMachine: true,
-    cannotRender: false,
-  });
-});
-
-test.each([
-  ['both configs', { spec: 'x', status: 'x' }],
-  ['no config', {}],
-  ['a config in its status only', { status: 'x' }],
-])('a pool with %s has no empty status', (_case, { spec, status }: { spec?: string; status?: string }) => {
-  const [specPart, statusPart] = [spec, status].map((name) => ({ configuration: { name } }));
-  const pool = { metadata: { name: 'infra' }, spec: specPart, status: statusPart };
-  expect(parsePoolReferrer(pool)).not.toHaveProperty('emptyStatus');
-});
-
-test('keeps the last transition of the condition Updated of a pool', () => {
-  const lastTransitionTime = '2026-11-20T10:00:00Z';
-  const conditions = [
-    { type: 'Degraded', lastTransitionTime: 'x' },
-    { type: 'Updated', lastTransitionTime },
-  ];
-  const pool = { metadata: { name: 'worker' }, status: { conditions } };
-  expect(parsePoolReferrer(pool)).toMatchObject({ updatedChangedAt: new Date(lastTransitionTime) });
-});
-
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const MCO = 'machineconfiguration.openshift.io';
+const PAUSED_FOR = 'machineconfig-guard.io/paused-for-restore';
+const CREATED = '2026-11-20T09:00:00Z';
+const CHANGED = '2026-11-20T10:00:00Z';
+const UPDATED = { type: 'Updated', status: 'False', lastTransitionTime: CHANGED };
 
-test('other annotations of a node are weak references, without prefixes and duplicates', () => {
-  const annotations = {
-    [`${MCO}/currentConfig`]: A,
-    [`${MCO}/desiredConfig`]: B,
-    [`${MCO}/desiredDrain`]: `uncordon-${A}`,
-    [`${MCO}/lastAppliedDrain`]: 'drain-c',
-    [`${MCO}/firstPivotConfig`]: 'd',
-  };
-  const references = [
-    { field: 'currentConfig', config: A, strength: 'strong' },
-    { field: 'desiredConfig', config: B, strength: 'strong' },
-    { field: 'lastAppliedDrain', config: 'c', strength: 'weak' },
-    { field: 'firstPivotConfig', config: 'd', strength: 'weak' },
-  ];
-  const node = parseNodeReferrer({ metadata: { name: 'w0', annotations } });
-  expect(node).toEqual({ kind: 'Node', name: 'w0', references });
+/** Parses a node with these annotations of the operator. */
+function parseNode(annotations: Readonly<Record<string, unknown>> | null, metadata: object = {}) {
+  const all = Object.entries(annotations ?? {}).map(([key, value]) => [`${MCO}/${key}`, value] as const);
+  return parseNodeReferrer({
+    metadata: { name: 'w0', ...metadata, annotations: annotations && Object.fromEntries(all) },
+  });
+}
+
+function parsePool(spec: unknown, status?: unknown, metadata: object = {}) {
+  return parsePoolReferrer({ metadata: { name: 'worker', creationTimestamp: CREATED, ...metadata }, spec, status });
+}
+
+const toConfiguration = (name?: string) => ({ configuration: { name } });
+
+test('annotations of a node are references, weak ones without prefixes and duplicates', () => {
+  const configs = { currentConfig: A, desiredConfig: B };
+  const drains = { desiredDrain: `uncordon-${A}`, lastAppliedDrain: 'drain-c', firstPivotConfig: 'd' };
+  expect(parseNode({ ...configs, ...drains })).toEqual({
+    kind: 'Node',
+    name: 'w0',
+    references: [
+      { field: 'currentConfig', config: A, strength: 'strong' },
+      { field: 'desiredConfig', config: B, strength: 'strong' },
+      { field: 'lastAppliedDrain', config: 'c', strength: 'weak' },
+      { field: 'firstPivotConfig', config: 'd', strength: 'weak' },
+    ],
+  });
 });
 
-test.each([[{}], [{ annotations: null }], [{ annotations: { [`${MCO}/currentConfig`]: '' } }]])(
-  'a node is unreported with the metadata %j',
-  (metadata) => {
-    expect(parseNodeReferrer({ metadata: { name: 'w0', ...metadata } })).toMatchObject({
-      references: [],
-      isConfigUnreported: true,
-    });
-  },
-);
+test('a name that no config can have stays dangling, and takes little memory', () => {
+  const { references } = parseNode({ currentConfig: 'x'.repeat(250_000) });
+  expect(references).toEqual([{ field: 'currentConfig', config: 'x'.repeat(254), strength: 'strong' }]);
+});
 
-test.each([[null], [{}], [{ name: '' }], [{ name: 'n', annotations: { [`${MCO}/currentConfig`]: 7 } }]])(
-  'throws for the malformed node metadata %j',
-  (metadata) => {
-    expect(() => parseNodeReferrer({ metadata })).toThrow(MalformedObject);
-  },
-);
+test('keeps the creation time and the labels of an unreported node without annotations of the operator', () => {
+  const labels = { 'kubernetes.io/os': 'linux' };
+  const metadata = { creationTimestamp: CREATED, labels };
+  const createdAt = new Date(CREATED);
+  const node = { kind: 'Node', name: 'w0', references: [], isConfigUnreported: true, createdAt };
+  expect(parseNode({}, metadata)).toEqual({ ...node, labels });
+  expect(parseNode({ controlPlaneTopology: 'HighlyAvailable' }, metadata)).toEqual(node);
+});
+
+test.each([[{}], [null], [{ currentConfig: '' }]])('a node is unreported with the annotations %j', (annotations) => {
+  expect(parseNode(annotations)).toMatchObject({ references: [], isConfigUnreported: true });
+});
+
+test.each([
+  ['node without metadata', () => parseNodeReferrer({ metadata: null })],
+  ['node without a name', () => parseNode({}, { name: '' })],
+  ['node whose annotation is a number', () => parseNode({ currentConfig: 7 })],
+  ['pool whose spec is a text', () => parsePool('x')],
+  ['pool whose configuration is a list', () => parsePool({ configuration: [] })],
+  ['pool whose config is an object', () => parsePool({}, { configuration: { name: {} } })],
+])('throws for a malformed object: a %s', (_case, parse) => {
+  expect(parse).toThrow(MalformedObject);
+});
 
 test('spec and status of a pool are strong references, and source configs are no references', () => {
   const configuration = { name: A, source: [{ name: 'rendered-looking-source' }] };
-  const status = { configuration: { name: B } };
-  const metadata = { name: 'worker' };
-  expect(parsePoolReferrer({ metadata, spec: { configuration }, status }).references).toEqual([
+  expect(parsePool({ configuration }, toConfiguration(B)).references).toEqual([
     { field: 'spec', config: A, strength: 'strong' },
     { field: 'status', config: B, strength: 'strong' },
   ]);
 });
 
 test('a terminating pool has no references, but a nodeSelector', () => {
-  const metadata = { name: 'worker', deletionTimestamp: '2026-11-20T10:00:00Z' };
   const nodeSelector = { matchLabels: { role: 'worker' } };
-  expect(parsePoolReferrer({ metadata, spec: { configuration: { name: A }, nodeSelector } })).toEqual({
-    kind: 'MachineConfigPool',
-    name: 'worker',
-    references: [],
-    isTerminating: true,
-    nodeSelector,
-  });
+  const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, { deletionTimestamp: CHANGED });
+  const expected = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true, nodeSelector };
+  expect(pool).toEqual(expected);
 });
 
-test.each([[{ spec: 'x' }], [{ spec: { configuration: [] } }], [{ status: { configuration: { name: {} } } }]])(
-  'throws for the malformed pool %j',
-  (parts) => {
-    expect(() => parsePoolReferrer({ metadata: { name: 'worker' }, ...parts })).toThrow(MalformedObject);
-  },
-);
+test.each([
+  [[{ type: 'Degraded', lastTransitionTime: 'x' }, UPDATED], new Date(CHANGED)],
+  [undefined, undefined],
+  [7, undefined],
+  [[null, 'Updated', { type: 'Updated' }], undefined],
+  [[{ type: 'Updated', lastTransitionTime: 'x' }], undefined],
+])('with the conditions %j, the last transition of Updated of a pool is %s', (conditions, time) => {
+  expect(parsePool({}, { conditions }).updatedChangedAt).toEqual(time);
+});
 
-const metadata = { name: 'b' };
+test('the first roll-out of a pool starts with the condition Updated, else with the pool', () => {
+  const spec = toConfiguration(A);
+  const expected = { hasUpdatedMachine: false, cannotRender: false };
+  expect(parsePool(spec).emptyStatus).toEqual({ ...expected, since: new Date(CREATED) });
+  const { emptyStatus } = parsePool(spec, { conditions: [UPDATED], updatedMachineCount: 1 });
+  expect(emptyStatus).toEqual({ ...expected, since: new Date(CHANGED), hasUpdatedMachine: true });
+});
+
+test.each([
+  ['both configs', A, A],
+  ['no config', undefined, undefined],
+  ['a config in its status only', undefined, A],
+])('a pool with %s has no empty status', (_case, spec, status) => {
+  expect(parsePool(toConfiguration(spec), toConfiguration(status)).emptyStatus).toBeUndefined();
+});
+
+/** An entry as the API server writes it (kubernetes 1.33, after a merge patch). */
+function managedFields(time: string, fieldsV1: object, subresource?: string): object {
+  return { manager: 'machineconfig-guard', operation: 'Update', time, fieldsType: 'FieldsV1', fieldsV1, subresource };
+}
+
+test.each([
+  ['the newest write of its owners', CHANGED],
+  ['nothing, if no entry has the annotation', undefined],
+])('a pool that is paused for a restore has the time of %s', (_, since) => {
+  const own = { 'f:metadata': { 'f:annotations': { [`f:${PAUSED_FOR}`]: {} } }, 'f:spec': { 'f:paused': {} } };
+  const entries = [
+    managedFields('2026-11-20T11:00:00Z', { 'f:spec': { 'f:configuration': {} } }),
+    managedFields('2026-11-20T12:00:00Z', own, 'status'),
+    ...(since === undefined ? [] : [managedFields(CREATED, own), managedFields(since, own)]),
+  ];
+  const metadata = { annotations: { [PAUSED_FOR]: A }, managedFields: entries };
+  const { pausedForRestore } = parsePool({ paused: true }, {}, metadata);
+  expect(pausedForRestore).toEqual({ config: A, since: since && new Date(since) });
+  expect(parsePool({}, {}, metadata).pausedForRestore).toBeUndefined();
+});
 
 test.each([
   ['no status yet', undefined, 'strong'],
@@ -177,20 +136,12 @@ test.each([
   ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
   ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],
   ['interrupted', [{ type: 'Interrupted', status: 'True' }], 'weak'],
-] as const)('a build that has %s, %j, has a %s reference', (_title, conditions, strength) => {
-  const spec = { machineConfig: { name: A } };
-  const { references } = parseBuildReferrer({ metadata, spec, status: { conditions } });
-  expect(references).toEqual([{ field: 'machineConfig', config: A, strength }]);
-});
-
-test('reads desiredConfig of a build, the field of v1alpha1', () => {
-  expect(parseBuildReferrer({ metadata, spec: { desiredConfig: { name: A } } }).references).toEqual([
-    { field: 'desiredConfig', config: A, strength: 'strong' },
-  ]);
-});
-
-test('a name that no config can have stays dangling, and takes little memory', () => {
-  const annotations = { [`${MCO}/currentConfig`]: 'x'.repeat(250_000) };
-  const { references } = parseNodeReferrer({ metadata: { name: 'w0', annotations } });
-  expect(references).toEqual([{ field: 'currentConfig', config: 'x'.repeat(254), strength: 'strong' }]);
-});
+] as const)(
+  'a build that has %s, %j, has a %s reference in the field of its version',
+  (_title, conditions, strength) => {
+    for (const field of ['machineConfig', 'desiredConfig']) {
+      const build = { metadata: { name: 'b' }, spec: { [field]: { name: A } }, status: { conditions } };
+      expect(parseBuildReferrer(build).references).toEqual([{ field, config: A, strength }]);
+    }
+  },
+);

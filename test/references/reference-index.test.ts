@@ -1,19 +1,17 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { summarizeReferences } from '../../src/decision/references.ts';
 import { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+import { runUntilEnd } from '../support/until-end.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
 test('an annotation that imitates two references changes no other node', async () => {
   const cluster = await startTestCluster();
   const create = (name: string, currentConfig: string, desiredConfig = '') => {
-    const annotations = {
-      [`${MCO}/currentConfig`]: currentConfig,
-      [`${MCO}/desiredConfig`]: desiredConfig,
-    };
+    const annotations = { [`${MCO}/currentConfig`]: currentConfig, [`${MCO}/desiredConfig`]: desiredConfig };
     cluster.create('nodes', { metadata: { name, annotations } });
   };
   create('a', 'rendered-a strong,desiredConfig rendered-b');
@@ -38,12 +36,7 @@ test('finds all pools with the referrers of a config, because a missing pool cou
 
 async function startIndex(cluster: TestCluster): Promise<ReferenceIndex> {
   const index = new ReferenceIndex({ api: cluster.connect(), log: memoryLog().log });
-  const stop = new AbortController();
-  const running = index.run(stop.signal);
-  onTestFinished(async () => {
-    stop.abort();
-    await running;
-  });
+  runUntilEnd((signal) => index.run(signal));
   await expect.poll(() => index.isSynced).toBe(true);
   return index;
 }

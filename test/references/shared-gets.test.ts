@@ -1,14 +1,9 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { SharedGets } from '../../src/references/shared-gets.ts';
-
-interface SentGet {
-  readonly key: string;
-  readonly answer: (text: string) => void;
-  readonly fail: (error: Error) => void;
-}
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 let gets: SharedGets<string>;
-let sent: SentGet[];
+let sent: { readonly key: string; readonly answer: (text: string) => void; readonly fail: (error: Error) => void }[];
 
 beforeEach(() => {
   gets = new SharedGets();
@@ -16,62 +11,59 @@ beforeEach(() => {
 });
 
 async function get(key = 'a', signal = new AbortController().signal) {
-  return await gets.get(
-    key,
-    async (limited) =>
-      await new Promise((answer, fail) => {
-        sent.push({ key, answer, fail });
-        limited.addEventListener('abort', () => fail(limited.reason as Error));
-      }),
-    signal,
-  );
+  const send = async (limited: AbortSignal) =>
+    await new Promise<string>((answer, fail) => {
+      sent.push({ key, answer, fail });
+      limited.addEventListener('abort', () => fail(limited.reason as Error));
+    });
+  return await gets.get(key, send, signal);
+}
+
+/** Answers the GET of this number, when it has been sent. */
+async function answer(index: number, text: string) {
+  await expect.poll(() => sent.length).toBe(index + 1);
+  sent[index]?.answer(text);
 }
 
 test('sends a GET after each call, which all callers share that wait for it', async () => {
   const first = get();
   const others = Array.from({ length: 300 }, async () => await get());
-  expect(sent).toHaveLength(1);
-  sent[0]?.answer('first');
+  await answer(0, 'first');
   expect(await first).toBe('first');
-  await expect.poll(() => sent).toHaveLength(2);
+  await expect.poll(() => sent.length).toBe(2);
   const late = get();
-  sent[1]?.answer('second');
+  await answer(1, 'second');
   expect(new Set(await Promise.all(others))).toEqual(new Set(['second']));
-  await expect.poll(() => sent).toHaveLength(3);
-  sent[2]?.answer('third');
+  await answer(2, 'third');
   expect(await late).toBe('third');
 });
 
 test('does not share the GETs of different objects', async () => {
   const callers = [get('a'), get('b'), get('c')];
-  for (const { key, answer } of sent) answer(key);
+  for (const one of sent) one.answer(one.key);
   expect(await Promise.all(callers)).toEqual(['a', 'b', 'c']);
 });
 
 test('sends the next GET after one has failed', async () => {
-  const callers = [get(), get()];
+  const [failing, next] = [get(), get()];
   sent[0]?.fail(new Error('refused'));
-  await expect(callers[0]).rejects.toThrow('refused');
-  await expect.poll(() => sent).toHaveLength(2);
-  sent[1]?.answer('answer');
-  expect(await callers[1]).toBe('answer');
+  await expect(failing).rejects.toThrow('refused');
+  await answer(1, 'answer');
+  expect(await next).toBe('answer');
 });
 
 test('continues a GET for the others if a caller aborts', async () => {
   const leaving = new AbortController();
-  void get();
-  const callers = [get('a', leaving.signal), get()];
+  const callers = [get(), get('a', leaving.signal), get()];
   leaving.abort(new Error('late'));
-  await expect(callers[0]).rejects.toThrow('late');
-  sent[0]?.answer('first');
-  await expect.poll(() => sent).toHaveLength(2);
-  sent[1]?.answer('second');
-  expect(await callers[1]).toBe('second');
+  await expect(callers[1]).rejects.toThrow('late');
+  await answer(0, 'first');
+  await answer(1, 'second');
+  expect(await callers[2]).toBe('second');
 });
 
 test('ends a GET that gets no response, so that the next caller sends another', async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout');
   const caller = get();
   vi.advanceTimersByTime(2_000);
   await expect(caller).rejects.toThrow('took longer than 2000 ms');

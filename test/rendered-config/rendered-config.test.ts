@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import tar from 'tar-stream';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { stringify } from 'yaml';
 import { FileError } from '../../src/files/file-error.ts';
 import {
   hasIgnitionContent,
@@ -30,29 +31,7 @@ const CONFIG = {
   },
   spec: { config: IGNITION, fips: false, kernelArguments: null, osImageURL: 'quay.io/os@sha256:1' },
 };
-const YAML = `apiVersion: machineconfiguration.openshift.io/v1
-kind: MachineConfig
-metadata:
-  annotations:
-    machineconfiguration.openshift.io/release-image-version: 4.21.0
-  creationTimestamp: null
-  labels:
-    team: a
-  name: ${NAME}
-spec:
-  config:
-    ignition:
-      version: 3.5.0
-    storage:
-      files:
-      - contents:
-          source: data:,c2VjcmV0
-        mode: 420
-        path: /etc/motd
-  fips: false
-  kernelArguments: null
-  osImageURL: quay.io/os@sha256:1
-`;
+const YAML = stringify(CONFIG, { indentSeq: false });
 
 const { signal } = new AbortController();
 let directory: string;
@@ -97,39 +76,34 @@ test('parses a config without kind and apiVersion, as the in-cluster machine-con
   );
 });
 
-test.each([
-  ['1:30', '1:30'],
-  ['0o17', 15],
-  ['0o8', '0o8'],
-  ['017', 15],
-  ['089', 89],
-  ['-0x1F', -31],
-  ['0b-11', -3],
-  ['1_000', 1000],
-  ['._5', '._5'],
-  ['.5', 0.5],
-  ['1e3', 1000],
-  ['1e999', '1e999'],
-  ['.', '.'],
-  ['2001-12-14', '2001-12-14'],
-  ['yes', true],
-  ['Off', false],
-  ['~', null],
-  ['', null],
-  ['<<', '<<'],
-  ["'yes'", 'yes'],
-  ['"1"', '1'],
-])('reads the unquoted %j as Go does', (text, value) => {
-  const { spec } = parseRenderedConfig(`${YAML}  extra: ${text}\n`, 'config');
-  expect(spec['extra']).toBe(value);
+test.each<[unknown, string]>([
+  [15, '0o17 017'],
+  [89, '089'],
+  [-31, '-0x1F'],
+  [-3, '-0b11'],
+  [1000, '1_000 1e3'],
+  [0.5, '.5'],
+  [true, 'yes'],
+  [false, 'Off'],
+  [null, '~'],
+  ['yes', "'yes'"],
+  ['1', '"1"'],
+])('reads as %j, like Go: %s', (value, texts) => {
+  for (const text of texts.split(' ')) expect(readExtra(text)).toBe(value);
 });
 
-/** YAML 1.1 has more line breaks than YAML 1.2. The operator's parser folds a NEL, see config-hash.test.ts. */
-const SAME_IN_BOTH = SPECIAL_TEXTS.filter((text) => !/[\u0085\u2028\u2029]/.test(text));
+test.each(['1:30', '0o8', '._5', '1e999', '.', '2001-12-14', '<<'])('reads the unquoted %s as a string', (text) => {
+  expect(readExtra(text)).toBe(text);
+});
 
-test.each(SAME_IN_BOTH)('reads what the operator writes for %j', (text) => {
-  const spec = { ...CONFIG.spec, extra: text, list: [text, [text]], map: { [text]: { [text]: text } } };
-  expect(parseRenderedConfig(formatGoYaml({ ...CONFIG, spec }), 'config').spec).toEqual(spec);
+function readExtra(yaml: string): unknown {
+  return parseRenderedConfig(`${YAML}  extra: ${yaml}\n`, 'config').spec['extra'];
+}
+
+test.each(SPECIAL_TEXTS)('reads what the operator writes for %j', (text) => {
+  const spec = { ...CONFIG.spec, extra: text, list: [text, [text]], map: { extra: [{ extra: text }] } };
+  const yaml = formatGoYaml({ kind: CONFIG.kind, apiVersion: CONFIG.apiVersion, metadata: { name: NAME }, spec });
+  expect(parseRenderedConfig(yaml, 'config').spec).toEqual(spec);
 });
 
 test('reads an unquoted key as Go does', () => {
@@ -138,40 +112,31 @@ test('reads an unquoted key as Go does', () => {
 });
 
 test.each([
-  ['', 'config is empty'],
-  ['{"kind": "MachineConfig"', 'config is not complete JSON; copy the file again'],
-  [`${YAML}  - c2VjcmV0: {`, 'config is neither JSON nor YAML (line 23); copy the file again'],
-  [`${YAML}---\n${YAML}`, 'config contains several YAML documents; put each in a file of its own'],
-  ['just text', 'config contains no object of Kubernetes, not one MachineConfig; choose another file'],
+  ['', 'is empty'],
+  ['{"kind": "MachineConfig"', 'is not complete JSON; copy the file again'],
+  [`${YAML}  - c2VjcmV0: {`, 'is neither JSON nor YAML (line 27); copy the file again'],
+  [`${YAML}---\n${YAML}`, 'contains several YAML documents; put each in a file of its own'],
+  ['just text', 'contains no object of Kubernetes, not one MachineConfig; choose another file'],
+  ['{"kind": "List", "items": []}', 'contains an object of kind List, not one MachineConfig; choose another file'],
+  [JSON.stringify({ ...CONFIG, apiVersion: 'v1' }), 'contains an object of kind MachineConfig, not one MachineConfig'],
+  [JSON.stringify({ ...CONFIG, metadata: {} }), 'contains a MachineConfig without metadata.name'],
+  [JSON.stringify({ ...CONFIG, spec: null }), 'contains a MachineConfig without spec'],
+  [JSON.stringify(rename('99-master-ssh')), 'contains MachineConfig "99-master-ssh", which is not a rendered config'],
+  [`${YAML}  a: 9007199254740993\n`, 'contains a number beyond 2^53, which this command cannot copy exactly'],
+  [`${YAML}  extra: .inf\n`, 'contains a number beyond 2^53'],
+  [`a: &a [1]\nb: [${'*a, '.repeat(200)}]`, 'is not YAML that this command can read'],
+  ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'is nested deeper than any MachineConfig'],
+  [`a: ${'['.repeat(20_000)}`, 'is '],
   [
-    '{"kind": "List", "items": []}',
-    'config contains an object of kind List, not one MachineConfig; choose another file',
+    `${YAML}  a: "\u2028"\n`,
+    'contains U+0085, U+2028 or U+2029, which YAML libraries read in different ways; use the ',
   ],
-  [
-    JSON.stringify({ ...CONFIG, apiVersion: 'v1' }),
-    'config contains an object of kind MachineConfig, not one MachineConfig; choose another file',
-  ],
-  [JSON.stringify({ ...CONFIG, metadata: {} }), 'config contains a MachineConfig without metadata.name'],
-  [JSON.stringify({ ...CONFIG, spec: null }), 'config contains a MachineConfig without spec'],
-  [
-    JSON.stringify(rename('99-master-ssh')),
-    'config contains MachineConfig "99-master-ssh", which is not a rendered config',
-  ],
-  [
-    `${YAML}  extra: 9007199254740993\n`,
-    'config contains a number beyond 2^53, which this command cannot copy exactly',
-  ],
-  [`${YAML}  extra: .inf\n`, /number beyond 2\^53/],
-  [`a: &a [1]\nb: [${'*a, '.repeat(200)}]`, 'config is not YAML that this command can read'],
-  ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'config is nested deeper than any MachineConfig'],
-  [`a: ${'['.repeat(20_000)}`, /^config /],
-  [`${YAML}  extra: "\u2028"\n`, /^config contains U\+0085, U\+2028 or U\+2029, .*; use the same config as JSON/],
-  [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), /^config contains no object of Kubernetes/],
-  [JSON.stringify({ metadata: { name: NAME } }), /^config contains no object of Kubernetes/],
+  [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), 'contains no object of Kubernetes'],
+  [JSON.stringify({ metadata: { name: NAME } }), 'contains no object of Kubernetes'],
 ])('rejects %#', (text, message) => {
   const parse = () => parseRenderedConfig(text, 'config');
   expect(parse).toThrow(FileError);
-  expect(parse).toThrow(message);
+  expect(parse).toThrow(`config ${message}`);
 });
 
 test.each(['{"c2VjcmV0', `${YAML}  c2VjcmV0: {`, '{"kind":"MachineConfig","spec":{"c2VjcmV0":1e999}}'])(
@@ -192,16 +157,16 @@ async function read(isWanted: (name: string) => boolean = () => true, source = d
   return { configs: configs.map(({ name, source: path }) => [name, path]), problems };
 }
 
+const MANIFESTS = 'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs';
+const OTHER_FILE = `${MANIFESTS}/b.yaml`;
+const BOOTSTRAP_FILE = 'bootstrap/machine-configs/a.yaml';
+const DISK_FILE = 'quay/machine_config_ondisk/control1/mcs-machine-config-content.json';
 /** As `oc adm must-gather` and the bootstrap host arrange their files. */
 const FILES: Readonly<Record<string, string | object>> = {
-  'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs/b.yaml': rename(OTHER_NAME),
-  'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs/99-master-ssh.yaml':
-    rename('99-master-ssh'),
-  'quay/machine_config_ondisk/control1/mcs-machine-config-content.json': JSON.stringify({
-    metadata: CONFIG.metadata,
-    spec: CONFIG.spec,
-  }),
-  'bootstrap/machine-configs/a.yaml': YAML,
+  [OTHER_FILE]: rename(OTHER_NAME),
+  [`${MANIFESTS}/99-master-ssh.yaml`]: rename('99-master-ssh'),
+  [DISK_FILE]: { metadata: CONFIG.metadata, spec: CONFIG.spec },
+  [BOOTSTRAP_FILE]: YAML,
   'bootstrap/machine-pools/master.yaml': { ...CONFIG, kind: 'MachineConfigPool' },
   'quay/namespaces/a/events.yaml': `- {name: ${NAME}`,
   'notes.txt': 'text',
@@ -211,23 +176,10 @@ test('reads every rendered config below a directory, and equal copies as one', a
   for (const [name, content] of Object.entries(FILES)) await write(name, content);
   await mkdir(path.join(directory, 'old.yaml'));
   await symlink('/', path.join(directory, 'link'));
-
-  const found = await read();
-
-  const [first, second] = [
-    'bootstrap/machine-configs/a.yaml',
-    'quay/machine_config_ondisk/control1/mcs-machine-config-content.json',
-  ];
-  expect(found).toEqual({
-    configs: [
-      [NAME, `${directory}/${first} and ${directory}/${second}`],
-      [OTHER_NAME, `${directory}/${Object.keys(FILES)[0]}`],
-    ],
-    problems: [],
-  });
-  expect(await read((name) => name === OTHER_NAME)).toMatchObject({
-    configs: [[OTHER_NAME, expect.anything()]],
-  });
+  const other = [OTHER_NAME, `${directory}/${OTHER_FILE}`];
+  const both = [NAME, `${directory}/${BOOTSTRAP_FILE} and ${directory}/${DISK_FILE}`];
+  expect(await read()).toEqual({ configs: [both, other], problems: [] });
+  expect(await read((name) => name === OTHER_NAME)).toEqual({ configs: [other], problems: [] });
 });
 
 test.each(['must-gather.tar', 'must-gather.tar.gz', 'must-gather.tgz'])('reads %s like a directory', async (file) => {
@@ -241,13 +193,9 @@ test.each(['must-gather.tar', 'must-gather.tar.gz', 'must-gather.tgz'])('reads %
   const archive = path.join(directory, file);
   await writeFile(archive, file.endsWith('.tar') ? bytes : gzipSync(bytes));
 
-  const { configs, problems } = await read(undefined, archive);
-
-  expect(configs).toEqual([
-    [NAME, expect.stringContaining(`${archive}:bootstrap/machine-configs/a.yaml`)],
-    [OTHER_NAME, `${archive}:${Object.keys(FILES)[0]}`],
-  ]);
-  expect(problems).toEqual([]);
+  const copies = expect.stringContaining(`${archive}:${BOOTSTRAP_FILE}`) as string;
+  const other = [OTHER_NAME, `${archive}:${OTHER_FILE}`];
+  expect(await read(undefined, archive)).toEqual({ configs: [[NAME, copies], other], problems: [] });
 });
 
 test('keeps copies with other content apart', async () => {

@@ -1,29 +1,37 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { readEnvironment } from '../bench/environment.ts';
+import { createFleet, nodeName } from '../bench/fleet.ts';
+import { memoryOf } from '../bench/memory.ts';
 import { writeReport } from '../bench/report.ts';
-import type { Binaries } from '../e2e/control-plane/binaries.ts';
+import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { pause } from '../e2e/control-plane/until.ts';
+import { Cluster } from '../e2e/support/cluster.ts';
 import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
-import { imageEnvironment } from '../e2e/support/image-environment.ts';
 import { findNode24 } from '../e2e/support/node-24.ts';
+import { PATHS } from '../e2e/support/paths.ts';
+import { Prober } from '../e2e/support/prober.ts';
+import { imageEnvironment } from '../e2e/support/program.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { parseWholeNumber } from '../support/usage.ts';
-import { Churn } from './churn.ts';
-import { type Observation, observe, readCpuSeconds } from './observation.ts';
-import { createTables, listFailures, type SoakRun } from './report.ts';
+import { createTables, listFailures, type Observation, type SoakRun } from './report.ts';
 
 const WORK_PROBE = new URL('work-probe.mjs', import.meta.url).href;
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
-const OBSERVATION_INTERVAL_MS = 2_000;
-/** Even the shortest run has 80 observations. */
-const MAX_INTERVAL_MS_PER_MINUTE = 750;
-const OBSERVATIONS_PER_LINE = 30;
+const OBSERVATIONS = 400;
+/**
+ * The interval of a kubelet (kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency). Its
+ * heartbeat is a Lease, which the guard does not watch.
+ */
+const STATUS_INTERVAL_MS = 300_000;
+const CONFIG_INTERVAL_MS = 4_000;
+/** getconf CLK_TCK: 100 on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
 
-const QUESTION = 'Do the memory, the open files or the delay of the guard grow in a busy cluster?';
-const HELP = `Fails if the guard's memory, open files or delay grow in a busy cluster.
+const QUESTION = 'Do the memory or the open files of the guard grow in a busy cluster?';
+const HELP = `Fails if the guard's memory or open files grow in a busy cluster.
 
 Usage: npm run soak [-- --minutes N --nodes N --out DIR]
 
@@ -52,68 +60,100 @@ async function main(): Promise<number> {
   }
   const minutes = parseWholeNumber('minutes', values.minutes);
   const nodes = parseWholeNumber('nodes', values.nodes, 10);
-  const binaries = await prepareRun();
-  const environment = readEnvironment(binaries.release);
+  const { release } = await prepareRun();
+  const environment = readEnvironment(release);
   const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
-  const run = await soak(binaries, minutes, nodes);
+  const run = await soak(minutes, nodes);
   const tables = createTables(run);
   writeReport(
-    { bench: 'soak', question: QUESTION, command, environment, seconds: minutes * 60, tables },
+    { name: 'soak', question: QUESTION, command, environment, seconds: minutes * 60, tables },
     resolve(values.out),
   );
-  const failures = listFailures(run, tables);
+  const failures = listFailures(run);
   for (const failure of failures) log(`FAILED: ${failure}`);
   return failures.length === 0 ? 0 : 1;
 }
 
-async function soak(binaries: Binaries, minutes: number, nodes: number): Promise<SoakRun> {
-  const guarded = await startGuardedCluster(binaries, { direct: true });
+async function soak(minutes: number, nodes: number): Promise<SoakRun> {
+  const guarded = await startGuardedCluster({ direct: true });
   try {
     const { controlPlane, guard } = guarded;
     const node = await findNode24();
     const probeFile = join(controlPlane.directory, 'work.json');
     await guarded.launchGuard(() => {
       const script = `shift; exec '${node}' "$@"`;
-      const env = {
-        NODE_OPTIONS: `${imageEnvironment().NODE_OPTIONS} --import=${WORK_PROBE}`,
-        SOAK_PROBE_FILE: probeFile,
-      };
-      return Promise.resolve({ script, env });
+      const NODE_OPTIONS = `${imageEnvironment().NODE_OPTIONS} --import=${WORK_PROBE}`;
+      return Promise.resolve({ script, env: { NODE_OPTIONS, SOAK_PROBE_FILE: probeFile } });
     });
-    const churn = new Churn(controlPlane.apiServer.admin, nodes);
+    const cluster = new Cluster(guarded.connection);
     log(`Creating ${nodes} nodes …`);
-    await guarded.switchHoldOff();
-    await churn.prepare();
-    log(`${minutes} minutes of churn …`);
-    const observations: Observation[] = [];
+    await createFleet(cluster.admin, { to: nodes, configs: [await cluster.config()] });
+    log(`${minutes} minutes of work …`);
     guard.signal('SIGUSR2');
     const cpuBefore = await readCpuSeconds(guard.pid);
-    const startedAt = performance.now();
-    const observeAll = async () => {
-      const intervalMs = Math.min(OBSERVATION_INTERVAL_MS, minutes * MAX_INTERVAL_MS_PER_MINUTE);
-      for (let elapsed = intervalMs; elapsed <= minutes * 60_000; elapsed += intervalMs) {
-        await pause(Math.max(0, startedAt + elapsed - performance.now()));
-        const minute = (performance.now() - startedAt) / 60_000;
-        const observation = await observe(guard.pid, guard.healthUrl, minute);
-        observations.push(observation);
-        if (observations.length % OBSERVATIONS_PER_LINE === 0) {
-          const { memory } = observation;
-          log(`${minute.toFixed(1)} min  ${memory.toFixed(0)} MB  ${JSON.stringify(churn.tally)}`);
-        }
-      }
+    const prober = await Prober.start(guarded.connection.admin);
+    const stop = new AbortController();
+    const counts = { statuses: 0, configs: 0 };
+    const work = Promise.all([
+      repeat(STATUS_INTERVAL_MS / nodes, stop.signal, async () => {
+        await writeStatus(cluster.admin, nodeName(counts.statuses % nodes));
+        counts.statuses += 1;
+      }),
+      repeat(CONFIG_INTERVAL_MS, stop.signal, async () => {
+        if ((await cluster.delete(await cluster.config())).status === 200) counts.configs += 1;
+      }),
+    ]);
+    const observations: Observation[] = [];
+    for (let index = 1; index <= OBSERVATIONS; index += 1) {
+      // A failure of the work ends the run.
+      await Promise.race([work, pause((minutes * 60_000) / OBSERVATIONS)]);
+      const [memory, files] = await Promise.all([memoryOf(guard.pid), readdir(`/proc/${guard.pid}/fd`)]);
+      observations.push({ memory: memory.now, files: files.length });
+      if (index % 20 === 0) log(`${(index * 100) / OBSERVATIONS} %  ${memory.now.toFixed(0)} MB`);
+    }
+    const cpu = ((await readCpuSeconds(guard.pid)) - cpuBefore) / (minutes * 60);
+    stop.abort();
+    await work;
+    await prober.stop();
+    return {
+      observations,
+      counts: {
+        'deletions of configs in use, denied': prober.probes.filter(({ answer }) => answer === 'in use').length,
+        'deletions of unused configs, allowed': prober.probes.filter(({ answer }) => answer === 'allowed').length,
+        'configs deleted': counts.configs,
+        'writes of kubelets': counts.statuses,
+      },
+      faults: prober.faults.map(({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`),
+      cpu,
+      longest: JSON.parse(await readFile(probeFile, 'utf8')) as SoakRun['longest'],
     };
-    const churning = churn.run();
-    const observing = observeAll();
-    // A failure of one of them ends the other.
-    await Promise.race([churning, observing]);
-    churn.stop();
-    await Promise.all([churning, observing]);
-    const cpu = ((await readCpuSeconds(guard.pid)) - cpuBefore) / ((performance.now() - startedAt) / 1_000);
-    const longest = JSON.parse(await readFile(probeFile, 'utf8')) as SoakRun['longest'];
-    return { observations, tally: churn.tally, cpu, longest };
   } finally {
     await guarded.stop();
   }
+}
+
+/** Calls a function at a fixed rate. After a slow call the next ones follow immediately. */
+async function repeat(intervalMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  for (let next = performance.now() + intervalMs; !signal.aborted; next += intervalMs) {
+    await work();
+    await pause(Math.max(0, next - performance.now()));
+  }
+}
+
+async function writeStatus(admin: KubeClient, name: string): Promise<void> {
+  const heartbeat = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
+  const path = `${PATHS.nodes}/${name}/status`;
+  const contentType = 'application/strategic-merge-patch+json';
+  const extras = { query: { fieldManager: 'kubelet' }, contentType };
+  expectStatus(await admin.request('PATCH', path, { status: { conditions: [heartbeat] } }, extras), [200], path);
+}
+
+/** Seconds of processor time that a process has used. */
+async function readCpuSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  // proc(5): utime and stime are the 12th and 13th fields after the name, which may contain spaces.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 await runCommand('soak', main);

@@ -3,7 +3,6 @@ import { toConfigName, type ConfigName } from '../../src/decision/config-name.ts
 import {
   findDanglingReferences,
   findPoolNameByConfig,
-  findProtectedConfigs,
   judgeEmptyStatus,
 } from '../../src/status/dangling-references.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
@@ -49,21 +48,24 @@ test.each([
 });
 
 test.each([
-  [29, 0, false, undefined],
-  [30, 0, false, 'RolloutUnfinished'],
-  [0, 0, true, 'StatusEmpty'],
-  [30, 0, true, 'StatusEmpty'],
-  [29, 1, true, undefined],
-  [30, 1, true, 'RolloutUnfinished'],
-  [Number.NaN, 0, false, 'RolloutUnfinished'],
+  ['infra', 29, 0, false, undefined],
+  ['infra', 30, 0, false, 'RolloutUnfinished'],
+  ['infra', 0, 0, true, 'StatusEmpty'],
+  ['infra', 29, 1, true, undefined],
+  ['infra', 30, 1, true, 'RolloutUnfinished'],
+  ['infra', Number.NaN, 0, false, 'RolloutUnfinished'],
+  ['master', 0, 0, false, 'StatusEmpty'],
+  ['worker', 0, 0, false, 'StatusEmpty'],
+  ['arbiter', 0, 0, false, 'StatusEmpty'],
+  ['master', 0, 1, false, undefined],
 ])(
-  'judges an empty status %d minutes old, with %d updated machines, a dangling node: %s',
-  (minutes, updatedMachineCount, hasDanglingNode, code) => {
+  'judges the empty status of pool %s, %d minutes old, with %d updated machines, a dangling node: %s',
+  (name, minutes, updatedMachineCount, hasDanglingNode, code) => {
     const now = new Date('2026-11-21T12:00:00Z');
     const since = new Date(now.getTime() - minutes * 60_000);
     const creationTimestamp = Number.isNaN(minutes) ? undefined : since.toISOString();
     const referrer = parsePoolReferrer({
-      metadata: { name: 'infra', creationTimestamp },
+      metadata: { name, creationTimestamp },
       spec: { configuration: { name: CONFIG } },
       status: { updatedMachineCount },
     });
@@ -73,35 +75,10 @@ test.each([
 );
 
 test.each([
-  ['master', 0, 'StatusEmpty'],
-  ['worker', 0, 'StatusEmpty'],
-  ['arbiter', 0, 'StatusEmpty'],
-  ['master', 1, undefined],
-  ['infra', 0, undefined],
-])('judges the new empty status of pool %s with %d updated machines', (name, updatedMachineCount, code) => {
-  const now = new Date('2026-11-21T12:00:00Z');
-  const referrer = parsePoolReferrer({
-    metadata: { name, creationTimestamp: now.toISOString() },
-    spec: { configuration: { name: CONFIG } },
-    status: { updatedMachineCount },
-  });
-  expect(judgeEmptyStatus(referrer, false, now)).toBe(code);
-});
-
-test.each([
   [{ currentConfig: CONFIG }, 'worker'],
   [{ currentConfig: CONFIG, desiredConfig: CONFIG.replace('worker', 'infra') }, 'infra'],
   [{ currentConfig: '99-worker' }, undefined],
   [{}, undefined],
 ])('a node with %j is of pool %s', (annotations, name) => {
   expect(findPoolNameByConfig(node(annotations))).toBe(name);
-});
-
-test('finds each existing rendered config that is in use once', () => {
-  const referrers = [
-    node({ currentConfig: CONFIG, desiredConfig: CONFIG }),
-    node({ currentConfig: MISSING }),
-    pool(CONFIG, '99-worker'),
-  ];
-  expect([...findProtectedConfigs(referrers, CONFIGS)]).toEqual([CONFIG]);
 });

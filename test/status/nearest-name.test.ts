@@ -10,35 +10,27 @@ const MASTER = toConfigName('rendered-master-9e786f4a442cb50f3dfeec92abb1675f');
 const EXISTING = [MASTER, WORKER, toConfigName('99-worker-ssh'), toConfigName('00-worker')];
 
 test.each([
-  ['a shorter prefix', `render-worker-${HASH}`],
-  ['another pool', `rendered-infra-${HASH}`],
-  ['no prefix', `worker-${HASH}`],
-  ['capitals', WORKER.toUpperCase()],
-  ['only a part of the hash, and white space', ' rendered-worker-25a1be6c\n'],
+  ['a shorter prefix', `render-worker-${HASH}`, WORKER],
+  ['another pool', `rendered-infra-${HASH}`, WORKER],
+  ['no prefix', `worker-${HASH}`, WORKER],
+  ['capitals', WORKER.toUpperCase(), WORKER],
+  ['only a part of the hash, and white space', ' rendered-worker-25a1be6c\n', WORKER],
   ['swapped letters', '99-wroker-ssh', '99-worker-ssh'],
-])('finds the config if its name has %s', (_title, missing, expected: string = WORKER) => {
+  ['another hash of the same pool', 'rendered-master-553d5d527988f8cd22e7791f6013fe42', undefined],
+  ['too few letters of the hash', 'rendered-worker-25a1', undefined],
+  ['the role of another pool', '99-master-ssh', undefined],
+  ['few letters, which differ much', '01-infra', undefined],
+  ['very many letters', 'r'.repeat(256 * 1024), undefined],
+])('for a name that has %s, finds the config that was meant, if it is clear', (_title, missing, expected) => {
   expect(findNearestName(missing, EXISTING)).toBe(expected);
 });
 
-test.each([
-  ['another hash of the same pool', 'rendered-master-553d5d527988f8cd22e7791f6013fe42'],
-  ['too few letters of the hash', 'rendered-worker-25a1'],
-  ['a source config of another pool', '99-master-ssh'],
-  ['a short name that differs much', '01-infra'],
-  ['a very long name', 'r'.repeat(256 * 1024)],
-])('finds nothing for %s', (_title, missing) => {
-  expect(findNearestName(missing, EXISTING)).toBeUndefined();
-});
-
-test('finds nothing for a part of a name with which two configs start', () => {
-  const twins = ['0', '1'].map((last) => toConfigName(`rendered-worker-${HASH.slice(0, 31)}${last}`));
-  expect(findNearestName('rendered-worker-25a1be6c', twins)).toBeUndefined();
-});
-
-test('finds nothing if several names are equally near', () => {
+test('finds nothing if several names are equally near, or start with a part of the name', () => {
   const near = ['a', 'b', 'c'].map((first) => toConfigName(`rendered-worker-${first}${HASH.slice(1)}`));
   expect(findNearestName(WORKER, near)).toBeUndefined();
   expect(findNearestName(WORKER.replace('25a1', 'c5a1'), near)).toBe(near[2]);
+  const twins = ['0', '1'].map((last) => toConfigName(`rendered-worker-${HASH.slice(0, 31)}${last}`));
+  expect(findNearestName('rendered-worker-25a1be6c', twins)).toBeUndefined();
 });
 
 const hash = fc.nat().map((number) => createHash('md5').update(String(number)).digest('hex'));

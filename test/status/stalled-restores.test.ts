@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-
 import { findStalledRestores } from '../../src/status/stalled-restores.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');

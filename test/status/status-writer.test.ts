@@ -1,30 +1,33 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { type GuardStatus, StatusWriter } from '../../src/status/status-writer.ts';
+import { type GuardStatus, type LastDenial, StatusWriter } from '../../src/status/status-writer.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const GUARDS = 'machineconfigguards';
-const { signal } = new AbortController();
+const DENIAL: LastDenial = { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'gc', referrers: [] };
 
 let cluster: InMemoryCluster;
 let api: InProcessApi;
-let status: GuardStatus;
+let writer: StatusWriter;
+let lines: Record<string, unknown>[];
+/** Undefined if another replica is the leader. */
+let status: GuardStatus | undefined;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['performance', 'Date'] });
+  fakeUntilEnd('performance', 'Date');
   cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   api = new InProcessApi(cluster);
+  const memory = memoryLog();
+  ({ lines } = memory);
+  writer = new StatusWriter(api, memory.log);
   status = toStatus(1);
 });
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True'): GuardStatus {
+function toStatus(protectedConfigs: number | null, consistent: 'True' | 'False' = 'True'): GuardStatus {
   return {
     mode: 'Enforce',
     version: '0.1.0',
@@ -35,165 +38,137 @@ function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True
   };
 }
 
-function createWriter(isLeader = true) {
-  const { log, lines } = memoryLog();
-  const writer = new StatusWriter({
-    api,
-    log,
-    isLeader: () => isLeader,
-    status: () => status,
-  });
-  return { writer, lines };
-}
-
-function writtenStatuses(): unknown[] {
+/** Writes if the status has changed, and returns all statuses that were written so far. */
+async function write(): Promise<unknown[]> {
+  await writer.writeIfChanged(() => status, new AbortController().signal);
   const patches = api.requests.filter(({ method }) => method === 'PATCH');
   return patches.map(({ body }) => (body as { readonly status: unknown }).status);
 }
 
-function transitionTime() {
-  type Status = { conditions: { lastTransitionTime: string }[] };
-  const status = cluster.get(GUARDS, 'cluster')?.['status'] as Status;
-  return status.conditions[0]?.lastTransitionTime;
+function readStatus() {
+  return cluster.get(GUARDS, 'cluster')?.['status'] as { conditions: { lastTransitionTime: string }[] };
 }
 
-test('writes the status once, and again only if it changes', async () => {
-  const { writer } = createWriter();
-  await writer.writeIfChanged(signal);
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toMatchObject([{ mode: 'Enforce', protectedConfigs: 1, observedGeneration: 1 }]);
-  status = toStatus(2);
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toHaveLength(2);
-});
+const patchStatus = (change: object) => void cluster.patch(GUARDS, 'cluster', { status: change });
 
-test('writes the status again if another client changes it, but not for the denial of another replica', async () => {
-  const { writer } = createWriter();
-  await writer.writeIfChanged(signal);
-  cluster.patch(GUARDS, 'cluster', { status: { lastDenial: { name: 'rendered-a' } } });
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toHaveLength(1);
-  cluster.patch(GUARDS, 'cluster', { status: { protectedConfigs: 7 } });
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toHaveLength(2);
-});
-
-test('writes the status once if a newer version has written a field that it does not know', async () => {
-  const { writer } = createWriter();
-  cluster.patch(GUARDS, 'cluster', { status: { servableConfigs: [{ name: 'rendered-worker-1' }] } });
-  await writer.writeIfChanged(signal);
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toHaveLength(1);
+test.each<[string, number, () => void]>([
+  ['it changes', 2, () => (status = toStatus(2))],
+  ['it does not change', 1, () => {}],
+  ['another client changes it', 2, () => patchStatus({ protectedConfigs: 7 })],
+  [
+    'another replica writes its answers',
+    1,
+    () => patchStatus({ lastDenial: { name: 'rendered-a' }, deletions: { b: { user: 'c' } } }),
+  ],
+])('if %s, has written the status %i times', async (_title, count, change) => {
+  // Of a newer version, which wrote a field that this one does not know.
+  patchStatus({ servableConfigs: [{ name: 'rendered-worker-1' }] });
+  await write();
+  change();
+  const statuses = await write();
+  expect(statuses[0]).toMatchObject({ mode: 'Enforce', protectedConfigs: 1, observedGeneration: 1 });
+  expect(statuses).toHaveLength(count);
+  expect(await write()).toHaveLength(count);
 });
 
 test('writes the status once if the CRD drops a field', async () => {
-  const { writer } = createWriter();
   const json = api.json.bind(api);
   api.json = async (request) => {
     const answer = await json(request);
-    cluster.patch(GUARDS, 'cluster', { status: { version: null } });
-    return request.method === 'PATCH' ? await json({ path: request.path.replace('/status', ''), signal }) : answer;
+    patchStatus({ version: null });
+    return request.method === 'PATCH' ? await json({ ...request, method: 'GET' }) : answer;
   };
-  await writer.writeIfChanged(signal);
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toHaveLength(1);
+  await write();
+  expect(await write()).toHaveLength(1);
 });
 
 test('removes a count that the guard cannot know, once', async () => {
-  const { writer } = createWriter();
-  await writer.writeIfChanged(signal);
-  status = { ...toStatus(1), protectedConfigs: null };
-  await writer.writeIfChanged(signal);
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toHaveLength(2);
-  expect(cluster.get(GUARDS, 'cluster')?.['status']).toMatchObject({ danglingCount: 0 });
-  expect(cluster.get(GUARDS, 'cluster')?.['status']).not.toHaveProperty('protectedConfigs');
+  await write();
+  status = toStatus(null);
+  await write();
+  expect(await write()).toHaveLength(2);
+  expect(readStatus()).toMatchObject({ danglingCount: 0 });
+  expect(readStatus()).not.toHaveProperty('protectedConfigs');
 });
 
 test('changes the transition time of a condition only with its status', async () => {
-  const { writer } = createWriter();
-  await writer.writeIfChanged(signal);
+  const transitionTime = () => readStatus().conditions[0]?.lastTransitionTime;
+  await write();
   const before = transitionTime();
   vi.advanceTimersByTime(60_000);
   status = toStatus(2);
-  await writer.writeIfChanged(signal);
+  await write();
   expect(transitionTime()).toBe(before);
   status = toStatus(2, 'False');
-  await writer.writeIfChanged(signal);
+  await write();
   expect(transitionTime()).not.toBe(before);
 });
 
-test('writes nothing but its own last denial if it is not the leader', async () => {
-  const { writer } = createWriter(false);
-  const denial = { name: 'rendered-a', user: 'eve' };
-  writer.recordDenial({ ...denial, time: new Date('2026-11-21T12:00:00.5Z'), references: [] });
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toEqual([{ lastDenial: { ...denial, time: '2026-11-21T12:00:00Z', referrers: [] } }]);
-});
-
-test('writes the last of many denials, at most every ten seconds', async () => {
-  const { writer } = createWriter(false);
+test('writes the last of many denials, at most every ten seconds, also if it is not the leader', async () => {
+  status = undefined;
   for (let count = 0; count < 50; count += 1) {
-    writer.recordDenial({ time: new Date(), name: `rendered-${count}`, user: 'gc', references: [] });
-    await writer.writeIfChanged(signal);
+    writer.recordDenial({ ...DENIAL, name: `rendered-${count}` });
+    await write();
   }
   vi.advanceTimersByTime(10_000);
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toMatchObject([
-    { lastDenial: { name: 'rendered-0' } },
-    { lastDenial: { name: 'rendered-49' } },
-  ]);
+  const [first, last] = [0, 49].map((count) => ({ lastDenial: { ...DENIAL, name: `rendered-${count}` } }));
+  expect(await write()).toEqual([first, last]);
 });
 
 test('keeps a later denial of another replica', async () => {
-  const { writer } = createWriter(false);
-  const denial = { name: 'rendered-a', user: 'gc', references: [] };
-  cluster.patch(GUARDS, 'cluster', { status: { lastDenial: { time: '2026-11-21T12:00:05Z' } } });
-  writer.recordDenial({ ...denial, time: new Date('2026-11-21T12:00:01Z') });
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toEqual([]);
+  status = undefined;
+  patchStatus({ lastDenial: { time: '2026-11-21T12:00:05Z' } });
+  writer.recordDenial({ ...DENIAL, time: '2026-11-21T12:00:01Z' });
+  expect(await write()).toEqual([]);
   vi.advanceTimersByTime(10_000);
-  writer.recordDenial({ ...denial, time: new Date('2026-11-21T12:00:09Z') });
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toMatchObject([{ lastDenial: { time: '2026-11-21T12:00:09Z' } }]);
+  writer.recordDenial({ ...DENIAL, time: '2026-11-21T12:00:09Z' });
+  expect(await write()).toMatchObject([{ lastDenial: { time: '2026-11-21T12:00:09Z' } }]);
 });
 
 test('writes a denial although the API server rejects the status', async () => {
-  const { writer, lines } = createWriter();
   const json = api.json.bind(api);
   vi.spyOn(api, 'json').mockImplementation(async (request) => {
     const { status: written = {} } = (request.body ?? {}) as { readonly status?: object };
     if ('mode' in written) throw new ApiError(422, 'Invalid', 'x');
     return await json(request);
   });
-  writer.recordDenial({ time: new Date(), name: 'rendered-a', user: 'gc', references: [] });
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toMatchObject([{ lastDenial: { name: 'rendered-a' } }]);
+  writer.recordDenial(DENIAL);
+  expect(await write()).toEqual([{ lastDenial: DENIAL }]);
   expect(lines).toMatchObject([{ msg: 'cannot write the status: the API server answered 422 Invalid' }]);
 });
 
 test('writes a denial that is recorded while another is being written', async () => {
-  const { writer } = createWriter(false);
-  const denial = { time: new Date(), user: 'gc', references: [] };
-  writer.recordDenial({ ...denial, name: 'rendered-0' });
-  const written = writer.writeIfChanged(signal);
-  writer.recordDenial({ ...denial, name: 'rendered-1' });
+  status = undefined;
+  writer.recordDenial(DENIAL);
+  const written = write();
+  writer.recordDenial({ ...DENIAL, name: 'rendered-b' });
   await written;
   vi.advanceTimersByTime(10_000);
-  await writer.writeIfChanged(signal);
-  expect(writtenStatuses()).toMatchObject([
-    { lastDenial: { name: 'rendered-0' } },
-    { lastDenial: { name: 'rendered-1' } },
-  ]);
+  expect(await write()).toMatchObject([{ lastDenial: { name: 'rendered-a' } }, { lastDenial: { name: 'rendered-b' } }]);
+});
+
+test('adds the deletions that it allowed to those of other replicas, and keeps the last 50', async () => {
+  status = undefined;
+  const toDeletion = (second: number, user: string) => ({
+    time: `2026-11-21T12:00:${String(second).padStart(2, '0')}Z`,
+    user,
+  });
+  const ofOthers = Array.from({ length: 50 }, (_, second) => [`rendered-${second}`, toDeletion(second, 'gc')]);
+  patchStatus({ deletions: Object.fromEntries(ofOthers) as object });
+  writer.recordAllowedDeletion({ name: 'rendered-a', ...toDeletion(50, 'alice') });
+  writer.recordAllowedDeletion({ name: 'rendered-7', ...toDeletion(51, 'bob') });
+  const own = { 'rendered-a': toDeletion(50, 'alice'), 'rendered-7': toDeletion(51, 'bob') };
+  expect(await write()).toEqual([{ deletions: { ...own, 'rendered-0': null } }]);
+  vi.advanceTimersByTime(10_000);
+  expect(await write()).toHaveLength(1);
 });
 
 test('logs once that it cannot write the status, and nothing if the object is absent', async () => {
-  const { writer, lines } = createWriter();
   cluster.erase(GUARDS, 'cluster');
-  await writer.writeIfChanged(signal);
+  await write();
   expect(lines).toEqual([]);
   api.failure = new ApiError(403, 'Forbidden', 'x');
-  await writer.writeIfChanged(signal);
-  await writer.writeIfChanged(signal);
+  await write();
+  await write();
   expect(lines).toMatchObject([{ msg: 'cannot write the status: the API server answered 403 Forbidden' }]);
 });

@@ -66,7 +66,7 @@ export class Faults {
     for (const response of this.#watches) response.destroy();
   }
 
-  sendToWatches(text: string) {
+  sendToWatches(text: string | Uint8Array) {
     for (const response of this.#watches) response.write(text);
   }
 

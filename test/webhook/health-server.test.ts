@@ -1,6 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { HealthServer } from '../../src/webhook/health-server.ts';
 
+async function fetchFrom(problem: string | undefined, path: string, init: RequestInit) {
+  const server = new HealthServer(() => problem);
+  const port = await server.listen(0, '127.0.0.1');
+  onTestFinished(async () => await server.close());
+  return await fetch(`http://127.0.0.1:${port}${path}`, init);
+}
+
 test.each([
   ['GET', '/healthz', 'not read yet', '200 ok'],
   ['GET', '/readyz?verbose', undefined, '200 ok'],
@@ -8,21 +15,11 @@ test.each([
   ['POST', '/readyz', undefined, '405 method not allowed: /healthz and /readyz are here'],
   ['GET', '/', undefined, '404 not found: /healthz and /readyz are here'],
 ])('%s %s of a guard whose problem is %j answers %j', async (method, path, problem, expected) => {
-  const server = new HealthServer(() => problem);
-  const port = await server.listen(0, '127.0.0.1');
-  onTestFinished(async () => {
-    await server.close();
-  });
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
+  const response = await fetchFrom(problem, path, { method });
   expect(`${response.status} ${(await response.text()).trim()}`).toBe(expected);
 });
 
 test('answers 413 to a request with a body and closes the connection', async () => {
-  const server = new HealthServer(() => undefined);
-  const port = await server.listen(0, '127.0.0.1');
-  onTestFinished(async () => {
-    await server.close();
-  });
-  const response = await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST', body: 'x' });
+  const response = await fetchFrom(undefined, '/healthz', { method: 'POST', body: 'x' });
   expect([response.status, response.headers.get('connection')]).toEqual([413, 'close']);
 });

@@ -6,11 +6,13 @@ import { text } from 'node:stream/consumers';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import express, { type RequestHandler } from 'express';
 import { onTestFinished } from 'vitest';
+import { ExternalCertificate } from '../../src/certificates/serving-certificate.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
-import { createFixedTlsPolicy, INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
+import { Replaceable } from '../../src/common/replaceable.ts';
+import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
 import { TlsServer, type TlsServerOptions } from '../../src/webhook/tls-server.ts';
 import { memoryLog } from '../support/log.ts';
-import { exchangeable, testTls } from '../support/tls.ts';
+import { testTls } from '../support/tls.ts';
 
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
@@ -24,14 +26,14 @@ export async function startTestServer(
 ) {
   const tls = await testTls();
   const pairs = await Promise.all([tls.leaf(), tls.leaf()]);
-  const certificate = exchangeable(pairs[0]);
+  const certificate = new ExternalCertificate(pairs[0]);
   const app = express();
   app.use(handler);
   app.use((_request, response) => void response.send('ok'));
   const server = new TlsServer({
     app,
     certificate,
-    tlsPolicy: createFixedTlsPolicy(INTERMEDIATE),
+    tlsPolicy: new Replaceable(INTERMEDIATE),
     log: memoryLog().log,
     connections: new ConnectionLimiter(100),
     ...options,

@@ -1,128 +1,104 @@
 import { createSecureContext } from 'node:tls';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { INTERMEDIATE_CIPHERS } from '../../src/webhook/cipher-suites.ts';
-import { describeTlsProfile, parseTlsProfile, UnusableTlsProfile } from '../../src/webhook/tls-profile.ts';
+import { describeTlsProfile, parseTlsProfile, toGroupList, UnusableTlsProfile } from '../../src/webhook/tls-profile.ts';
 
-const TLS_1_3 = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256';
+/** TLSProfiles in openshift/api, config/v1/types_tlssecurityprofile.go, as of May 2026 (Mozilla's guidelines 5.8). */
+const TLS_1_3 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
+const INTERMEDIATE = `ECDHE-ECDSA-AES128-GCM-SHA256 ECDHE-RSA-AES128-GCM-SHA256 ECDHE-ECDSA-AES256-GCM-SHA384
+  ECDHE-RSA-AES256-GCM-SHA384 ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-RSA-CHACHA20-POLY1305`.split(/\s+/);
+const OLD = `ECDHE-ECDSA-AES128-SHA256 ECDHE-RSA-AES128-SHA256 ECDHE-ECDSA-AES128-SHA ECDHE-RSA-AES128-SHA
+  ECDHE-ECDSA-AES256-SHA384 ECDHE-RSA-AES256-SHA384 ECDHE-ECDSA-AES256-SHA ECDHE-RSA-AES256-SHA AES128-GCM-SHA256
+  AES256-GCM-SHA384 AES128-SHA256 AES256-SHA256 AES128-SHA AES256-SHA DES-CBC3-SHA`.split(/\s+/);
+const GROUPS = ['X25519MLKEM768', 'X25519', 'secp256r1', 'secp384r1'];
+
 const [AES_128, AES_256] = ['ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES256-GCM-SHA384'];
+const SUITES = { ciphers: [AES_128], minTLSVersion: 'VersionTLS12' };
 
 function parse(tlsSecurityProfile?: object | null) {
   return parseTlsProfile({ spec: { tlsSecurityProfile } });
 }
 
-function parseCustom(ciphers: readonly string[], minTLSVersion = 'VersionTLS12', groups?: readonly string[]) {
-  return parse({ type: 'Custom', custom: { ciphers, minTLSVersion, groups } });
+function parseCustom(custom?: object | null) {
+  return parse({ type: 'Custom', custom });
 }
 
 test.each([
-  ['there is none', undefined],
-  ['it is null', null],
-  ['its type is empty', { type: '' }],
-  ['its type is Intermediate', { type: 'Intermediate', intermediate: {} }],
-])('is Intermediate if %s', (_case, profile) => {
-  expect(parse(profile)).toEqual({
-    type: 'Intermediate',
+  ['Intermediate', 'TLSv1.2', INTERMEDIATE],
+  ['Old', 'TLSv1.2', [...INTERMEDIATE, ...OLD]],
+  ['Modern', 'TLSv1.3', []],
+])('%s has the suites and groups of openshift/api, from %s on, and reports those left out', (type, version, suites) => {
+  const { minVersion, ciphers, groups, unsupported } = parse({ type });
+  expect(minVersion).toBe(version);
+  const isSupported = (name: string) => !unsupported.includes(name);
+  expect(ciphers).toBe([...TLS_1_3, ...suites].filter(isSupported).join(':'));
+  expect(groups).toBe(GROUPS.filter(isSupported).join(':'));
+  // Which of them depends on the version of OpenSSL.
+  for (const name of unsupported) expect(['X25519MLKEM768', 'DES-CBC3-SHA']).toContain(name);
+  expect(() => createSecureContext({ minVersion, ciphers, ecdhCurve: groups })).not.toThrow();
+});
+
+test.each([[undefined], [null], [{ type: '' }]])('is Intermediate for the profile %j', (profile) => {
+  expect(parse(profile)).toEqual(parse({ type: 'Intermediate' }));
+  expect(parseTlsProfile({})).toEqual(parse({ type: 'Intermediate' }));
+});
+
+test('Custom has the named suites, by names of OpenSSL or IANA, all of TLS 1.3 and the groups of OpenSSL', () => {
+  const ciphers = ['TLS_AES_256_GCM_SHA384', AES_256, 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'];
+  expect(parseCustom({ ciphers })).toEqual({
+    type: 'Custom',
     minVersion: 'TLSv1.2',
-    ciphers: INTERMEDIATE_CIPHERS,
-    groups: expect.stringMatching(/^(?:X25519MLKEM768:)?X25519:secp256r1:secp384r1$/) as string,
+    ciphers: [...TLS_1_3, AES_256, AES_128].join(':'),
+    groups: 'auto',
     unsupported: [],
   });
 });
 
-test('an object without a spec means Intermediate', () => {
-  expect(parseTlsProfile({}).type).toBe('Intermediate');
+test.each([
+  ['VersionTLS10', 'TLSv1.2'],
+  ['VersionTLS12', 'TLSv1.2'],
+  ['VersionTLS13', 'TLSv1.3'],
+])('Custom from %s on means at least %s', (minTLSVersion, minVersion) => {
+  expect(parseCustom({ ...SUITES, minTLSVersion }).minVersion).toBe(minVersion);
 });
 
-test('Modern has the suites of TLS 1.3 only', () => {
-  expect(parse({ type: 'Modern' })).toMatchObject({ minVersion: 'TLSv1.3', ciphers: TLS_1_3 });
-});
-
-test('Old adds the suites that Node.js supports, from TLS 1.2 on', () => {
-  const { minVersion, ciphers, unsupported } = parse({ type: 'Old' });
-  expect([minVersion, unsupported]).toEqual(['TLSv1.2', []]);
-  expect(ciphers.startsWith(`${INTERMEDIATE_CIPHERS}:`)).toBe(true);
-  expect(ciphers.split(':')).toContain('AES128-SHA');
-  expect(ciphers).not.toMatch(/DES|\bDHE/);
-});
-
-test('an unknown type is unusable', () => {
-  expect(() => parse({ type: 'Quantum' })).toThrow(new UnusableTlsProfile('the TLS profile type "Quantum" is unknown'));
-});
-
-describe('Custom', () => {
-  test('has the named suites, by names of OpenSSL or IANA, and all of TLS 1.3', () => {
-    expect(parseCustom([AES_256, 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256'])).toEqual({
-      type: 'Custom',
-      minVersion: 'TLSv1.2',
-      ciphers: `${TLS_1_3}:${AES_256}:${AES_128}`,
-      groups: 'auto',
-      unsupported: [],
-    });
-  });
-
-  test('has only the named suites of TLS 1.3 if there are any', () => {
-    const ciphers = ['TLS_AES_256_GCM_SHA384', AES_256];
-    expect(parseCustom(ciphers).ciphers).toBe(ciphers.join(':'));
-  });
-
-  test.each([
-    ['VersionTLS10', 'TLSv1.2'],
-    ['VersionTLS11', 'TLSv1.2'],
-    ['VersionTLS12', 'TLSv1.2'],
-    ['VersionTLS13', 'TLSv1.3'],
-  ])('%s means at least %s', (version, minVersion) => {
-    expect(parseCustom([AES_128], version).minVersion).toBe(minVersion);
-  });
-
-  test('leaves out suites that Node.js does not support, and expressions of OpenSSL', () => {
-    const ciphers = [AES_128, 'DES-CBC3-SHA', 'ALL:@SECLEVEL=0'];
-    const profile = parseCustom(ciphers);
-    expect(profile).toMatchObject({ ciphers: `${TLS_1_3}:${AES_128}`, unsupported: ciphers.slice(1) });
-    expect(describeTlsProfile(profile)).toBe(
-      'TLS 1.2 and later with 4 cipher suites, without "DES-CBC3-SHA" and "ALL:@SECLEVEL=0", ' +
-        'which Node.js does not support',
-    );
-  });
-
-  test('has the named groups in their order, without those that Node.js does not support', () => {
-    const profile = parseCustom([AES_128], 'VersionTLS12', ['secp521r1', 'X25519MLKEM9999', 'auto', 'P-256:x']);
-    expect(profile).toMatchObject({
-      groups: 'secp521r1',
-      unsupported: ['X25519MLKEM9999', 'auto', 'P-256:x'],
-    });
-  });
-
-  test.each([
-    ['cipher suite', ['DES-CBC3-SHA', '', AES_128.toLowerCase()], undefined],
-    ['group', [AES_128], ['X25519MLKEM9999']],
-  ])('is unusable if no %s is supported', (noun, ciphers, groups) => {
-    expect(() => parseCustom(ciphers, 'VersionTLS13', groups)).toThrow(
-      new UnusableTlsProfile(`the TLS profile Custom names no ${noun} that Node.js supports`),
-    );
-  });
-
-  test.each([[{}], [{ custom: null }], [{ custom: { ciphers: [] } }], [{ custom: { ciphers: 'x' } }]])(
-    'uses the suites of Intermediate for %j',
-    (custom) => {
-      const profile = parse({ type: 'Custom', ...custom });
-      expect(profile).toEqual({
-        type: 'Custom',
-        minVersion: 'TLSv1.2',
-        ciphers: INTERMEDIATE_CIPHERS,
-        groups: 'auto',
-        unsupported: [],
-      });
-    },
+test('Custom leaves out names that Node.js does not support, and expressions of OpenSSL, and reports them', () => {
+  const [ciphers, groups] = [
+    ['DES-CBC3-SHA', 'ALL:@SECLEVEL=0'],
+    ['X25519MLKEM9999', 'auto', 'P-256:x'],
+  ];
+  const profile = parseCustom({ ciphers: [AES_128, ...ciphers], groups: ['secp521r1', ...groups] });
+  const left = { ciphers: [...TLS_1_3, AES_128].join(':'), groups: 'secp521r1' };
+  expect(profile).toMatchObject({ ...left, unsupported: [...ciphers, ...groups] });
+  expect(describeTlsProfile({ ...profile, unsupported: ciphers })).toBe(
+    'TLS 1.2 and later with 4 cipher suites, without "DES-CBC3-SHA" and "ALL:@SECLEVEL=0", ' +
+      'which Node.js does not support',
   );
 });
 
 test.each([
-  parse({ type: 'Old' }),
-  parse({ type: 'Intermediate' }),
-  parse({ type: 'Modern' }),
-  parseCustom(['TLS_AES_128_GCM_SHA256']),
-  parseCustom(['DHE-RSA-AES128-GCM-SHA256'], 'VersionTLS13', ['secp256r1', 'secp384r1']),
-  parseCustom(['AES256-SHA', 'x']),
-])('OpenSSL accepts $type with $ciphers', ({ minVersion, ciphers, groups }) => {
-  expect(() => createSecureContext({ minVersion, ciphers, ecdhCurve: groups })).not.toThrow();
+  ['cipher suite', { ciphers: ['DES-CBC3-SHA', '', AES_128.toLowerCase()] }],
+  ['group', { ...SUITES, groups: ['X25519MLKEM9999'] }],
+])('Custom is unusable if it names no %s that is supported', (part, custom) => {
+  const problem = `the TLS profile Custom names no ${part} that Node.js supports`;
+  expect(() => parseCustom(custom)).toThrow(new UnusableTlsProfile(problem));
+});
+
+test('is unusable if its type is unknown', () => {
+  expect(() => parse({ type: 'Quantum' })).toThrow(new UnusableTlsProfile('the TLS profile type "Quantum" is unknown'));
+});
+
+test.each([[undefined], [null], [{ ciphers: [] }], [{ ciphers: 'x' }]])(
+  'Custom has the default suites for %j',
+  (custom) => {
+    expect(parseCustom(custom)).toMatchObject({ ciphers: INTERMEDIATE_CIPHERS, groups: 'auto', unsupported: [] });
+  },
+);
+
+test.each([
+  ['the groups of the profiles', GROUPS, 'secp256r1:secp384r1'],
+  ['only groups with X25519', ['X25519', 'X25519MLKEM768'], ''],
+  ['no groups', [], 'secp256r1:secp384r1:secp521r1'],
+])('under FIPS, of %s none with X25519 is used', (_case, groups, list) => {
+  expect(toGroupList(groups, true)).toBe(list);
 });

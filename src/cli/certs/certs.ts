@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { joinWithAnd } from '../../common/printable-text.ts';
 import { findDnsNameProblem, findIpAddressProblem } from '../../certificates/names.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { summarizeCertificate } from '../../client/certificate-summary.ts';
@@ -9,7 +10,7 @@ import { createOutputOption, parseDays, parseOutputDirectory } from '../../clien
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
-import { formatNext, type ReportFormat } from '../../client/output/text-format.ts';
+import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 
 /** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
@@ -114,29 +115,16 @@ function summarizeValidity(certificatePem: string): CertificateSummary {
 }
 
 function formatReport(format: ReportFormat, { files, authority, leaf }: CertsReport): string {
+  const names = joinWithAnd([...leaf.dnsNames, ...leaf.ipAddresses]);
+  const sentences = [
+    `Wrote ${joinWithAnd(Object.values(files))}. The private keys have mode 0600.`,
+    `The authority is valid until ${authority.notAfter}, and the certificate for ${names} until ${leaf.notAfter}.`,
+    `Set the caBundle of the webhook configuration to the base64 encoding of ${files['ca.crt']}.`,
+  ];
   const serve = ['machineconfig-guard', 'serve'];
   const flags = ['--tls-cert-file', files['tls.crt'], '--tls-private-key-file', files['tls.key']];
-  return [
-    'Authority',
-    ...formatKeyPair(files['ca.crt'], files['ca.key'], authority),
-    '',
-    'Serving certificate',
-    ...formatKeyPair(files['tls.crt'], files['tls.key'], leaf),
-    `  names        ${[...leaf.dnsNames, ...leaf.ipAddresses].join(', ')}`,
-    '',
-    ...formatNext(format, advise('start the guard', [...serve, ...flags])),
-    `Set the caBundle of the webhook configuration to the base64 encoding of ${files['ca.crt']}.`,
-    '',
-  ].join('\n');
-}
-
-function formatKeyPair(certificate: string, key: string, summary: CertificateSummary): string[] {
-  return [
-    `  certificate  ${certificate}`,
-    `  private key  ${key} (mode 0600)`,
-    `  valid        ${summary.notBefore} to ${summary.notAfter}`,
-    `  SHA-256      ${summary.fingerprint256}`,
-  ];
+  const next = formatNext(format, advise('start the guard', [...serve, ...flags]));
+  return `${[...sentences.flatMap((sentence) => wrapText(sentence, format.width)), ...next].join('\n')}\n`;
 }
 
 function createCollector(findProblem: (value: string) => string | undefined) {

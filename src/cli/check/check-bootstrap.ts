@@ -1,9 +1,10 @@
-import { type ConfigName, parsePoolName, toConfigName } from '../../decision/config-name.ts';
+import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
 import { hasStrongReference } from '../../decision/references.ts';
+import { FileError, formatPath } from '../../files/file-error.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { hasMatchingName } from '../../rendered-config/config-hash.ts';
+import { chooseCopies } from '../../rendered-config/config-hash.ts';
 import {
   type ConfigPart,
   diffSpecs,
@@ -11,33 +12,31 @@ import {
   type PartDifference,
   summarizePart,
 } from '../../rendered-config/config-parts.ts';
-import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
+import {
+  readBootstrapSources,
+  readRenderedConfigs,
+  type RenderedConfig,
+} from '../../rendered-config/rendered-config.ts';
 import { readObject } from '../../client/cluster-access.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
-import { type ClusterSnapshot, findReferencedConfig } from '../../client/cluster-snapshot.ts';
-import { readWithRetries } from '../../client/poll.ts';
+import { type ClusterSnapshot, findReferencedConfig, type InspectedPool } from '../../client/cluster-snapshot.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
-
-export interface BootstrapOptions {
-  readonly directory: string;
-  /** The rendered configs of the directory. */
-  readonly configs: readonly RenderedConfig[];
-  /** The source MachineConfigs of the bootstrap host. Undefined if unknown. */
-  readonly sources: ReadonlySet<string> | undefined;
-}
+import { readWithRetries } from '../../client/poll.ts';
 
 /** The JSON of `check --bootstrap-dir DIR --output json`. Its keys are a contract. */
 export interface BootstrapReport {
   readonly server: string;
   readonly checkedAt: string;
   readonly directory: string;
-  /** Whether the API has every needed config, with the same content. */
+  /** Whether all configs are. */
   readonly ok: boolean;
   readonly configs: readonly BootstrapConfig[];
 }
 
 export interface BootstrapConfig {
   readonly name: ConfigName;
+  /** Whether the API has it with the same content, or it is not needed. */
+  readonly ok: boolean;
   readonly file: string;
   readonly pool: string | null;
   /** In the API. */
@@ -46,8 +45,6 @@ export interface BootstrapConfig {
   readonly needed: boolean;
   /** Whether the operator can still render it. */
   readonly recoverable: boolean;
-  /** Null if the hash proves nothing, because the config in the API does not match its name either (recert). */
-  readonly contentMatchesName: boolean | null;
   readonly usedBy: readonly { readonly kind: string; readonly name: string }[];
   /** The config with which it is compared: of its pool, or of the same name. Null if it is not compared. */
   readonly comparedWith: ConfigName | null;
@@ -58,9 +55,7 @@ export interface BootstrapConfig {
   readonly restore: Advice | null;
 }
 
-export interface BootstrapDifference {
-  readonly kind: string;
-  readonly name: string;
+interface BootstrapDifference extends Pick<PartDifference, 'kind' | 'name'> {
   /** A value or a digest. Null if the side does not have the part. */
   readonly bootstrap: string | null;
   readonly cluster: string | null;
@@ -71,125 +66,118 @@ export interface BootstrapDifference {
 /** Their machines boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based Installer"). */
 const CONTROL_PLANE_POOLS: ReadonlySet<string | null> = new Set(['master', 'arbiter']);
 
+type BootstrapDirectory = Awaited<ReturnType<typeof readBootstrapDirectory>>;
+
+/** @throws FileError if the directory is unusable; the signal's reason */
+export async function readBootstrapDirectory(directory: string, signal: AbortSignal) {
+  const { configs, problems } = await readRenderedConfigs(directory, () => true, signal);
+  if (problems[0] !== undefined) throw new FileError(problems[0]);
+  const advice = 'on the bootstrap host it is /etc/mcs/bootstrap';
+  if (configs.length === 0) throw new FileError(`${formatPath(directory)} contains no rendered config; ${advice}`);
+  return { directory, configs: chooseCopies(configs), sources: await readBootstrapSources(directory, signal) };
+}
+
 /**
  * Compares the configs that the bootstrap host rendered with those in the API.
  *
  * @throws ClusterAccessError, TimeoutError
  */
-export async function checkBootstrapConfigs(api: KubeApi, options: BootstrapOptions): Promise<BootstrapReport> {
+export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory): Promise<BootstrapReport> {
   const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
-  const comparison = new Comparison(api, options, snapshot);
   const configs: BootstrapConfig[] = [];
-  for (const config of options.configs) configs.push(await comparison.checkConfig(config));
+  for (const config of host.configs) configs.push(await checkConfig(api, config, host, snapshot));
   return {
     server: api.address,
     checkedAt: new Date().toISOString(),
-    directory: options.directory,
-    ok: configs.every(({ state, needed }) => state === 'exists' || !needed),
+    directory: host.directory,
+    ok: configs.every(({ ok }) => ok),
     configs,
   };
 }
 
-class Comparison {
-  readonly #api: KubeApi;
-  readonly #options: BootstrapOptions;
-  readonly #snapshot: ClusterSnapshot;
-
-  constructor(api: KubeApi, options: BootstrapOptions, snapshot: ClusterSnapshot) {
-    this.#api = api;
-    this.#options = options;
-    this.#snapshot = snapshot;
-  }
-
-  async checkConfig(config: RenderedConfig): Promise<BootstrapConfig> {
-    const { name, source: file, spec } = config;
-    const poolName = parsePoolName(name) ?? null;
-    const pool = this.#snapshot.pools.find(({ referrer }) => referrer.name === poolName);
-    const usedBy = this.#findReferrers(name);
-    const object = await this.#readConfig(name);
-    // The config that the operator rendered for the pool.
-    const poolConfig = pool === undefined ? undefined : findReferencedConfig(pool.referrer, 'spec');
-    const comparedWith = object === undefined ? poolConfig : name;
-    const other = object ?? (poolConfig === undefined ? undefined : await this.#readConfig(poolConfig));
-    const differences = other === undefined ? [] : diffSpecs(spec, readSpec(other));
-    const isOtherRewritten =
-      other !== undefined &&
-      !hasMatchingName({ name: toConfigName(String(other.metadata?.name)), spec: readSpec(other) });
-    const isMissing = object === undefined;
-    const isTerminating = (object?.metadata?.deletionTimestamp ?? undefined) !== undefined;
-    // The operator renders the config in the spec of a pool, and the first config of a new pool.
-    const recoverable = isMissing && (poolConfig === undefined || poolConfig === name);
-    const canRestore = isMissing && !recoverable && usedBy.length > 0;
-    return {
-      name,
-      file,
-      pool: poolName,
-      state: isMissing ? 'missing' : isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists',
-      needed: usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName),
-      recoverable,
-      contentMatchesName: hasMatchingName(config) || (isOtherRewritten ? null : false),
-      usedBy,
-      comparedWith: other === undefined ? null : (comparedWith ?? null),
-      differences: await this.#describeDifferences(differences, pool?.sources),
-      sources: isMissing ? this.#compareSources(pool?.sources) : { onlyBootstrap: [], onlyCluster: [] },
-      restore: canRestore
-        ? advise(
-            'create it again; without --confirm this writes nothing',
-            ['machineconfig-guard', 'restore', name],
-            ['--from', this.#options.directory],
-          )
-        : null,
-    };
-  }
-
-  #findReferrers(config: ConfigName): BootstrapConfig['usedBy'] {
-    const referrers = [...this.#snapshot.nodes, ...this.#snapshot.pools].map(({ referrer }) => referrer);
-    return referrers
-      .filter((referrer) => hasStrongReference(config, referrer))
-      .map(({ kind, name }) => ({ kind, name }));
-  }
-
-  async #describeDifferences(differences: readonly PartDifference[], sources: readonly string[] = []) {
-    const partsBySource = differences.length === 0 ? [] : await this.#readSourceParts(sources);
-    return differences.map(({ kind, name, first, second }): BootstrapDifference => {
-      const setBy = partsBySource.filter(({ parts }) => parts.some((part) => part.kind === kind && part.name === name));
-      return {
-        kind,
-        name,
-        bootstrap: first === undefined ? null : summarizePart(first),
-        cluster: second === undefined ? null : summarizePart(second),
-        setBy: setBy.map(({ source }) => source),
-      };
-    });
-  }
-
-  async #readSourceParts(sources: readonly string[]) {
-    const parts: { source: string; parts: readonly ConfigPart[] }[] = [];
-    for (const source of sources) {
-      const object = await this.#readConfig(source);
-      if (object !== undefined) parts.push({ source, parts: listParts(readSpec(object)) });
-    }
-    return parts;
-  }
-
-  /** The bootstrap host does not know which source belongs to which pool. */
-  #compareSources(poolSources: readonly string[] = []): BootstrapConfig['sources'] {
-    const { sources } = this.#options;
-    const clusterSources = new Set(this.#snapshot.pools.flatMap((pool) => pool.sources));
-    if (sources === undefined || clusterSources.size === 0) return { onlyBootstrap: [], onlyCluster: [] };
-    return {
-      onlyBootstrap: [...sources].filter((source) => !clusterSources.has(source)).toSorted(),
-      onlyCluster: poolSources.filter((source) => !sources.has(source)),
-    };
-  }
-
-  async #readConfig(name: string): Promise<ApiObject | undefined> {
-    const path = objectPath(MACHINE_CONFIGS_PATH, name);
-    const object = await readWithRetries((signal) => readObject(this.#api, path, 'get', signal));
-    return object as ApiObject | undefined;
-  }
+async function checkConfig(
+  api: KubeApi,
+  config: RenderedConfig,
+  host: BootstrapDirectory,
+  snapshot: ClusterSnapshot,
+): Promise<BootstrapConfig> {
+  const { name, source: file, spec } = config;
+  const poolName = parsePoolName(name) ?? null;
+  const pool = snapshot.pools.find(({ referrer }) => referrer.name === poolName);
+  const usedBy = [...snapshot.nodes, ...snapshot.pools]
+    .filter(({ referrer }) => hasStrongReference(name, referrer))
+    .map(({ referrer }) => ({ kind: referrer.kind, name: referrer.name }));
+  const needed = usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName);
+  const isTerminating = snapshot.terminatingConfigs.has(name);
+  const isMissing = !isTerminating && !snapshot.configs.has(name);
+  // The config that the operator rendered for the pool.
+  const poolConfig = pool && findReferencedConfig(pool.referrer, 'spec');
+  const otherName = (isMissing ? poolConfig : name) ?? null;
+  const other = otherName === null ? undefined : await readConfig(api, otherName);
+  const differences = other === undefined ? [] : diffSpecs(spec, other);
+  const existing = isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists';
+  const state = isMissing ? 'missing' : existing;
+  // The operator renders the config in the spec of a pool, and the first config of a new pool.
+  const recoverable = isMissing && (poolConfig === undefined || poolConfig === name);
+  return {
+    name,
+    ok: state === 'exists' || !needed,
+    file,
+    pool: poolName,
+    state,
+    needed,
+    recoverable,
+    usedBy,
+    comparedWith: other === undefined ? null : otherName,
+    differences: await describeDifferences(api, differences, pool),
+    sources: isMissing ? compareSources(host, snapshot, pool) : { onlyBootstrap: [], onlyCluster: [] },
+    restore: isMissing && !recoverable && usedBy.length > 0 ? adviseRestore(name, host) : null,
+  };
 }
 
-function readSpec({ spec }: ApiObject): Readonly<Record<string, unknown>> {
-  return (spec ?? {}) as Readonly<Record<string, unknown>>;
+function adviseRestore(config: ConfigName, { directory }: BootstrapDirectory): Advice {
+  const text = 'create it again; without --confirm this writes nothing';
+  return advise(text, ['machineconfig-guard', 'restore', config], ['--from', directory]);
+}
+
+async function describeDifferences(
+  api: KubeApi,
+  differences: readonly PartDifference[],
+  pool: InspectedPool | undefined,
+): Promise<BootstrapDifference[]> {
+  const sources: { readonly name: string; readonly parts: readonly ConfigPart[] }[] = [];
+  for (const source of differences.length === 0 ? [] : (pool?.sources ?? [])) {
+    sources.push({ name: source, parts: listParts((await readConfig(api, source)) ?? {}) });
+  }
+  return differences.map(({ kind, name, first, second }) => {
+    const setBy = sources.filter(({ parts }) => parts.some((part) => part.kind === kind && part.name === name));
+    return {
+      kind,
+      name,
+      bootstrap: first === undefined ? null : summarizePart(first),
+      cluster: second === undefined ? null : summarizePart(second),
+      setBy: setBy.map((source) => source.name),
+    };
+  });
+}
+
+/** The bootstrap host does not know which source belongs to which pool. */
+function compareSources(
+  { sources }: BootstrapDirectory,
+  { pools }: ClusterSnapshot,
+  pool: InspectedPool | undefined,
+): BootstrapConfig['sources'] {
+  const inCluster = new Set(pools.flatMap((each) => each.sources));
+  if (sources === undefined || inCluster.size === 0) return { onlyBootstrap: [], onlyCluster: [] };
+  return {
+    onlyBootstrap: [...sources].filter((source) => !inCluster.has(source)).toSorted(),
+    onlyCluster: (pool?.sources ?? []).filter((source) => !sources.has(source)),
+  };
+}
+
+/** The spec of a MachineConfig. Undefined if it does not exist. */
+async function readConfig(api: KubeApi, name: string): Promise<RenderedConfig['spec'] | undefined> {
+  const path = objectPath(MACHINE_CONFIGS_PATH, name);
+  const object = await readWithRetries((signal) => readObject(api, path, 'get', signal));
+  return object === undefined ? undefined : (((object as ApiObject).spec ?? {}) as RenderedConfig['spec']);
 }

@@ -3,70 +3,25 @@ import { withTimeout } from '../../common/wait.ts';
 import { type PendingCertificateRequests, readPendingCertificateRequests } from '../../client/certificate-requests.ts';
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
-import { checkConsistency, type CheckScope } from './consistency.ts';
-import type { Problem } from './problems.ts';
-import { findReferencedConfig } from '../../client/cluster-snapshot.ts';
-import { readGuardReport } from '../../client/guard-report.ts';
-import { findHolds } from '../../client/holds.ts';
-import { pollUntilSettled, RETRY_INTERVAL_MS, RETRY_TIMEOUT_MS } from '../../client/poll.ts';
-import { findUnusedConfigs } from '../../client/holds.ts';
+import { readGuardReports } from '../../client/guard-report.ts';
+import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
+import { type CheckedCluster, type CheckScope, checkSnapshot } from './problems.ts';
 import { planRepairs, type Repair } from './repairs.ts';
 
-export interface CheckOptions {
-  /** A label selector; undefined selects all nodes. */
-  readonly selector?: string | undefined;
-  readonly minNodes?: number;
-  /** Undefined does not wait. */
-  readonly waitMs?: number | undefined;
-  readonly onReport?: (report: CheckReport, elapsedMs: number) => void;
-  readonly onFailure?: (error: unknown, elapsedMs: number) => void;
-}
-
 /** The JSON of `check --output json`. Its keys are a contract. Unknown values are null. */
-export interface CheckReport {
+export interface CheckReport extends CheckedCluster {
   readonly server: string;
   readonly checkedAt: string;
   /** 0 without `--wait`. */
   readonly waitedSeconds: number;
-  readonly ok: boolean;
-  /** Whether the operator can solve all problems without a person. */
-  readonly recoverable: boolean;
-  /** `holdSuperseded` of the guard. Null with a selector, too. */
-  readonly holdSeconds: number | null;
-  readonly nodes: readonly CheckedNode[];
-  /** The nodes that the operator does not manage. */
-  readonly skippedNodes: readonly string[];
-  readonly pools: readonly CheckedPool[];
-  readonly problems: readonly Problem[];
   readonly pendingCertificateRequests: PendingCertificateRequests;
   readonly repairs: readonly Repair[];
 }
 
-export interface CheckedNode {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly pool: string | null;
-  readonly currentConfig: string | null;
-  readonly desiredConfig: string | null;
-  /** As the machine-config-daemon reports it. */
-  readonly state: string;
-  readonly reason: string;
+export interface CheckOptions extends Partial<CheckScope> {
+  /** Undefined does not wait. */
+  readonly wait?: Pick<PollOptions<CheckReport>, 'timeoutMs' | 'onAnswer' | 'onFailure'> | undefined;
 }
-
-export interface CheckedPool {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly specConfig: string | null;
-  readonly statusConfig: string | null;
-  readonly paused: boolean;
-  readonly terminating: boolean;
-  readonly machineCount: number;
-  readonly updatedMachineCount: number;
-  /** Until when the guard holds the last of its unused configs. */
-  readonly heldUntil: string | null;
-}
-
-export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
 /** An API server that restarts answers earlier. A wrong address never answers. */
 const FIRST_CONTACT_MS = 30_000;
@@ -74,103 +29,35 @@ const FIRST_CONTACT_MS = 30_000;
 /** @throws ClusterAccessError, TimeoutError */
 export async function checkCluster(
   api: KubeApi,
-  { selector, minNodes = 1, waitMs, onReport, onFailure = () => {} }: CheckOptions = {},
+  { selector, minNodes = 1, wait }: CheckOptions = {},
 ): Promise<CheckReport> {
-  const scope = { selector, minNodes };
+  const read = (signal: AbortSignal): Promise<CheckReport> => readReport(api, { selector, minNodes }, signal);
+  if (wait === undefined) return await readWithRetries(read);
   const { answer, elapsedMs } = await pollUntilSettled({
-    read: (timeoutMs) => withTimeout(timeoutMs, new AbortController().signal, (signal) => inspect(api, scope, signal)),
-    isSettled: ({ consistency }) => waitMs === undefined || consistency.ok || !consistency.isRecoverable,
-    timeoutMs: waitMs ?? RETRY_TIMEOUT_MS,
-    ...(waitMs === undefined ? { intervalMs: RETRY_INTERVAL_MS } : {}),
+    ...wait,
+    read: (timeoutMs) => withTimeout(timeoutMs, new AbortController().signal, read),
+    isSettled: ({ ok, recoverable }) => ok || !recoverable,
     retryUntilMs: (error, hasAnswered) => {
-      if (waitMs !== undefined && isNotServed(error)) return waitMs;
+      if (isNotServed(error)) return wait.timeoutMs;
       if (!isRetryableRead(error)) return 0;
-      return waitMs !== undefined && hasAnswered ? waitMs : FIRST_CONTACT_MS;
+      return hasAnswered ? wait.timeoutMs : FIRST_CONTACT_MS;
     },
-    onAnswer: (inspection, atMs) => onReport?.(buildCheckReport(inspection, atMs), atMs),
-    onFailure,
   });
-  return buildCheckReport(answer, waitMs === undefined ? 0 : elapsedMs);
+  return { ...answer, waitedSeconds: Math.round(elapsedMs / 1_000) };
 }
 
-async function inspect(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
+async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal): Promise<CheckReport> {
   const requestsRead = readPendingCertificateRequests(api, signal);
-  const guardRead = readGuardReport(api, signal);
-  const readAndCheck = async () => {
+  const guardRead = readGuardReports(api, signal);
+  const readAndCheck = async (): Promise<CheckedCluster> => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
-    const { explanations } = await guardRead;
-    return { snapshot, consistency: checkConsistency(snapshot, scope, new Date(), explanations) };
+    return checkSnapshot(snapshot, scope, new Date(), await guardRead);
   };
-  let { snapshot, consistency } = await readAndCheck();
+  let cluster = await readAndCheck();
   // Between two lists a node can change its config, and its old config can be deleted.
-  if (!consistency.ok && !consistency.isRecoverable) ({ snapshot, consistency } = await readAndCheck());
-  const requests = await requestsRead;
-  const { holdMs } = await guardRead;
-  const pendingNames = requests.requests.map(({ name }) => name);
-  const repairs = planRepairs(consistency, snapshot.configs, pendingNames);
-  // A selected part of the nodes does not show which configs are unused.
-  const holdings =
-    holdMs === undefined || scope.selector !== undefined
-      ? undefined
-      : { holdMs, untilByPool: findHeldPools(snapshot, holdMs) };
-  return { server: api.address, at: new Date(), consistency, requests, repairs, holdings };
-}
-
-/** The pools whose unused configs the guard holds, and until when it holds the last one. */
-function findHeldPools(
-  { nodes, pools, allConfigs, readAt }: Awaited<ReturnType<typeof readClusterSnapshot>>,
-  holdMs: number,
-): ReadonlyMap<string, Date> {
-  const referrers = [...nodes, ...pools].map(({ referrer }) => referrer);
-  const unused = findUnusedConfigs({
-    configs: allConfigs.filter(({ isTerminating }) => !isTerminating),
-    referrers,
-  });
-  const untilByPool = new Map<string, Date>();
-  for (const { pool, until } of findHolds(unused, {
-    configs: allConfigs,
-    referrers,
-    at: readAt,
-    holdMs,
-  }).values()) {
-    if (until > (untilByPool.get(pool) ?? readAt)) untilByPool.set(pool, until);
-  }
-  return untilByPool;
-}
-
-export function buildCheckReport(inspection: Inspection, waitedMs: number): CheckReport {
-  const { server, at, consistency, requests, repairs, holdings } = inspection;
-  const { ok, isRecoverable, nodes, skippedNodes, pools, problems } = consistency;
-  return {
-    server,
-    checkedAt: at.toISOString(),
-    waitedSeconds: Math.round(waitedMs / 1_000),
-    ok,
-    recoverable: isRecoverable,
-    holdSeconds: holdings === undefined ? null : holdings.holdMs / 1_000,
-    nodes: nodes.map(({ node: { referrer, state, reason }, pool, problems: { length } }) => ({
-      name: referrer.name,
-      ok: length === 0,
-      pool: pool ?? null,
-      currentConfig: findReferencedConfig(referrer, 'currentConfig') ?? null,
-      desiredConfig: findReferencedConfig(referrer, 'desiredConfig') ?? null,
-      state,
-      reason,
-    })),
-    skippedNodes,
-    pools: pools.map(({ pool: { referrer, paused, machineCount, updatedMachineCount }, problems: { length } }) => ({
-      name: referrer.name,
-      ok: length === 0,
-      specConfig: findReferencedConfig(referrer, 'spec') ?? null,
-      statusConfig: findReferencedConfig(referrer, 'status') ?? null,
-      paused,
-      terminating: referrer.isTerminating === true,
-      machineCount,
-      updatedMachineCount,
-      heldUntil: holdings?.untilByPool.get(referrer.name)?.toISOString() ?? null,
-    })),
-    problems,
-    pendingCertificateRequests: requests,
-    repairs,
-  };
+  if (!cluster.ok && !cluster.recoverable) cluster = await readAndCheck();
+  const pendingCertificateRequests = await requestsRead;
+  const checkedAt = new Date().toISOString();
+  const repairs = planRepairs(cluster, pendingCertificateRequests.requests);
+  return { server: api.address, checkedAt, waitedSeconds: 0, ...cluster, pendingCertificateRequests, repairs };
 }

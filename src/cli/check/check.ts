@@ -1,15 +1,13 @@
 import { Command, Option } from 'commander';
-import { checkBootstrapConfigs } from './check-bootstrap.ts';
-import { checkCluster } from './check-cluster.ts';
-import { FileError, formatPath } from '../../files/file-error.ts';
-import { chooseCopies } from '../../rendered-config/config-hash.ts';
-import { readBootstrapSources, readRenderedConfigs } from '../../rendered-config/rendered-config.ts';
+import { FileError } from '../../files/file-error.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
+import { checkBootstrap, readBootstrapDirectory } from './check-bootstrap.ts';
+import { checkCluster, type CheckOptions } from './check-cluster.ts';
 import { formatBootstrapNames, formatBootstrapReport } from './format-bootstrap-report.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
 
@@ -22,7 +20,7 @@ interface CheckFlags extends ClusterFlags {
   readonly minNodes: number;
   readonly wait?: boolean;
   readonly timeout: number;
-  readonly output: 'table' | 'json' | 'name' | 'wide' | 'yaml';
+  readonly output: string;
 }
 
 /** Kubernetes, "Labels and Selectors". */
@@ -59,23 +57,18 @@ export function createCheckCommand(): Command {
 The result is fine if every node has reported its current and desired config,
 every pool has a config in its spec and status, and all these configs exist
 and are not being deleted. The status of a pool may be empty for the first 30
-minutes if one of its machines is updated or the pool is custom. Node states,
-paused pools, rollouts, pending certificate requests and nodes that the Machine
-Config Operator does not manage do not count. The command prints repair
-commands and never runs them. With -o name it prints the objects that have
-problems.
+minutes if one of its machines is updated or the pool is custom. The command
+prints repair commands and never runs them.
 Permissions: list nodes, machineconfigpools and machineconfigs.
 
 With --bootstrap-dir the result is fine if the API has every config that the
 bootstrap host (rendezvous host) rendered and that a node, a pool or the
-control plane needs. If one is missing, the command compares it with the
-config that the cluster rendered: source configs, files, units, arguments.
+control plane needs. A missing config is compared with the one of the cluster.
 Permissions: also get machineconfigs.
 
 With --manifests no cluster is needed. The result is fine if nothing in
 manifests/ and openshift/ lets the bootstrap host fail or render other configs
-than the cluster. --split writes the files anew and checks them. With -o name
-the command prints the files that have problems.
+than the cluster. --split writes the files anew and checks them.
 
 Exit codes:
   0  fine
@@ -91,76 +84,59 @@ Examples:
   machineconfig-guard check --manifests cluster/ --split cluster-split/`,
     )
     .action(async (flags: CheckFlags) => {
-      const { bootstrapDir, manifests, split } = flags;
-      if (manifests !== undefined) {
-        const { checkManifests } = await import('./manifests/check-manifests.ts');
-        await checkManifests(manifests, flags, command);
-      } else if (split !== undefined) throw new CliError('--split needs --manifests', EXIT_CODE.usage);
-      else if (bootstrapDir !== undefined) await checkBootstrap(bootstrapDir, flags, command);
-      else await check(flags, command);
+      const output = new Output(command, flags);
+      const { report, table, names } = await runCheck(flags, command, output);
+      output.printReport(report, flags.output === 'name' ? names : table);
+      if (!report.ok) throw new CliError('', EXIT_CODE.failure);
     });
   return addClusterFlags(command);
 }
 
-async function check(flags: CheckFlags, command: Command): Promise<void> {
-  const isWaiting = flags.wait === true;
-  if (!isWaiting && command.getOptionValueSource('timeout') === 'cli') {
+/** The report of a check, and its text with `-o table` and `-o name`. */
+interface CheckResult {
+  readonly report: { readonly ok: boolean };
+  readonly table: string;
+  readonly names: string;
+}
+
+async function runCheck(flags: CheckFlags, command: Command, output: Output): Promise<CheckResult> {
+  const { bootstrapDir, manifests, split, wait = false, minNodes } = flags;
+  const { format } = output;
+  if (manifests !== undefined) {
+    const { checkManifests } = await import('./manifests/check-manifests.ts');
+    return await withFiles((signal) => checkManifests(manifests, { split, format, signal }));
+  }
+  if (split !== undefined) throw new CliError('--split needs --manifests', EXIT_CODE.usage);
+  if (!wait && command.getOptionValueSource('timeout') === 'cli') {
     throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
   }
-  const output = new Output(command, flags);
-  await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
-    const print = isWaiting ? output.printProgress.bind(output) : () => {};
-    const report = await checkCluster(api, {
-      selector: toLabelSelector(flags),
-      minNodes: flags.minNodes,
-      waitMs: isWaiting ? flags.timeout : undefined,
-      onReport: (current, elapsedMs) => {
-        if (!current.ok) print(formatProgress(current), elapsedMs);
-      },
-      onFailure: (error, elapsedMs) =>
-        print(`${output.describeError(toCliError(error, api, flags))}; retrying`, elapsedMs),
-    });
-    const isNameOutput = flags.output === 'name';
-    output.printReport(
-      report,
-      isNameOutput ? formatProblemNames(report) : formatCheckReport(output.format, report, isWaiting),
-    );
-    if (!report.ok) throw new CliError('', EXIT_CODE.failure);
-  });
-}
-
-async function checkBootstrap(directory: string, flags: CheckFlags, command: Command): Promise<void> {
-  const { configs, sources } = await withStopSignal((signal) => readBootstrapDirectory(directory, signal));
-  const output = new Output(command, flags);
-  await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
-    const report = await checkBootstrapConfigs(api, { directory, configs, sources });
-    const isNameOutput = flags.output === 'name';
-    output.printReport(
-      report,
-      isNameOutput ? formatBootstrapNames(report) : formatBootstrapReport(output.format, report),
-    );
-    if (!report.ok) throw new CliError('', EXIT_CODE.failure);
-  });
-}
-
-async function readBootstrapDirectory(directory: string, signal: AbortSignal) {
-  try {
-    const { configs, problems } = await readRenderedConfigs(directory, () => true, signal);
-    const [problem] = problems;
-    if (problem !== undefined) throw new FileError(problem);
-    if (configs.length > 0) {
-      return { configs: chooseCopies(configs), sources: await readBootstrapSources(directory, signal) };
+  const host = bootstrapDir && (await withFiles((signal) => readBootstrapDirectory(bootstrapDir, signal)));
+  return await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
+    if (host) {
+      const report = await checkBootstrap(api, host);
+      return { report, table: formatBootstrapReport(format, report), names: formatBootstrapNames(report) };
     }
-  } catch (error) {
-    if (!(error instanceof FileError)) throw error;
-    throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
-  }
-  const advice = 'on the bootstrap host it is /etc/mcs/bootstrap';
-  throw new CliError(`${formatPath(directory)} contains no rendered config; ${advice}`, EXIT_CODE.usage);
+    const progress: CheckOptions['wait'] = {
+      timeoutMs: flags.timeout,
+      onAnswer: (report, elapsedMs) => report.ok || output.printProgress(formatProgress(report), elapsedMs),
+      onFailure: (error, elapsedMs) =>
+        output.printProgress(`${output.describeError(toCliError(error, api, flags))}; retrying`, elapsedMs),
+    };
+    const roleLabel = flags.role === undefined ? [] : [`node-role.kubernetes.io/${flags.role}`];
+    const selector = [...roleLabel, ...(flags.selector === undefined ? [] : [flags.selector])].join(',') || undefined;
+    const report = await checkCluster(api, { selector, minNodes, wait: wait ? progress : undefined });
+    return { report, table: formatCheckReport(format, report, wait), names: formatProblemNames(report) };
+  });
 }
 
-function toLabelSelector({ role, selector }: CheckFlags): string | undefined {
-  const roleTerm = role === undefined ? undefined : `node-role.kubernetes.io/${role}`;
-  const terms = [roleTerm, selector].filter((term) => term !== undefined);
-  return terms.length === 0 ? undefined : terms.join(',');
+/** Reads files. At Ctrl-C, the signal aborts. */
+async function withFiles<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return await withStopSignal(async (signal) => {
+    try {
+      return await read(signal);
+    } catch (error) {
+      if (signal.aborted) throw new CliError('interrupted', EXIT_CODE.interrupted);
+      throw error instanceof FileError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
+    }
+  });
 }

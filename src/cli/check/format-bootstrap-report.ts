@@ -1,112 +1,76 @@
-import { formatName } from '../../decision/message.ts';
 import { countNoun } from '../../common/printable-text.ts';
-import type { BootstrapConfig, BootstrapDifference, BootstrapReport } from './check-bootstrap.ts';
-import { type Cell, formatTable } from '../../client/output/table.ts';
-import {
-  applyStyle,
-  formatCommand,
-  type ReportFormat,
-  type Style,
-  wrapParagraph,
-} from '../../client/output/text-format.ts';
-import { formatObjectNames } from '../../client/output/format-object-names.ts';
+import { formatObjectNames } from '../../client/output/short-forms.ts';
+import { formatTable } from '../../client/output/table.ts';
+import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
+import type { BootstrapConfig, BootstrapReport } from './check-bootstrap.ts';
 
 const NONE = '<none>';
-
 const CONFIG_COLUMNS = ['CONFIG', 'NAMED BY', 'API'].map((header) => ({ header }));
-const DIFFERENCE_COLUMNS = ['DIFFERENT', 'NAME', 'BOOTSTRAP HOST', 'CLUSTER', 'SET BY'].map((header) => ({
-  header,
-}));
+const DIFFERENCE_COLUMNS = ['DIFFERENT', 'NAME', 'BOOTSTRAP HOST', 'CLUSTER', 'SET BY'].map((header) => ({ header }));
+const STATES = { exists: 'exists', missing: 'missing', different: 'other content', terminating: 'being deleted' };
 
 export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport): string {
-  const rows = report.configs.map((config): Cell[] => [
-    { text: config.name },
-    { text: formatObjectNames(config.usedBy) || NONE },
-    { text: formatState(config), style: getStyle(config) },
-  ]);
+  const { ok, configs } = report;
+  const rows = configs.map(({ name, usedBy, state, needed, recoverable }) => {
+    const style = state === 'exists' ? undefined : needed && !recoverable ? ('red' as const) : ('magenta' as const);
+    return [{ text: name }, { text: formatObjectNames(usedBy) || NONE }, { text: STATES[state], style }];
+  });
   const parts = [
     formatTable(format, CONFIG_COLUMNS, rows),
-    ...report.configs.filter(({ state }) => state !== 'exists').flatMap((config) => formatConfig(format, config)),
-    applyStyle(format, report.ok ? 'bold' : ['red', 'bold'], wrapParagraph(format, formatConclusion(report))),
+    ...configs.filter(({ state }) => state !== 'exists').flatMap((config) => formatConfig(format, config)),
+    applyStyle(format, ok ? 'bold' : ['red', 'bold'], wrapParagraph(format, formatConclusion(report))),
   ];
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n`;
 }
 
-/** The configs that the API lacks. */
 export function formatBootstrapNames({ configs }: BootstrapReport): string {
-  const bad = configs.filter(({ state, needed }) => state !== 'exists' && needed);
-  return bad.map(({ name }) => `machineconfig/${name}\n`).join('');
-}
-
-function formatState({ state, needed }: BootstrapConfig): string {
-  if (state === 'terminating') return 'being deleted';
-  if (state === 'different') return 'other content';
-  return state === 'missing' && !needed ? 'missing, not needed' : state;
-}
-
-function getStyle({ state, needed, recoverable }: BootstrapConfig): Style | undefined {
-  if (state === 'exists') return undefined;
-  return needed && !recoverable ? 'red' : 'magenta';
+  return configs.map(({ name, ok }) => (ok ? '' : `machineconfig/${name}\n`)).join('');
 }
 
 function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
-  const parts = [wrapParagraph(format, explainConfig(config))];
-  if (config.differences.length > 0) {
-    parts[0] += `\n${wrapParagraph(format, `Differences from ${config.comparedWith} in the API:`)}`;
-    parts.push(formatTable(format, DIFFERENCE_COLUMNS, config.differences.map(toRow)));
-  }
-  if (config.restore !== null) parts.push(formatCommand(format, config.restore).join('\n'));
-  return parts;
+  const { comparedWith, differences, restore } = config;
+  const paragraphs = [explainConfig(config)];
+  if (differences.length > 0) paragraphs.push(`Differences from ${comparedWith} in the API:`);
+  const rows = differences.map(({ kind, name, bootstrap, cluster, setBy }) =>
+    [kind, name, bootstrap ?? NONE, cluster ?? NONE, setBy.join(', ') || NONE].map((text) => ({ text })),
+  );
+  return [
+    paragraphs.map((text) => wrapParagraph(format, text)).join('\n'),
+    ...(rows.length === 0 ? [] : [formatTable(format, DIFFERENCE_COLUMNS, rows)]),
+    ...(restore === null ? [] : [formatCommand(format, restore).join('\n')]),
+  ];
 }
 
 function explainConfig(config: BootstrapConfig): string {
-  const { file, contentMatchesName, sources } = config;
-  const sentences = [
-    ...explainState(config),
-    ...explainSources(sources.onlyBootstrap, 'on the bootstrap host'),
-    ...explainSources(sources.onlyCluster, 'in the cluster'),
-    ...explainOtherWay(config),
-  ];
-  if (contentMatchesName === false) sentences.push(`The content of ${file} does not match the hash in its name.`);
+  const { onlyBootstrap, onlyCluster } = config.sources;
+  const sentences = [explainState(config)];
+  if (onlyBootstrap.length > 0)
+    sentences.push(`Source configs only on the bootstrap host: ${onlyBootstrap.join(', ')}.`);
+  if (onlyCluster.length > 0) sentences.push(`Source configs only in the cluster: ${onlyCluster.join(', ')}.`);
+  // Administrators have done this (okd-project/okd#893, #1013).
+  if (!config.recoverable && onlyCluster.length > 0 && onlyBootstrap.length === 0) {
+    sentences.push(
+      'If nothing else differs, a way without a restore is to delete them, or what the operator generates them from.',
+      'It then renders the missing config itself. Create them again after the install: that updates the machines.',
+    );
+  }
   return sentences.join(' ');
 }
 
-/** Administrators have done this (okd-project/okd#893, #1013). */
-function explainOtherWay({ state, recoverable, sources: { onlyBootstrap, onlyCluster } }: BootstrapConfig): string[] {
-  if (state !== 'missing' || recoverable || onlyCluster.length === 0 || onlyBootstrap.length > 0) return [];
-  return [
-    'If nothing else differs, a way without a restore is to delete them, or what the operator generates them from. ' +
-      'It then renders the missing config itself. Create them again after the install: that updates the machines.',
-  ];
-}
-
-function explainState({ name, pool, state, needed, recoverable, usedBy }: BootstrapConfig): string[] {
-  if (state === 'terminating') return [`${name} is being deleted. Keep its finalizers.`];
+function explainState({ name, pool, state, needed, recoverable, usedBy }: BootstrapConfig): string {
+  if (state === 'terminating') return `${name} is being deleted. Keep its finalizers.`;
   if (state === 'different') {
-    return [`${name} has other content in the API. A node that boots with it reports "unexpected on-disk state".`];
+    return `${name} has other content in the API. A node that boots with it reports "unexpected on-disk state".`;
   }
-  if (recoverable) return [`${name} does not exist. The operator can still render it for pool ${pool}.`];
+  if (recoverable) return `${name} does not exist. The operator can still render it for pool ${pool}.`;
   const missing = `${name} does not exist. The cluster rendered another config for pool ${pool}.`;
-  if (usedBy.length > 0) return [missing];
-  return [missing, needed ? 'Restore it as soon as a node names it.' : 'No node or pool names it.'];
-}
-
-function explainSources(names: readonly string[], side: string): string[] {
-  return names.length === 0 ? [] : [`Source configs only ${side}: ${names.map(formatName).join(', ')}.`];
-}
-
-function toRow({ kind, name, bootstrap, cluster, setBy }: BootstrapDifference): Cell[] {
-  return [kind, formatName(name), bootstrap ?? NONE, cluster ?? NONE, setBy.map(formatName).join(', ') || NONE].map(
-    (text) => ({
-      text,
-    }),
-  );
+  if (usedBy.length > 0) return missing;
+  return `${missing} ${needed ? 'Restore it as soon as a node names it.' : 'No node or pool names it.'}`;
 }
 
 function formatConclusion({ ok, directory, configs }: BootstrapReport): string {
-  const isComplete = configs.every(({ state }) => state === 'exists');
-  if (ok) return `Fine: every ${isComplete ? '' : 'needed '}rendered config in ${directory} exists in the API.`;
-  const bad = configs.filter(({ state, needed }) => state !== 'exists' && needed);
+  if (ok) return `Fine: every needed rendered config in ${directory} exists in the API.`;
+  const bad = configs.filter((config) => !config.ok);
   const count = countNoun(configs.length, 'rendered config');
   const problem = `Not fine: problems with ${bad.length} of ${count} in ${directory}.`;
   return bad.every(({ recoverable }) => recoverable)

@@ -1,10 +1,9 @@
-import { findReferencedConfig } from '../../client/cluster-snapshot.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { toUnpauseCommand } from '../../client/paused-for-restore.ts';
+import { groupBy } from '../../common/group-by.ts';
 import { type ConfigName, isObjectName, parsePoolName } from '../../decision/config-name.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../../kube/api-paths.ts';
-import { type ConsistencyResult, isMissingForever } from './consistency.ts';
-import type { Problem } from './problems.ts';
+import { type CheckedCluster, type CheckedNode, type CheckedPool, isMissingForever, type Problem } from './problems.ts';
 
 /** A command that solves a problem. Part of the JSON of `check`. */
 export interface Repair extends Advice {
@@ -12,78 +11,53 @@ export interface Repair extends Advice {
   readonly alternative: boolean;
 }
 
-/** The existing config that an annotation gets instead of a missing one. */
-type ConfigChoice = (problem: Problem, pool: string | undefined) => ConfigName | null | undefined;
-
 /** Where the bootstrap host keeps the configs that it rendered. */
 const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
-/** Of a config that the guard has seen. */
-const DELETED = /^deleted at /;
+
+const ONLY_IF_TYPO = 'only if the name is a typo: name the existing config';
+const LAST_RESORT =
+  'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on ' +
+  'the disk, so the machine-config-daemon reports "unexpected on-disk state". Forcing it hides the difference';
 
 /** The first repair is the best one. A name that no object can have gets no command. */
 export function planRepairs(
-  { nodes, pools, problems }: ConsistencyResult,
-  configs: ReadonlySet<ConfigName>,
-  pendingRequests: readonly string[],
+  { nodes, pools, problems }: CheckedCluster,
+  pendingRequests: readonly { readonly name: string }[],
 ): Repair[] {
-  const nodeByConfig = findRestorableConfigs(nodes);
-  const unpauses = pools.flatMap((result) => planUnpause(result, nodes, nodeByConfig));
+  const missing = problems.filter(isMissingForever);
+  const nodeByConfig = findRestorableConfigs(missing);
+  const unpauses = pools.flatMap((pool) => planUnpause(pool, nodes, nodeByConfig));
   if (problems.every(({ recoverable }) => recoverable)) return unpauses;
-  const configByPool = new Map<string, ConfigName>();
-  for (const { pool } of pools) {
-    const config = findReferencedConfig(pool.referrer, 'spec');
-    if (config !== undefined && configs.has(config)) configByPool.set(pool.referrer.name, config);
-  }
-  const poolsWithRestore = new Set([...nodeByConfig.keys()].map(parsePoolName));
-  const repairs = [...nodeByConfig].map(([config, node]) => planRestore(config, node));
-  repairs.push(...unpauses);
-  for (const result of pools) {
-    const { name } = result.pool.referrer;
-    // A restore sets the status, too.
-    if (!poolsWithRestore.has(name)) repairs.push(...planPoolRepair(result, configByPool.get(name)));
-  }
-  if (pendingRequests.length > 0) {
-    const text = 'approve pending certificate requests of nodes; check the requestors first';
-    repairs.push(toRepair(advise(text, ['oc', 'adm', 'certificate', 'approve', ...pendingRequests])));
-  }
-  repairs.push(
-    ...planAnnotationRepairs(
-      nodes,
-      (problem) => (canBeTypo(problem) ? problem.suggestion : null),
-      'only if the name is a typo: name the existing config',
-    ),
-    ...planAnnotationRepairs(
-      nodes,
-      (problem, pool) => (problem.suggestion === null && pool !== undefined ? configByPool.get(pool) : null),
-      'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on ' +
-        'the disk, so the machine-config-daemon reports "unexpected on-disk state". Forcing it hides the difference',
-    ),
-  );
-  return repairs;
-}
-
-function canBeTypo({ explanation }: Problem): boolean {
-  return explanation === null || !DELETED.test(explanation);
+  const wrongSpecs = new Set(problems.map(({ name, field }) => (field === 'spec' ? name : null)));
+  const configByPool = new Map(pools.map(({ name, specConfig }) => [name, wrongSpecs.has(name) ? null : specConfig]));
+  const approve = ['oc', 'adm', 'certificate', 'approve', ...pendingRequests.map(({ name }) => name)];
+  const approval = advise('approve pending certificate requests of nodes; check the requestors first', approve);
+  return [
+    ...[...nodeByConfig].map(([config, node]) => planRestore(config, node)),
+    ...unpauses,
+    ...planStatuses(problems, configByPool, new Set([...nodeByConfig.keys()].map(parsePoolName))),
+    ...(pendingRequests.length > 0 ? [toRepair(approval)] : []),
+    ...planAnnotations(missing, nodes, configByPool),
+  ];
 }
 
 function toRepair(advice: Advice, alternative = false): Repair {
   return { ...advice, alternative };
 }
 
-/** Each missing config, with a node that names it and so probably has it on its disk. */
-function findRestorableConfigs(nodes: ConsistencyResult['nodes']): ReadonlyMap<ConfigName, string> {
+/** Each missing config, with a node that names it. One that runs it probably has it on its disk. */
+function findRestorableConfigs(missing: readonly Problem[]): ReadonlyMap<ConfigName, string> {
   const nodeByConfig = new Map<ConfigName, string>();
   for (const field of ['currentConfig', 'desiredConfig']) {
-    for (const { node, problems } of nodes) {
-      const config = problems.find((problem) => problem.field === field && isMissingForever(problem))?.config;
-      if (typeof config !== 'string' || nodeByConfig.has(config)) continue;
-      if (parsePoolName(config) !== undefined && isObjectName(config)) nodeByConfig.set(config, node.referrer.name);
+    for (const { config, name } of missing.filter((problem) => problem.field === field)) {
+      if (config === null || name === null || nodeByConfig.has(config)) continue;
+      if (parsePoolName(config) !== undefined && isObjectName(config)) nodeByConfig.set(config, name);
     }
   }
   return nodeByConfig;
 }
 
-function planRestore(config: ConfigName, node: string): Repair {
+function planRestore(config: string, node: string): Repair {
   const text =
     'create the missing config again; without --confirm this writes nothing. ' +
     `On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`;
@@ -92,63 +66,68 @@ function planRestore(config: ConfigName, node: string): Repair {
 
 /** A restore that was killed leaves its pool paused, even if everything else is fine. */
 function planUnpause(
-  { pool: { referrer, paused, pausedFor } }: ConsistencyResult['pools'][number],
-  nodes: ConsistencyResult['nodes'],
+  { name, paused, pausedFor }: CheckedPool,
+  nodes: readonly CheckedNode[],
   nodeByConfig: ReadonlyMap<string, string>,
 ): Repair[] {
-  if (pausedFor === undefined) return [];
-  const { name } = referrer;
+  if (pausedFor === null) return [];
   if (!paused) {
     // A restore would take the next pause by a person for its own.
     const text = `pool ${name}: it is not paused, so remove the mark of a restore`;
     return [toRepair(advise(text, ['oc', 'annotate', 'machineconfigpool', name, `${PAUSED_FOR_RESTORE}-`]))];
   }
-  const source = nodes.find(({ node }) =>
-    node.referrer.references.some(({ config, strength }) => config === pausedFor && strength === 'strong'),
-  );
-  const isRestorable = source !== undefined && isObjectName(pausedFor);
   const undo = advise(`pool ${name}: unpause it, only to give up its restore`, ...toUnpauseCommand(name));
   // Without the config, another repair already has the restore.
   if (nodeByConfig.has(pausedFor)) return [toRepair(undo, true)];
-  if (!isRestorable) return [toRepair(undo)];
-  const words = ['machineconfig-guard', 'restore', pausedFor, '--from', `node/${source.node.referrer.name}`];
+  const source = nodes.find(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig].includes(pausedFor));
+  if (source === undefined || !isObjectName(pausedFor)) return [toRepair(undo)];
   const text = `pool ${name} is paused by a restore. Let it run, or continue it if it has ended early`;
-  return [toRepair(advise(text, [...words, '--confirm'])), toRepair(undo, true)];
+  const words = ['machineconfig-guard', 'restore', pausedFor, '--from', `node/${source.name}`, '--confirm'];
+  return [toRepair(advise(text, words)), toRepair(undo, true)];
 }
 
-function planAnnotationRepairs(
-  nodes: ConsistencyResult['nodes'],
-  chooseConfig: ConfigChoice,
-  purpose: string,
+/** A restore sets the status of its pool, too. */
+function planStatuses(
+  problems: readonly Problem[],
+  configByPool: ReadonlyMap<string | null, string | null>,
+  restoredPools: ReadonlySet<string | undefined>,
 ): Repair[] {
-  return [...groupNodesByRepair(nodes, chooseConfig)].map(([annotations, names]) => {
-    const lines = annotations.split(' ').map((annotation) => [annotation]);
-    return toRepair(advise(purpose, ['oc', 'annotate', 'node', ...names, '--overwrite'], ...lines), true);
+  return problems.flatMap(({ code, name, field, recoverable }) => {
+    const config = configByPool.get(name) ?? null;
+    const isStuck = field === 'status' && !recoverable && code !== 'ConfigTerminating';
+    if (!isStuck || name === null || config === null || restoredPools.has(name)) return [];
+    const text = `pool ${name}: set the status, from which new machines get their config`;
+    const words = ['oc', 'patch', 'machineconfigpool', name, '--subresource=status', '--type=merge'];
+    return [toRepair(advise(text, words, ['-p', JSON.stringify({ status: { configuration: { name: config } } })]))];
   });
 }
 
-function planPoolRepair({ pool, problems }: ConsistencyResult['pools'][number], config?: ConfigName): Repair[] {
-  const isStuck = problems.some(
-    ({ code, field, recoverable }) => field === 'status' && !recoverable && code !== 'ConfigTerminating',
-  );
-  if (config === undefined || !isStuck) return [];
-  const { name } = pool.referrer;
-  const text = `pool ${name}: set the status, from which new machines get their config`;
-  const words = ['oc', 'patch', 'machineconfigpool', name, '--subresource=status', '--type=merge'];
-  const patch = JSON.stringify({ status: { configuration: { name: config } } });
-  return [toRepair(advise(text, words, ['-p', patch]))];
-}
-
-/** Node names, keyed by the annotations that they need. */
-function groupNodesByRepair(nodes: ConsistencyResult['nodes'], chooseConfig: ConfigChoice) {
-  const namesByRepair = new Map<string, string[]>();
-  for (const { node, pool, problems } of nodes) {
-    const annotations = problems.filter(isMissingForever).flatMap((problem) => {
-      const config = chooseConfig(problem, pool) ?? null;
-      return config === null ? [] : [`${MCO_GROUP}/${problem.field}=${config}`];
+/** Another existing config for nodes. One command for all that need the same annotations. */
+function planAnnotations(
+  missing: readonly Problem[],
+  nodes: readonly CheckedNode[],
+  configByPool: ReadonlyMap<string | null, string | null>,
+): Repair[] {
+  const poolByNode = new Map(nodes.map(({ name, pool }) => [name, pool]));
+  const changes = missing.flatMap(({ kind, name, field, suggestion, deletedAt }) => {
+    // The name of a deleted config is no typo.
+    if (kind !== 'Node' || name === null || (suggestion !== null && deletedAt !== null)) return [];
+    const config = suggestion ?? configByPool.get(poolByNode.get(name) ?? null) ?? null;
+    const text = suggestion === null ? LAST_RESORT : ONLY_IF_TYPO;
+    return config === null ? [] : [{ name, text, annotation: `${MCO_GROUP}/${field}=${config}` }];
+  });
+  return [ONLY_IF_TYPO, LAST_RESORT].flatMap((text) => {
+    const changesByNode = groupBy(
+      changes.filter((change) => change.text === text),
+      ({ name }) => name,
+    );
+    const nodesByAnnotations = groupBy(changesByNode, ([, own]) => own.map(({ annotation }) => annotation).join(' '));
+    return [...nodesByAnnotations].map(([annotations, own]) => {
+      const lines = annotations.split(' ').map((annotation) => [annotation]);
+      return toRepair(
+        advise(text, ['oc', 'annotate', 'node', ...own.map(([name]) => name), '--overwrite'], ...lines),
+        true,
+      );
     });
-    const key = annotations.join(' ');
-    if (key !== '') namesByRepair.set(key, [...(namesByRepair.get(key) ?? []), node.referrer.name]);
-  }
-  return namesByRepair;
+  });
 }

@@ -3,19 +3,9 @@ import type { Command, Option } from 'commander';
 /** The name of the command that prints candidates, as in kubectl. */
 export const COMPLETE_COMMAND = '__complete';
 
-interface Candidate {
-  readonly text: string;
-  readonly description?: string;
-}
+/** A candidate, and its description if it has one. */
+type Candidate = readonly [text: string, description?: string];
 
-/** Where the cursor is. */
-interface Position {
-  readonly command: Command;
-  /** The flag whose value is next. */
-  readonly flag: Option | undefined;
-}
-
-const HELP_FLAG: Candidate = { text: '--help', description: 'display help for command' };
 const FLAG_WITH_VALUE = /^--[^=]+=/;
 
 /**
@@ -25,42 +15,26 @@ const FLAG_WITH_VALUE = /^--[^=]+=/;
  */
 export function formatCompletion(root: Command, words: readonly string[]): string {
   const word = words.at(-1) ?? '';
-  const position = locate(root, words.slice(0, -1));
-  const lines = listCandidates(root, position, word)
-    .filter(({ text }) => text.startsWith(word))
-    .map(({ text, description }) => (description === undefined ? text : `${text}\t${description}`));
-  return [...lines, acceptsFile(position, word) ? ':0' : ':4', ''].join('\n');
+  const before = words.slice(0, -1);
+  const [command = root] = before.flatMap((name) => root.commands.filter((child) => child.name() === name));
+  const flag = command.options.find(
+    ({ long, short, required }) => required && [long, short].includes(before.at(-1) ?? ''),
+  );
+  const acceptsFile = flag === undefined ? FLAG_WITH_VALUE.test(word) : flag.argChoices === undefined;
+  const lines = listCandidates(root, command, flag, word)
+    .filter(([text]) => text.startsWith(word))
+    .map((candidate) => candidate.join('\t'));
+  return [...lines, acceptsFile ? ':0' : ':4', ''].join('\n');
 }
 
-function locate(root: Command, words: readonly string[]): Position {
-  let command = root;
-  let flag: Option | undefined;
-  for (const word of words) {
-    if (flag !== undefined) flag = undefined;
-    else if (word.startsWith('-')) flag = findFlagWithValue(command, word);
-    else if (command === root) command = root.commands.find((child) => child.name() === word) ?? command;
+/** @param flag the flag whose value is next */
+function listCandidates(root: Command, command: Command, flag: Option | undefined, word: string): readonly Candidate[] {
+  if (flag !== undefined) return (flag.argChoices ?? []).map((choice) => [choice]);
+  if (word.startsWith('-')) {
+    const flags = command.options.map(({ long = '', description }): Candidate => [long, description]);
+    return [...flags, ['--help', 'display help for command']];
   }
-  return { command, flag };
-}
-
-function findFlagWithValue(command: Command, word: string): Option | undefined {
-  return command.options.find(({ long, short, required }) => required && (word === long || word === short));
-}
-
-function listCandidates(root: Command, { command, flag }: Position, word: string): readonly Candidate[] {
-  if (flag !== undefined) return (flag.argChoices ?? []).map((text) => ({ text }));
-  if (word.startsWith('-')) return [...command.options.flatMap(toFlag), HELP_FLAG];
   if (command !== root && command.name() !== 'help') return [];
-  return root
-    .createHelp()
-    .visibleCommands(root)
-    .map((child) => ({ text: child.name(), description: child.description() }));
-}
-
-function toFlag({ long, description, hidden }: Option): Candidate[] {
-  return long === undefined || hidden ? [] : [{ text: long, description }];
-}
-
-function acceptsFile({ flag }: Position, word: string): boolean {
-  return flag === undefined ? FLAG_WITH_VALUE.test(word) : flag.argChoices === undefined;
+  const commands = root.createHelp().visibleCommands(root);
+  return commands.map((child) => [child.name(), child.description()]);
 }

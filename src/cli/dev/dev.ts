@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
-import { DEFAULT_SETTINGS } from '../../decision/settings.ts';
+import type { Settings } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
-import { removeUnsafe, toPrintableLine } from '../../common/printable-text.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { accessCluster } from '../../client/cluster-access.ts';
 import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
@@ -18,17 +19,18 @@ import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
-import { parsePort } from '../../client/option-parsers.ts';
-import { waitForStopSignal } from '../../client/signals.ts';
+import { formatAge } from '../../client/output/short-forms.ts';
+import { Output } from '../../client/output/output.ts';
+import { withStopSignal } from '../../client/signals.ts';
 
 interface DevFlags extends ClusterFlags {
   readonly url: URL;
-  readonly securePort?: number;
 }
 
 const READY_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 5_000;
 const MAX_USER_LENGTH = 200;
+const WARN = pino.levels.values['warn'];
 /** Limits a session that is never stopped. Long enough for the guard not to warn of the expiry. */
 const CERTIFICATE_DAYS = 90;
 
@@ -36,18 +38,17 @@ export function createDevCommand(): Command {
   const command = new Command('dev')
     .description('Run the guard on this machine for the current cluster, until Ctrl-C.')
     .addOption(
-      new Option('--url <address>', 'address of this machine for the API server')
+      new Option('--url <address>', 'address of this machine for the API server; without a port, a free one')
         .default(new URL('https://127.0.0.1'), 'https://127.0.0.1, for a control plane on this machine')
         .argParser(parseUrl),
     )
-    .option('--secure-port <port>', 'port to listen on (default: port of --url, else a free port)', parsePort)
     .addHelpText(
       'after',
       `
 Creates a temporary certificate, registers a webhook with failurePolicy Ignore
 and prints every decision. Its denials are real. Ctrl-C removes the webhook.
-After a crash, the next start removes it. The mode is Enforce and the hold is
-off (holdSuperseded 0s), whatever the cluster's MachineConfigGuard says.
+After a crash, the next start removes it. It follows the MachineConfigGuard of
+the cluster, but creates none and does not write its status.
 Permissions: as serve; create and delete validatingwebhookconfigurations.
 Exit codes: 0 stopped with SIGTERM, 1 unexpected error, 2 wrong usage or a port
 in use, 3 the API server is unreachable or denies access, 130 stopped with
@@ -57,54 +58,81 @@ Example:
   machineconfig-guard dev --context lab --url https://192.168.1.20:9443`,
     )
     .action(async (flags: DevFlags) => {
-      const stopSignal = waitForStopSignal();
-      await withKubeApi(flags, 'machineconfig-guard/dev', async (api) => {
-        await dev(api, flags, stopSignal);
+      const output = new Output(command, flags);
+      const printLine = (text: string): void => output.print(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
+      await withStopSignal(async (signal) => {
+        const stopped = once(signal, 'abort');
+        await withKubeApi(flags, 'machineconfig-guard/dev', (api) =>
+          dev({ api, flags, name: createRegistrationName(), printLine }, stopped),
+        );
       });
     });
   return addClusterFlags(command);
 }
 
-async function dev(api: KubeApi, flags: DevFlags, stopSignal: Promise<NodeJS.Signals>): Promise<void> {
-  const name = createRegistrationName();
-  await removeRegistration(api, name);
+/** A running session. */
+interface DevSession {
+  readonly api: KubeApi;
+  readonly flags: DevFlags;
+  /** Of the webhook configuration. */
+  readonly name: string;
+  readonly printLine: (text: string) => void;
+}
+
+async function dev(session: DevSession, stopped: Promise<unknown>): Promise<void> {
+  const { api, flags, printLine } = session;
+  await removeRegistration(session);
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
-  const guard = await startDevGuard(api, certificate, flags);
-  let isRegistered = false;
+  const { SettingsFollower } = await import('../../guard/settings-follower.ts');
+  const settings = new SettingsFollower({ api, log: createLog('info', printLine), initialSpec: null });
+  const following = new AbortController();
+  void settings.run(following.signal);
   try {
-    const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(() => 'ready' as const);
-    const first = await Promise.race([ready.catch(() => 'timeout' as const), stopSignal]);
-    if (first === 'timeout') {
-      throw new CliError(`cannot list all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
-    }
-    if (first !== 'ready') return;
-    const url = new URL('/validate', flags.url);
-    if (url.port === '') url.port = String(guard.ports.securePort);
-    const clientConfig = { url: url.href, caBundle };
-    const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
-    const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-    await accessCluster('create', WEBHOOK_CONFIGURATIONS_PATH, signal, () =>
-      api.json({ method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body, signal }),
-    );
-    isRegistered = true;
-    printLine(
-      `guarding rendered MachineConfigs of ${api.address} at ${url.href}; mode Enforce, no hold; press Ctrl-C to stop`,
-    );
-    await stopSignal;
-  } finally {
-    // While the webhook is registered, the API server calls the guard.
+    const guard = await startDevGuard(session, certificate, () => settings.settings);
     try {
-      if (isRegistered) await removeOwnRegistration(api, name, flags);
+      await registerUntilStopped(session, guard, caBundle, stopped);
     } finally {
       await guard.stop();
     }
+  } finally {
+    following.abort();
+  }
+}
+
+async function registerUntilStopped(
+  session: DevSession,
+  guard: Guard,
+  caBundle: string,
+  stopped: Promise<unknown>,
+): Promise<void> {
+  const { api, flags, name, printLine } = session;
+  const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
+    () => 'ready',
+    () => {
+      throw new CliError(`cannot read all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
+    },
+  );
+  if ((await Promise.race([ready, stopped])) !== 'ready') return;
+  const url = new URL('/validate', flags.url);
+  if (url.port === '') url.port = String(guard.ports.securePort);
+  const path = WEBHOOK_CONFIGURATIONS_PATH;
+  const clientConfig = { url: url.href, caBundle };
+  const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
+  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  try {
+    await accessCluster('create', path, signal, () => api.json({ method: 'POST', path, body, signal }));
+    printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
+    await stopped;
+  } finally {
+    // While the webhook is registered, the API server calls the guard.
+    await removeRegistration(session).catch((error: unknown) => explainLeftover(error, session));
   }
 }
 
 async function startDevGuard(
-  api: KubeApi,
+  { api, flags: { url }, printLine }: DevSession,
   certificate: ServingCertificate,
-  { url, securePort }: DevFlags,
+  settings: () => Settings | undefined,
 ): Promise<Guard> {
   const { startGuard } = await import('../../guard/guard.ts');
   const host = stripBrackets(url.hostname);
@@ -112,12 +140,12 @@ async function startDevGuard(
     return await startGuard({
       api,
       certificate,
-      log: createWarningLog(),
+      log: createLog('warn', printLine),
       bindAddress: host.startsWith('127.') || host === '::1' ? host : undefined,
-      securePort: securePort ?? Number(url.port),
+      securePort: Number(url.port),
       healthPort: 0,
       shutdownDelayMs: 0,
-      settings: () => ({ ...DEFAULT_SETTINGS, holdSupersededMs: 0 }),
+      settings,
       onDecision: (judged, call) => printLine(formatDecision(judged, call)),
     });
   } catch (error) {
@@ -128,23 +156,19 @@ async function startDevGuard(
 }
 
 /** @throws ClusterAccessError, TimeoutError */
-async function removeRegistration(api: KubeApi, name: string): Promise<void> {
+async function removeRegistration({ api, name, printLine }: DevSession): Promise<void> {
   const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
   const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-  const removed = await accessCluster('delete', path, signal, () =>
-    orUndefined(api.json({ method: 'DELETE', path, signal })),
-  );
+  const request = { method: 'DELETE', path, signal } as const;
+  const removed = await accessCluster('delete', path, signal, () => orUndefined(api.json(request)));
   if (removed !== undefined) printLine(`removed ${name}`);
 }
 
-async function removeOwnRegistration(api: KubeApi, name: string, flags: DevFlags): Promise<void> {
-  try {
-    await removeRegistration(api, name);
-  } catch (error) {
-    const { message } = toCliError(error, api, flags) as Error;
-    const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', name]);
-    throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
-  }
+/** @throws CliError with the command that removes the webhook */
+function explainLeftover(error: unknown, { api, flags, name }: DevSession): never {
+  const { message } = toCliError(error, api, flags) as Error;
+  const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', name]);
+  throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
 }
 
 async function createTemporaryCertificate(host: string) {
@@ -173,21 +197,16 @@ function formatDecision({ review, verdict }: JudgedReview, { ms }: AnsweredCall)
   return `${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`;
 }
 
-function printLine(text: string): void {
-  const time = new Date().toTimeString().slice(0, 8);
-  process.stdout.write(`${time} ${removeUnsafe(text)}\n`);
-}
-
-function createWarningLog(): Logger {
-  return pino(
-    { level: 'warn', base: null },
-    {
-      write: (line: string) => {
-        const { msg = '', verdict } = JSON.parse(line) as { msg?: string; verdict?: unknown };
-        if (verdict === undefined) printLine(`warning    ${msg}`);
-      },
-    },
-  );
+/** Prints changes of the settings and warnings. Decisions are printed otherwise. */
+function createLog(level: 'info' | 'warn', printLine: DevSession['printLine']): Logger {
+  const write = (line: string): void => {
+    const fields = JSON.parse(line) as { level: number; msg: string; verdict?: unknown; holdSupersededMs?: number };
+    const { holdSupersededMs: holdMs } = fields;
+    const prefix = fields.level === WARN ? 'warning    ' : '';
+    const hold = holdMs === undefined ? '' : `, holdSuperseded is ${formatAge(holdMs)}`;
+    if (fields.verdict === undefined) printLine(prefix + fields.msg + hold);
+  };
+  return pino({ level, base: null }, { write });
 }
 
 function parseUrl(value: string): URL {

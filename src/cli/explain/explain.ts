@@ -20,6 +20,7 @@ export function createExplainCommand(): Command {
       `
 The text is the page docs/codes.md of this version. Without a code, the command
 lists all codes. It needs neither a cluster nor the internet.
+Exit codes: 0 printed, 2 unknown code.
 
 Examples:
   machineconfig-guard explain
@@ -48,7 +49,7 @@ function parseCode(value: string): Code {
 
 function formatCodes(): string {
   const rows = CODES.map((code) => [{ text: code }, { text: CODE_DESCRIPTIONS[code] }]);
-  return formatTable(createTableFormat(process.stdout), [{ header: 'CODE' }, { header: 'MEANING' }], rows);
+  return formatTable(createTableFormat(), [{ header: 'CODE' }, { header: 'MEANING' }], rows);
 }
 
 /** A terminal has no links, so their texts remain. */

@@ -1,136 +1,93 @@
 import { text } from 'node:stream/consumers';
 import { stringify } from 'yaml';
-import { mapConcurrently } from '../../common/map-concurrently.ts';
 import { isObjectName } from '../../decision/config-name.ts';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { describeError } from '../../kube/errors.ts';
 import { EVENT_REPORTER } from '../../kube/event-recorder.ts';
 import { checkCluster } from '../check/check-cluster.ts';
-import { accessCluster, ClusterAccessError, parsePath, readObject } from '../../client/cluster-access.ts';
+import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
 import type { CommandFormatter } from '../../client/output/advice.ts';
 import { formatJson } from '../../client/output/output.ts';
-import { redact } from './redact.ts';
 
-export interface GatherOptions {
-  /** The namespace of the guard. */
-  readonly namespace: string;
-  /** Limits the logs: `sinceSeconds` or `sinceTime` of a log request. */
-  readonly logQuery: Readonly<Record<string, string>>;
-  readonly commands: CommandFormatter;
-  /** @param file relative path, in the layout of `oc adm inspect` */
-  readonly write: (file: string, content: string) => Promise<void>;
-  /** @param file what could not be gathered */
-  readonly onFailure: (file: string, reason: string) => void;
+/** The content of each file, by its path in the layout of `oc adm inspect`. */
+type Files = Readonly<Record<string, string>>;
+
+/** A part of the state that is read at once. */
+export interface Part {
+  /** The file, or the directory of several files. */
+  readonly name: string;
+  /** Without files if the cluster does not serve the kind. */
+  readonly read: () => Promise<Files>;
 }
 
+/** The fields that a kind does not have are absent. */
 interface StoredObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata?: { readonly name?: string };
-}
-
-interface StoredList extends StoredObject {
-  readonly items?: readonly StoredPod[] | null;
-}
-
-/** Other kinds have none of these fields. */
-interface StoredPod extends StoredObject {
   readonly spec?: { readonly containers?: readonly { readonly name: string }[] };
   readonly status?: {
     readonly containerStatuses?: readonly { readonly name: string; readonly restartCount?: number }[];
   };
 }
 
+interface StoredList extends StoredObject {
+  readonly items?: readonly StoredObject[] | null;
+}
+
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
-/** No kind here has secrets. */
-const CLUSTER_COLLECTIONS = [GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH];
-/** Kubernetes before 1.30 (OpenShift 4.17) does not serve them. */
-const POLICY_COLLECTIONS = [
+/** No kind here has secrets. Kubernetes before 1.30 (OpenShift 4.17) does not serve the policies. */
+const CLUSTER_COLLECTIONS = [
+  GUARDS_PATH,
+  WEBHOOK_CONFIGURATIONS_PATH,
   `${ADMISSION}/validatingadmissionpolicies`,
   `${ADMISSION}/validatingadmissionpolicybindings`,
 ];
-const NAMESPACED_COLLECTIONS = [
-  { group: '/apis/apps/v1', resources: ['deployments', 'replicasets'] },
-  { group: '/apis/coordination.k8s.io/v1', resources: ['leases'] },
-  { group: '/apis/discovery.k8s.io/v1', resources: ['endpointslices'] },
-  { group: '/apis/events.k8s.io/v1', resources: ['events'] },
-  { group: '/api/v1', resources: ['services'] },
-];
-/** Other components write thousands of Events into this namespace. */
-const OWN_EVENTS_PATH = `/apis/events.k8s.io/v1/namespaces/default/events?${new URLSearchParams({
-  fieldSelector: `reportingController=${EVENT_REPORTER}`,
-}).toString()}`;
+const EVENTS_OF_GUARD = new URLSearchParams({ fieldSelector: `reportingController=${EVENT_REPORTER}` }).toString();
 /** A log line has about 500 bytes. */
 const MAX_LOG_LINES = 20_000;
 const READ_TIMEOUT_MS = 30_000;
-/** The API server limits the requests of a user, too. */
-const MAX_CONCURRENT_PARTS = 8;
 
 /**
- * Gathers the state of the guard for a bug report. It reads no Secret, no ConfigMap and no content of a
- * MachineConfig. A part that cannot be read does not stop the others.
+ * Lists what a bug report needs: no Secret, no ConfigMap and no content of a MachineConfig.
  *
- * @throws only what `write` throws
+ * @param namespace of the guard
+ * @param logQuery limits the logs: `sinceSeconds` or `sinceTime` of a log request
  */
-export async function gather(
+export async function listParts(
   api: KubeApi,
-  { namespace, logQuery, commands, write, onFailure }: GatherOptions,
-): Promise<void> {
-  const attempt = async <T>(file: string, read: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      return await read();
-    } catch (error) {
-      onFailure(file, explainFailure(error));
-      return undefined;
-    }
-  };
-  const gatherText = async (file: string, read: () => Promise<string>): Promise<void> => {
-    const content = await attempt(file, read);
-    if (content !== undefined) await write(file, redact(content));
-  };
-
-  const gatherObjects = async (path: string): Promise<void> => {
-    const directory = toFile(path);
-    const list = await attempt(directory, async () =>
-      POLICY_COLLECTIONS.includes(path)
-        ? ((await readObject(api, path, 'list')) as StoredList | undefined)
-        : await readList(api, path),
-    );
-    for (const object of list?.items?.filter(isAboutConfigs) ?? []) {
-      if (!hasObjectName(object)) {
-        onFailure(directory, 'it contains an object with a name that no object can have');
-        continue;
-      }
-      const typed = { apiVersion: list?.apiVersion, kind: list?.kind?.replace(/List$/, ''), ...object };
-      await write(`${directory}/${object.metadata?.name}.yaml`, redact(toYaml(typed)));
-    }
-  };
-  const namespacedPaths = NAMESPACED_COLLECTIONS.flatMap(({ group, resources }) =>
-    resources.map((resource) => `${group}/namespaces/${namespace}/${resource}`),
-  );
+  namespace: string,
+  logQuery: Readonly<Record<string, string>>,
+  commands: CommandFormatter,
+): Promise<readonly Part[]> {
   const podsPath = `/api/v1/namespaces/${namespace}/pods`;
-  let pods: readonly StoredPod[] = [];
-  await gatherText(`${toFile(podsPath)}.yaml`, async () => {
-    const list = await readList(api, podsPath);
-    pods = list.items ?? [];
-    return toYaml(list);
-  });
-  const logs = pods.filter(hasObjectName).flatMap((pod) => listLogs(podsPath, pod, logQuery));
-  const parts = [
-    () => gatherText('check.json', async () => formatJson(await checkCluster(api), commands)),
-    ...[...CLUSTER_COLLECTIONS, ...POLICY_COLLECTIONS].map((path) => () => gatherObjects(path)),
-    ...[...namespacedPaths, OWN_EVENTS_PATH].map(
-      (path) => () => gatherText(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path))),
-    ),
-    ...logs.map(
-      ({ file, path }) =>
-        () =>
-          gatherText(`namespaces/${namespace}/${file}`, () => readLog(api, path)),
-    ),
+  const podsRead = readList(api, podsPath);
+  const pods = (await podsRead.catch(() => undefined))?.items ?? [];
+  const lists = [
+    `/api/v1/namespaces/${namespace}/services`,
+    `/apis/apps/v1/namespaces/${namespace}/deployments`,
+    `/apis/apps/v1/namespaces/${namespace}/replicasets`,
+    `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`,
+    `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`,
+    `/apis/events.k8s.io/v1/namespaces/${namespace}/events`,
+    // Other components write thousands of Events into this namespace.
+    `/apis/events.k8s.io/v1/namespaces/default/events?${EVENTS_OF_GUARD}`,
   ];
-  // After a failed write, such as on a full disk, the other parts would fail, too.
-  await mapConcurrently(parts, MAX_CONCURRENT_PARTS, async (part) => await part());
+  return [
+    toPart('check.json', async () => formatJson(await checkCluster(api), commands)),
+    toPart(`${toFile(podsPath)}.yaml`, async () => toYaml(await podsRead)),
+    ...lists.map((path) => toPart(`${toFile(path)}.yaml`, async () => toYaml(await readList(api, path)))),
+    ...CLUSTER_COLLECTIONS.map((path) => ({ name: toFile(path), read: () => readObjects(api, path) })),
+    ...pods.filter(hasObjectName).flatMap((pod) => listLogs(api, podsPath, pod, logQuery)),
+  ];
+}
+
+function toPart(name: string, read: () => Promise<string | undefined>): Part {
+  const readFiles = async (): Promise<Files> => {
+    const content = await read();
+    return content === undefined ? {} : { [name]: content };
+  };
+  return { name, read: readFiles };
 }
 
 function toFile(path: string): string {
@@ -149,31 +106,45 @@ function hasObjectName({ metadata }: StoredObject): boolean {
   return isObjectName(metadata?.name ?? '');
 }
 
-function toYaml(object: object): string {
-  return stringify(object, { lineWidth: 0 });
+function toYaml(object: object | undefined): string | undefined {
+  return object === undefined ? undefined : stringify(object, { lineWidth: 0 });
 }
 
-async function readList(api: KubeApi, path: string): Promise<StoredList> {
-  const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
-  return await accessCluster('list', path, signal, async () => (await api.json({ path, signal })) as StoredList);
+/** A file for each object. */
+async function readObjects(api: KubeApi, path: string): Promise<Files> {
+  const { items, apiVersion, kind } = (await readList(api, path)) ?? {};
+  const objects = (items ?? []).filter(isAboutConfigs);
+  if (!objects.every(hasObjectName)) throw new Error('it contains an object with a name that no object can have');
+  const type = { apiVersion, kind: kind?.replace(/List$/, '') };
+  return Object.fromEntries(
+    objects.map((object) => [`${toFile(path)}/${object.metadata?.name}.yaml`, toYaml({ ...type, ...object }) ?? '']),
+  );
+}
+
+async function readList(api: KubeApi, path: string): Promise<StoredList | undefined> {
+  return (await readObject(api, path, 'list', AbortSignal.timeout(READ_TIMEOUT_MS))) as StoredList | undefined;
 }
 
 /** The log of each container, and the previous log of a container that was restarted. */
 function listLogs(
+  api: KubeApi,
   podsPath: string,
-  { metadata, spec, status }: StoredPod,
-  logQuery: GatherOptions['logQuery'],
-): { readonly file: string; readonly path: string }[] {
-  return (spec?.containers ?? [])
+  { metadata, spec, status }: StoredObject,
+  logQuery: Readonly<Record<string, string>>,
+): readonly Part[] {
+  const restarted = (status?.containerStatuses ?? []).filter(({ restartCount = 0 }) => restartCount > 0);
+  const logs = [
+    ...(spec?.containers ?? []).map(({ name }) => ({ name, file: 'current.log', query: {} })),
+    ...restarted.map(({ name }) => ({ name, file: 'previous.log', query: { previous: 'true' } })),
+  ];
+  return logs
     .filter(({ name }) => isObjectName(name))
-    .flatMap(({ name }) => {
-      const directory = `pods/${metadata?.name}/${name}/${name}/logs`;
-      const query = { container: name, tailLines: String(MAX_LOG_LINES), ...logQuery };
-      const path = `${podsPath}/${metadata?.name}/log?${new URLSearchParams(query).toString()}`;
-      const current = { file: `${directory}/current.log`, path };
-      const previous = { file: `${directory}/previous.log`, path: `${path}&previous=true` };
-      const containerStatus = status?.containerStatuses?.find((candidate) => candidate.name === name);
-      return (containerStatus?.restartCount ?? 0) > 0 ? [current, previous] : [current];
+    .map(({ name, file, query }) => {
+      const all = { container: name, tailLines: String(MAX_LOG_LINES), ...logQuery, ...query };
+      const path = `${podsPath}/${metadata?.name}/log?${new URLSearchParams(all).toString()}`;
+      const { namespace } = parsePath(podsPath);
+      const directory = `namespaces/${namespace}/pods/${metadata?.name}/${name}/${name}/logs`;
+      return toPart(`${directory}/${file}`, () => readLog(api, path));
     });
 }
 
@@ -183,9 +154,4 @@ async function readLog(api: KubeApi, path: string): Promise<string> {
     const { body } = await api.request({ path, accept: '*/*', signal });
     return await text(body);
   });
-}
-
-function explainFailure(error: unknown): string {
-  if (!(error instanceof ClusterAccessError)) return describeError(error);
-  return `${error.message}: ${describeError(error.cause)}`;
 }

@@ -3,20 +3,28 @@ import path from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { parseDuration } from '../../common/duration.ts';
-import { readObject } from '../../client/cluster-access.ts';
+import { mapConcurrently } from '../../common/map-concurrently.ts';
+import { describeError } from '../../kube/errors.ts';
+import { ClusterAccessError, readObject } from '../../client/cluster-access.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { parseOutputDirectory } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { explainFileErrors, prepareEmptyDirectory } from '../../client/output-directory.ts';
+import type { Part } from './gather-state.ts';
+import { redact } from './redact.ts';
 
 interface GatherFlags extends ClusterFlags {
   readonly out: string;
-  /** Milliseconds. */
-  readonly since?: number;
-  readonly sinceTime?: string;
+  readonly since?: LogQuery;
+  readonly sinceTime?: LogQuery;
 }
 
+/** Parameters of a log request. */
+type LogQuery = Readonly<Record<string, string>>;
+
+/** The API server limits the requests of a user, too. */
+const MAX_CONCURRENT_PARTS = 8;
 /** A sign for people and tools that look into a must-gather (openshift/enhancements, oc/must-gather.md). */
 const VERSION_FILE = `machineconfig-guard/gather\n${packageJson.version}\n`;
 
@@ -71,42 +79,46 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
     const target = path.join(out, file);
     await explainFileErrors(out, async () => {
       await mkdir(path.dirname(target), { recursive: true });
-      await writeFile(target, content);
+      await writeFile(target, redact(content));
     });
     count += 1;
   };
+  const gather = async ({ name, read }: Part): Promise<void> => {
+    const files = await read().catch((error: unknown) => {
+      failures.push(`${name}: ${explainFailure(error)}`);
+      output.printNote(failures.at(-1) ?? '');
+      return {};
+    });
+    for (const [file, content] of Object.entries(files)) await write(file, content);
+  };
   await withKubeApi(flags, 'machineconfig-guard/gather', async (api) => {
     await prepareEmptyDirectory(out);
-    const { gather } = await import('./gather-state.ts');
+    const { listParts } = await import('./gather-state.ts');
     // Needs no right and no etcd.
     await readObject(api, '/version');
     await write('version', VERSION_FILE);
-    await gather(api, {
-      namespace: getGuardNamespace(flags),
-      commands: output.format.commands,
-      logQuery: {
-        ...(since === undefined ? {} : { sinceSeconds: String(Math.ceil(since / 1_000)) }),
-        ...(sinceTime === undefined ? {} : { sinceTime }),
-      },
-      write,
-      onFailure: (file, reason) => {
-        failures.push(`${file}: ${reason}`);
-        output.printNote(`${file}: ${reason}`);
-      },
-    });
+    const logQuery = { ...since, ...sinceTime };
+    const parts = await listParts(api, getGuardNamespace(flags), logQuery, output.format.commands);
+    // After a failed write, such as on a full disk, the other parts would fail, too.
+    await mapConcurrently(parts, MAX_CONCURRENT_PARTS, gather);
     if (failures.length > 0) await write('failures.txt', `${failures.join('\n')}\n`);
   });
   output.print(`wrote ${count} files to ${out}\n`);
   if (failures.length > 0) throw new CliError('', EXIT_CODE.failure);
 }
 
-function parseSince(value: string): number {
-  const ms = parseDuration(value);
-  if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Must be a duration, such as 30m or 2h.');
-  return ms;
+function explainFailure(error: unknown): string {
+  if (!(error instanceof ClusterAccessError)) return describeError(error);
+  return `${error.message}: ${describeError(error.cause)}`;
 }
 
-function parseSinceTime(value: string): string {
-  if (/^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value))) return value;
+function parseSince(value: string): LogQuery {
+  const ms = parseDuration(value);
+  if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Must be a duration, such as 30m or 2h.');
+  return { sinceSeconds: String(Math.ceil(ms / 1_000)) };
+}
+
+function parseSinceTime(value: string): LogQuery {
+  if (/^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value))) return { sinceTime: value };
   throw new InvalidArgumentError('Must be a time, such as 2026-11-23T07:00:00Z.');
 }

@@ -1,29 +1,16 @@
 import { Command } from 'commander';
-import { toPrintableLine } from '../../common/printable-text.ts';
-import { findNearestName } from '../../status/nearest-name.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
 
-const MAX_NAME_LENGTH = 100;
-
-/** Commander's own help command knows only the commands of the first level. */
+/** Commander's own help command suggests no name. */
 export function createHelpCommand(): Command {
   const command = new Command('help')
     .description('Print the help of a command.')
     .argument('[command]', 'a command, such as check')
-    .action((name?: string) => {
+    .action(async (name = '') => {
       const root = command.parent ?? command;
-      const target = name === undefined ? root : root.commands.find((candidate) => candidate.name() === name);
-      if (target === undefined) throw new CliError(describeUnknown(name ?? '', root), EXIT_CODE.usage);
-      target.help();
+      const target = name === '' ? root : root.commands.find((candidate) => candidate.name() === name);
+      if (target !== undefined) target.help();
+      // Fails as an unknown command, with the nearest name.
+      await root.parseAsync([name], { from: 'user' });
     });
   return command;
-}
-
-function describeUnknown(name: string, { commands }: Command): string {
-  const nearest = findNearestName(
-    name,
-    commands.map((command) => command.name()),
-  );
-  const suggestion = nearest === undefined ? '' : ` (Did you mean ${nearest}?)`;
-  return `unknown command '${toPrintableLine(name, MAX_NAME_LENGTH)}'${suggestion}`;
 }

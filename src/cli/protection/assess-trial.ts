@@ -1,21 +1,16 @@
-import { type Advice, advise } from '../../client/output/advice.ts';
+import { advise } from '../../client/output/advice.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
+import { type Evidence, findMainWebhook } from './evidence.ts';
+import { adviseOnCalls, diagnoseCallFailure, predictFloor, predictGuard } from './predict-protection.ts';
 import {
-  adviseOnUnreachableGuard,
-  type Diagnosis,
-  diagnoseCallFailure,
-  findCallFailure,
-  findFloorGap,
-  findGuardAbsence,
+  deriveProtection,
+  type Finding,
   INSTALL_ADVICE,
   type Protection,
-  toBlocked,
-  toFloorProtection,
-  toProtected,
-  toUnprotected,
-} from './diagnosis.ts';
-import type { Evidence } from './evidence.ts';
+  toFinding,
+  toProtection,
+} from './protection.ts';
 
 export interface TrialResponse {
   readonly status: number;
@@ -24,152 +19,102 @@ export interface TrialResponse {
 }
 
 /** Messages of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and policy/validating). */
-const DENIED_BY_WEBHOOK = /admission webhook "(?<webhook>[^"]+)" denied the request: (?<code>MCG_[A-Z_]+)?/;
+const DENIED_BY_WEBHOOK = /admission webhook "(?<webhook>[^"]+)" denied the request(?:: (?<code>MCG_[A-Z_]+))?/;
 const DENIED_BY_POLICY =
   /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/;
-const WEBHOOK_FAILED = /failed calling webhook "(?<webhook>[^"]+)"/;
-
-const UNVERIFIED_ADVICE = advise("check the guard's logs, its RBAC and its connection to the API server");
-const SEE_ANSWER = advise('see the answer');
+const WEBHOOK_FAILED = /failed calling webhook "(?<failed>[^"]+)"/;
+/** The answers of a guard that has listed the references. */
+const DECISIONS = new Set<string | undefined>(['MCG_IN_USE', 'MCG_HELD']);
+const FLOOR_POLICIES = new Set<string | undefined>(Object.values(ADMISSION_POLICIES));
+/** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */
+const POLICY_ADVICE = advise('wait a minute; if it stays, look at the status of the policies', [
+  'oc',
+  'get',
+  'validatingadmissionpolicies',
+  '-o',
+  'yaml',
+]);
 
 /**
  * Assesses the answer to the deletion of a config in use.
  *
  * @param unused the answer to the deletion of an unused config: it shows whether every deletion is denied
  */
-export function assessProtection(
-  { status, message }: TrialResponse,
+export function assessTrial(
+  answer: TrialResponse,
   evidence: Evidence,
   referrerKind: ReferrerKind,
-  unused: TrialResponse | null = null,
+  unused: TrialResponse | undefined,
 ): Protection {
-  if (status < 400) return assessAllowed(evidence, referrerKind);
-  const blocked = assessBlockage(message, evidence);
-  if (blocked !== undefined) return blocked;
-  const { webhook: denyingWebhook, code } = DENIED_BY_WEBHOOK.exec(message)?.groups ?? {};
+  if (answer.status < 400) return deriveProtection(explainGuard(evidence), explainFloor(evidence, referrerKind));
   // The guard can deny a config in use from its index while it denies all others.
-  const blockedUnused = unused === null || unused.status < 400 ? undefined : assessBlockage(unused.message, evidence);
-  if (denyingWebhook === WEBHOOK_NAME) {
-    const answer = code ?? 'without a code';
-    return code === 'MCG_IN_USE'
-      ? (blockedUnused ?? toGuardProtection(evidence))
-      : toUnprotected('BLOCKED', `the guard answered ${answer} instead of MCG_IN_USE`, SEE_ANSWER);
+  const blockage = findBlockage(answer, evidence) ?? (unused && findBlockage(unused, evidence));
+  if (blockage !== undefined) return deriveProtection(blockage);
+  const { webhook, policy, failed } = parseAnswer(answer);
+  if (webhook === WEBHOOK_NAME) {
+    const isDev = findMainWebhook(evidence)?.installation === 'dev';
+    const limit = isDev ? ', but only until the command dev stops' : '';
+    const reason = `the guard denies the deletion of a config in use${limit}`;
+    return deriveProtection(toFinding('denies', reason, isDev ? INSTALL_ADVICE : null));
   }
-  const { policy, reason = '' } = DENIED_BY_POLICY.exec(message)?.groups ?? {};
-  if (policy !== undefined && isFloorPolicy(policy)) {
-    return assessFloorDenial(policy, reason, evidence, blockedUnused);
-  }
-  const denier = describeDenier(denyingWebhook ?? WEBHOOK_FAILED.exec(message)?.groups?.['webhook'], policy);
-  const isDenial = denyingWebhook !== undefined || policy !== undefined;
-  const absence = findGuardAbsence(evidence);
-  // A component that also denies other deletions may not know which configs are in use.
-  if (isDenial && absence !== undefined && unused !== null && unused.status < 400) {
-    const limits = 'docs/alternatives.md explains what other policies can miss';
-    const explanation = `only ${denier} denies the deletion of a config in use: ${absence.reason}; ${limits}`;
-    return toProtected('other', explanation, absence.advice);
-  }
-  return toUnprotected(
-    'UNKNOWN',
-    `denied by ${denier}, so the guard's decision is unknown`,
-    advise('see the answer; verify again when the deletion is no longer denied there'),
-  );
-}
-
-/** Whether the guard answered that it could not list the references. It can recover within seconds. */
-export function isUnverified(message: string): boolean {
-  const { webhook, code } = DENIED_BY_WEBHOOK.exec(message)?.groups ?? {};
-  return webhook === WEBHOOK_NAME && code === 'MCG_UNVERIFIED';
-}
-
-export function isAdmissionError({ message }: TrialResponse): boolean {
-  return [/admission webhook "/, DENIED_BY_POLICY, WEBHOOK_FAILED].some((pattern) => pattern.test(message));
-}
-
-function isFloorPolicy(policy: string): boolean {
-  return Object.values(ADMISSION_POLICIES).includes(policy);
-}
-
-/** The assessment of a denial whose cause denies every deletion of a rendered config. Undefined for other denials. */
-function assessBlockage(message: string, evidence: Evidence): Protection | undefined {
-  if (isUnverified(message)) {
-    const reason = 'the guard cannot list the references (MCG_UNVERIFIED)';
-    return toBlocked({ reason, advice: UNVERIFIED_ADVICE });
-  }
-  if (WEBHOOK_FAILED.exec(message)?.groups?.['webhook'] !== WEBHOOK_NAME) return undefined;
-  return toBlocked(diagnoseCallFailure(message, evidence));
-}
-
-function describeDenier(webhook: string | undefined, policy: string | undefined): string {
-  if (webhook !== undefined) return `the webhook ${webhook}`;
-  return policy === undefined ? 'an unknown component' : `the policy ${policy}`;
-}
-
-function toGuardProtection({ webhooks }: Evidence): Protection {
-  const explanation = 'the guard denies the deletion of a config in use';
-  const isDevOnly = webhooks.length > 0 && webhooks.every(({ installation }) => installation === 'dev');
-  return isDevOnly
-    ? toProtected('guard', `${explanation}, but only until the command dev stops`, INSTALL_ADVICE)
-    : toProtected('guard', explanation);
-}
-
-/**
- * A policy that fails also denies, with a reason of the API server. The API server evaluates policies before it calls
- * webhooks.
- *
- * @param blockedUnused the assessment of a guard that denies every other deletion
- */
-function assessFloorDenial(
-  policy: string,
-  reason: string,
-  evidence: Evidence,
-  blockedUnused: Protection | undefined,
-): Protection {
-  if (reason.startsWith('MCG_IN_USE')) {
-    if (blockedUnused !== undefined) return blockedUnused;
-    const absence = findGuardAbsence(evidence);
+  const guard = predictGuard(evidence);
+  const isGuardAbsent = guard.effect === 'allows';
+  if (FLOOR_POLICIES.has(policy)) {
     const effect = `the policy ${policy} denies the deletion of a config in use`;
-    return absence === undefined
-      ? toProtected('floor', `${effect}, before the API server calls the guard`)
-      : toFloorProtection(`only ${effect}`, absence);
+    return isGuardAbsent
+      ? deriveProtection(guard, toFinding('denies', effect))
+      : toProtection('PROTECTED', 'floor', `${effect}, before the API server calls the guard`, null);
   }
-  const advice = reason.startsWith('failed to configure')
-    ? advise('see the answer; after a restart of the API server or a CRD change the policy recovers within a minute')
-    : adviseOnPolicy("see the answer and the policy's status", policy);
-  return toUnprotected(
-    'BLOCKED',
-    `the policy ${policy} fails and denies the deletion. Configs in use are safe`,
-    advice,
-  );
-}
-
-function assessAllowed(evidence: Evidence, referrerKind: ReferrerKind): Protection {
-  const { webhooks, floor } = evidence;
-  const guardGap = findGuardAbsence(evidence) ?? explainMissingDenial(evidence);
-  const policy = ADMISSION_POLICIES[referrerKind];
-  const brokenFloor = {
-    reason: `the policy ${policy} did not deny it, although its binding has the action Deny`,
-    advice: adviseOnPolicy("a new binding needs some seconds; retry, then see the policy's status", policy ?? ''),
-  };
-  const floorGap = floor.length === 0 ? undefined : (findFloorGap(floor, referrerKind) ?? brokenFloor);
-  const reasons = [guardGap, floorGap].flatMap((gap) => gap?.reason ?? []);
-  const { advice } = (webhooks.length === 0 ? floorGap : undefined) ?? guardGap;
-  return toUnprotected('EXPOSED', `the deletion is allowed: ${reasons.join('; ')}`, advice);
-}
-
-function explainMissingDenial(evidence: Evidence): Diagnosis {
-  if (evidence.webhooks.some(({ failurePolicy }) => failurePolicy !== 'Ignore')) {
-    const advice = advise(
-      'a new webhook needs some seconds; retry, then check the logs of the guard and the API server',
-    );
-    return { reason: 'the API server did not call the guard, although its mode is Enforce', advice };
+  const denier = policy === undefined ? `the webhook ${webhook ?? failed}` : `the policy ${policy}`;
+  // A component that also denies other deletions may not know which configs are in use.
+  if (failed === undefined && isGuardAbsent && unused !== undefined && unused.status < 400) {
+    const limits = 'docs/alternatives.md explains what other policies can miss';
+    const explanation = `only ${denier} denies the deletion of a config in use: ${guard.reason}; ${limits}`;
+    return toProtection('PROTECTED', 'other', explanation, guard.advice);
   }
-  const { reason, advice } = findCallFailure(evidence) ?? {
-    reason: 'the API server could not call the guard',
-    advice: adviseOnUnreachableGuard(evidence),
-  };
-  return { reason: `${reason}, and its failurePolicy is Ignore`, advice };
+  const advice = advise('see the answer; verify again when the deletion is no longer denied there');
+  return deriveProtection(toFinding('unknown', `denied by ${denier}, so the guard's decision is unknown`, advice));
 }
 
-function adviseOnPolicy(text: string, policy: string): Advice {
-  return advise(text, ['oc', 'get', 'validatingadmissionpolicy', policy, '-o', 'yaml']);
+/** Whether a webhook or a policy answered, or a call failed. Other errors have the same status codes. */
+export function isAnswerOfAdmission(answer: TrialResponse): boolean {
+  return Object.keys(parseAnswer(answer)).length > 0;
+}
+
+function parseAnswer({ message }: TrialResponse): Readonly<Record<string, string | undefined>> {
+  const patterns = [DENIED_BY_WEBHOOK, DENIED_BY_POLICY, WEBHOOK_FAILED];
+  return Object.assign({}, ...patterns.map((pattern) => pattern.exec(message)?.groups)) as Record<string, string>;
+}
+
+/** Why every deletion of a rendered config is denied. Undefined for another answer. */
+function findBlockage(answer: TrialResponse, evidence: Evidence): Finding | undefined {
+  const { webhook, code, policy = '', reason = '', failed } = parseAnswer(answer);
+  if (failed === WEBHOOK_NAME) return diagnoseCallFailure(answer.message, evidence);
+  if (webhook === WEBHOOK_NAME && !DECISIONS.has(code)) {
+    const advice = advise("retry; then check the guard's logs, its RBAC and its connection to the API server");
+    return toFinding('blocks', `the guard cannot list the references (${code ?? 'answer without a code'})`, advice);
+  }
+  if (!FLOOR_POLICIES.has(policy) || reason.startsWith('MCG_IN_USE')) return undefined;
+  return toFinding('blocks', `the policy ${policy} fails`, POLICY_ADVICE);
+}
+
+/** Why the guard did not deny. */
+function explainGuard(evidence: Evidence): Finding {
+  const predicted = predictGuard(evidence);
+  if (predicted.effect === 'allows' || evidence.webhooks === undefined) return { ...predicted, effect: 'allows' };
+  if (evidence.webhooks.every(({ failurePolicy }) => failurePolicy === 'Ignore')) {
+    const reason = 'the API server could not call the guard, and its failurePolicy is Ignore';
+    return toFinding('allows', reason, adviseOnCalls(evidence));
+  }
+  const reason = 'the API server did not call the guard, although its mode is Enforce';
+  const advice = advise('a new webhook needs some seconds; retry, then check the logs of the guard and the API server');
+  return toFinding('allows', reason, advice);
+}
+
+/** Why the policy floor did not deny. Undefined if it is not installed. */
+function explainFloor(evidence: Evidence, referrerKind: ReferrerKind): Finding | undefined {
+  const predicted = predictFloor(evidence, [referrerKind]);
+  if (predicted?.effect !== 'denies') return predicted && { ...predicted, effect: 'allows' };
+  const reason = 'the policy floor did not deny it, although its bindings have the action Deny';
+  return toFinding('allows', reason, POLICY_ADVICE);
 }

@@ -1,8 +1,11 @@
+import { orForbidden, readObject } from '../../client/cluster-access.ts';
+import type { StoredGuard } from '../../client/guard-report.ts';
 import { type Mode, parseSettings } from '../../decision/settings.ts';
 import {
   ADMISSION_POLICIES,
   findInjector,
   type Injector,
+  POLICY_BINDINGS_PATH,
   type StoredWebhookConfiguration,
   WEBHOOK_NAME,
 } from '../../install/webhook-configuration.ts';
@@ -10,79 +13,90 @@ import {
   deploymentPath,
   GUARD_PATH,
   INSTALLED_NAME,
+  leasesPath,
   objectPath,
   WEBHOOK_CONFIGURATIONS_PATH,
 } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { orForbidden, readObject } from '../../client/cluster-access.ts';
-
-/**
- * `dev`: `machineconfig-guard dev`. `service-ca` and `cert-manager`: an overlay or a rendering whose caBundle they
- * inject. `rendered`: the caBundle is in the manifest.
- */
-export type InstallationMethod = Injector | 'dev' | 'rendered';
 
 /** Part of the JSON of `verify`. */
 export interface RegisteredWebhook {
   readonly configuration: string;
   readonly failurePolicy: string;
   readonly caBundle: boolean;
-  /** Whether an annotation makes a controller set the caBundle. */
-  readonly injected: boolean;
-  readonly installation: InstallationMethod;
+  /**
+   * `dev`: `machineconfig-guard dev`. `service-ca` and `cert-manager`: an overlay or a rendering whose caBundle they
+   * inject. `rendered`: the caBundle is in the manifest.
+   */
+  readonly installation: Injector | 'dev' | 'rendered';
   /** `Service NAMESPACE/NAME:PORT` or a URL. */
   readonly target: string;
 }
 
-/** A binding of the policy floor. Part of the JSON of `verify`. */
+/** A binding of the policy floor. Part of the JSON of `verify` and `status`. */
 export interface PolicyBinding {
   readonly policy: string;
   /** Its `validationActions`. Only `Deny` denies. */
   readonly actions: readonly string[];
 }
 
-/** The guard's Deployment. Part of the JSON of `verify`. */
-export interface DeploymentState {
-  /** How many it wants. */
-  readonly replicas: number;
-  readonly readyReplicas: number;
-  readonly hostNetwork: boolean;
-}
-
-/** What the cluster says about its guard without a test. */
+/** What a cluster says about its guard without a test. `undefined`: the user lacks the right. `null`: it is absent. */
 export interface Evidence {
-  /** Of the guard's Deployment. */
+  readonly readAt: Date;
+  /** Of the guard's Deployment and Lease. */
   readonly namespace: string;
-  readonly webhooks: readonly RegisteredWebhook[];
-  readonly floor: readonly PolicyBinding[];
-  /** Undefined without a MachineConfigGuard. Enforce then applies. */
-  readonly mode: Mode | undefined;
-  /** `null`: it does not exist. `undefined`: the user lacks the right. */
-  readonly deployment: DeploymentState | null | undefined;
+  readonly guard: StoredGuard | null | undefined;
+  /** Without a MachineConfigGuard, Enforce applies. */
+  readonly mode: Mode | null;
+  readonly webhooks: readonly RegisteredWebhook[] | undefined;
+  readonly floor: readonly PolicyBinding[] | undefined;
+  readonly deployment: { readonly replicas: number; readonly readyReplicas: number } | null | undefined;
+  /** Null also without a leader. */
+  readonly lease:
+    { readonly holder: string; readonly renewedAt: string; readonly durationMs: number } | null | undefined;
 }
 
-const POLICY_BINDINGS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
-/** The registration of `machineconfig-guard dev`. */
-const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
+interface StoredDeployment {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly readyReplicas?: number };
+}
 
-/** @throws ClusterAccessError, TimeoutError */
-export async function readEvidence(api: KubeApi, namespace: string): Promise<Evidence> {
-  const guard = await readObject(api, GUARD_PATH);
-  return {
-    namespace,
-    webhooks: await readWebhooks(api),
-    floor: await readFloor(api),
-    mode: guard === undefined ? undefined : parseSettings(guard).settings.mode,
-    deployment: await orForbidden(readDeployment(api, namespace)),
+interface StoredLease {
+  readonly spec?: {
+    readonly holderIdentity?: string | null;
+    readonly renewTime?: string | null;
+    readonly leaseDurationSeconds?: number | null;
   };
 }
 
+/** The registration of `machineconfig-guard dev`. */
+const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
+
 /**
- * Any configuration can contain the webhook. `dev` uses another name.
+ * Reads the evidence, and tries no deletion.
  *
- * @throws ClusterAccessError, TimeoutError
+ * @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError
  */
-export async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
+export async function readEvidence(api: KubeApi, namespace: string): Promise<Evidence> {
+  // The first read fails soon if the API server is unreachable.
+  const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
+  const [webhooks, floor, deployment, lease] = await Promise.all([
+    orForbidden(readWebhooks(api)),
+    orForbidden(readFloor(api)),
+    orForbidden(readDeployment(api, namespace)),
+    orForbidden(readLease(api, namespace)),
+  ]);
+  const mode = guard === undefined ? null : parseSettings(guard).settings.mode;
+  return { readAt: new Date(), namespace, guard: guard ?? null, mode, webhooks, floor, deployment, lease };
+}
+
+/** A webhook of `dev` can exist beside that of the manifests. It fails open, so its failures deny nothing. */
+export function findMainWebhook({ webhooks = [] }: Pick<Evidence, 'webhooks'>): RegisteredWebhook | undefined {
+  return webhooks.find(({ installation }) => installation !== 'dev') ?? webhooks[0];
+}
+
+/** Any configuration can contain the webhook. `dev` uses another name. */
+async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
   return (list?.items ?? []).flatMap((stored) =>
@@ -90,31 +104,20 @@ export async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWeb
       .filter(({ name }) => name === WEBHOOK_NAME)
       .map(({ failurePolicy = 'Fail', clientConfig: { caBundle = '', url = '', service } = {} }) => {
         const configuration = stored.metadata?.name ?? '';
-        const injector = findInjector(stored);
         const target = `Service ${service?.namespace}/${service?.name}:${service?.port ?? 443}`;
         return {
           configuration,
           failurePolicy,
           caBundle: caBundle !== '',
-          injected: injector !== undefined,
-          installation: DEV_CONFIGURATION.test(configuration) ? 'dev' : (injector ?? 'rendered'),
+          installation: DEV_CONFIGURATION.test(configuration) ? 'dev' : (findInjector(stored) ?? 'rendered'),
           target: service === undefined ? url : target,
         };
       }),
   );
 }
 
-/** A webhook of `dev` can exist beside that of the manifests. It fails open, so its failures deny nothing. */
-export function findMainWebhook(webhooks: readonly RegisteredWebhook[]): RegisteredWebhook | undefined {
-  return webhooks.find(({ installation }) => installation !== 'dev') ?? webhooks[0];
-}
-
-/**
- * Empty if the cluster does not serve policies.
- *
- * @throws ClusterAccessError, TimeoutError
- */
-export async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]> {
+/** Empty if the cluster does not serve policies. */
+async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]> {
   const bindings: PolicyBinding[] = [];
   for (const policy of Object.values(ADMISSION_POLICIES)) {
     const binding = (await readObject(api, objectPath(POLICY_BINDINGS_PATH, policy))) as
@@ -124,22 +127,17 @@ export async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]>
   return bindings;
 }
 
-/** @throws ClusterAccessError, TimeoutError */
-export async function readDeployment(api: KubeApi, namespace: string): Promise<DeploymentState | null> {
-  const deployment = (await readObject(api, deploymentPath(namespace, INSTALLED_NAME))) as
-    | {
-        readonly spec?: {
-          readonly replicas?: number;
-          readonly template?: { readonly spec?: { readonly hostNetwork?: boolean } };
-        };
-        readonly status?: { readonly readyReplicas?: number };
-      }
-    | undefined;
+async function readDeployment(api: KubeApi, namespace: string): Promise<Evidence['deployment']> {
+  const path = deploymentPath(namespace, INSTALLED_NAME);
+  const deployment = (await readObject(api, path)) as StoredDeployment | undefined;
   if (deployment === undefined) return null;
-  const { spec, status } = deployment;
-  return {
-    replicas: spec?.replicas ?? 0,
-    readyReplicas: status?.readyReplicas ?? 0,
-    hostNetwork: spec?.template?.spec?.hostNetwork === true,
-  };
+  return { replicas: deployment.spec?.replicas ?? 0, readyReplicas: deployment.status?.readyReplicas ?? 0 };
+}
+
+async function readLease(api: KubeApi, namespace: string): Promise<Evidence['lease']> {
+  const path = objectPath(leasesPath(namespace), INSTALLED_NAME);
+  const { spec } = ((await readObject(api, path)) ?? {}) as StoredLease;
+  const { holderIdentity, renewTime, leaseDurationSeconds } = spec ?? {};
+  if ((holderIdentity ?? '') === '' || typeof renewTime !== 'string') return null;
+  return { holder: holderIdentity ?? '', renewedAt: renewTime, durationMs: (leaseDurationSeconds ?? 0) * 1_000 };
 }

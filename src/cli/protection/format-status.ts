@@ -1,30 +1,13 @@
-import { type ClusterStatus, VERIFY_ADVICE } from './cluster-status.ts';
-import { toPrintableLine } from '../../common/printable-text.ts';
-import { formatAge } from '../../client/output/format-age.ts';
+import { inContext } from '../../client/output/advice.ts';
+import { formatAge } from '../../client/output/short-forms.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import type { ClusterStatus, StatusReport } from './cluster-status.ts';
+import type { Evidence } from './evidence.ts';
+import { VERIFY_ADVICE } from './predict-protection.ts';
 
-/** One cluster in the JSON of `status`. */
-export type StatusEntry = Omit<ClusterStatus, 'server' | 'state'> & {
-  readonly context: string;
-  /** Null if the kubeconfig has no usable server. */
-  readonly server: string | null;
-  /** Without evidence, the explanation is the error, and all values are null. */
-  readonly state: ClusterStatus['state'] | 'UNREACHABLE';
-};
-
-/** The JSON of `status`. Its keys are a contract. */
-export interface StatusReport {
-  readonly readAt: string;
-  readonly clusters: readonly StatusEntry[];
-}
-
-/** Context and state. */
-const UNREAD_COLUMNS = 2;
-const INDENT = '  ';
 const MAX_REASON_LENGTH = 400;
-/** The user may not read the value. */
-const UNKNOWN: Cell = { text: '<unknown>' };
 
 /** Printed only with `-o wide`. */
 const WIDE_COLUMNS = new Set(['VERSION', 'FAILURE POLICY', 'LEADER', 'IN USE']);
@@ -41,27 +24,30 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   });
   const rows = clusters.map((entry, index) => {
     const row = (cells[index] ?? []).map(([, cell]) => cell);
-    return isRead(entry) ? row : row.slice(0, UNREAD_COLUMNS);
+    // Of a cluster that was not read, context and state are known.
+    return isRead(entry) ? row : row.slice(0, 2);
   });
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
-  return [formatTable(format, columns, rows), ...details, ...formatNext(format, VERIFY_ADVICE), ''].join('\n');
+  // Of several clusters, the reader chooses one.
+  const [first, ...others] = clusters;
+  const advice = inContext(VERIFY_ADVICE, first === undefined || others.length > 0 ? 'CONTEXT' : first.context);
+  return [formatTable(format, columns, rows), ...details, ...formatNext(format, advice), ''].join('\n');
 }
 
-/** Keyed by column. */
-function createCells(entry: StatusEntry, now: number): Readonly<Record<string, Cell>> {
+/** Keyed by column. A value that the user may not read is unknown. */
+function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {
   const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
   const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;
-  const denialAge = lastDenial && formatAge(now - new Date(lastDenial.time).getTime());
+  const denialAge = lastDenial?.time === undefined ? null : formatAge(now - Date.parse(lastDenial.time));
+  const orUnknown = (part: keyof Evidence, cell: Cell) => (unreadable.includes(part) ? { text: '<unknown>' } : cell);
   return {
     CONTEXT: toCell(entry.context),
     STATE: toCell(entry.by === 'floor' ? `${entry.state} (floor)` : entry.state, !entry.protected),
     VERSION: toCell(entry.version),
     MODE: toCell(entry.mode),
-    'FAILURE POLICY': unreadable.includes('webhook') ? UNKNOWN : toCell(entry.failurePolicy),
-    REPLICAS: unreadable.includes('Deployment')
-      ? UNKNOWN
-      : toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0)),
-    LEADER: unreadable.includes('Lease') ? UNKNOWN : toCell(entry.leader),
+    'FAILURE POLICY': orUnknown('webhooks', toCell(entry.failurePolicy)),
+    REPLICAS: orUnknown('deployment', toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0))),
+    LEADER: orUnknown('lease', toCell(entry.leader)),
     CERTIFICATES: toCell(certificates?.reason ?? null, certificates?.valid === false),
     'IN USE': toCell(entry.protectedConfigs),
     DANGLING: toCell(danglingCount, (danglingCount ?? 0) > 0),
@@ -69,18 +55,18 @@ function createCells(entry: StatusEntry, now: number): Readonly<Record<string, C
   };
 }
 
-function isRead({ evidence }: StatusEntry): boolean {
-  return evidence.length > 0;
+function isRead({ unreadable }: ClusterStatus): boolean {
+  return !unreadable.includes('guard');
 }
 
-function formatDetails(format: ReportFormat, entry: StatusEntry): string[] {
+function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
   const { context, state, explanation, advice } = entry;
   if (state === 'PROTECTED' && advice === null) return [];
   const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
-  const width = format.width - INDENT.length;
+  const width = format.width - 2;
   const next = advice === null ? [] : formatNext({ ...format, width }, advice);
   const [first, ...lines] = [...wrapText(text, width), ...next];
-  return [first ?? '', ...lines.map((line) => INDENT + line), ''];
+  return [first ?? '', ...lines.map((line) => `  ${line}`), ''];
 }
 
 function toCell(value: string | number | null, isProblem = false): Cell {

@@ -1,16 +1,14 @@
 import { Command, Option } from 'commander';
-import { assertNamespaceExists, hasAnswered } from '../../client/cluster-access.ts';
-import { type ClusterStatus, readClusterStatus, summarizeEvidence } from './cluster-status.ts';
-import type { KubeApi } from '../../kube/api.ts';
-import { describeError } from '../../kube/errors.ts';
-import { waitOrAbort } from '../../common/wait.ts';
-import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, createKubeApi, getGuardNamespace } from '../../client/cluster-options.ts';
+import { hasAnswered } from '../../client/cluster-access.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
-import { advise, inContext } from '../../client/output/advice.ts';
+import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
-import { formatStatusReport, type StatusEntry, type StatusReport } from './format-status.ts';
+import { describeError } from '../../kube/errors.ts';
+import { type ClusterStatus, type StatusReport, summarizeEvidence } from './cluster-status.ts';
+import { readEvidence } from './evidence.ts';
+import { formatStatusReport } from './format-status.ts';
 
 interface StatusFlags extends ClusterFlags {
   readonly contexts?: string;
@@ -19,19 +17,9 @@ interface StatusFlags extends ClusterFlags {
 
 /** An administrator's machine and a VPN serve this many handshakes at once. */
 const MAX_CONCURRENT_CLUSTERS = 10;
-/** Unless `--request-timeout` is set. */
-const CLUSTER_TIMEOUT_MS = 10_000;
-
+const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
 /** All values are null. */
-const UNREAD: Omit<ClusterStatus, 'server'> = {
-  ...summarizeEvidence(
-    { namespace: '', guard: null, webhooks: undefined, floor: undefined, deployment: null, lease: null },
-    new Date(),
-  ),
-  advice: null,
-  evidence: [],
-  unreadable: [],
-};
+const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), namespace: '', mode: null });
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
 
@@ -47,12 +35,10 @@ export function createStatusCommand(): Command {
     .addHelpText(
       'after',
       `
-Reads the MachineConfigGuard, the webhook configuration, the bindings of the
-policy floor, and the Deployment and Lease in the namespace
-machineconfig-guard. PROTECTED means that the webhook is registered, the mode
-is Enforce and a replica is ready. PROTECTED (floor) means that only the policy
-floor protects. Only verify tests a deletion.
-It asks up to 10 clusters at a time, and each for up to 10 s or the time of
+PROTECTED means that the webhook is registered, the mode is Enforce, and the
+Deployment or the Lease shows a running replica. PROTECTED (floor) means that
+only the policy floor protects. Only verify tests a deletion.
+It asks up to 10 clusters at a time. A request takes at most 10 s or the time of
 --request-timeout. With all, it asks one context for each cluster and user.
 Permissions: get machineconfigguards; without the others of the ClusterRole
 machineconfig-guard-reader, the state is UNKNOWN.
@@ -87,58 +73,43 @@ Examples:
 }
 
 async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
-  const { readContexts, KubeconfigError } = await import('../../client/kubeconfig.ts');
-  try {
-    const { current, names, distinct } = readContexts(flags);
-    if (flags.contexts === 'all' && distinct.length > 0) return distinct;
-    const single = flags.context ?? current;
-    if (flags.contexts === undefined && single !== undefined) return [single];
-    if (flags.contexts === undefined || names.length === 0) {
-      const advice =
-        names.length === 0 ? advise('log in with', ['oc', 'login']) : advise('choose one with --context or --contexts');
-      throw new CliError('the kubeconfig has no current-context', EXIT_CODE.clusterAccess, { advice });
-    }
-    // A context that does not exist is an entry with that error.
-    return [...new Set(flags.contexts.split(','))];
-  } catch (error) {
-    throw error instanceof KubeconfigError ? new CliError(error.message, EXIT_CODE.clusterAccess) : error;
+  const { readContexts } = await import('../../client/kubeconfig.ts');
+  const { current, names, distinct } = readContexts(flags);
+  if (flags.contexts === 'all' && distinct.length > 0) return distinct;
+  const single = flags.context ?? current;
+  if (flags.contexts === undefined && single !== undefined) return [single];
+  if (flags.contexts === undefined || names.length === 0) {
+    const advice = names.length === 0 ? LOGIN_ADVICE : advise('choose one with --context or --contexts');
+    throw new CliError('the kubeconfig has no current-context', EXIT_CODE.clusterAccess, { advice });
   }
+  // A context that does not exist is an entry with that error.
+  return [...new Set(flags.contexts.split(','))];
 }
 
 /** A registered guard that does not work is a problem, although the policy floor protects. */
-function isFine({ protected: isProtected, by, failurePolicy }: StatusEntry): boolean {
+function isFine({ protected: isProtected, by, failurePolicy }: ClusterStatus): boolean {
   return isProtected && (by !== 'floor' || failurePolicy === null);
 }
 
-interface ReadResult {
-  readonly entry: StatusEntry;
-  /** Whether the cluster is unreachable or denies access. */
-  readonly isDenied: boolean;
-}
-
-/** A cluster that cannot be read is an entry with the reason. */
-async function readEntry(
-  { context: _context, ...flags }: StatusFlags,
-  context: string,
-  output: Output,
-): Promise<ReadResult> {
-  const { requestTimeout = 0 } = flags;
-  const signal = AbortSignal.timeout(requestTimeout === 0 ? CLUSTER_TIMEOUT_MS : requestTimeout);
-  let api: KubeApi | undefined;
+/**
+ * A cluster that cannot be read is an entry with the reason.
+ *
+ * @returns also whether the cluster is unreachable or denies access
+ */
+async function readEntry(flags: StatusFlags, context: string, output: Output) {
+  let server: string | null = null;
   try {
-    api = await createKubeApi({ ...flags, context }, 'machineconfig-guard/status');
-    await waitOrAbort(assertNamespaceExists(api, flags.namespace), signal);
-    const status = await waitOrAbort(readClusterStatus(api, getGuardNamespace(flags)), signal);
-    const advice = status.advice && inContext(status.advice, context);
-    return { entry: { context, ...status, advice }, isDenied: false };
+    return await withKubeApi({ ...flags, context }, 'machineconfig-guard/status', async (api) => {
+      server = api.address;
+      const status = summarizeEvidence(await readEvidence(api, getGuardNamespace(flags)));
+      const advice = status.advice && inContext(status.advice, context);
+      return { entry: { context, server, ...status, advice }, isDenied: false };
+    });
   } catch (error) {
-    const cause = api === undefined ? error : toCliError(error, api, { ...flags, context });
-    const isDenied = cause instanceof CliError;
-    const state = hasAnswered(error) || !isDenied ? 'UNKNOWN' : 'UNREACHABLE';
-    const explanation = isDenied ? output.describeError(cause) : `unexpected error: ${describeError(cause)}`;
-    const entry = { context, ...UNREAD, server: api?.address ?? null, state, explanation } as const;
+    const isDenied = error instanceof CliError;
+    const state = isDenied && !hasAnswered(error.cause) ? 'UNREACHABLE' : 'UNKNOWN';
+    const explanation = isDenied ? output.describeError(error) : `unexpected error: ${describeError(error)}`;
+    const entry: ClusterStatus = { context, server, ...UNREAD, state, explanation, advice: null };
     return { entry, isDenied };
-  } finally {
-    api?.close();
   }
 }

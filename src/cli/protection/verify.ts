@@ -1,14 +1,16 @@
 import { Command, Option } from 'commander';
-import { toPrintableLine } from '../../common/printable-text.ts';
-import type { RegisteredWebhook } from './evidence.ts';
-import { type VerifyReport, verifyProtection, waitForProtection } from './verify-protection.ts';
-import type { KubeApi } from '../../kube/api.ts';
+import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatNext, getLineWidth, type ReportFormat, wrapBeside, wrapText } from '../../client/output/text-format.ts';
+import { pollUntilSettled } from '../../client/poll.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import type { RegisteredWebhook } from './evidence.ts';
+import { type VerifyReport, verifyProtection } from './verify-protection.ts';
 
 interface VerifyFlags extends ClusterFlags {
   readonly wait?: boolean;
@@ -28,21 +30,16 @@ export function createVerifyCommand(): Command {
     .addHelpText(
       'after',
       `
-Picks a rendered MachineConfig that a node (else a pool, else a build) uses and
-requests its deletion with dryRun=All. Before, it checks that the API server
-honors dry runs. Afterwards, it checks that the config still exists.
+Checks that the API server honors dry runs, and requests the deletion of a
+rendered MachineConfig that a node (else a pool, else a build) uses.
 --wait does not wait while the mode is Warn, Audit or Disabled.
-Permissions: get, list, delete machineconfigs; list nodes, machineconfigpools,
-machineosbuilds, validatingwebhookconfigurations; get machineconfigguards,
-validatingadmissionpolicybindings. For its advice, it reads the Deployment of
-the guard if it may.
+Permissions: list, delete machineconfigs; list nodes, machineconfigpools,
+machineosbuilds; get machineconfigguards; for the advice, those of status.
 
 Exit codes:
-  0  PROTECTED: the deletion of a config in use is denied. If only a policy
-     denies it, the output says so.
+  0  PROTECTED: the deletion of a config in use is denied
   1  BLOCKED: every deletion is denied, because the guard does not work.
      EXPOSED: the deletion is allowed. UNKNOWN: the test could not tell.
-     The output says what to do.
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 
@@ -65,28 +62,33 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** Prints a line for each change. */
+/** Verifies again until the guard protects, or waiting does not help. Prints each change. */
 async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<VerifyReport> {
-  const options = {
+  const { answer } = await pollUntilSettled({
+    read: () => verifyProtection(api, getGuardNamespace(flags)),
+    isSettled,
     timeoutMs: flags.timeout,
-    onAnswer: ({ state, explanation }: VerifyReport, elapsedMs: number) =>
-      output.printProgress(`${state}: ${explanation}`, elapsedMs),
-    onFailure: (error: unknown, elapsedMs: number) =>
+    retryUntilMs: (error) => (isRetryableRead(error) ? flags.timeout : 0),
+    onAnswer: ({ state, explanation }, elapsedMs) => output.printProgress(`${state}: ${explanation}`, elapsedMs),
+    onFailure: (error, elapsedMs) =>
       output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
-  };
-  return await waitForProtection(api, options, getGuardNamespace(flags));
+  });
+  return answer;
+}
+
+/** A mode that does not deny stays. The policy floor denies before the pods of the guard run. */
+function isSettled({ protected: isProtected, by, advice, mode, webhooks }: VerifyReport): boolean {
+  if (mode !== null && mode !== 'Enforce') return true;
+  return isProtected && (by !== 'floor' || advice === null || webhooks?.length === 0);
 }
 
 function formatReport(report: VerifyReport, format: ReportFormat): string {
   const width = getLineWidth(format);
   const { webhooks, floor, mode, unused, tried, answer, state, explanation, advice } = report;
-  const bindings = floor.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
+  const bindings = floor?.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
   const facts: [string, string][] = [
-    ...(webhooks.length === 0 ? ['none'] : webhooks.map(formatWebhook)).map((text): [string, string] => [
-      'webhook',
-      text,
-    ]),
-    ['policies', bindings.join(', ') || 'none'],
+    ['webhook', webhooks?.map(formatWebhook).join('; ') ?? '<unknown>'],
+    ['policies', bindings?.join(', ') ?? '<unknown>'],
     ['mode', mode ?? 'Enforce (default: no MachineConfigGuard exists)'],
   ];
   if (unused !== null) {
@@ -99,19 +101,13 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
   }
   if (answer !== null) facts.push(['answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`]);
   const lines = facts.map(([subject, text]) =>
-    wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH), width),
+    wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH) || 'none', width),
   );
   const nextLines = advice === null ? [] : formatNext(format, advice);
   return [...lines, '', ...wrapText(`${state}: ${explanation}.`, width), ...nextLines, ''].join('\n');
 }
 
-function formatWebhook({
-  configuration,
-  failurePolicy,
-  target,
-  caBundle,
-  injected: needsCaInjection,
-}: RegisteredWebhook): string {
-  const missing = needsCaInjection ? 'no caBundle yet (waits for injection)' : 'no caBundle';
-  return `${configuration}, failurePolicy ${failurePolicy}, ${caBundle ? 'with caBundle' : missing}, ${target}`;
+function formatWebhook({ configuration, failurePolicy, target, caBundle, installation }: RegisteredWebhook): string {
+  const trust = caBundle ? 'with caBundle' : 'no caBundle';
+  return `${configuration} (${installation}), failurePolicy ${failurePolicy}, ${trust}, ${target}`;
 }

@@ -24,7 +24,7 @@ export interface RenderReport extends Pick<Installation, 'failurePolicy' | 'warn
 }
 
 export function formatRenderReport(format: ReportFormat, report: RenderReport): string {
-  const { directory, files, removed, bytes, gzipBytes, authority, leftOut: omittedObjects } = report;
+  const { directory, files, removed, bytes, gzipBytes, authority, leftOut } = report;
   const width = Math.max(...files.map(({ file }) => file.length));
   const isInstallerDirectory = path.basename(path.resolve(directory)) === 'openshift';
   const createImage = ['openshift-install', 'agent', 'create', 'image'];
@@ -32,8 +32,7 @@ export function formatRenderReport(format: ReportFormat, report: RenderReport): 
     ? advise('for a new cluster, in the parent directory of openshift/', createImage)
     : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
   const apply = advise('for a running cluster', ['oc', 'apply', '-f', directory]);
-  const verifyCommand = ['machineconfig-guard', 'verify', '--wait'];
-  const verify = advise('then verify that the guard denies a deletion', verifyCommand);
+  const verify = advise('then verify that the guard denies a deletion', ['machineconfig-guard', 'verify', '--wait']);
   return [
     `Wrote ${files.length} files to ${directory}: ${formatSize(bytes)}, ${formatSize(gzipBytes)} gzipped`,
     ...files.map(({ file, kind, name, secret: isPrivate }) => {
@@ -43,17 +42,13 @@ export function formatRenderReport(format: ReportFormat, report: RenderReport): 
     ...(authority === null
       ? []
       : ['', `The authority expires on ${authority.notAfter}; SHA-256 ${authority.fingerprint256}`]),
-    ...omittedObjects.map(formatOmitted),
+    ...leftOut.map((object) => `Omitted ${object}.`),
     '',
     'Next:',
     ...formatCommand(format, install),
     ...[apply, verify].flatMap((step) => formatCommand(format, step, isInstallerDirectory)),
     '',
   ].join('\n');
-}
-
-export function formatOmitted(object: string): string {
-  return `Omitted ${object}.`;
 }
 
 function formatSize(bytes: number): string {

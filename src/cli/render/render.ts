@@ -4,25 +4,20 @@ import { gzipSync } from 'node:zlib';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Authority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
-import { MODES } from '../../decision/settings.ts';
 import { checkImage } from '../../install/image.ts';
 import type { Installation, InstallationOptions } from '../../install/installation.ts';
-import { parseKubernetesVersion, parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
+import { parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
 import { summarizeCertificate } from '../../client/certificate-summary.ts';
 import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
-import {
-  createOutputOption,
-  parseDays,
-  parseHold,
-  parseOutputDirectory,
-  toArgumentParser,
-} from '../../client/option-parsers.ts';
+import { createOutputOption, parseDays, parseOutputDirectory, toArgumentParser } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
-import { formatOmitted, formatRenderReport, type RenderReport } from './format-report.ts';
-import { addOppositeFlags, keepInstalledFlags } from './installed-flags.ts';
-import type { ClusterValues } from './read-cluster.ts';
+import { INSTALLED_NAME } from '../../kube/api-paths.ts';
+import { formatRenderReport, type RenderReport } from './format-report.ts';
+import { keepInstalledFlags } from './installed-flags.ts';
+import { addRecordedFlags, type FlagValues, formatFlags, RENDER_FLAGS_ANNOTATION } from './recorded-flags.ts';
 
 interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFlags {
   readonly out: string;
@@ -41,7 +36,6 @@ interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFla
 const STDOUT = '-';
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
 const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard@sha256:…';
-
 const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.';
 const ROTATION_NOTE =
   'Created a new authority. The API servers trust both until you apply the output without --new-authority.';
@@ -51,62 +45,18 @@ export function createRenderCommand(): Command {
     .description("Write the manifests of the guard, for `oc apply` or for an installer's openshift/ directory.")
     .requiredOption('--out <dir>', 'output directory, created if missing; - prints one YAML stream', parseOutput)
     .requiredOption('--image <reference>', 'image of the guard, preferably with a digest', parseImage)
-    .addOption(
-      new Option('--profile <profile>', 'what the API server does while the guard is down')
-        .choices(['fail-closed', 'fail-open-with-floor'])
-        .default('fail-closed'),
-    )
-    .addOption(
-      new Option(
-        '--tls <source>',
-        "issuer of the serving certificates: a generated authority or OpenShift's service CA",
-      )
-        .choices(['generated', 'service-ca'])
-        .default('generated'),
-    )
-    .addOption(
-      new Option(
-        '--mode <mode>',
-        'mode of the MachineConfigGuard that the guard creates; an existing one keeps its mode (default: Enforce)',
-      ).choices(MODES),
-    )
-    .option(
-      '--hold <duration>',
-      'like --mode: how long to hold unused configs after their pool last changed, such as 24h for bare metal; ' +
-        '0s is off (default: 2h)',
-      parseHold,
-    )
-    .option('--single-node', 'run one replica, for a cluster with one control-plane node')
-    .option('--host-network', 'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap')
-    .option(
-      '--no-machineconfig-access',
-      'do not let the guard read MachineConfigs; it then finds no dangling references',
-    )
-    .option(
-      '--open-network',
-      'open the webhook port to all addresses, for API servers that are not on the host network of the nodes',
-    )
-    .option(
-      '--reference-policy',
-      'deny that a node or a pool names a text that no rendered MachineConfig can have (OpenShift 4.17 or newer)',
-    )
     .option('--from-cluster', 'read the version of the cluster, and keep the authority and flags of its guard')
     .option('--new-authority', 'with --from-cluster: replace the authority of the installed guard')
-    .addOption(
-      new Option('--openshift-version <version>', 'OpenShift version of the cluster, such as 4.18')
-        .argParser(toArgumentParser(parseOpenShiftVersion))
-        .conflicts('kubernetesVersion'),
-    )
     .option(
-      '--kubernetes-version <version>',
-      'the same as a Kubernetes version, such as 1.31',
-      toArgumentParser(parseKubernetesVersion),
+      '--openshift-version <version>',
+      'OpenShift version of the cluster, such as 4.18',
+      toArgumentParser(parseOpenShiftVersion),
     )
     .addOption(
       new Option(
         '--policy',
         'print a Policy of Advanced Cluster Management for clusters from OpenShift 4.15 on',
-      ).conflicts(['singleNode', 'fromCluster', 'openshiftVersion', 'kubernetesVersion']),
+      ).conflicts(['singleNode', 'fromCluster', 'openshiftVersion']),
     )
     .option('--days <n>', `days until a new authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`, parseDays)
     .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
@@ -123,13 +73,10 @@ guard that you do not pass, and names them on stderr. Mode and hold of the
 MachineConfigGuard do not change. Without --from-cluster, --ca-cert-file or
 --tls service-ca, every run creates a new authority.
 
-To replace the authority of an installed guard, apply the output with
---from-cluster and --new-authority: each replica issues a certificate from the
-new authority within two seconds, and the API servers trust both authorities.
-Then apply the output without --new-authority: they trust only the new one.
+With --new-authority, the API servers trust both authorities. Then apply the
+output without it: they trust only the new one.
 
-In a directory each object is one file, 99_machineconfig-guard-NN-kind.yaml.
-Private keys have mode 0600.
+In a directory each object is one file. Private keys have mode 0600.
 
 Without a version, objects that need OpenShift 4.16 or 4.17 are left out. On
 4.14, failurePolicy is Ignore.
@@ -153,16 +100,21 @@ Examples:
     )
     .action(async (given: RenderFlags) => {
       assertNoConflict(given);
-      const flags = given.fromCluster === true ? await keepInstalledFlags(given, command) : given;
+      const isGiven = (name: string): boolean => command.getOptionValueSource(name) === 'cli';
+      const upgrade = given.fromCluster === true ? await keepInstalledFlags(given, isGiven) : undefined;
+      const { flags = given, installed, notes = [] } = upgrade ?? {};
       assertNoConflict(flags);
       const output = new Output(command, flags);
-      const warn = (text: string): void => output.printNote(`${output.format.commands.program}: warning: ${text}`);
-      const rendered = await render(flags, new Date());
-      for (const warning of rendered.warnings) warn(warning);
+      const { commands } = output.format;
+      const print = (text: string): void => output.printNote(`${commands.program}: ${text}`);
+      const rendered = await render(flags, installed, new Date());
+      for (const note of notes) print(note);
+      for (const warning of rendered.warnings) print(`warning: ${warning}`);
+      if (rendered.removal !== undefined) print(commands.toClause(rendered.removal));
       if (rendered.previousAuthority !== undefined) output.printNote(ROTATION_NOTE);
       if (flags.out === STDOUT) {
         const { formatStream } = await import('../../install/installation.ts');
-        for (const object of rendered.omittedObjects) output.printNote(formatOmitted(object));
+        for (const object of rendered.omittedObjects) output.printNote(`Omitted ${object}.`);
         if (createsAuthority(flags)) output.printNote(NEW_AUTHORITY_NOTE);
         output.print(formatStream(rendered.files));
         return;
@@ -172,47 +124,61 @@ Examples:
       const { listManifestWarnings } = await import('../check/manifests/check-manifests.ts');
       const problems = await listManifestWarnings(flags.out).catch((error: Error) => [error.message]);
       for (const problem of problems) {
-        warn(typeof problem === 'string' ? problem : output.format.commands.toClause(problem));
+        print(`warning: ${typeof problem === 'string' ? problem : commands.toClause(problem)}`);
       }
     });
-  addOppositeFlags(command);
+  addRecordedFlags(command);
   return addClusterFlags(command);
 }
 
 interface Rendered extends Installation {
   readonly authority: Authority | undefined;
   readonly previousAuthority: Authority | undefined;
+  readonly removal: Advice | undefined;
 }
 
-async function render(flags: RenderFlags, now: Date): Promise<Rendered> {
+async function render(flags: RenderFlags, installed: FlagValues | undefined, now: Date): Promise<Rendered> {
   const { image, tls, openshiftVersion, newAuthority = false } = flags;
-  const cluster = await readCluster(flags, now);
-  const kubernetesVersion = flags.kubernetesVersion ?? openshiftVersion ?? cluster?.kubernetesVersion;
+  const { readClusterValues } = await import('./read-cluster.ts');
+  const cluster = flags.fromCluster === true ? await readClusterValues(flags, now) : undefined;
+  const kubernetesVersion = openshiftVersion ?? cluster?.kubernetesVersion;
   const previousAuthority = newAuthority ? cluster?.authority : undefined;
   const kept = newAuthority ? undefined : cluster?.authority;
   const authority = tls === 'generated' ? (kept ?? (await readOrCreateAuthority(flags, now))) : undefined;
   const { buildInstallation, InvalidInstallation } = await import('../../install/installation.ts');
   const build = flags.policy === true ? (await import('../../install/policy.ts')).buildPolicy : buildInstallation;
   try {
-    const installation = build({ ...flags, kubernetesVersion, authority, previousAuthority });
+    const options = { ...flags, kubernetesVersion, authority, previousAuthority };
+    // One Policy serves clusters with one replica and with two, so no annotation would be right in all.
+    const annotations = flags.policy === true ? {} : { [RENDER_FLAGS_ANNOTATION]: formatFlags(flags) };
+    const installation = build({ ...options, namespaceAnnotations: annotations });
+    const before = installed && buildInstallation({ ...options, ...(installed as Partial<InstallationOptions>) });
+    const removal = before && adviseRemoval(before, installation);
     const imageWarnings = checkImage(image).pinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}`];
     const warnings = [...imageWarnings, ...installation.warnings];
-    return { ...installation, authority, previousAuthority, warnings };
+    return { ...installation, authority, previousAuthority, warnings, removal };
   } catch (error) {
     if (!(error instanceof InvalidInstallation)) throw error;
     throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
   }
 }
 
+/** `oc apply` deletes no object that the output no longer has. */
+function adviseRemoval(before: Installation, after: Installation): Advice | undefined {
+  const names = new Set(listNames(after));
+  const removed = listNames(before).filter((name) => !names.has(name));
+  if (removed.length === 0) return undefined;
+  const text = 'after the upgrade, delete the objects that it no longer needs';
+  return advise(text, ['oc', 'delete', '-n', INSTALLED_NAME], ['--ignore-not-found', ...removed]);
+}
+
+function listNames({ files }: Installation): string[] {
+  return files.map(({ kind, objectName }) => `${kind.toLowerCase()}/${objectName}`);
+}
+
 function assertNoConflict(flags: RenderFlags): void {
   const conflict = findConflict(flags);
   if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
-}
-
-async function readCluster(flags: RenderFlags, now: Date): Promise<ClusterValues | undefined> {
-  if (flags.fromCluster !== true) return undefined;
-  const { readClusterValues } = await import('./read-cluster.ts');
-  return await readClusterValues(flags, now);
 }
 
 async function writeDirectory(flags: RenderFlags, rendered: Rendered): Promise<RenderReport> {
@@ -228,11 +194,11 @@ async function writeDirectory(flags: RenderFlags, rendered: Rendered): Promise<R
   for (const name of removed) await rm(path.join(out, name));
   return {
     directory: out,
-    files: files.map(({ name: file, kind, objectName: name, isPrivate: secret }) => ({
-      file,
+    files: files.map(({ name, kind, objectName, isPrivate }) => ({
+      file: name,
       kind,
-      name,
-      secret,
+      name: objectName,
+      secret: isPrivate,
     })),
     removed,
     bytes: files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0),

@@ -1,48 +1,115 @@
-import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
+import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { type Advice, advise } from '../../client/output/advice.ts';
+import { joinFirst, joinWithAnd } from '../../common/printable-text.ts';
+import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
 import { formatReferrers } from '../../decision/message.ts';
-import { countNoun, joinFirst } from '../../common/printable-text.ts';
 import { hasStrongReference, summarizeReferences } from '../../decision/references.ts';
-import { findReferencedConfig } from '../../client/cluster-snapshot.ts';
 import { matchesNodeSelector } from '../../references/node-selector.ts';
+import { chooseCopies, computeRenderedName, hasMatchingName } from '../../rendered-config/config-hash.ts';
+import { UnverifiableContent } from '../../rendered-config/go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import type { Content } from './choose-content.ts';
 import {
   CONTROL_PLANE_POOL,
-  countMissingMachines,
   findNodesOfConfig,
   findPool,
-  needsPause,
-  needsStatus,
   type RestorePool,
   type RestoreState,
 } from './restore-state.ts';
+import { listSteps, type RestoreStep } from './restore-steps.ts';
+
+/** The content with which a config is restored. */
+export interface Content {
+  readonly config: RenderedConfig;
+  /** Present if no copy has this content, but the hash in the name proves it. A sentence. */
+  readonly correction?: string;
+  /** Present if the hash in the name proves no copy. A clause about all copies. */
+  readonly mismatch?: string;
+}
+
+type Spec = RenderedConfig['spec'];
+
+/** A hash takes 20 to 150 ms. */
+const MAX_VARIANTS = 200;
+
+/**
+ * Chooses the copy that matches the hash in the name. If there is none, tries to undo what the machine-config-server
+ * changes in the file that it writes (machine-config-operator, pkg/server): osImageURL in image mode, and the kernel
+ * arguments of the Ignition config, which it appends for each machine that asks with Ignition before 3.3.
+ *
+ * @param copies of one config
+ * @param images which can be the original osImageURL
+ */
+export async function chooseContent(
+  copies: readonly RenderedConfig[],
+  images: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Content> {
+  const [config] = chooseCopies(copies) as [RenderedConfig];
+  if (hasMatchingName(config)) return { config };
+  let variantsLeft = MAX_VARIANTS;
+  for (const copy of copies) {
+    for (const spec of listVariants(copy.spec, images)) {
+      signal.throwIfAborted();
+      if (hasMatchingName({ name: copy.name, spec })) {
+        return { config: { ...copy, spec }, correction: describeCorrection(copy, spec) };
+      }
+      variantsLeft -= 1;
+      if (variantsLeft === 0) break;
+      await waitForNextTurn();
+    }
+  }
+  return { config, mismatch: describeCopies(copies) };
+}
+
+function* listVariants(spec: Spec, images: ReadonlySet<string>): Generator<Spec> {
+  for (const kernelArguments of listKernelArguments(spec)) {
+    for (const osImageURL of [spec['osImageURL'], ...images]) yield { ...spec, kernelArguments, osImageURL };
+  }
+}
+
+/** The list as it is, then without one or more repetitions at its end. */
+function* listKernelArguments({ config, kernelArguments }: Spec): Generator {
+  yield kernelArguments;
+  const ignition = config as { readonly kernelArguments?: { readonly shouldExist?: unknown } } | null | undefined;
+  const added = toTexts(ignition?.kernelArguments?.shouldExist);
+  let args = toTexts(kernelArguments);
+  while (added.length > 0 && added.every((arg, index) => args.at(index - added.length) === arg)) {
+    args = args.slice(0, -added.length);
+    yield args;
+  }
+}
+
+function toTexts(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function describeCorrection({ source, spec }: RenderedConfig, proven: Spec): string {
+  const fields = ['osImageURL', 'kernelArguments'].filter((field) => spec[field] !== proven[field]);
+  return (
+    `The machine-config-server has changed ${joinWithAnd(fields)} in ${source}. ` +
+    'The restored content is the original one: the hash in the name proves it.'
+  );
+}
+
+function describeCopies(copies: readonly RenderedConfig[]): string {
+  const clauses = copies.map(({ name, spec, source }) => {
+    try {
+      const [hash] = computeRenderedName(parsePoolName(name) ?? '', spec).match(/\w+$/) ?? [];
+      return `the hash of the content of ${source} is ${hash}, not the one in the name`;
+    } catch (error) {
+      if (!(error instanceof UnverifiableContent)) throw error;
+      return `no hash can verify the content of ${source}, which contains ${error.message}`;
+    }
+  });
+  return clauses.join('; ');
+}
 
 /** Why a config is not restored. Part of the JSON of `restore`. */
 export interface Rejection {
   readonly code:
-    | 'HashDiffers'
-    | 'NameDiffers'
-    | 'NoIgnitionContent'
-    | 'NotReferenced'
-    | 'OtherPool'
-    | 'OtherRestore'
-    | 'SelectorMatches'
-    | 'Terminating'
-    | 'WriteDenied';
+    'HashDiffers' | 'NameDiffers' | 'NoIgnitionContent' | 'NotReferenced' | 'OtherPool' | 'Terminating' | 'WriteDenied';
   readonly reason: string;
   readonly advice: Advice;
-}
-
-export type StepAction =
-  'PausePool' | 'CreateConfig' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool' | 'AwaitNodes';
-
-export interface RestoreStep {
-  readonly action: StepAction;
-  /** What it does: a verb phrase. */
-  readonly description: string;
-  /** What is true after it: a clause. */
-  readonly result: string;
 }
 
 export interface RestorePlan {
@@ -63,7 +130,7 @@ export interface PlanOptions {
   readonly name: ConfigName | undefined;
   readonly acceptContent: boolean;
   /** The names of all configs of this restore. They share the pause of a pool. */
-  readonly restoredNames: ReadonlySet<ConfigName>;
+  readonly restoredNames: ReadonlySet<string>;
 }
 
 const MAX_REFERRERS = 3;
@@ -79,18 +146,17 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
-  const possibleSteps = planSteps(state, name, pool, exists);
-  const rejection =
-    findRejection(content, state, { ...options, exists, isReferenced: strong.total > 0 }) ??
-    (possibleSteps.length === 0 ? undefined : rejectOtherRestore(pool, options));
-  const steps = rejection === undefined ? possibleSteps : [];
+  const rejection = findRejection(content, state, options, strong.total > 0);
+  const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
+  const hasWrite = neededSteps.some(({ write }) => write !== undefined);
+  const steps = rejection === undefined && hasWrite ? neededSteps : [];
   return {
     config,
     pool: pool?.referrer.name,
     exists,
     referrers: formatReferrers(strong),
     rejection,
-    warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state) : [],
+    warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options) : [],
     steps,
   };
 }
@@ -98,18 +164,14 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
 function findRejection(
   { config, mismatch }: Content,
   state: RestoreState,
-  {
-    name,
-    acceptContent,
-    exists,
-    isReferenced,
-  }: PlanOptions & { readonly exists: boolean; readonly isReferenced: boolean },
+  { name, acceptContent }: PlanOptions,
+  isReferenced: boolean,
 ): Rejection | undefined {
   if (name !== undefined && config.name !== name) {
     const reason = `${config.source} contains ${config.name}, not ${name}`;
     return { code: 'NameDiffers', reason, advice: advise(`read ${name} from another node or file`) };
   }
-  if (exists) return undefined;
+  if (state.configs.has(config.name)) return undefined;
   if (state.terminatingConfigs.has(config.name)) {
     const reason = 'the config exists and is being deleted';
     const advice = advise('remove its finalizers, and restore it once it is gone');
@@ -121,15 +183,6 @@ function findRejection(
   }
   const foreign = rejectOtherPool(config.name, state);
   if (foreign !== undefined) return foreign;
-  const selecting = state.pools.find(({ machineConfigSelector }) => selectsEverything(machineConfigSelector));
-  if (selecting !== undefined) {
-    const poolName = selecting.referrer.name;
-    const reason = `the machineConfigSelector of pool ${poolName} matches configs without labels`;
-    const advice = advise(
-      `pool ${poolName} would be rendered anew from the restored config. Change its selector first`,
-    );
-    return { code: 'SelectorMatches', reason, advice };
-  }
   if (mismatch === undefined) return undefined;
   if (!hasIgnitionContent(config)) {
     const advice = advise(
@@ -148,13 +201,11 @@ function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | und
   const nodes = findNodesOfConfig(state, name);
   if (nodes.some(({ labels }) => matchesNodeSelector(pool.referrer.nodeSelector, labels))) return undefined;
   const poolName = pool.referrer.name;
-  const names = joinFirst(
-    nodes.map(({ referrer }) => referrer.name),
-    MAX_REFERRERS,
-  );
+  const names = nodes.map(({ referrer }) => referrer.name);
+  const phrase = `${joinFirst(names, MAX_REFERRERS)} ${nodes.length === 1 ? 'names' : 'name'}`;
   return {
     code: 'OtherPool',
-    reason: `only ${names} ${nodes.length === 1 ? 'names' : 'name'} it, and pool ${poolName} does not select that`,
+    reason: `only ${phrase} it, and pool ${poolName} does not select that`,
     advice: advise(
       'a compromised node can name a config of another pool to get its own content into the cluster. ' +
         `If this is a node of pool ${poolName}, correct its labels`,
@@ -162,61 +213,31 @@ function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | und
   };
 }
 
-/** The config for which another restore has paused the pool. */
-export function findOtherRestore(pool: RestorePool | undefined, ownNames: ReadonlySet<string>): string | undefined {
-  const { paused = false, pausedFor } = pool ?? {};
-  return !paused || pausedFor === undefined || ownNames.has(pausedFor) ? undefined : pausedFor;
-}
-
-/** The other restore would unpause the pool before this one has ended. */
-function rejectOtherRestore(pool: RestorePool | undefined, { restoredNames }: PlanOptions): Rejection | undefined {
-  const other = findOtherRestore(pool, restoredNames);
-  if (other === undefined) return undefined;
-  return {
-    code: 'OtherRestore',
-    reason: `a restore of ${other} has paused pool ${pool?.referrer.name}`,
-    advice: advise('wait until it ends. If it was interrupted, see the commands that continue it or give it up', [
-      'machineconfig-guard',
-      'check',
-    ]),
-  };
-}
-
-function explainMismatch({ reason, similarConfig }: NonNullable<Content['mismatch']>): Rejection {
-  const advice =
-    similarConfig === undefined
-      ? 'read the config from another node or file, or name several with --from'
-      : `${similarConfig} in the API does not match its name either. Clusters that were installed from an image have ` +
-        'such configs, and the hash proves nothing there. Compare the copies of two nodes with two --from';
-  return {
-    code: 'HashDiffers',
-    reason,
-    advice: advise(
-      `${advice}. --accept-content creates the config with this content all the same: ${DAEMON_CONSEQUENCE}`,
-    ),
-  };
-}
-
-/** Restored configs have no labels. An empty selector matches every object, unlike an absent one. */
-function selectsEverything(selector: unknown): boolean {
-  if (typeof selector !== 'object' || selector === null) return false;
-  const { matchLabels, matchExpressions } = selector as { matchLabels?: object; matchExpressions?: unknown[] };
-  const isEmpty = Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
-  return isEmpty || matchesNodeSelector(selector, {});
+function explainMismatch(reason: string): Rejection {
+  const advice = advise(
+    'read the config from another node or file, or name several with --from. In a cluster that was installed from an ' +
+      'image, the hashes prove nothing, so compare the copies of two nodes. --accept-content creates the config with ' +
+      `this content all the same: ${DAEMON_CONSEQUENCE}`,
+  );
+  return { code: 'HashDiffers', reason, advice };
 }
 
 function findWarnings(
   { correction, mismatch }: Content,
   pool: RestorePool | undefined,
   { controlPlaneReplicas }: RestoreState,
+  { restoredNames }: PlanOptions,
 ): string[] {
   const warnings: string[] = [];
   if (correction !== undefined) warnings.push(correction);
   if (mismatch !== undefined) {
-    warnings.push(`The content does not match the hash in the name: ${DAEMON_CONSEQUENCE}.`);
+    warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
   }
-  if (pool?.paused === true && pool.pausedFor === undefined) {
-    warnings.push(`Its pool ${pool.referrer.name} is paused, and stays paused.`);
+  const { paused = false, pausedFor } = pool ?? {};
+  if (paused && pausedFor === undefined) {
+    warnings.push(`Its pool ${pool?.referrer.name} is paused, and stays paused.`);
+  } else if (paused && !restoredNames.has(String(pausedFor))) {
+    warnings.push(`Its pool ${pool?.referrer.name} stays paused until the restore of ${pausedFor} ends.`);
   }
   if (pool?.referrer.name === CONTROL_PLANE_POOL && controlPlaneReplicas === undefined) {
     warnings.push(
@@ -228,54 +249,4 @@ function findWarnings(
     warnings.push('Its pool does not exist, so the config gets no owner. Delete it once it is not in use.');
   }
   return warnings;
-}
-
-function planSteps(
-  state: RestoreState,
-  name: ConfigName,
-  pool: RestorePool | undefined,
-  exists: boolean,
-): RestoreStep[] {
-  const steps: RestoreStep[] = [];
-  const add = (action: StepAction, description: string, result: string): void => {
-    steps.push({ action, description, result });
-  };
-  const nodes = findNodesOfConfig(state, name);
-  const isPausedByRestore = pool?.pausedFor === name;
-  const isStatusNeeded = pool !== undefined && needsStatus(state, pool, name) && isStuck(state, pool, name);
-  if (exists && !isPausedByRestore && !isStatusNeeded) return [];
-  const isPauseNeeded = !exists && pool !== undefined && needsPause(state, pool, name);
-  const missingMachines = pool === undefined ? 0 : countMissingMachines(state, pool);
-  const poolName = pool?.referrer.name ?? '';
-  if (isPauseNeeded) add('PausePool', `pause pool ${poolName}`, `paused pool ${poolName}`);
-  if (!exists) {
-    const owner = pool === undefined ? 'without an owner' : `owned by pool ${poolName}`;
-    add('CreateConfig', `create ${name}, ${owner}`, `created ${name}`);
-  }
-  if (isStatusNeeded) {
-    add(
-      'SetPoolStatus',
-      `set status.configuration.name of pool ${poolName}, from which new machines get their config`,
-      `set the status of pool ${poolName}; new machines can get their config`,
-    );
-  }
-  if (missingMachines > 0) {
-    const verb = missingMachines === 1 ? 'joins' : 'join';
-    const wait = `wait until ${countNoun(missingMachines, 'more machine')} ${verb} pool ${poolName}`;
-    add('AwaitMachines', wait, `all machines of pool ${poolName} have joined`);
-  }
-  if (isPauseNeeded || isPausedByRestore) {
-    add('UnpausePool', `unpause pool ${poolName}`, `unpaused pool ${poolName}`);
-  }
-  if (nodes.length > 0) {
-    const verbs = nodes.length === 1 ? ['names', 'leaves'] : ['name', 'leave'];
-    const wait = `wait until ${countNoun(nodes.length, 'node')} that ${verbs[0]} it ${verbs[1]} Degraded`;
-    add('AwaitNodes', wait, `no node that names ${name} is Degraded`);
-  }
-  return steps;
-}
-
-/** The operator sets the status itself once the machines run the config in the spec. */
-function isStuck(state: RestoreState, pool: RestorePool, name: ConfigName): boolean {
-  return findReferencedConfig(pool.referrer, 'spec') !== name && findNodesOfConfig(state, name).length > 0;
 }

@@ -1,28 +1,24 @@
-import type { ConfigName } from '../../decision/config-name.ts';
+import type { PendingCertificateRequest } from '../../client/certificate-requests.ts';
 import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
-import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { type Advice, advise, ShellCommand } from '../../client/output/advice.ts';
 import { toUnpauseCommand } from '../../client/paused-for-restore.ts';
-import type { KubeApi } from '../../kube/api.ts';
-import { describeError } from '../../kube/errors.ts';
+import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { withTimeout } from '../../common/wait.ts';
+import type { ConfigName } from '../../decision/config-name.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { ApiError, describeError, isDeniedByAdmission } from '../../kube/errors.ts';
 import { hasMatchingName } from '../../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import { chooseContent, type Content, NO_EVIDENCE, readContentEvidence } from './choose-content.ts';
-import { readControlPlaneReplicas } from './control-plane-replicas.ts';
-import { findOtherRestore, planRestore, type RestorePlan, type StepAction } from './restore-plan.ts';
-import { buildConfigReport, type RestoreReport } from './restore-report.ts';
+import { chooseContent, type Content, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
 import {
   findPool,
-  needsPause,
-  needsStatus,
+  readImages,
+  readControlPlaneReplicas,
   readRestoreState,
-  type RestorePool,
   type RestoreState,
 } from './restore-state.ts';
-import { RestoreWrites } from './restore-writes.ts';
-import { isConflict, tryWrites } from './try-writes.ts';
-import { findFailedNodesWait, findMissingMachinesWait, type Wait } from './waits.ts';
+import { listSteps, type RestoreStep, sendWrite, type StepAction, type Wait } from './restore-steps.ts';
 
 export interface RestoreOptions {
   /** All copies of the candidates. */
@@ -47,11 +43,37 @@ export interface RestoreOptions {
   readonly signal?: AbortSignal;
 }
 
-/** They wait for nothing, so all pools take them before the first wait. */
-const FIRST_STEPS: readonly StepAction[] = ['PausePool', 'CreateConfig', 'SetPoolStatus'];
-const LAST_STEPS: readonly StepAction[] = ['AwaitMachines', 'UnpausePool', 'AwaitNodes'];
+/** The JSON of `restore --output json`. Its keys are a contract. Unknown values are null. */
+export interface RestoreReport {
+  readonly server: string;
+  readonly confirmed: boolean;
+  readonly ok: boolean;
+  /** Why the restore stopped, or which nodes stay Degraded. */
+  readonly problem: string | null;
+  /** What a person can do about the problem. */
+  readonly advice: readonly Advice[];
+  readonly configs: readonly ConfigReport[];
+  /** The pools that stay paused. */
+  readonly pausedPools: readonly { readonly name: string; readonly unpauseCommand: ShellCommand }[];
+  readonly pendingCertificateRequests: readonly PendingCertificateRequest[];
+}
+
+export interface ConfigReport {
+  readonly name: ConfigName;
+  readonly source: string;
+  readonly pool: string | null;
+  /** `planned`: without `--confirm`. `incomplete`: a second run continues. */
+  readonly outcome: 'exists' | 'incomplete' | 'planned' | 'rejected' | 'restored';
+  /** Nodes and pools, as a phrase. */
+  readonly namedBy: string | null;
+  readonly rejection: Rejection | null;
+  readonly warnings: readonly string[];
+  readonly steps: readonly (Pick<RestoreStep, 'action' | 'description'> & { readonly done: boolean })[];
+}
+
 /** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
 const NODE_RECOVERY_MS = 120_000;
+const MAX_DENIAL_LENGTH = 1_000;
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -63,37 +85,17 @@ export async function restore(api: KubeApi, options: RestoreOptions): Promise<Re
   return await new RestoreRun(api, options).run();
 }
 
-/** Another restore has paused a pool between the plan and the pause. */
-class OtherRestoreError extends Error {
-  override readonly name = 'OtherRestoreError';
-}
-
-/** A wait that did not end in time. */
-class UnfinishedWait extends Error {
-  override readonly name = 'UnfinishedWait';
-  readonly advice: readonly Advice[];
-
-  constructor(waits: readonly { readonly reason: string; readonly advice: readonly Advice[] }[]) {
-    super(waits.map(({ reason }) => reason).join('; '));
-    this.advice = waits.flatMap(({ advice }) => advice);
-  }
-}
-
 class RestoreRun {
   readonly #api: KubeApi;
   readonly #options: RestoreOptions;
   readonly #signal: AbortSignal;
-  readonly #restoredNames: ReadonlySet<ConfigName>;
+  readonly #restoredNames: ReadonlySet<string>;
   readonly #startedAt = performance.now();
-  readonly #doneSteps = new Set<string>();
+  readonly #doneSteps = new Set<RestoreStep>();
   /** The pools that this restore has paused, or may have: the response to the write can be lost. */
   readonly #pausedPools = new Set<string>();
-  /** A step of another pool can have read the state before. */
-  readonly #unpausedPools = new Set<string>();
-  /** Waits for nodes that did not recover in time. They delay no other step. */
-  readonly #nodeWaits = new Map<ConfigName, Wait>();
   #controlPlaneReplicas: number | undefined;
-  readonly #lastProgress = new Map<string, string>();
+  #lastProgress = '';
 
   constructor(api: KubeApi, options: RestoreOptions) {
     this.#api = api;
@@ -103,40 +105,37 @@ class RestoreRun {
   }
 
   async run(): Promise<RestoreReport> {
-    const { isConfirmed } = this.#options;
+    const { name, isConfirmed, acceptContent } = this.#options;
     this.#controlPlaneReplicas =
       this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api, this.#signal));
     const state = await readWithRetries((signal) => this.#readState(signal), this.#signal);
-    const { name, acceptContent } = this.#options;
-    const planOptions = { name, acceptContent, restoredNames: this.#restoredNames };
     const plans: RestorePlan[] = [];
-    let stop: { problem: string; advice: readonly Advice[] } | undefined;
+    let problem: string | null = null;
+    let wait: Wait | undefined;
     try {
       for (const content of await this.#chooseContents(state)) {
-        const plan = planRestore(content, state, planOptions);
-        plans.push(await tryWrites(this.#api, plan, state, this.#signal));
+        const plan = planRestore(content, state, { name, acceptContent, restoredNames: this.#restoredNames });
+        plans.push(await this.#tryWrites(plan));
       }
-      if (isConfirmed) await this.#executeSteps(plans);
-      const waits = plans.flatMap(({ config }) => this.#nodeWaits.get(config.name) ?? []);
-      if (waits.length > 0) {
-        const problem = `still waiting ${waits.map(({ reason }) => reason).join('; ')}`;
-        stop = { problem, advice: waits.flatMap(({ advice }) => advice ?? []) };
-      }
+      if (isConfirmed) wait = await this.#takeSteps(plans);
+      if (wait !== undefined) problem = `timed out waiting ${wait.reason}`;
+      else if (isConfirmed) problem = await this.#awaitNodes(plans);
     } catch (error) {
-      stop = this.#describeStop(error);
-      if (stop === undefined) throw error;
+      if (!this.#signal.aborted) throw error;
+      problem = 'interrupted';
     } finally {
-      for (const pool of this.#pausedPools) this.#reportPausedPool(pool);
+      for (const pool of this.#pausedPools) {
+        const advice = advise('to give up the restore, unpause it', ...toUnpauseCommand(pool));
+        this.#report(`pool ${pool} stays paused for this restore`, advice);
+      }
     }
-    const configs = plans.map((plan) =>
-      buildConfigReport(plan, isConfirmed, ({ action }) => this.#doneSteps.has(toStepKey(plan, action))),
-    );
+    const configs = plans.map((plan) => this.#buildConfigReport(plan));
     return {
       server: this.#api.address,
       confirmed: isConfirmed,
-      ok: stop === undefined && configs.every(({ outcome }) => outcome !== 'rejected'),
-      problem: stop?.problem ?? null,
-      advice: stop?.advice ?? [],
+      ok: problem === null && configs.every(({ outcome }) => outcome !== 'rejected'),
+      problem,
+      advice: wait?.advice === undefined ? [] : [wait.advice],
       configs,
       pausedPools: [...this.#pausedPools].map((pool) => {
         return { name: pool, unpauseCommand: new ShellCommand(toUnpauseCommand(pool)) };
@@ -145,170 +144,152 @@ class RestoreRun {
     };
   }
 
-  /** Reads the contents in the cluster only if a missing config has no copy that matches its name. */
+  /** Reads the images in the cluster only if a missing config has no copy that matches its name. */
   async #chooseContents({ configs: existing }: RestoreState): Promise<Content[]> {
     const { configs } = this.#options;
-    const names = [...this.#restoredNames];
-    const isDoubtful = configs.some((config) => !existing.has(config.name) && !hasMatchingName(config));
-    const evidence = isDoubtful
-      ? await readWithRetries((signal) => readContentEvidence(this.#api, signal), this.#signal)
-      : NO_EVIDENCE;
+    const isDoubtful = configs.some((config) => !existing.has(config.name) && hasMatchingName(config) !== true);
+    const images = isDoubtful
+      ? await readWithRetries((signal) => readImages(this.#api, signal), this.#signal)
+      : new Set<string>();
     const contents: Content[] = [];
-    for (const name of names) {
+    for (const name of this.#restoredNames) {
       const copies = configs.filter((config) => config.name === name);
-      contents.push(await chooseContent(copies, evidence, this.#signal));
+      contents.push(await chooseContent(copies, images, this.#signal));
     }
     return contents;
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
     const state = await readRestoreState(this.#api, this.#controlPlaneReplicas, signal);
-    const names: ReadonlySet<string> = this.#restoredNames;
     for (const { referrer, paused, pausedFor = '' } of state.pools) {
-      const isPaused = paused && names.has(pausedFor) && !this.#unpausedPools.has(referrer.name);
-      if (isPaused) this.#pausedPools.add(referrer.name);
+      if (paused && this.#restoredNames.has(pausedFor)) this.#pausedPools.add(referrer.name);
       else this.#pausedPools.delete(referrer.name);
     }
     return state;
   }
 
-  /** A wait for one pool must not delay the steps of another. Configs of one pool share its pause. */
-  async #executeSteps(plans: readonly RestorePlan[]): Promise<void> {
-    await this.#executeInOrder(FIRST_STEPS, plans);
-    const plansByPool = new Map<string, RestorePlan[]>();
-    for (const plan of plans) {
-      const key = plan.pool ?? plan.config.name;
-      plansByPool.set(key, [...(plansByPool.get(key) ?? []), plan]);
-    }
-    const results = await Promise.allSettled(
-      [...plansByPool.values()].map(async (group) => await this.#executeInOrder(LAST_STEPS, group)),
-    );
-    const errors: unknown[] = results.flatMap((result) =>
-      result.status === 'rejected' ? [result.reason as unknown] : [],
-    );
-    const waits = errors.filter((error) => error instanceof UnfinishedWait);
-    if (errors.length > waits.length) throw errors.find((error) => !(error instanceof UnfinishedWait));
-    if (waits.length > 0) {
-      throw new UnfinishedWait(waits.map(({ message, advice }) => ({ reason: message, advice })));
-    }
-  }
-
-  async #executeInOrder(actions: readonly StepAction[], plans: readonly RestorePlan[]): Promise<void> {
-    for (const action of actions) {
-      for (const plan of plans) {
-        const step = plan.steps.find((candidate) => candidate.action === action);
-        if (step === undefined || !(await this.#executeStep(action, plan))) continue;
-        this.#doneSteps.add(toStepKey(plan, action));
-        this.#report(step.result);
+  /**
+   * Sends every write of a plan as a dry run, so a missing right or a policy is found before the first write.
+   *
+   * @returns the plan, rejected if a webhook or a policy denies one of its writes
+   */
+  async #tryWrites(plan: RestorePlan): Promise<RestorePlan> {
+    for (const { action, description, write } of plan.steps) {
+      if (write === undefined) continue;
+      try {
+        await readWithRetries((signal) => sendWrite(this.#api, write, { isDryRun: true, signal }), this.#signal);
+      } catch (error) {
+        const { cause } = error instanceof ClusterAccessError ? error : {};
+        // Another restore has created the config meanwhile. The step looks again.
+        if (action === 'CreateConfig' && isConflict(error)) continue;
+        if (!isDeniedByAdmission(cause)) throw error;
+        const denial = toPrintableLine((cause as ApiError).message, MAX_DENIAL_LENGTH);
+        const reason = `the API server denies to ${description}: ${denial}`;
+        const advice = advise('change what the policy or webhook asks for, and run the same command again');
+        return { ...plan, rejection: { code: 'WriteDenied', reason, advice }, warnings: [], steps: [] };
       }
     }
+    return plan;
   }
 
   /**
-   * Repeats the step until it needs nothing more.
+   * A wait for one pool must not delay the steps of another. Configs of one pool share its pause.
    *
-   * @returns false if nodes are still Degraded, which nothing waits for
+   * @returns what a step still waits for at the timeout
    */
-  async #executeStep(action: StepAction, plan: RestorePlan): Promise<boolean> {
-    const leftMs = this.#options.timeoutMs - this.#getElapsedMs();
-    const timeoutMs = Math.max(0, action === 'AwaitNodes' ? Math.min(leftMs, NODE_RECOVERY_MS) : leftMs);
-    const key = toStepKey(plan, action);
+  async #takeSteps(plans: readonly RestorePlan[]): Promise<Wait | undefined> {
+    for (const action of ['PausePool', 'CreateConfig', 'SetPoolStatus'] as const) {
+      for (const plan of plans) {
+        const wait = await this.#takeStep(action, plan, this.#options.timeoutMs);
+        if (wait !== undefined) return wait;
+      }
+    }
+    // Only the pool of the control plane waits for machines.
+    const waiting = plans.filter(({ steps }) => steps.some(({ action }) => action === 'AwaitMachines'));
+    for (const plan of [...plans.filter((candidate) => !waiting.includes(candidate)), ...waiting]) {
+      for (const action of ['AwaitMachines', 'UnpausePool'] as const) {
+        const wait = await this.#takeStep(action, plan, this.#options.timeoutMs);
+        if (wait !== undefined) return wait;
+      }
+    }
+    return undefined;
+  }
+
+  /** @returns which nodes stay Degraded, which delays no other step */
+  async #awaitNodes(plans: readonly RestorePlan[]): Promise<string | null> {
+    const untilMs = Math.min(this.#getElapsedMs() + NODE_RECOVERY_MS, this.#options.timeoutMs);
+    const reasons: string[] = [];
+    for (const plan of plans) {
+      const wait = await this.#takeStep('AwaitNodes', plan, untilMs);
+      if (wait !== undefined) reasons.push(wait.reason);
+    }
+    return reasons.length === 0 ? null : `still waiting ${reasons.join('; ')}`;
+  }
+
+  /**
+   * Repeats the step of a plan until it needs nothing more.
+   *
+   * @returns what it still waits for at the timeout
+   */
+  async #takeStep(action: StepAction, plan: RestorePlan, untilMs: number): Promise<Wait | undefined> {
+    const step = plan.steps.find((candidate) => candidate.action === action);
+    if (step === undefined) return undefined;
+    const { intervalMs, sleep } = this.#options;
     const { answer: wait } = await pollUntilSettled({
-      read: (timeoutMs) =>
-        withTimeout(timeoutMs, this.#signal, async (signal) => {
-          const state = await this.#readState(signal);
-          return await this.#takeStep(action, plan, state, signal);
-        }),
+      read: (timeoutMs) => withTimeout(timeoutMs, this.#signal, (signal) => this.#tryStep(action, plan, signal)),
       isSettled: (answer) => answer === undefined,
-      timeoutMs,
-      retryUntilMs: (error) => (!this.#signal.aborted && isRetryableStep(error) ? Number.POSITIVE_INFINITY : 0),
+      timeoutMs: Math.max(0, untilMs - this.#getElapsedMs()),
+      retryUntilMs: (error) => (isRetryableRead(error) || isConflict(error) ? Number.POSITIVE_INFINITY : 0),
       onAnswer: (answer) => {
-        if (answer !== undefined) this.#report(`waiting ${answer.reason}`, key, answer.advice);
+        if (answer !== undefined) this.#report(`waiting ${answer.reason}`, answer.advice);
       },
       onFailure: (error) => {
-        const failure =
-          error instanceof ClusterAccessError
-            ? `${error.message}: ${describeError(error.cause)}`
-            : describeError(error);
-        this.#report(`${failure}; retrying`, key);
+        const cause = error instanceof ClusterAccessError ? `${error.message}: ${describeError(error.cause)}` : '';
+        this.#report(`${cause || describeError(error)}; retrying`);
       },
       signal: this.#signal,
-      ...(this.#options.intervalMs === undefined ? {} : { intervalMs: this.#options.intervalMs }),
-      ...(this.#options.sleep === undefined ? {} : { sleep: this.#options.sleep }),
+      ...(intervalMs !== undefined && { intervalMs }),
+      ...(sleep !== undefined && { sleep }),
     });
-    if (wait === undefined) return true;
-    const { reason, advice } = wait;
-    if (action !== 'AwaitNodes') throw new UnfinishedWait([{ reason, advice: advice === undefined ? [] : [advice] }]);
-    this.#nodeWaits.set(plan.config.name, wait);
-    return false;
+    if (wait !== undefined) return wait;
+    this.#doneSteps.add(step);
+    this.#report(step.result);
+    return undefined;
   }
 
   /** @returns what the step waits for, or undefined if it is done */
-  async #takeStep(
-    action: StepAction,
-    { config, pool: poolName }: RestorePlan,
-    state: RestoreState,
-    signal: AbortSignal,
-  ): Promise<Wait | undefined> {
-    const { name } = config;
-    const pool = findPool(state, poolName);
-    const writes = new RestoreWrites(this.#api, false);
-    switch (action) {
-      case 'CreateConfig':
-        if (state.configs.has(name)) return undefined;
-        if (state.terminatingConfigs.has(name)) {
-          return { reason: `until the finalizers of ${name} are removed`, advice: undefined };
-        }
-        await writes.createConfig(config, pool, signal);
-        return undefined;
-      case 'AwaitNodes':
-        return await findFailedNodesWait(this.#api, state, name, signal);
-      case 'PausePool':
-        this.#assertNoOtherRestore(pool);
-        if (pool === undefined || !needsPause(state, pool, name)) return undefined;
-        this.#pausedPools.add(pool.referrer.name);
-        await writes.pausePool(pool, name, signal);
-        return undefined;
-      case 'SetPoolStatus':
-        if (pool === undefined || !needsStatus(state, pool, name)) return undefined;
-        await writes.setPoolStatus(pool, name, signal);
-        return undefined;
-      case 'AwaitMachines':
-        return pool === undefined ? undefined : findMissingMachinesWait(state, pool);
-      case 'UnpausePool':
-        if (pool === undefined || pool.pausedFor !== name) return undefined;
-        await writes.unpausePool(pool, signal);
-        this.#pausedPools.delete(pool.referrer.name);
-        this.#unpausedPools.add(pool.referrer.name);
-        return undefined;
-      default:
-        return action satisfies never;
-    }
+  async #tryStep(action: StepAction, plan: RestorePlan, signal: AbortSignal): Promise<Wait | undefined> {
+    const state = await this.#readState(signal);
+    const steps = listSteps(state, plan.config, findPool(state, plan.pool));
+    const step = steps.find((candidate) => candidate.action === action);
+    if (step?.isNeeded !== true) return undefined;
+    if (step.wait !== undefined || step.write === undefined) return step.wait;
+    if (action === 'PausePool') this.#pausedPools.add(String(plan.pool));
+    await sendWrite(this.#api, step.write, { isDryRun: false, signal });
+    if (action === 'UnpausePool') this.#pausedPools.delete(String(plan.pool));
+    return undefined;
   }
 
-  #assertNoOtherRestore(pool: RestorePool | undefined): void {
-    const other = findOtherRestore(pool, this.#restoredNames);
-    if (other === undefined) return;
-    throw new OtherRestoreError(`a restore of ${other} has paused pool ${pool?.referrer.name}; wait until it ends`);
+  #buildConfigReport({ config, pool, exists, referrers, rejection, warnings, steps }: RestorePlan): ConfigReport {
+    const isDone = (step: RestoreStep): boolean => this.#doneSteps.has(step);
+    // Nothing waits for nodes that stay Degraded.
+    const outcome = steps.every((step) => step.action === 'AwaitNodes' || isDone(step)) ? 'restored' : 'incomplete';
+    const intended = exists && steps.length === 0 ? 'exists' : this.#options.isConfirmed ? outcome : 'planned';
+    return {
+      name: config.name,
+      source: config.source,
+      pool: pool ?? null,
+      outcome: rejection === undefined ? intended : 'rejected',
+      namedBy: referrers === '' ? null : referrers,
+      rejection: rejection ?? null,
+      warnings,
+      steps: steps.map((step) => ({ action: step.action, description: step.description, done: isDone(step) })),
+    };
   }
 
-  /** Undefined for an error that the caller must see. */
-  #describeStop(error: unknown): { problem: string; advice: readonly Advice[] } | undefined {
-    if (this.#signal.aborted) return { problem: 'interrupted', advice: [] };
-    if (error instanceof OtherRestoreError) return { problem: error.message, advice: [] };
-    if (!(error instanceof UnfinishedWait)) return undefined;
-    return { problem: `timed out waiting ${error.message}`, advice: error.advice };
-  }
-
-  #reportPausedPool(pool: string): void {
-    const advice = advise('to give up the restore, unpause it', ...toUnpauseCommand(pool));
-    this.#report(`pool ${pool} stays paused for this restore`, '', advice);
-  }
-
-  /** @param key what the text is about; the same text is reported once */
-  #report(text: string, key = '', advice?: Advice): void {
-    if (text === this.#lastProgress.get(key)) return;
-    this.#lastProgress.set(key, text);
+  #report(text: string, advice?: Advice): void {
+    if (text === this.#lastProgress) return;
+    this.#lastProgress = text;
     this.#options.onProgress?.(text, this.#getElapsedMs(), advice);
   }
 
@@ -317,10 +298,7 @@ class RestoreRun {
   }
 }
 
-function toStepKey({ config }: RestorePlan, action: StepAction): string {
-  return `${config.name} ${action}`;
-}
-
-function isRetryableStep(error: unknown): boolean {
-  return isRetryableRead(error) || isConflict(error);
+/** The object has changed since it was read, or exists already. */
+function isConflict(error: unknown): boolean {
+  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === 409;
 }

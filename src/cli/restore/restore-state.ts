@@ -1,8 +1,11 @@
+import { parse } from 'yaml';
 import type { ConfigName } from '../../decision/config-name.ts';
 import { hasStrongReference } from '../../decision/references.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
+import { BUILDS_PATHS, CONTROLLER_CONFIGS_PATH, OS_IMAGE_STREAMS_PATHS } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readPendingCertificateRequests, type PendingCertificateRequest } from '../../client/certificate-requests.ts';
+import { isRetryableRead, orForbidden, readObject } from '../../client/cluster-access.ts';
 import {
   filterManaged,
   listAll,
@@ -14,18 +17,17 @@ import {
 import {
   type ClusterSnapshot,
   findPoolOfNode,
-  findReferencedConfig,
   type InspectedNode,
   type InspectedPool,
 } from '../../client/cluster-snapshot.ts';
-import { NODES, POOLS } from '../../references/sources.ts';
+import { readWithRetries } from '../../client/poll.ts';
+import { MACHINE_CONFIGS, NODES, POOLS } from '../../references/sources.ts';
 
 export const CONTROL_PLANE_POOL = 'master';
 
 export interface RestorePool extends InspectedPool {
   readonly uid: string;
   readonly resourceVersion: string;
-  readonly machineConfigSelector: unknown;
 }
 
 /** What a restore depends on. */
@@ -56,37 +58,9 @@ export async function readRestoreState(
   };
 }
 
-/** Of these nodes, those whose Ready condition is not True. Their daemons cannot report either. */
-export async function findUnreadyNodes(api: KubeApi, names: readonly string[], signal: AbortSignal): Promise<string[]> {
-  const unready: string[] = [];
-  for (const name of names) {
-    // Only the list of nodes is permitted, and its metadata has no conditions.
-    const resource = { ...NODES, isMetadataOnly: false };
-    const query = { fieldSelector: `metadata.name=${name}` };
-    const [isUnready] = await listAll(api, resource, isUnreadyNode, signal, query);
-    if (isUnready === true) unready.push(name);
-  }
-  return unready;
-}
-
-function isUnreadyNode({ status }: ApiObject): boolean {
-  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly NodeCondition[] };
-  return conditions.some((condition) => condition.type === 'Ready' && condition.status !== 'True');
-}
-
-interface NodeCondition {
-  readonly type: string;
-  readonly status: string;
-}
-
 function parseRestorePool(object: ApiObject): RestorePool {
   const { uid, resourceVersion } = object.metadata ?? {};
-  return {
-    ...parseInspectedPool(object),
-    uid: String(uid),
-    resourceVersion: String(resourceVersion),
-    machineConfigSelector: (object.spec as { machineConfigSelector?: unknown } | undefined)?.machineConfigSelector,
-  };
+  return { ...parseInspectedPool(object), uid: String(uid), resourceVersion: String(resourceVersion) };
 }
 
 export function findPool({ pools }: RestoreState, name: string | undefined): RestorePool | undefined {
@@ -96,11 +70,6 @@ export function findPool({ pools }: RestoreState, name: string | undefined): Res
 /** The nodes whose currentConfig or desiredConfig is the config. */
 export function findNodesOfConfig({ nodes }: RestoreState, config: ConfigName): readonly InspectedNode[] {
   return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
-}
-
-/** Of these nodes, those whose update has failed (machine-config-operator, pkg/daemon/constants). */
-export function findFailedNodes(nodes: readonly InspectedNode[]): readonly InspectedNode[] {
-  return nodes.filter(({ state }) => state === 'Degraded' || state === 'Unreconcilable');
 }
 
 /** The number of machines that the pool lacks. 0 if their wanted number is unknown. */
@@ -113,19 +82,42 @@ export function countMissingMachines(state: RestoreState, { referrer: { name } }
   return Math.max(0, controlPlaneReplicas - joined.length);
 }
 
+/** The installer stores its configuration here, and the etcd operator reads the same field. */
+const INSTALL_CONFIG_PATH = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
+
 /**
- * Whether new machines of the pool get no config: the machine-config-server serves the pool's spec once a machine
- * is updated, and else its status (machine-config-operator, pkg/server/cluster_server.go).
+ * The wanted number of control plane machines. Undefined if the cluster does not say it, or denies access.
+ *
+ * @throws ClusterAccessError or TimeoutError if the API server cannot answer now, or the signal's reason
  */
-export function needsStatus({ configs }: RestoreState, pool: RestorePool, config: ConfigName): boolean {
-  const status = findReferencedConfig(pool.referrer, 'status');
-  const isDangling = status === undefined || (status !== config && !configs.has(status));
-  return isDangling && pool.updatedMachineCount === 0;
+export async function readControlPlaneReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
+  try {
+    const configMap = await readWithRetries((limited) => readObject(api, INSTALL_CONFIG_PATH, 'get', limited), signal);
+    const { data } = configMap as { readonly data?: Readonly<Record<string, string>> };
+    const installConfig = parse(data?.['install-config'] ?? '') as { controlPlane?: { replicas?: unknown } };
+    const replicas = installConfig.controlPlane?.replicas;
+    return typeof replicas === 'number' ? replicas : undefined;
+  } catch (error) {
+    if (signal.aborted || isRetryableRead(error)) throw error;
+    return undefined;
+  }
 }
 
-/** Whether the operator must not roll out another config before the machines of the pool have joined. */
-export function needsPause(state: RestoreState, pool: RestorePool, config: ConfigName): boolean {
-  const isStatusEmpty = findReferencedConfig(pool.referrer, 'status') === undefined;
-  const isIncomplete = isStatusEmpty || needsStatus(state, pool, config) || countMissingMachines(state, pool) > 0;
-  return isIncomplete && !pool.paused;
+/** Older releases lack some kinds, and a user can lack the right to read them. */
+const IMAGE_SOURCES = [CONTROLLER_CONFIGS_PATH, ...BUILDS_PATHS, ...OS_IMAGE_STREAMS_PATHS];
+const PULL_SPEC = /[\w.:/-]+@sha256:[0-9a-f]{64}/g;
+
+/** The pull specs in the cluster that can be the osImageURL of a config. Throws like {@link readRestoreState}. */
+export async function readImages(api: KubeApi, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  const images = new Set<string>();
+  const addImage = ({ spec }: ApiObject): void => {
+    const { osImageURL } = (spec ?? {}) as { readonly osImageURL?: unknown };
+    if (typeof osImageURL === 'string') images.add(osImageURL);
+  };
+  await listAll(api, { ...MACHINE_CONFIGS, isMetadataOnly: false }, addImage, signal);
+  for (const path of IMAGE_SOURCES) {
+    const list = await orForbidden(readObject(api, path, 'list', signal));
+    for (const [image] of JSON.stringify(list ?? null).matchAll(PULL_SPEC)) images.add(image);
+  }
+  return images;
 }

@@ -4,8 +4,6 @@ import { readMissingNames } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import type { RestoreReport } from './restore-report.ts';
-import { restore } from './restore-run.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import {
@@ -18,8 +16,17 @@ import {
 import type { Advice } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { formatRestoreReport } from './format-report.ts';
-import { readSources } from './read-source.ts';
+import {
+  applyStyle,
+  formatNext,
+  type ReportFormat,
+  type Style,
+  type TextFormat,
+  wrapText,
+} from '../../client/output/text-format.ts';
+import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import { readSources } from './read-sources.ts';
+import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 
 interface RestoreFlags extends ClusterFlags {
   readonly acceptContent?: boolean;
@@ -93,17 +100,6 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** Completes the beginning of the name. A full name needs no list. */
-async function resolveName(
-  api: KubeApi,
-  name: ConfigName | undefined,
-  signal: AbortSignal,
-): Promise<ConfigName | undefined> {
-  if (name === undefined || parsePoolName(name) !== undefined) return name;
-  const missing = await readWithRetries(async (limited) => await readMissingNames(api, limited), signal);
-  return resolveConfigName(name, missing);
-}
-
 async function runRestore(
   command: Command,
   api: KubeApi,
@@ -118,7 +114,10 @@ async function runRestore(
   };
   let report: RestoreReport;
   try {
-    const name = await resolveName(api, givenName, signal);
+    let name = givenName;
+    if (name !== undefined && parsePoolName(name) === undefined) {
+      name = resolveConfigName(name, await readWithRetries((limited) => readMissingNames(api, limited), signal));
+    }
     const { configs, problems } = await readSources(api, flags.from, name, signal);
     for (const problem of problems) onProgress(`skipped: ${problem}`, 0);
     report = await restore(api, {
@@ -138,4 +137,60 @@ async function runRestore(
   }
   output.printReport(report, formatRestoreReport(output.format, report));
   if (!report.ok) throw new CliError('', signal.aborted ? EXIT_CODE.interrupted : EXIT_CODE.failure);
+}
+
+/** Longer than every text of a report. */
+const MAX_TEXT_LENGTH = 4_000;
+
+export function formatRestoreReport(format: ReportFormat, report: RestoreReport): string {
+  const parts = report.configs.map((config) => formatConfig(format, config));
+  const [style, conclusion] = formatConclusion(report);
+  parts.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));
+  parts.push(...report.advice.flatMap((advice) => formatNext(format, advice)));
+  return `${parts.join('\n')}\n`;
+}
+
+function formatConfig(
+  format: ReportFormat,
+  { name, source, outcome, namedBy, rejection, warnings, steps }: ConfigReport,
+) {
+  // The name and the source can come from the disk of an untrusted node.
+  const lines = [toPrintableLine(`${name} (from ${source})`, MAX_TEXT_LENGTH)];
+  if (outcome === 'exists') lines.push('  exists. Nothing to do.');
+  if (outcome === 'rejected' && rejection !== null) {
+    lines.push(...indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));
+    const width = format.width - 2;
+    lines.push(...formatNext({ ...format, width }, rejection.advice).map((line) => `  ${line}`));
+  }
+  if (steps.length === 0) return `${lines.join('\n')}\n`;
+  if (namedBy !== null) lines.push(...indent(format, `Named by ${namedBy}.`));
+  for (const warning of warnings) lines.push(...indent(format, `Warning: ${warning}`));
+  for (const [index, { description, done }] of steps.entries()) {
+    lines.push(...indent(format, `${index + 1}. ${description}${done ? ': done' : ''}`));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function indent({ width }: TextFormat, text: string): string[] {
+  return wrapText(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
+}
+
+function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {
+  const has = (wanted: ConfigReport['outcome']): boolean => configs.some(({ outcome }) => outcome === wanted);
+  if (problem !== null && !has('incomplete') && has('restored')) {
+    const cause = 'The missing config is not the cause any more, so read the log of the machine-config-daemon there.';
+    return ['red', `Restored, but not every node has recovered: ${problem}. ${cause}`];
+  }
+  if (problem !== null) {
+    const pools = joinWithAnd(pausedPools.map(({ name }) => name));
+    const phrase = pausedPools.length === 1 ? `pool ${pools} stays` : `pools ${pools} stay`;
+    const note = pausedPools.length === 0 ? '' : ` Until then ${phrase} paused.`;
+    return ['red', `Incomplete: ${problem}. Run the same command again to continue.${note}`];
+  }
+  const accepted = 'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';
+  if (has('planned')) return ['magenta', accepted];
+  if (!ok) return ['red', has('restored') ? 'Not every config was restored.' : 'Nothing was written.'];
+  if (has('restored')) return ['bold', 'Restored. The operator now rolls out its own config.'];
+  const reason = configs.length === 0 ? ': no node and no pool names a config of this source' : '';
+  return ['bold', `Nothing to restore${reason}.`];
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
@@ -10,6 +11,7 @@ import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-sui
 import { DEFAULT_GROUPS, type TlsParameters } from '../../webhook/tls-profile.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { advise } from '../../client/output/advice.ts';
 import {
   createEnvOption,
   createParser,
@@ -19,7 +21,7 @@ import {
   toArgumentParser,
   toDurationOption,
 } from '../../client/option-parsers.ts';
-import { waitForStopSignal } from '../../client/signals.ts';
+import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
 interface ServeFlags extends ClusterFlags {
@@ -53,58 +55,54 @@ export function createServeCommand(): Command {
   const command = new Command('serve').description(
     'Run the admission webhook, which denies the deletion of rendered MachineConfigs in use.',
   );
-  const addFlag = (...option: Parameters<typeof createEnvOption>) => command.addOption(createEnvOption(...option));
-  addFlag('--tls-cert-file <file>', 'serving certificate, PEM; reloaded when the file changes');
-  addFlag('--tls-private-key-file <file>', 'private key of the serving certificate, PEM');
-  addFlag(
-    '--tls-secret <namespace/name>',
-    'Secret with the ca.crt and ca.key that sign the serving certificate, instead of the two files',
-    parseSecretName,
-  );
-  addFlag(
-    '--tls-cipher-suites <names>',
-    "cipher suites, separated by commas; the cluster's tlsSecurityProfile then does not apply",
-    parseCipherSuites,
-  );
-  command.addOption(
+  const options = [
+    createEnvOption('--tls-cert-file <file>', 'serving certificate, PEM; reloaded when the file changes'),
+    createEnvOption('--tls-private-key-file <file>', 'private key of the serving certificate, PEM'),
+    createEnvOption(
+      '--tls-secret <namespace/name>',
+      'Secret with the ca.crt and ca.key that sign the serving certificate, instead of the two files',
+      parseSecretName,
+    ).conflicts(['tlsCertFile', 'tlsPrivateKeyFile']),
+    createEnvOption(
+      '--tls-cipher-suites <names>',
+      "cipher suites, separated by commas; the cluster's tlsSecurityProfile then does not apply",
+      parseCipherSuites,
+    ),
     createEnvOption(
       '--tls-min-version <version>',
       "minimum TLS version; the cluster's tlsSecurityProfile then does not apply",
     ).choices(Object.keys(TLS_VERSIONS)),
-  );
-  addFlag('--bind-address <ip>', 'listen address (default: all IPv4 and IPv6 addresses)', parseIpAddress);
-  addFlag('--secure-port <port>', 'HTTPS port of the webhook; 0 picks a free port', parsePort, 9443);
-  addFlag('--health-port <port>', 'HTTP port of /healthz and /readyz; 0 picks a free port', parsePort, 8081);
-  addFlag(
-    '--metrics-port <port>',
-    'HTTPS port of /metrics; clients need "get" on /metrics; 0 picks a free port',
-    parsePort,
-    8443,
-  );
-  const delay = createEnvOption(
-    '--shutdown-delay-duration <duration>',
-    'time to keep serving after SIGTERM, while not ready',
-  );
-  command.addOption(toDurationOption(delay, '5s'));
-  addFlag(
-    '--namespace <name>',
-    'namespace of the Lease for leader election (default: namespace of the pod)',
-    parseNamespace,
-  );
-  // An object in the manifests would have to be applied after its CRD, and would reset the mode at an upgrade.
-  command.addOption(
+    createEnvOption('--bind-address <ip>', 'listen address (default: all IPv4 and IPv6 addresses)', parseIpAddress),
+    createEnvOption('--secure-port <port>', 'HTTPS port of the webhook; 0 picks a free port', parsePort, 9443),
+    createEnvOption('--health-port <port>', 'HTTP port of /healthz and /readyz; 0 picks a free port', parsePort, 8081),
+    createEnvOption(
+      '--metrics-port <port>',
+      'HTTPS port of /metrics; clients need "get" on /metrics; 0 picks a free port',
+      parsePort,
+      8443,
+    ),
+    toDurationOption(
+      createEnvOption('--shutdown-delay-duration <duration>', 'time to keep serving after SIGTERM, while not ready'),
+      '5s',
+    ),
+    createEnvOption(
+      '--namespace <name>',
+      'namespace of the Lease for leader election (default: namespace of the pod)',
+      parseNamespace,
+    ),
+    // An object in the manifests would have to be applied after its CRD, and would reset the mode at an upgrade.
     createEnvOption(
       '--initial-mode <mode>',
       'mode of the MachineConfigGuard if the guard creates it (default: Enforce)',
     ).choices(MODES),
-  );
-  addFlag(
-    '--initial-hold <duration>',
-    'holdSuperseded of the MachineConfigGuard if the guard creates it (default: 2h)',
-    parseHold,
-  );
-  const logLevel = createEnvOption('--log-level <level>', 'minimum log level');
-  command.addOption(logLevel.choices(LOG_LEVELS).default('info'));
+    createEnvOption(
+      '--initial-hold <duration>',
+      'holdSuperseded of the MachineConfigGuard if the guard creates it (default: 2h)',
+      parseHold,
+    ),
+    createEnvOption('--log-level <level>', 'minimum log level').choices(LOG_LEVELS).default('info'),
+  ];
+  for (const option of options) command.addOption(option);
   command
     .addHelpText(
       'after',
@@ -122,58 +120,43 @@ Example:
   machineconfig-guard serve --kubeconfig ~/.kube/config \\
     --tls-cert-file certs/tls.crt --tls-private-key-file certs/tls.key`,
     )
-    .action(serve);
+    .action((flags: ServeFlags) => withStopSignal((signal) => serve(flags, once(signal, 'abort'))));
   return addConnectionFlags(command);
 }
 
-async function serve(flags: ServeFlags): Promise<void> {
-  assertCertificateSource(flags);
+async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void> {
+  const { tlsCertFile, tlsPrivateKeyFile, tlsSecret, bindAddress, securePort, healthPort, metricsPort } = flags;
+  if (tlsSecret === undefined && (tlsCertFile === undefined || tlsPrivateKeyFile === undefined)) {
+    throw new CliError('serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file', EXIT_CODE.usage, {
+      advice: advise('create the files with', ['machineconfig-guard', 'certs']),
+    });
+  }
   // Starts the key generation now, because it takes longer than the imports.
-  const generateKeys = flags.tlsSecret === undefined ? undefined : pregenerateLeafKeys();
+  const generateKeys = tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
   const { runGuard } = await import('../../guard/run-guard.ts');
-  const stopSignal = waitForStopSignal();
-  void stopSignal.then((signal) => {
-    log.info({ signal }, 'stopping');
-  });
-  const { initialMode: mode, initialHold: holdSuperseded, bindAddress, shutdownDelayDuration } = flags;
-  const { securePort, healthPort, metricsPort } = flags;
-  await runGuard(
-    {
+  void stopped.then(() => log.info('stopping'));
+  try {
+    const options = {
       api,
       log,
-      loadCertificate: async (signal) => await loadCertificate(flags, generateKeys, { api, log, signal }),
-      initialSpec: { mode, holdSuperseded },
+      loadCertificate: (signal: AbortSignal) => loadCertificate(flags, generateKeys, { api, log, signal }),
+      initialSpec: { mode: flags.initialMode, holdSuperseded: flags.initialHold },
       tlsParameters: toTlsParameters(flags),
       leaseNamespace: flags.namespace,
       bindAddress,
       securePort,
       healthPort,
       metricsPort,
-      shutdownDelayMs: shutdownDelayDuration,
-    },
-    stopSignal,
-  ).catch((error: unknown) => {
+      shutdownDelayMs: flags.shutdownDelayDuration,
+    };
+    await runGuard(options, stopped);
+  } catch (error) {
     throw toCliError(error, flags);
-  });
+  }
   api.close();
   log.info('stopped');
-}
-
-function assertCertificateSource({ tlsCertFile, tlsPrivateKeyFile, tlsSecret }: ServeFlags): void {
-  const hasFile = tlsCertFile !== undefined || tlsPrivateKeyFile !== undefined;
-  const hasBothFiles = tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined;
-  if (hasFile && tlsSecret !== undefined) {
-    throw new CliError('--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file', EXIT_CODE.usage);
-  }
-  if (!hasBothFiles && tlsSecret === undefined) {
-    throw new CliError(
-      'serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file ' +
-        '(create the files with `machineconfig-guard certs`)',
-      EXIT_CODE.usage,
-    );
-  }
 }
 
 async function loadCertificate(

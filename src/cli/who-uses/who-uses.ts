@@ -1,21 +1,10 @@
 import { Command } from 'commander';
-import type { ConfigName } from '../../decision/config-name.ts';
-import { formatName } from '../../decision/message.ts';
-import { readConfigListReport, readReferencesReport, readUnusedReport } from './references-report.ts';
+import { readReferencesReport, type Selection } from './references-report.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import {
-  formatConfigList,
-  formatConfigNames,
-  formatHeldNotice,
-  formatReferencesReport,
-  formatReferrerNames,
-  formatUnusedNames,
-  formatUnusedReport,
-  POINT_IN_TIME_NOTICE,
-} from './format-report.ts';
+import { formatConfigList, formatConfigNames, formatNamedConfigs, formatUnusedNotice } from './format-report.ts';
 
 interface WhoUsesFlags extends ClusterFlags {
   readonly unused?: boolean;
@@ -40,10 +29,10 @@ MachineOSBuild. Informational references do not keep it: a finished build, a
 drain or the firstPivotConfig annotation. Missing names are reported with the
 closest match and the remaining references.
 
-HELD UNTIL is when the guard allows the deletion of an unused config, if no pool
-changes before. -o name omits held configs.
+An unused config can be held: the guard allows its deletion after that time, if
+no pool changes before. --unused -o name omits held configs.
 Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
-get machineconfigs without names, and machineconfigguards with --unused.
+get machineconfigs and machineconfigguards.
 
 Exit codes:
   0  all named configs are in use; always without names
@@ -59,37 +48,30 @@ Examples:
   machineconfig-guard who-uses --unused -o name | head -5 | xargs oc delete mc`,
     )
     .action(async (names: readonly string[], flags: WhoUsesFlags) => {
-      const configs = parseConfigNames(names, flags);
+      const selection = parseSelection(names, flags);
       const output = new Output(command, flags);
       const { format } = output;
-      const isNameOutput = flags.output === 'name';
-      const print = (report: object, table: string, names: string): void => {
-        output.printReport(report, isNameOutput ? names : table);
-      };
-      await withKubeApi(flags, 'machineconfig-guard/who-uses', async (api) => {
-        if (flags.unused === true) {
-          const { report, renderedCount } = await readUnusedReport(api);
-          print(report, formatUnusedReport(format, report, renderedCount), formatUnusedNames(report));
-          if (isNameOutput) output.printNote(`${formatHeldNotice(report)}${POINT_IN_TIME_NOTICE}`);
-        } else if (configs.length === 0) {
-          const report = await readConfigListReport(api);
-          print(report, formatConfigList(format, report), formatConfigNames(report));
-        } else {
-          const report = await readReferencesReport(api, configs);
-          print(report, formatReferencesReport(format, report), formatReferrerNames(report));
-          const missing = isNameOutput ? report.configs.filter(({ exists }) => !exists) : [];
-          for (const { name } of missing) output.printNote(`${formatName(name)} does not exist`);
-          if (!report.allUsed) throw new CliError('', EXIT_CODE.failure);
-        }
-      });
+      const report = await withKubeApi(flags, 'machineconfig-guard/who-uses', (api) =>
+        readReferencesReport(api, selection),
+      );
+      const { configs, allUsed } = report;
+      const areUnused = selection === 'unused';
+      if (flags.output === 'name') {
+        output.print(formatConfigNames(configs, areUnused));
+        if (areUnused) output.printNote(formatUnusedNotice(configs));
+      } else if (typeof selection === 'string') {
+        output.printReport(report, formatConfigList(format, report, areUnused));
+      } else {
+        output.printReport(report, formatNamedConfigs(format, report));
+      }
+      if (typeof selection !== 'string' && !allUsed) throw new CliError('', EXIT_CODE.failure);
     });
   return addClusterFlags(command);
 }
 
-function parseConfigNames(names: readonly string[], { unused }: WhoUsesFlags): ConfigName[] {
+function parseSelection(names: readonly string[], { unused }: WhoUsesFlags): Selection {
   const configs = [...new Set(names.map((name) => parseConfigName(name)))];
-  if (unused === true && configs.length > 0) {
-    throw new CliError('--unused takes no names', EXIT_CODE.usage);
-  }
-  return configs;
+  if (unused === true && configs.length > 0) throw new CliError('--unused takes no names', EXIT_CODE.usage);
+  if (configs.length > 0) return configs;
+  return unused === true ? 'unused' : 'listed';
 }

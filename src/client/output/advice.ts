@@ -1,19 +1,14 @@
 import { toPrintableLine } from '../../common/printable-text.ts';
 
-/** Text that the shell interprets, such as a pattern. Never a value from a cluster or of a flag. */
-interface Unquoted {
-  readonly unquoted: string;
-}
+/** Between two commands on one line. */
+export const PIPE = Symbol('|');
 
 /** A word as the program gets it. {@link CommandFormatter} quotes it. */
-export type Word = string | Unquoted;
-
-/** Between two commands on one line. */
-export const PIPE: Unquoted = { unquoted: '|' };
+export type Word = string | typeof PIPE;
 
 /** A command for a person. Only a {@link CommandFormatter} can print it. */
 export class ShellCommand {
-  /** A terminal shows each inner list on its own line. Each command begins with `oc` or `machineconfig-guard`. */
+  /** A terminal shows each inner list on its own line. The program is mostly `oc` or `machineconfig-guard`. */
   readonly lines: readonly (readonly Word[])[];
   /** Of the kubeconfig. Undefined for that of the run. */
   readonly context: string | undefined;
@@ -47,6 +42,9 @@ export function advise<Text extends string>(
   const advice = { text, command: lines.length === 0 ? null : new ShellCommand(lines) };
   return advice as unknown as Advice;
 }
+
+/** For credentials that are missing or rejected. */
+export const LOGIN_ADVICE = advise('log in with', ['oc', 'login']);
 
 /** The advice for one cluster of several. */
 export function inContext(advice: Advice, context: string): Advice {
@@ -92,29 +90,21 @@ export class CommandFormatter {
   }
 
   #formatLines({ lines: [first = [], ...others], context }: ShellCommand): string[] {
-    const commands = splitAtPipes(first).map((words) => this.#addFlags(words, context).join(' '));
-    return [commands.join(' | '), ...others.map((words) => words.map(toShellWord).join(' '))];
+    const end = first.indexOf(PIPE);
+    const commands = end < 0 ? [first] : [first.slice(0, end), first.slice(end + 1)];
+    const line = commands.map((words) => this.#addFlags(words.map(toShellWord), context).join(' ')).join(' | ');
+    return [line, ...others.map((words) => words.map(toShellWord).join(' '))];
   }
 
-  #addFlags([program = '', subcommand = '', ...others]: readonly Word[], ofCommand?: string): string[] {
+  #addFlags([program = '', subcommand = '', ...words]: readonly string[], ofCommand?: string): readonly string[] {
     const { context = ofCommand, kubeconfig, namespace } = this.#flags;
-    const words = others.map(toShellWord);
     const flags = toFlag('--kubeconfig', kubeconfig);
     // A login creates a context.
     if (subcommand !== 'login') flags.push(...toFlag('--context', context));
-    if (program === 'oc') return ['oc', ...flags, toShellWord(subcommand), ...words];
-    if (program !== OWN_PROGRAM) return [program, subcommand, ...others].map(toShellWord);
-    return [this.program, toShellWord(subcommand), ...flags, ...toFlag('--namespace', namespace), ...words];
+    if (program === 'oc') return ['oc', ...flags, subcommand, ...words];
+    if (program !== OWN_PROGRAM) return [program, subcommand, ...words];
+    return [this.program, subcommand, ...flags, ...toFlag('--namespace', namespace), ...words];
   }
-}
-
-function splitAtPipes(words: readonly Word[]): Word[][] {
-  const commands: Word[][] = [[]];
-  for (const word of words) {
-    if (word === PIPE) commands.push([]);
-    else commands.at(-1)?.push(word);
-  }
-  return commands;
 }
 
 function toFlag(name: string, value: string | undefined): string[] {
@@ -123,7 +113,6 @@ function toFlag(name: string, value: string | undefined): string[] {
 
 /** Quotes a word for a POSIX shell if it needs quotes. */
 function toShellWord(word: Word): string {
-  if (typeof word !== 'string') return word.unquoted;
-  const text = toPrintableLine(word, Number.POSITIVE_INFINITY);
+  const text = toPrintableLine(String(word), Number.POSITIVE_INFINITY);
   return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

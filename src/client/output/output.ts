@@ -3,7 +3,7 @@ import { Scalar, stringify } from 'yaml';
 import { escapeUnsafe, hasUnsafe } from '../../common/printable-text.ts';
 import { CliError } from '../exit.ts';
 import { CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
-import { formatAge } from './format-age.ts';
+import { formatAge } from './short-forms.ts';
 import { createTableFormat, type ReportFormat } from './text-format.ts';
 
 interface OutputFlags extends RepeatedFlags {
@@ -23,7 +23,7 @@ export class Output {
     this.#command = command;
     this.#kind = flags.output ?? 'text';
     const commands = new CommandFormatter(command.parent?.name() ?? command.name(), flags);
-    this.format = { ...createTableFormat(process.stdout, this.#kind === 'wide'), commands };
+    this.format = { ...createTableFormat(this.#kind === 'wide'), commands };
   }
 
   /** Prints the report as JSON or YAML, with each command on one line, or else the text. */

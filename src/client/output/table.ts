@@ -15,25 +15,20 @@ const GAP = '  ';
 /** Longer than every name. */
 const MAX_CELL_LENGTH = 1_000;
 
-function measureColumns(columns: readonly Column[], rows: readonly (readonly Cell[])[]): number[] {
-  return columns.map(({ header }, index) => {
-    const texts = [header, ...rows.map((row) => row[index]?.text ?? '')];
-    return texts.reduce((max, text) => Math.max(max, countCharacters(text)), 0);
-  });
-}
-
 /** Never truncates names, because users search and copy them. */
 export function formatTable(
   format: TextFormat,
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
 ): string {
-  const safeRows = rows.map((row) =>
-    row.map((cell) => ({ ...cell, text: toPrintableLine(cell.text, MAX_CELL_LENGTH) })),
+  const header = columns.map(({ header: text }): Cell => ({ text, style: 'bold' }));
+  const cells = [header, ...rows].map((row) =>
+    row.map(({ text, style }) => ({ text: toPrintableLine(text, MAX_CELL_LENGTH), style })),
   );
-  const headerCells = columns.map(({ header }): Cell => ({ text: header, style: 'bold' }));
-  const widths = measureColumns(columns, safeRows);
-  const lines = [headerCells, ...safeRows].map((row) => {
+  const widths = columns.map((_column, index) =>
+    cells.reduce((max, row) => Math.max(max, countCharacters(row[index]?.text ?? '')), 0),
+  );
+  const lines = cells.map((row) => {
     const texts = row.map(({ text, style }, index) => {
       const padding = ' '.repeat((widths[index] ?? 0) - countCharacters(text));
       const styledText = applyStyle(format, style, text);

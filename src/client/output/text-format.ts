@@ -24,37 +24,29 @@ export interface ReportFormat extends TableFormat {
 type ReadableStyle = 'bold' | 'magenta' | 'red';
 export type Style = ReadableStyle | ReadableStyle[];
 
-export interface OutputStream {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-}
-
+/** A pipe has none of these fields. */
+const stdout: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout;
 const MIN_WIDTH = 80;
 const MAX_PROSE_WIDTH = 100;
 const MAX_TABLE_WIDTH = 120;
 /** Beside a label that takes the whole line. */
 const MIN_TEXT_WIDTH = 40;
-/** A command ends with its quotation marks, or where the sentence or a part of it ends. */
-const COMMAND_OR_WORD = /"(?:oc|machineconfig-guard) [^"]*"\S*|(?:oc|machineconfig-guard) (?:(?![,.;] ).)*[,.;]?|\S+/g;
 
-export function createTextFormat(
-  { isTTY = false, columns = MIN_WIDTH }: OutputStream,
-  { FORCE_COLOR: forceColor, NO_COLOR: noColor = '', TERM: term }: NodeJS.ProcessEnv,
-  maxWidth = MAX_PROSE_WIDTH,
-): TextFormat {
-  // FORCE_COLOR overrides NO_COLOR (https://no-color.org), which overrides the stream.
-  const isForcedOn = forceColor !== '0' && forceColor !== 'false';
-  const hasColors = forceColor === undefined ? isTTY && noColor === '' && term !== 'dumb' : isForcedOn;
-  return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };
+/** For prose on stdout. */
+export function createTextFormat(): TextFormat {
+  return createFormat(stdout.columns ?? MIN_WIDTH, MAX_PROSE_WIDTH);
 }
 
-/** The text of a pipe is wrapped at the maximum. */
-export function createTableFormat(
-  { isTTY = false, columns = MAX_TABLE_WIDTH }: OutputStream,
-  isWide = false,
-): TableFormat {
-  const format = createTextFormat({ isTTY, columns }, process.env, MAX_TABLE_WIDTH);
-  return { ...format, columns: isTTY ? columns : undefined, isWide };
+/** For stdout. The text of a pipe is wrapped at the maximum. */
+export function createTableFormat(isWide = false): TableFormat {
+  const { isTTY = false, columns = MAX_TABLE_WIDTH } = stdout;
+  return { ...createFormat(columns, MAX_TABLE_WIDTH), columns: isTTY ? columns : undefined, isWide };
+}
+
+function createFormat(columns: number, maxWidth: number): TextFormat {
+  // Node.js looks at the terminal, NO_COLOR and FORCE_COLOR.
+  const hasColors = styleText('bold', ' ', { stream: process.stdout }) !== ' ';
+  return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };
 }
 
 /** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */
@@ -64,28 +56,19 @@ export function getLineWidth({ columns, width }: TableFormat): number {
 
 /** Never breaks a word, so that links keep working. */
 export function wrapText(text: string, width: number): string[] {
-  return wrapWords(toPrintableLine(text, Number.POSITIVE_INFINITY).split(' '), width);
-}
-
-/** Like {@link wrapText}, but also keeps each command on one line, because users copy it. */
-export function wrapAdvice(text: string, width: number): string[] {
-  return wrapWords(text.match(COMMAND_OR_WORD) ?? [], width);
+  const lines: string[] = [];
+  for (const word of toPrintableLine(text, Number.POSITIVE_INFINITY).split(' ')) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
 }
 
 /** Indents the further lines of the text, so that they begin below its first one. */
 export function wrapBeside(label: string, text: string, width: number): string {
   const { length } = stripVTControlCharacters(label);
   return label + wrapText(text, Math.max(width - length, MIN_TEXT_WIDTH)).join(`\n${' '.repeat(length)}`);
-}
-
-function wrapWords(words: readonly string[], width: number): string[] {
-  const lines: string[] = [];
-  for (const word of words) {
-    const line = lines.at(-1);
-    if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = `${line} ${word}`;
-  }
-  return lines;
 }
 
 /** `Next: text:` and below it the command on its own line, because users copy it. */

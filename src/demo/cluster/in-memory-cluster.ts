@@ -44,7 +44,11 @@ export class InMemoryCluster {
     return FIRST_VERSION + this.#changes.length;
   }
 
-  /** @throws ApiError 409 */
+  /**
+   * A uid and a time that the object has stay, unlike in a real API server, so that an exploration can repeat a run.
+   *
+   * @throws ApiError 409
+   */
   create(resource: string, object: NewObject, isDryRun = false): KubeObject {
     const kind = findKind(resource);
     const { name = '', namespace } = object.metadata;
@@ -52,8 +56,8 @@ export class InMemoryCluster {
       throw new ApiError(409, 'AlreadyExists', `${resource} "${name}" already exists`);
     }
     const creationTimestamp = `${new Date().toISOString().slice(0, -5)}Z`;
-    const own = { name, uid: randomUUID(), resourceVersion: '', generation: 1, creationTimestamp };
-    const metadata = { ...object.metadata, ...own };
+    const own = { name, resourceVersion: '', generation: 1 };
+    const metadata = { uid: randomUUID(), creationTimestamp, ...object.metadata, ...own };
     const created = { ...object, apiVersion: toApiVersion(kind), kind: kind.kind, metadata };
     return this.#write('ADDED', resource, created, isDryRun);
   }

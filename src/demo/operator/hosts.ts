@@ -36,7 +36,7 @@ export async function* bootHost(simulation: Simulation, name: string): Actor {
  *
  * @returns undefined for HTTP 500: the pool names no config, or the config does not exist
  */
-export function findServedConfig(simulation: Simulation): MachineConfig | undefined {
+function findServedConfig(simulation: Simulation): MachineConfig | undefined {
   const { config, status } = simulation.pool;
   return simulation.configs.get((status.updatedMachineCount ?? 0) > 0 ? config : status.configuration);
 }

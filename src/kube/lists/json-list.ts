@@ -10,12 +10,7 @@ export interface ObjectType {
 /** The type of every object in a metadata-only list, which does not state the type of the whole objects. */
 export const METADATA: ObjectType = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' };
 
-interface Typed {
-  readonly apiVersion?: unknown;
-  readonly kind?: unknown;
-}
-
-interface JsonList extends Typed {
+interface JsonList extends Partial<Readonly<Record<'apiVersion' | 'kind', unknown>>> {
   readonly metadata?: { readonly resourceVersion?: unknown; readonly continue?: unknown } | null;
   readonly items?: unknown;
 }
@@ -59,7 +54,7 @@ function parseJson(text: string): JsonList {
 /** The API server omits the type of each item from lists of its own kinds, but not of custom resources. */
 function isOfType(item: unknown, type: ObjectType): boolean {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return false;
-  const { apiVersion, kind } = item as Typed;
+  const { apiVersion, kind } = item as JsonList;
   if (apiVersion === undefined && kind === undefined) return type !== METADATA;
   return apiVersion === type.apiVersion && kind === type.kind;
 }

@@ -1,5 +1,5 @@
 import { finished } from 'node:stream/promises';
-import type { ApiObject } from '../api-object.ts';
+import { type ApiObject, parseTime } from '../api-object.ts';
 import { parseCollection } from '../api-paths.ts';
 import { type ApiResponse, type KubeApi, readText, toBodyError } from '../api.ts';
 import { isServed } from '../discovery.ts';
@@ -16,16 +16,12 @@ const SLICE_SIZE = 200;
 /** The same of protobuf. A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
 const BYTES_PER_TURN = 256 * 1024;
 
-/** What a list says of itself. */
-export interface ListHeader {
+export interface ListResult {
+  /** The collection that was listed. */
+  readonly path: string;
   readonly resourceVersion: string;
   /** By the clock of the API server, in whole seconds. */
   readonly servedAt: Date;
-}
-
-export interface ListResult extends ListHeader {
-  /** The collection that was listed. */
-  readonly path: string;
 }
 
 /**
@@ -44,7 +40,7 @@ export async function listResource(
 ): Promise<ListResult | undefined> {
   for (const [index, path] of resource.paths.entries()) {
     try {
-      return { path, ...(await listCollection(api, path, resource, onObject, signal)) };
+      return await listCollection(api, path, resource, onObject, signal);
     } catch (error) {
       const isLast = index === resource.paths.length - 1;
       if (!isNotFound(error) || (isLast && !resource.isOptional)) throw error;
@@ -70,7 +66,7 @@ export async function listCollection(
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
-): Promise<ListHeader> {
+): Promise<ListResult> {
   const { kind, isMetadataOnly } = resource;
   const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
@@ -84,23 +80,18 @@ export async function listCollection(
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };
-  const servedAt = parseDate(response.headers.date);
+  // Every HTTP server with a clock sends the time (RFC 9110).
+  const servedAt = parseTime(response.headers.date) ?? new Date();
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   if (isProtobuf && isMetadataOnly) {
     const parser = new ProtobufListParser(addObject, resource);
     await parseBody(response.body, parser, signal);
-    return { resourceVersion: parser.end(), servedAt };
+    return { path, resourceVersion: parser.end(), servedAt };
   }
   const types: readonly ObjectType[] = [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])];
   const { items, resourceVersion } = parseJsonList(await readText(response, signal), types);
   for await (const slice of inSlices(items, SLICE_SIZE)) for (const item of slice) addObject(item);
-  return { resourceVersion, servedAt };
-}
-
-/** Every HTTP server with a clock sends the time (RFC 9110). */
-function parseDate(date: string | undefined): Date {
-  const time = new Date(date ?? Number.NaN);
-  return Number.isNaN(time.getTime()) ? new Date() : time;
+  return { path, resourceVersion, servedAt };
 }
 
 async function parseBody(body: ApiResponse['body'], parser: ProtobufListParser, signal: AbortSignal): Promise<void> {

@@ -19,133 +19,102 @@ const TIME = { seconds: 1 } as const;
 
 const NO_BYTES = Buffer.alloc(0);
 
-type KeysByLength = ReadonlyMap<number, readonly { readonly key: string; readonly bytes: Buffer }[]>;
-
 /**
- * If `annotations` is present, only the names, these annotations and the creationTimestamp in milliseconds are kept. An
- * object with none of these annotations keeps everything.
+ * If `annotations` is present, only the names, these annotations and the creationTimestamp are kept. An object with
+ * none of these annotations keeps everything.
  */
 export interface WantedMetadata {
   readonly annotations?: readonly string[];
 }
 
+type TextMap = Record<string, string>;
+
+interface ParsedMetadata {
+  name?: string;
+  namespace?: string;
+  uid?: string;
+  creationTimestamp?: number | undefined;
+  deletionTimestamp?: number | undefined;
+  readonly labels: TextMap;
+  readonly annotations: TextMap;
+  readonly ownerReferences: { readonly kind: string; readonly name: string }[];
+}
+
 /**
- * Parses PartialObjectMetadata: name, namespace, uid, times, labels, annotations, and kind and name of the owners, or
- * only the wanted ones. These are 5 % of a node's metadata, so everything else is skipped.
+ * Parses PartialObjectMetadata: name, namespace, uid, times in milliseconds, labels, annotations, and kind and name of
+ * the owners, or only the wanted ones. These are 5 % of a node's metadata, so everything else is skipped.
  */
 export class MetadataParser {
-  /** The wanted annotations. Their length alone excludes almost every other one. */
-  readonly #wanted: KeysByLength | undefined;
+  readonly #wanted: ReadonlySet<string> | undefined;
+  /** A length alone excludes almost every other annotation, without a text for its key. */
+  readonly #wantedLengths: ReadonlySet<number>;
   // Reused, because a list has thousands of messages.
   readonly #metadata = new ProtobufReader(NO_BYTES);
   readonly #entry = new ProtobufReader(NO_BYTES);
 
   constructor({ annotations }: WantedMetadata) {
-    if (annotations !== undefined) this.#wanted = groupByLength(annotations);
+    if (annotations !== undefined) this.#wanted = new Set(annotations);
+    this.#wantedLengths = new Set(annotations?.map((key) => Buffer.byteLength(key)));
   }
 
   /** @throws MalformedList */
-  readonly parse = (object: ProtobufReader): ApiObject => {
+  parse(object: ProtobufReader): ApiObject {
     // No prototype, because the keys are untrusted.
-    const labels = Object.create(null) as Record<string, string>;
-    const annotations = Object.create(null) as Record<string, string>;
-    const ownerReferences: OwnerReference[] = [];
-    const values: Record<string, unknown> = { labels, annotations, ownerReferences };
+    const [labels, annotations] = [Object.create(null) as TextMap, Object.create(null) as TextMap];
+    const metadata: ParsedMetadata = { labels, annotations, ownerReferences: [] };
     while (object.next()) {
       if (object.field !== OBJECT.metadata) continue;
-      if (this.#wanted !== undefined && this.#parseWanted(object, values, annotations, this.#wanted)) continue;
-      const metadata = this.#metadata.enter(object);
-      while (metadata.next()) {
-        const { field } = metadata;
-        if (field === OBJECT_META.annotations) this.#parseEntry(metadata, annotations);
-        else if (field === OBJECT_META.name) values['name'] = metadata.text();
-        else if (field === OBJECT_META.namespace) values['namespace'] = metadata.text();
-        else if (field === OBJECT_META.labels) this.#parseEntry(metadata, labels);
-        else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseTime(metadata);
-        else if (field === OBJECT_META.ownerReferences) ownerReferences.push(parseOwner(metadata));
-        else if (field === OBJECT_META.uid) values['uid'] = metadata.text();
-        else if (field === OBJECT_META.deletionTimestamp) values['deletionTimestamp'] = parseTime(metadata);
+      // Labels precede annotations, so an object without a wanted annotation is parsed again.
+      if (this.#wanted === undefined || !this.#parseFields(object, metadata, this.#wanted)) {
+        this.#parseFields(object, metadata);
       }
     }
-    return { metadata: values };
-  };
+    return { metadata };
+  }
 
-  /** Returns whether the object has a wanted annotation. Labels precede annotations, so others are parsed again. */
-  #parseWanted(
-    object: ProtobufReader,
-    values: Record<string, unknown>,
-    annotations: Record<string, string>,
-    wanted: KeysByLength,
-  ): boolean {
-    const metadata = this.#metadata.enter(object);
+  /** Returns whether the object has an annotation that is wanted. */
+  #parseFields(object: ProtobufReader, metadata: ParsedMetadata, wanted?: ReadonlySet<string>): boolean {
+    const fields = this.#metadata.enter(object);
     let hasWanted = false;
-    while (metadata.next()) {
-      const { field } = metadata;
-      if (field === OBJECT_META.annotations) hasWanted = this.#parseEntry(metadata, annotations, wanted) || hasWanted;
-      else if (field === OBJECT_META.name) values['name'] = metadata.text();
-      else if (field === OBJECT_META.namespace) values['namespace'] = metadata.text();
-      else if (field === OBJECT_META.creationTimestamp) values['creationTimestamp'] = parseMs(metadata);
+    while (fields.next()) {
+      const { field } = fields;
+      if (field === OBJECT_META.annotations) {
+        hasWanted = this.#parseEntry(fields, metadata.annotations, wanted) || hasWanted;
+      } else if (field === OBJECT_META.name) metadata.name = fields.text();
+      else if (field === OBJECT_META.namespace) metadata.namespace = fields.text();
+      else if (field === OBJECT_META.creationTimestamp) metadata.creationTimestamp = parseTime(fields);
+      else if (wanted !== undefined) continue;
+      else if (field === OBJECT_META.labels) this.#parseEntry(fields, metadata.labels);
+      else if (field === OBJECT_META.ownerReferences) metadata.ownerReferences.push(fields.message().texts(OWNER));
+      else if (field === OBJECT_META.uid) metadata.uid = fields.text();
+      else if (field === OBJECT_META.deletionTimestamp) metadata.deletionTimestamp = parseTime(fields);
     }
     return hasWanted;
   }
 
-  /** Parses an entry of a map. If `wanted` is present, other entries are skipped. Returns whether it was parsed. */
-  #parseEntry(metadata: ProtobufReader, target: Record<string, string>, wanted?: KeysByLength): boolean {
-    const entry = this.#entry.enter(metadata);
-    let key = wanted === undefined ? '' : undefined;
-    let value = '';
+  /** Parses an entry of a map, unless another one is wanted. Returns whether it was parsed. */
+  #parseEntry(field: ProtobufReader, target: TextMap, wanted?: ReadonlySet<string>): boolean {
+    const entry = this.#entry.enter(field);
+    let [key, value] = ['', ''];
     while (entry.next()) {
       if (entry.field === ENTRY.key) {
-        key = wanted === undefined ? entry.text() : findKey(entry, wanted);
-        if (key === undefined) return false;
+        if (wanted !== undefined && !this.#wantedLengths.has(entry.end - entry.start)) return false;
+        key = entry.text();
       } else if (entry.field === ENTRY.value) {
         value = entry.text();
       }
     }
-    if (key === undefined) return false;
+    if (wanted?.has(key) === false) return false;
     target[key] = value;
     return true;
   }
 }
 
-interface OwnerReference {
-  readonly kind: string;
-  readonly name: string;
-}
-
-function parseOwner(field: ProtobufReader): OwnerReference {
-  const owner = field.message();
-  let [kind, name] = ['', ''];
-  while (owner.next()) {
-    if (owner.field === OWNER.kind) kind = owner.text();
-    else if (owner.field === OWNER.name) name = owner.text();
-  }
-  return { kind, name };
-}
-
-function findKey(field: ProtobufReader, keys: KeysByLength): string | undefined {
-  return keys.get(field.end - field.start)?.find(({ bytes }) => field.is(bytes))?.key;
-}
-
-function groupByLength(keys: readonly string[]): KeysByLength {
-  const groups = new Map<number, { key: string; bytes: Buffer }[]>();
-  for (const key of keys) {
-    const bytes = Buffer.from(key);
-    groups.set(bytes.length, [...(groups.get(bytes.length) ?? []), { key, bytes }]);
-  }
-  return groups;
-}
-
-/** Formats whole seconds, as in JSON. For thousands of nodes this takes longer than all their other wanted fields. */
-function parseTime(field: ProtobufReader): string | undefined {
-  const ms = parseMs(field);
-  return ms === undefined ? undefined : new Date(ms).toISOString().replace('.000Z', 'Z');
-}
-
-/** An empty Time message has none. */
-function parseMs(field: ProtobufReader): number | undefined {
+/** In milliseconds, because thousands of formatted times would take longer than all other fields of nodes together. */
+function parseTime(field: ProtobufReader): number | undefined {
   const time = field.message();
   let seconds: number | undefined;
   while (time.next()) if (time.field === TIME.seconds) seconds = time.value;
+  // An empty Time message has none.
   return seconds === undefined ? undefined : seconds * 1_000;
 }

@@ -67,18 +67,16 @@ export class ProtobufReader {
     return true;
   }
 
-  /** Whether the current field is exactly this text. */
-  is(text: Buffer): boolean {
-    if (this.end - this.start !== text.length) return false;
-    // Names with the same prefix differ at the end. A loop is faster than Buffer.compare.
-    for (let index = text.length - 1; index >= 0; index -= 1) {
-      if (this.#bytes[this.start + index] !== text[index]) return false;
-    }
-    return true;
-  }
-
   text(): string {
     return this.#bytes.toString('utf8', this.start, this.end);
+  }
+
+  /** Reads the texts of these fields to the end of the message. An absent text is empty. */
+  texts<Name extends string>(numbers: Readonly<Record<Name, number>>): Record<Name, string> {
+    const names = Object.keys(numbers) as Name[];
+    const texts = Object.fromEntries(names.map((name) => [name, ''])) as Record<Name, string>;
+    while (this.next()) for (const name of names) if (this.field === numbers[name]) texts[name] = this.text();
+    return texts;
   }
 
   /** A new reader for the message in the current field. */

@@ -2,20 +2,28 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { parseOptions, UsageError } from '../../../build/release/options.ts';
 import { createRelease } from '../../../build/release/release.ts';
 import { runTool } from '../../../build/release/run-tool.ts';
 import { readTimestamp } from '../../../build/release/timestamp.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+
+const { version } = packageJson;
+
+test.each([
+  [[], '--version is required, such as --version 1.2.3'],
+  [['--version', '98.7.6'], `package.json has the version ${version}, not 98.7.6; run "npm version 98.7.6 `],
+  [['--version', version, '--repository', 'ghcr.io/Guard'], '--repository "ghcr.io/Guard" is not a repository'],
+  [['--platfrom', 'linux/amd64'], "Unknown option '--platfrom'"],
+])('rejects %j', (args, message) => {
+  expect(() => parseOptions(args)).toThrow(UsageError);
+  expect(() => parseOptions(args)).toThrow(message);
+});
 
 test('changes nothing in a directory with files', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'mcg-release-'));
   await writeFile(path.join(directory, 'file'), '');
-  const options = {
-    directory,
-    baseImage: undefined,
-    platforms: [],
-    repository: 'example.com/guard',
-    timestamp: 0,
-  };
+  const options = { directory, baseImage: undefined, platforms: [], repository: 'example.com/guard', timestamp: 0 };
   await expect(createRelease(options)).rejects.toThrow(`${directory} is not empty; remove it`);
   await rm(directory, { recursive: true });
 });

@@ -25,7 +25,11 @@ test('writes an authority and a certificate for the Service of the manifests', a
   expect(leaf.verify(new X509Certificate(read('ca.crt')).publicKey)).toBe(true);
   const service = 'machineconfig-guard.machineconfig-guard.svc';
   expect(leaf.subjectAltName).toBe(`DNS:${service}, DNS:${service}.cluster.local`);
-  expect(stdout).toContain(leaf.fingerprint256);
+  const wrote = `Wrote ${FILES.slice(0, 3)
+    .map((name) => path.join(out, name))
+    .join(', ')} and ${out}/tls.key.`;
+  expect(stdout.replaceAll('\n', ' ')).toContain(wrote);
+  expect(stdout.replaceAll('\n', ' ')).toContain(`for ${service} and ${service}.cluster.local until 20`);
   expect(stdout).toMatch(/--tls-cert-file \S+\/tls\.crt(?: \\\n +)? ?--tls-private-key-file \S+\/tls\.key\n/);
   expect(stdout).not.toContain('PRIVATE KEY');
 });

@@ -1,16 +1,9 @@
 import { expect, test } from 'vitest';
+import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
-import {
-  annotate,
-  createNode,
-  createPool,
-  GONE,
-  holdUnusedConfigs,
-  NEW,
-  OLD,
-  startHealthyCluster,
-  TIME,
-} from '../inspected-cluster.ts';
+import { KubeApi } from '../../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster, TIME } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 
 const TYPO = NEW.replace('rendered', 'render');
@@ -47,43 +40,6 @@ test.each([
   expect(await run('check', ...args)).toEqual(usageError(sentence));
 });
 
-interface Holds {
-  readonly holdSeconds: number | null;
-  readonly pools: readonly { readonly name: string; readonly heldUntil: string | null }[];
-}
-
-test('shows until when the guard holds unused configs', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  holdUnusedConfigs(cluster, '1h');
-
-  const { exitCode, stdout } = await run('check');
-  expect(exitCode).toBe(0);
-  expect(stdout.replaceAll('\n', ' ')).toMatch(
-    /unused configs of pool worker, until \S+Z at the latest\. Next: list all with: +\S+ who-uses .* --unused/,
-  );
-  const report = JSON.parse((await run('check', '-o', 'json')).stdout) as Holds;
-  expect(report).toMatchObject({ holdSeconds: 3_600, pools: [{ name: 'worker', heldUntil: TIME }] });
-});
-
-test.each([
-  ['only selected nodes were read', ['--role', 'worker'], 'pass', { holdSeconds: null }],
-  ['the guard is unreadable', [], { status: 403 }, { holdSeconds: null }],
-  ['no guard is installed', [], { status: 404 }, { holdSeconds: 0 }],
-] as const)('guesses no hold if %s', async (_condition, args, fault, expected) => {
-  const { run, cluster } = await startHealthyCluster();
-  holdUnusedConfigs(cluster, '1h');
-  cluster.faults.intercept(({ path }) => (path === GUARD_PATH ? fault : 'pass'));
-  const { stdout } = await run('check', '-o', 'json', ...args);
-  expect(JSON.parse(stdout)).toMatchObject({ ...expected, pools: [{ heldUntil: null }] });
-});
-
-test('a pool without unused configs is not held', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  holdUnusedConfigs(cluster, '1h');
-  cluster.erase('machineconfigs', OLD);
-  expect((await run('check')).stdout).not.toContain('holds');
-});
-
 test('retries if the API server is busy', async () => {
   const { run, cluster } = await startHealthyCluster();
   let lists = 0;
@@ -117,48 +73,27 @@ test('prints exactly the documented JSON keys', async () => {
   const { run, cluster, kubeconfig, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
   const danglingReferences = [{ config: TYPO, explanation: 'never seen in this cluster' }, { config: NEW }, null];
-  cluster.create('machineconfigguards', {
-    metadata: { name: 'cluster' },
-    status: { danglingReferences },
-  });
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences } });
+  const signer = 'kubernetes.io/kubelet-serving';
   cluster.create('certificatesigningrequests', {
     metadata: { name: 'csr-a' },
-    spec: { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' },
+    spec: { signerName: signer, username: 'system:node:worker-1' },
   });
   const { exitCode, stdout, stderr } = await run('check', '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
-  const node = {
-    name: 'worker-0',
-    ok: false,
-    pool: 'worker',
-    currentConfig: NEW,
-    desiredConfig: TYPO,
-  };
-  const pool = {
-    name: 'worker',
-    ok: true,
-    specConfig: NEW,
-    statusConfig: NEW,
-  };
+  const node = { name: 'worker-0', ok: false, pool: 'worker', currentConfig: NEW, desiredConfig: TYPO };
+  const pool = { name: 'worker', ok: true, specConfig: NEW, statusConfig: NEW, paused: false, pausedFor: null };
+  const text = expect.any(String) as string;
+  const annotateCommand = expect.stringMatching(/^oc --kubeconfig \S+ annotate /) as string;
   expect(JSON.parse(stdout)).toStrictEqual({
     server: address,
     checkedAt: TIME,
     waitedSeconds: 0,
     ok: false,
     recoverable: false,
-    holdSeconds: 7_200,
     nodes: [{ ...node, state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
-    pools: [
-      {
-        ...pool,
-        paused: false,
-        terminating: false,
-        machineCount: 1,
-        updatedMachineCount: 1,
-        heldUntil: TIME,
-      },
-    ],
+    pools: [{ ...pool, terminating: false, machineCount: 1, updatedMachineCount: 1 }],
     problems: [
       {
         code: 'ConfigMissing',
@@ -169,32 +104,36 @@ test('prints exactly the documented JSON keys', async () => {
         recoverable: false,
         suggestion: NEW,
         explanation: 'never seen in this cluster',
-        message: `node worker-0: desiredConfig ${TYPO} does not exist`,
+        deletedAt: null,
+        deletedBy: null,
+        message: `${TYPO} does not exist; node worker-0 (desiredConfig) names it`,
       },
     ],
     pendingCertificateRequests: {
       readable: true,
       reason: null,
-      requests: [
-        {
-          name: 'csr-a',
-          node: 'worker-1',
-          signer: 'kubernetes.io/kubelet-serving',
-          createdAt: TIME,
-        },
-      ],
+      requests: [{ name: 'csr-a', node: 'worker-1', signer, createdAt: TIME }],
     },
     repairs: [
-      {
-        text: expect.any(String) as string,
-        command: `oc --kubeconfig ${kubeconfig} adm certificate approve csr-a`,
-        alternative: false,
-      },
-      {
-        text: expect.any(String) as string,
-        command: expect.stringMatching(/^oc --kubeconfig \S+ annotate /) as string,
-        alternative: true,
-      },
+      { text, command: `oc --kubeconfig ${kubeconfig} adm certificate approve csr-a`, alternative: false },
+      { text, command: annotateCommand, alternative: true },
+    ],
+  });
+});
+
+test('prints null for unknown JSON values', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  createNode(cluster, 'new', {});
+  cluster.create('machineconfigpools', { metadata: { name: 'empty' } });
+  const { stdout } = await run('check', '--output', 'json', '--min-nodes', '3');
+  const unknown = { suggestion: null, explanation: null, deletedAt: null, deletedBy: null };
+  expect(JSON.parse(stdout)).toMatchObject({
+    nodes: [{ currentConfig: null, desiredConfig: null, state: '', reason: '' }, {}],
+    pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
+    problems: [
+      { code: 'TooFewNodes', kind: null, name: null, field: null, config: null, ...unknown },
+      { code: 'NotReported', kind: 'Node', name: 'new', field: null },
+      { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },
     ],
   });
 });
@@ -209,34 +148,87 @@ test('names the kubeconfig and the context in the repair commands of the table a
   expect(table).toMatch(/\n {2}# oc --kubeconfig \S+ --context in-memory annotate node worker-0 --overwrite \\\n/);
 });
 
-test('prints null for unknown JSON values', async () => {
+test.each([
+  ['only allowed', {}, { [GONE]: { time: '2026-11-20T11:58:00Z', user: 'alice' } }, '2026-11-20T11:58:00Z', 'alice'],
+  ['only saw', { deletedAt: '2026-11-20T11:58:01Z' }, {}, '2026-11-20T11:58:01Z', null],
+  [
+    'allowed and saw',
+    { deletedAt: '2026-11-20T11:58:01Z' },
+    { [GONE]: { time: '2026-11-20T11:58:00Z', user: 'alice' }, [OLD]: null },
+    '2026-11-20T11:58:01Z',
+    'alice',
+  ],
+])(
+  'names who deleted a config if the guard %s the deletion',
+  async (_case, finding, deletions, deletedAt, deletedBy) => {
+    const { run, cluster } = await startHealthyCluster();
+    annotate(cluster, 'worker-0', { desiredConfig: GONE });
+    const danglingReferences = Object.keys(finding).length === 0 ? [] : [{ config: GONE, ...finding }];
+    cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences, deletions } });
+    const { stdout } = await run('check', '--output', 'json');
+    expect(JSON.parse(stdout)).toMatchObject({ problems: [{ config: GONE, deletedAt, deletedBy }] });
+  },
+);
+
+test.each([403, 404])('works if the guard answers %i', async (status) => {
   const { run, cluster } = await startHealthyCluster();
-  createNode(cluster, 'new', {});
-  cluster.create('machineconfigpools', { metadata: { name: 'empty' } });
-  const { stdout } = await run('check', '--output', 'json', '--min-nodes', '3');
-  const unknown = { suggestion: null, explanation: null };
-  expect(JSON.parse(stdout)).toMatchObject({
-    nodes: [
-      {
-        currentConfig: null,
-        desiredConfig: null,
-        state: '',
-        reason: '',
-      },
-      {},
-    ],
-    pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
-    problems: [
-      {
-        code: 'TooFewNodes',
-        kind: null,
-        name: null,
-        field: null,
-        config: null,
-        ...unknown,
-      },
-      { code: 'NotReported', kind: 'Node', name: 'new', field: null },
-      { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },
-    ],
+  cluster.faults.intercept(({ path }) => (path === GUARD_PATH ? { status } : 'pass'));
+  expect((await run('check')).exitCode).toBe(0);
+});
+
+test('--wait waits for a consistent cluster, and prints one line per change on stderr', async () => {
+  const { cluster, run } = await startHealthyCluster();
+  createNode(cluster, 'worker-1', {});
+  // Early in an install the CRDs are missing.
+  cluster.serve('machineconfigpools', []);
+  let lists = 0;
+  cluster.faults.intercept(({ path }) => {
+    if (path.endsWith('/machineconfigpools')) lists += 1;
+    if (lists === 2) cluster.serve('machineconfigpools', ['v1']);
+    if (lists === 3) annotate(cluster, 'worker-1', { currentConfig: NEW, desiredConfig: NEW });
+    return 'pass';
   });
+  const { exitCode, stdout, stderr } = await run('check', '--wait', '--output', 'json');
+  expect(exitCode).toBe(0);
+  const report = JSON.parse(stdout) as CheckReport;
+  expect(report).toMatchObject({ ok: true, recoverable: false, problems: [] });
+  expect(report.waitedSeconds).toBeGreaterThan(0);
+  expect(stderr).toMatch(
+    /does not serve machineconfigpools.*\n.*problems with 1 of 2 nodes: node worker-1 has not reported.*\n$/,
+  );
+  for (const line of stderr.trimEnd().split('\n')) expect(line).toMatch(/^ {2,}\d+s {2}\S/);
+});
+
+test('--wait exits with 1 immediately if a problem is unrecoverable', async () => {
+  const { cluster, run } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { currentConfig: GONE });
+  const stdout = expect.stringMatching(
+    /oc --kubeconfig \S+ annotate node worker-0 [^]* Waiting does not help\.\n$/,
+  ) as string;
+  expect(await run('check', '--wait', '--timeout', '10m')).toMatchObject({ exitCode: 1, stdout });
+});
+
+test.each([401, 403])('--wait exits with 3 immediately if the API server answers %i', async (status) => {
+  const { cluster, run } = await startHealthyCluster();
+  cluster.faults.intercept(({ path }) => (path === MACHINE_CONFIGS_PATH ? { status } : 'pass'));
+  expect(await run('check', '--wait')).toMatchObject({
+    exitCode: 3,
+    stdout: '',
+    stderr: expect.not.stringContaining('retrying') as string,
+  });
+});
+
+test('--wait does not retry after a defect of this program', async () => {
+  const { cluster } = await startHealthyCluster();
+  const api = new KubeApi(connectionFromKubeconfig(cluster.kubeconfig));
+  let reads = 0;
+  Object.defineProperty(api, 'address', {
+    get: () => {
+      reads += 1;
+      throw new TypeError('x is not a function');
+    },
+  });
+  await expect(checkCluster(api, { wait: { timeoutMs: 600_000 } })).rejects.toThrow(TypeError);
+  expect(reads).toBe(1);
+  api.close();
 });

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
 import { formatCheckReport, formatProblemNames, formatProgress } from '../../../src/cli/check/format-report.ts';
-import { advise, CommandFormatter } from '../../../src/client/output/advice.ts';
+import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { formatJson } from '../../../src/client/output/output.ts';
-import { inspectedNode, inspectedPool } from './snapshot.ts';
-import { checkIncidentB, checkNodesAndPools, MASTER, MISSING, WORKER } from './reports.ts';
+import { check, checkIncidentB, inspectedNode, inspectedPool, MASTER, MISSING, WORKER } from './checked-cluster.ts';
 
 const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: '/home/alice/lab.yaml' });
 const NARROW = { width: 80, hasColors: false, columns: 80, commands };
 const POOL = inspectedPool('worker', { spec: WORKER, status: WORKER });
+const TYPO = WORKER.replace('rendered', 'render');
 const healthyNode = (name: string) => inspectedNode(name, { current: WORKER, desired: WORKER });
 
-function format(...args: Parameters<typeof checkNodesAndPools>): string {
-  return formatCheckReport(NARROW, checkNodesAndPools(...args));
+function format(...args: Parameters<typeof check>): string {
+  return formatCheckReport(NARROW, check(...args));
 }
 
 /** The text without line breaks. */
@@ -28,9 +28,15 @@ test('formats all parts of a report', () => {
   expect(text).toMatch(/^master +1 +0 +\S+ +<none> +status empty$/m);
   expect(unwrap(text)).toContain(`${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`);
   expect(unwrap(text)).toContain('Pool master has an empty status.configuration.name');
-  expect(unwrap(text)).toContain(`control1.gw.lo: "missing MachineConfig ${MISSING} machineconfigs`);
+  expect(text).toContain('\n- control1.gw.lo:\n  > missing MachineConfig');
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
   expect(text).toMatch(/\nNot fine: problems with 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/);
+  // A pipe and -o wide get full names.
+  for (const options of [{ columns: undefined }, { isWide: true }]) {
+    const wide = formatCheckReport({ ...NARROW, ...options }, report);
+    expect(wide).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${MISSING} +${MISSING} `, 'm'));
+  }
+  expect(formatProblemNames(report)).toBe('node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n');
 });
 
 test('formats the same repair commands as the JSON, and colors if the format has them', () => {
@@ -38,36 +44,9 @@ test('formats the same repair commands as the JSON, and colors if the format has
   const text = formatCheckReport({ ...NARROW, hasColors: true }, report);
   expect(text).toContain('\u001B[31mboth missing\u001B[39m');
   const printed = text.replaceAll(/ \\\n[ #]+/g, ' ').match(/(?<=^ {2}(?:# )?)(?:oc|machineconfig-guard) .*$/gm);
-  const { repairs } = JSON.parse(formatJson(report, commands)) as {
-    repairs: readonly { command: string }[];
-  };
+  const { repairs } = JSON.parse(formatJson(report, commands)) as { repairs: readonly { command: string }[] };
   expect(printed).toEqual(repairs.map(({ command }) => command));
   expect(printed).toHaveLength(3);
-});
-
-test('breaks a long repair command at its words', () => {
-  const report = checkIncidentB();
-  const repair = advise('replace', ['oc', 'annotate', 'node', 'control1.gw.lo', '--overwrite'], ['a=b']);
-  const text = formatCheckReport(NARROW, { ...report, repairs: [{ ...repair, alternative: false }] });
-  expect(text).toContain(
-    '\n  oc --kubeconfig /home/alice/lab.yaml annotate node control1.gw.lo --overwrite \\\n      a=b\n',
-  );
-});
-
-test.each([
-  ['fine', [healthyNode('n')]],
-  ['recoverable', [inspectedNode('n', {})]],
-  ['unrecoverable', [inspectedNode('n', { current: MISSING, desired: MISSING })]],
-])('a %s report has only colors that are readable on a white background', (_state, nodes) => {
-  const report = checkNodesAndPools(nodes, [POOL]);
-  const text = formatCheckReport({ ...NARROW, hasColors: true }, report);
-  const codes = text
-    .split('\u001B[')
-    .slice(1)
-    .map((part) => Number.parseInt(part, 10));
-  const [bold, plain, red, magenta, defaultColor] = [1, 22, 31, 35, 39];
-  expect(codes).toContain(bold);
-  expect([bold, plain, red, magenta, defaultColor]).toEqual(expect.arrayContaining(codes));
 });
 
 test('formats nodes with one or two problems', () => {
@@ -75,46 +54,40 @@ test('formats nodes with one or two problems', () => {
   const text = format(nodes, [POOL]);
   expect(text).toMatch(/^m +worker .* current missing$/m);
   expect(text).toMatch(/^n +worker .* current missing, no desired yet$/m);
-  expect(unwrap(text)).toContain('Node n has not reported its desiredConfig yet.');
+  expect(unwrap(text)).toContain('Node n has not reported a desiredConfig yet.');
 });
 
 test('accepts the first roll-out of a pool for 30 minutes', () => {
   const nodes = [inspectedNode('n', { current: WORKER, desired: MASTER, role: 'infra' })];
-  const formatAtAge = (ageMinutes: number) => {
-    const infra = inspectedPool('infra', { spec: MASTER, ageMinutes });
-    return unwrap(format(nodes, [POOL, infra]));
-  };
+  const formatAtAge = (ageMinutes: number) =>
+    unwrap(format(nodes, [POOL, inspectedPool('infra', { spec: MASTER, ageMinutes })]));
   expect(formatAtAge(29)).toMatch(/infra 1 0 \S+ <none> ok, first roll-out .*Fine: /);
   expect(formatAtAge(30)).toContain('Pool infra has an empty status.configuration.name after 30 minutes.');
-});
-
-test('names the skipped nodes', () => {
-  const text = format([healthyNode('n')], [POOL], { skippedNodes: ['linux-0', 'windows-0'] });
-  expect(unwrap(text)).toContain(
-    'Skipped nodes that the Machine Config Operator does not manage: linux-0 and windows-0. Fine: ',
-  );
 });
 
 test('combines nodes with the same problem, and shows healthy nodes last', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'].map((name) => inspectedNode(name, {}));
   const text = format([healthyNode('0'), ...nodes], [POOL]);
   expect(unwrap(text)).toContain('Nodes a, b, c and 2 more have not reported a configuration yet.');
-  const rows = text.split('\n').filter((line) => /^\w +worker /.test(line));
+  const rows = text.split('\n').filter((line) => /^\w+ +worker /.test(line));
   expect(rows.map((row) => row[0])).toEqual(['a', 'b', 'c', 'd', 'e', '0']);
 });
 
-test('explains whether a missing config can return, and suggests the nearest name', () => {
-  const typo = WORKER.replace('rendered', 'render');
+const NO_SPEC = `does not exist; node n names it. No pool's spec names it, so waiting does not help.`;
+const deletedAt = '2026-11-20T11:58:00Z';
+
+test.each([
+  [{ explanation: 'never seen' }, `${NO_SPEC} Closest existing name: ${WORKER}. The guard reports: never seen.`],
+  [{ explanation: 'x', deletedAt }, `The guard saw its deletion at ${deletedAt}.`],
+  [{ deletedAt, deletedBy: 'ci:pruner\u001B[2J' }, `The guard allowed "ci:pruner [2J" to delete it at ${deletedAt}.`],
+])('explains a missing config about which the guard knows %j', (report, sentences) => {
   const nodes = [
-    inspectedNode('n', { current: MASTER, desired: typo }),
+    inspectedNode('n', { current: MASTER, desired: TYPO }),
     inspectedNode('m', { current: MISSING, desired: MISSING }),
   ];
-  const explanations = { [typo]: 'never seen in this cluster.' };
-  const text = unwrap(format(nodes, [POOL, inspectedPool('master', { spec: MISSING })], { explanations }));
-  expect(text).toContain(
-    "does not exist; node n names it. No pool's spec names it, so waiting does not help. " +
-      `Closest existing name: ${WORKER}. The guard reports: never seen in this cluster.`,
-  );
+  const pools = [POOL, inspectedPool('master', { spec: MISSING })];
+  const text = unwrap(format(nodes, pools, { guard: { [TYPO]: report } }));
+  expect(text).toContain(sentences);
   expect(text).toContain('node m and pool master name it. The Machine Config Operator can still render it.');
 });
 
@@ -123,10 +96,8 @@ test('explains a config in use and being deleted, without repair commands', () =
     inspectedNode('m', { current: MISSING, desired: MISSING }),
     inspectedNode('n', { current: WORKER, desired: MISSING }),
   ];
-  const pool = inspectedPool('worker', { spec: WORKER, status: MISSING });
-  const report = checkNodesAndPools(nodes, [pool], { terminatingConfigs: [MISSING] });
-  const text = formatCheckReport(NARROW, report);
-  expect(report.repairs).toEqual([]);
+  const terminating = { terminatingConfigs: [MISSING] };
+  const text = format(nodes, [inspectedPool('worker', { spec: WORKER, status: MISSING })], terminating);
   expect(text).toMatch(/^m +worker .* both being deleted$/m);
   expect(text).toMatch(/^n +worker .* desired being deleted$/m);
   expect(text).toMatch(/^worker +1 .* status being deleted$/m);
@@ -134,27 +105,25 @@ test('explains a config in use and being deleted, without repair commands', () =
     `${MISSING} is in use and being deleted; nodes m and n and pool worker name it. Move the referrers ` +
       'to another config before the finalizers are removed, or keep the finalizers. Not fine:',
   );
-});
-
-test('says that a config in use and being deleted can return', () => {
-  const pool = inspectedPool('worker', { spec: MISSING, status: WORKER });
-  const text = unwrap(format([healthyNode('n')], [pool], { terminatingConfigs: [MISSING] }));
-  expect(text).toContain('pool worker names it.');
-  expect(text).toContain('The Machine Config Operator can render the config again.');
+  const returning = format(
+    [healthyNode('n')],
+    [inspectedPool('worker', { spec: MISSING, status: WORKER })],
+    terminating,
+  );
+  expect(unwrap(returning)).toContain('The Machine Config Operator can render the config again.');
 });
 
 test.each([
   [false, 'Waiting can help (--wait).'],
   [true, 'Waited 2m.'],
 ])('concludes a recoverable problem (hasWaited: %s) with "%s"', (hasWaited, sentence) => {
-  const report = checkNodesAndPools([inspectedNode('n', {})], [POOL]);
+  const report = check([inspectedNode('n', {})], [POOL]);
   const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, hasWaited);
   expect(text.endsWith(`\nNot fine: problems with 1 of 1 node. ${sentence}\n`)).toBe(true);
 });
 
 test('explains a pool that is paused for a restore, and does not conclude that waiting cannot help', () => {
-  const report = checkNodesAndPools([healthyNode('n')], [{ ...POOL, paused: true, pausedFor: MISSING }]);
-  const text = formatCheckReport(NARROW, report);
+  const text = format([healthyNode('n')], [{ ...POOL, paused: true, pausedFor: MISSING }]);
   expect(text).toMatch(/^worker .* paused for restore$/m);
   expect(unwrap(text)).toContain(
     `Pool worker is paused for a restore of ${MISSING}. Let the restore run, or continue it if it has ended early.`,
@@ -162,48 +131,36 @@ test('explains a pool that is paused for a restore, and does not conclude that w
   expect(text.endsWith('\nNot fine: problems with 1 of 1 pool.\n')).toBe(true);
 });
 
-test('shows paused and terminating pools, and unreadable certificate requests', () => {
-  const terminating = inspectedPool('infra', { spec: MISSING, terminating: true });
-  const requests = { readable: false, reason: '403 Forbidden', requests: [] };
-  const text = format([healthyNode('n')], [{ ...POOL, paused: true }, terminating], { requests });
+test('shows paused and terminating pools, skipped nodes and unreadable certificate requests', () => {
+  const pools = [{ ...POOL, paused: true }, inspectedPool('infra', { spec: MISSING, terminating: true })];
+  const requests = { readable: false, reason: '403 Forbidden' };
+  const text = format([healthyNode('n')], pools, { requests, skippedNodes: ['linux-0', 'windows-0'] });
   expect(text).toMatch(/^worker .* ok, paused$/m);
   expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
-  expect(unwrap(text)).toContain('Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every');
-});
-
-test('removes control characters of annotations', () => {
-  const text = `\u001B]0;x\u0007${'A'.repeat(300)}\r\n\u202Eevil`;
-  const node = { ...inspectedNode('n', { current: text, desired: text, state: text }), reason: text };
-  expect(format([node], [POOL]).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-});
-
-test('prints short names in a terminal, and full names in a pipe and with -o wide', () => {
-  const report = checkIncidentB();
-  expect(formatCheckReport(NARROW, report)).toMatch(
-    /^control1\.gw\.lo +master +Degraded +rendered-master-553d5d52 +rendered-master-553d5d52 +both missing$/m,
+  expect(unwrap(text)).toContain(
+    'Skipped nodes that the Machine Config Operator does not manage: linux-0 and windows-0. ' +
+      '- Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every',
   );
-  for (const options of [{ columns: undefined }, { isWide: true }]) {
-    const text = formatCheckReport({ ...NARROW, ...options }, report);
-    expect(text).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${MISSING} +${MISSING} `, 'm'));
-  }
 });
 
-test('lists the objects with problems, each once', () => {
-  const report = checkIncidentB();
-  expect(formatProblemNames(report)).toBe('node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n');
+test('quotes each line of a reason, and removes control characters of annotations', () => {
+  const hostile = `\u001B]0;x\u0007${'A'.repeat(70)}\r\n\u202E Run this:\noc annotate node n a=b ${'B '.repeat(50)}`;
+  const node = { ...inspectedNode('n', { current: hostile, desired: hostile, state: hostile }), reason: hostile };
+  const text = format([node], [POOL]);
+  expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  const [, quotation = ''] = /^State reported by the nodes:\n- n:\n([^]*?)\n\n/m.exec(text) ?? [];
+  const lines = quotation.split('\n');
+  expect(lines.length).toBeGreaterThan(2);
+  expect(lines.filter((line) => !line.startsWith('  > '))).toEqual([]);
 });
 
 test('formats the progress of a wait as one line, with the counts, the first problems and certificate requests', () => {
   const nodes = [healthyNode('n'), ...['a', 'b'].map((name) => inspectedNode(name, {}))];
-  const requests = {
-    readable: true,
-    reason: null,
-    requests: [{ name: 'csr-x', node: 'c', signer: 'kubernetes.io/kubelet-serving', createdAt: null }],
-  };
-  expect(formatProgress(checkNodesAndPools(nodes, [POOL], { requests }))).toBe(
-    'problems with 2 of 3 nodes: node a: has not reported a configuration yet, ' +
-      'node b: has not reported a configuration yet and certificate request csr-x: pending',
+  const request = { name: 'csr-x', node: 'c', signer: 'kubernetes.io/kubelet-serving', createdAt: null };
+  expect(formatProgress(check(nodes, [POOL], { requests: { requests: [request] } }))).toBe(
+    'problems with 2 of 3 nodes: node a has not reported a configuration yet, ' +
+      'node b has not reported a configuration yet and certificate request csr-x: pending',
   );
   const many = Array.from({ length: 1_000 }, (_, index) => inspectedNode(`n${index}`, {}));
-  expect(formatProgress(checkNodesAndPools(many, [POOL]))).toMatch(/^problems with 1000 of .* and 995 more$/);
+  expect(formatProgress(check(many, [POOL]))).toMatch(/^problems with 1000 of .* and 995 more$/);
 });

@@ -1,51 +1,42 @@
 import { expect, test } from 'vitest';
-import { checkConsistency } from '../../../src/cli/check/consistency.ts';
-import { type InspectedNode, type InspectedPool } from '../../../src/client/cluster-snapshot.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
-import { planRepairs } from '../../../src/cli/check/repairs.ts';
-import { MASTER, MISSING, WORKER } from './reports.ts';
-import { EVERYTHING, inspectedNode, inspectedPool, names, NOW, snapshot } from './snapshot.ts';
+import { check, inspectedNode, inspectedPool, MASTER, MISSING, WORKER } from './checked-cluster.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
+const HEALTHY = inspectedNode('n', { current: WORKER, desired: WORKER });
+const POOL = inspectedPool('worker', { spec: WORKER, status: WORKER });
+const MASTERS = inspectedPool('master', { spec: MASTER, status: MASTER });
 
-function commands(
-  nodes: InspectedNode[],
-  pools: InspectedPool[],
-  configs: readonly string[],
-  requests: readonly string[] = [],
-  explanations: ReadonlyMap<string, string> = new Map(),
-): string[] {
-  const result = checkConsistency(snapshot(nodes, pools, configs), EVERYTHING, NOW, explanations);
+/** The commands. Alternatives begin with `#`. */
+function plan(...args: Parameters<typeof check>): string[] {
   const formatter = new CommandFormatter('machineconfig-guard', {});
-  return planRepairs(result, names(configs), requests).map(
-    (repair) => `${repair.alternative ? '# ' : ''}${formatter.toClause(repair).replace(/^[^]*?: (?=oc |machine)/, '')}`,
+  return check(...args).repairs.map(
+    ({ alternative, command }) => `${alternative ? '# ' : ''}${command === null ? '' : formatter.toLine(command)}`,
   );
 }
 
-test('restores the missing config first, and replaces annotations last', () => {
+const restore = (config: string, node: string) => `machineconfig-guard restore ${config} --from node/${node}`;
+const annotate = (node: string, ...configs: string[]) => `# oc annotate node ${node} --overwrite ${configs.join(' ')}`;
+
+test('restores the missing config first, replaces annotations last, and sets no state', () => {
   const nodes = [inspectedNode('control1', STUCK), inspectedNode('control2', STUCK)];
-  expect(commands(nodes, [inspectedPool('master', { spec: MASTER })], [MASTER], ['csr-a', 'csr-b'])).toEqual([
-    `machineconfig-guard restore ${MISSING} --from node/control1`,
+  const requests = ['csr-a', 'csr-b'].map((name) => ({ name, node: null, signer: '', createdAt: null }));
+  expect(plan(nodes, [inspectedPool('master', { spec: MASTER })], { requests: { requests } })).toEqual([
+    restore(MISSING, 'control1'),
     'oc adm certificate approve csr-a csr-b',
-    `# oc annotate node control1 control2 --overwrite ${MCO}/currentConfig=${MASTER} ` +
-      `${MCO}/desiredConfig=${MASTER}`,
+    annotate('control1 control2', `${MCO}/currentConfig=${MASTER}`, `${MCO}/desiredConfig=${MASTER}`),
   ]);
 });
 
 test('reads the missing config from a node that runs it', () => {
-  const nodes = [
-    inspectedNode('control1', { current: MASTER, desired: MISSING, role: 'master' }),
-    inspectedNode('control2', STUCK),
-  ];
-  const pool = inspectedPool('master', { spec: MASTER, status: MASTER });
-  expect(commands(nodes, [pool], [MASTER])[0]).toBe(`machineconfig-guard restore ${MISSING} --from node/control2`);
+  const control1 = inspectedNode('control1', { current: MASTER, desired: MISSING, role: 'master' });
+  expect(plan([control1, inspectedNode('control2', STUCK)], [MASTERS])[0]).toBe(restore(MISSING, 'control2'));
 });
 
 test('sets the status of a pool whose nodes name existing configs', () => {
-  const nodes = [inspectedNode('worker0', { current: WORKER, desired: WORKER })];
-  const gone = WORKER.replace('25a1', 'ffff').replace('7173', 'aaaa').replace('51ae', 'bbbb');
-  expect(commands(nodes, [inspectedPool('worker', { spec: WORKER, status: gone })], [WORKER])).toEqual([
+  const status = 'rendered-worker-ffff6c1264c64bbbbae911d2371aaaa0';
+  expect(plan([HEALTHY], [inspectedPool('worker', { spec: WORKER, status })])).toEqual([
     'oc patch machineconfigpool worker --subresource=status --type=merge ' +
       `-p '{"status":{"configuration":{"name":"${WORKER}"}}}'`,
   ]);
@@ -56,98 +47,80 @@ test.each([
   ['pool', WORKER.replace('worker', 'wroker'), true],
 ])('repairs only the annotation with a misspelled %s, with the nearest name', (_part, typo, canExist) => {
   const newer = 'rendered-worker-ffffbe6c1264c64551ae911d23717173';
-  const pool = inspectedPool('worker', { spec: newer, status: newer });
-  expect(commands([inspectedNode('worker0', { current: newer, desired: typo })], [pool], [WORKER, newer])).toEqual([
+  const nodes = [inspectedNode('worker0', { current: newer, desired: typo })];
+  const pools = [inspectedPool('worker', { spec: newer, status: newer })];
+  expect(plan(nodes, pools, { configs: [WORKER, newer] })).toEqual([
     // It could be the name of a config of a pool that no longer exists.
-    ...(canExist ? [`machineconfig-guard restore ${typo} --from node/worker0`] : []),
-    `# oc annotate node worker0 --overwrite ${MCO}/desiredConfig=${WORKER}`,
+    ...(canExist ? [restore(typo, 'worker0')] : []),
+    annotate('worker0', `${MCO}/desiredConfig=${WORKER}`),
   ]);
 });
 
 test('does not repair a pool that can recover', () => {
-  const nodes = [inspectedNode('control1', STUCK), inspectedNode('worker0', { current: WORKER, desired: WORKER })];
-  const pools = [inspectedPool('master', { spec: MASTER, status: MASTER }), inspectedPool('worker', { spec: WORKER })];
-  expect(commands(nodes, pools, [MASTER, WORKER])).toEqual([
-    expect.stringMatching(/^machineconfig-guard restore /),
+  const nodes = [inspectedNode('control1', STUCK), HEALTHY];
+  expect(plan(nodes, [MASTERS, inspectedPool('worker', { spec: WORKER })])).toEqual([
+    restore(MISSING, 'control1'),
     expect.stringMatching(/^# oc annotate node control1 --overwrite /),
   ]);
 });
 
 test.each([
-  ['everything is consistent', { current: WORKER, desired: WORKER }, WORKER, ['csr-a']],
-  ['the problem is recoverable', {}, WORKER, ['csr-a']],
-])('repairs nothing if %s', (_condition, configs, spec, requests) => {
-  const pool = inspectedPool('worker', { spec, status: WORKER });
-  expect(commands([inspectedNode('n', configs)], [pool], [WORKER], requests)).toEqual([]);
+  ['everything is consistent', HEALTHY, POOL],
+  ['the problem is recoverable', inspectedNode('n', {}), POOL],
+  ['a pool is paused by a person', HEALTHY, { ...POOL, paused: true }],
+])('repairs nothing if %s', (_condition, node, pool) => {
+  const requests = [{ name: 'csr-a', node: null, signer: '', createdAt: null }];
+  expect(plan([node], [pool], { requests: { requests } })).toEqual([]);
 });
 
-test('replaces no annotation if no config is left for the node', () => {
+test.each([
+  ['replaces no annotation if no config is left for the node', MISSING, [restore(MISSING, 'n')]],
+  ['restores no config whose name cannot be that of a rendered config', 'other', []],
+])('%s', (_title, name, expected) => {
   const pool = inspectedPool('worker', { spec: 'rendered-worker-gone', status: WORKER });
-  const node = inspectedNode('n', { current: MISSING, desired: MISSING });
-  expect(commands([node], [pool], [WORKER])).toEqual([`machineconfig-guard restore ${MISSING} --from node/n`]);
+  expect(plan([inspectedNode('n', { current: name, desired: name })], [pool])).toEqual(expected);
 });
 
-test('restores no config whose name cannot be that of a rendered config', () => {
-  const pool = inspectedPool('worker', { spec: 'rendered-worker-gone', status: WORKER });
-  const node = inspectedNode('n', { current: 'other', desired: 'other' });
-  expect(commands([node], [pool], [WORKER])).toEqual([]);
-});
+const UNPAUSE =
+  'oc patch machineconfigpool worker --type=merge -p ' +
+  `'{"metadata":{"annotations":{"machineconfig-guard.io/paused-for-restore":null}},"spec":{"paused":false}}'`;
+const STARTED = inspectedNode('n', { current: MISSING, desired: MISSING });
+const PAUSED = { ...inspectedPool('worker', { spec: WORKER }), paused: true, pausedFor: MISSING };
 
-test('unpauses a pool that a killed restore has paused, even if everything is consistent', () => {
-  const pool = { ...inspectedPool('worker', { spec: WORKER, status: WORKER }), paused: true };
-  const nodes = [inspectedNode('n', { current: WORKER, desired: WORKER })];
-  expect(commands(nodes, [pool], [WORKER])).toEqual([]);
-  expect(commands(nodes, [{ ...pool, pausedFor: MISSING }], [WORKER])).toEqual([
-    'oc patch machineconfigpool worker --type=merge -p ' +
-      `'{"metadata":{"annotations":{"machineconfig-guard.io/paused-for-restore":null}},"spec":{"paused":false}}'`,
-  ]);
-});
-
-test('removes the mark of a restore from a pool that a person has unpaused', () => {
-  const pool = { ...inspectedPool('worker', { spec: WORKER, status: WORKER }), pausedFor: MISSING };
-  const nodes = [inspectedNode('n', { current: WORKER, desired: WORKER })];
-  expect(commands(nodes, [pool], [WORKER])).toEqual([
-    'oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore-',
-  ]);
-});
-
-test('continues a restore that has created its config, before it unpauses the pool', () => {
-  const pool = { ...inspectedPool('worker', { spec: WORKER }), paused: true, pausedFor: MISSING };
-  const nodes = [inspectedNode('n', { current: MISSING, desired: MISSING, role: 'worker' })];
-  expect(commands(nodes, [pool], [WORKER, MISSING])).toEqual([
-    `machineconfig-guard restore ${MISSING} --from node/n --confirm`,
-    expect.stringContaining('"paused":false'),
-  ]);
-  expect(commands(nodes, [pool], [WORKER]).slice(0, 2)).toEqual([
-    `machineconfig-guard restore ${MISSING} --from node/n`,
-    expect.stringContaining('"paused":false'),
-  ]);
+test.each([
+  ['has paused a pool that is fine', HEALTHY, { ...POOL, paused: true, pausedFor: MISSING }, [], [UNPAUSE]],
+  [
+    'has left its mark on a pool that a person has unpaused',
+    HEALTHY,
+    { ...POOL, pausedFor: MISSING },
+    [],
+    ['oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore-'],
+  ],
+  ['has created its config', STARTED, PAUSED, [MISSING], [`${restore(MISSING, 'n')} --confirm`, `# ${UNPAUSE}`]],
+  ['has only paused its pool', STARTED, PAUSED, [], [restore(MISSING, 'n'), `# ${UNPAUSE}`]],
+])('ends a restore that was killed and %s', (_state, node, pool, created, expected) => {
+  const repairs = plan([node], [pool], { configs: [WORKER, ...created] });
+  expect(repairs.slice(0, expected.length)).toEqual(expected);
 });
 
 test('offers only the restore of a config that the guard has seen, although a similar name exists', () => {
   const deleted = `${WORKER.slice(0, -1)}0`;
-  const pool = inspectedPool('worker', { spec: WORKER, status: WORKER });
   const node = inspectedNode('n', { current: WORKER, desired: deleted });
-  const plan = (explanation: string) => commands([node], [pool], [WORKER], [], new Map([[deleted, explanation]]));
-  const restore = `machineconfig-guard restore ${deleted} --from node/n`;
-  expect(plan('deleted at 2026-11-20T12:00:00Z')).toEqual([restore]);
-  expect(plan('not seen')).toEqual([restore, `# oc annotate node n --overwrite ${MCO}/desiredConfig=${WORKER}`]);
+  const planWith = (report: object) => plan([node], [POOL], { guard: { [deleted]: report } });
+  const typo = annotate('n', `${MCO}/desiredConfig=${WORKER}`);
+  expect(planWith({ deletedAt: '2026-11-20T12:00:00Z' })).toEqual([restore(deleted, 'n')]);
+  expect(planWith({ explanation: 'not seen' })).toEqual([restore(deleted, 'n'), typo]);
 });
 
 test('has no command for a name that no object can have', () => {
   const hostile = 'rendered-worker\u001B]52;c;cm0gLXJmIH4=\u0007-25a1be6c1264c64551ae911d23717173';
-  const pool = {
-    ...inspectedPool('worker', { spec: WORKER, status: WORKER }),
-    paused: true,
-    pausedFor: hostile,
-  };
+  const pool = { ...POOL, paused: true, pausedFor: hostile };
   const node = inspectedNode('n', { current: hostile, desired: hostile });
-  expect(commands([node], [pool], [WORKER]).join('')).not.toMatch(/52;c|restore r/);
+  expect(plan([node], [pool]).join('')).not.toMatch(/52;c|restore r/);
 });
 
 test('quotes names for the shell', () => {
-  const pool = inspectedPool('master', { spec: MASTER, status: MASTER });
-  expect(commands([inspectedNode("n'$(reboot)", STUCK)], [pool], [MASTER])).toEqual([
+  expect(plan([inspectedNode("n'$(reboot)", STUCK)], [MASTERS])).toEqual([
     `machineconfig-guard restore ${MISSING} --from 'node/n'\\''$(reboot)'`,
     expect.stringContaining(`oc annotate node 'n'\\''$(reboot)' --overwrite`),
   ]);

@@ -36,7 +36,7 @@ test.each([
     ['--help', ':4'],
   ],
   [
-    ['--kubeconfig', 'check', '--v'],
+    ['--kubeconfig', 'x', '--v'],
     ['--version', '--v', ':4'],
   ],
   [

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
+import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { CommandProcess } from '../command-process.ts';
 import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
 
@@ -45,6 +45,23 @@ test('registers the webhook, prints decisions, and removes the webhook on SIGINT
   expect((await cluster.delete('machineconfigs', NEW)).status).toBe(200);
 });
 
+test('follows the MachineConfigGuard, creates none and writes no status', async () => {
+  const { cluster } = inspected;
+  const dev = await startDev();
+  const post = { method: 'POST', path: GUARDS_PATH };
+  expect(cluster.faults.requests).not.toContainEqual(expect.objectContaining(post));
+  cluster.create('machineconfigguards', {
+    metadata: { name: 'cluster' },
+    spec: { mode: 'Warn', holdSuperseded: '0s' },
+  });
+  await expect
+    .poll(dev.stdout)
+    .toMatch(/ mode is Enforce, holdSuperseded is 2h\n[^]* mode is Warn, holdSuperseded is 0s\n/);
+  expect((await cluster.delete('machineconfigs', NEW)).status).toBe(200);
+  await expect.poll(dev.stdout).toContain('would-deny MCG_WOULD_DENY');
+  expect(cluster.get('machineconfigguards', 'cluster')).not.toHaveProperty('status');
+});
+
 test('removes the webhook that a killed session left behind', async () => {
   const killed = await startDev();
   killed.child.kill('SIGKILL');
@@ -63,6 +80,15 @@ test('removes the webhook that a killed session left behind', async () => {
   expect(registrations()).toHaveLength(1);
   dev.child.kill('SIGTERM');
   expect((await dev.outcome).exitCode).toBe(0);
+  expect(registrations()).toEqual([]);
+});
+
+test('exits with 2 if the port is taken', async () => {
+  const { start, address } = inspected;
+  expect(await start('dev', '--url', `https://${address}`).outcome).toMatchObject({
+    exitCode: 2,
+    stderr: `machineconfig-guard: cannot listen for ${address}: EADDRINUSE\n`,
+  });
   expect(registrations()).toEqual([]);
 });
 

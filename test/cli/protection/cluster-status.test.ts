@@ -1,87 +1,49 @@
-import { describe, expect, test } from 'vitest';
-import type { RegisteredWebhook } from '../../../src/cli/protection/evidence.ts';
-import { type StatusEvidence, summarizeEvidence } from '../../../src/cli/protection/cluster-status.ts';
+import { expect, test } from 'vitest';
+import { type ClusterStatus, summarizeEvidence } from '../../../src/cli/protection/cluster-status.ts';
+import type { Evidence } from '../../../src/cli/protection/evidence.ts';
+import {
+  DEV,
+  expectProtection,
+  FLOOR,
+  GUARDED,
+  inMode,
+  NO_POD,
+  OPEN,
+  WARNING_FLOOR,
+  WEBHOOK,
+} from './guarded-evidence.ts';
 
-const NOW = new Date('2026-11-23T08:00:00Z');
-const WEBHOOK: RegisteredWebhook = {
-  configuration: 'machineconfig-guard',
-  failurePolicy: 'Fail',
-  caBundle: true,
-  injected: true,
-  installation: 'service-ca',
-  target: 'Service machineconfig-guard/machineconfig-guard:443',
-};
-const OPEN = { ...WEBHOOK, failurePolicy: 'Ignore' };
-const DEV = {
-  ...OPEN,
-  configuration: 'machineconfig-guard-dev-0123456789',
-  installation: 'dev',
-  target: 'https://127.0.0.1:9443/validate',
-} as const;
-const FLOOR = ['nodes', 'pools'].map((name) => ({
-  policy: `${name}.machineconfig-guard.io`,
-  actions: ['Deny'],
-}));
-const WARNING_FLOOR = FLOOR.map((binding) => ({ ...binding, actions: ['Warn'] }));
-const DEPLOYMENT = { replicas: 2, readyReplicas: 2, hostNetwork: false };
-const BY_URL = { ...WEBHOOK, target: 'https://guard.example.com/validate' };
-const NO_POD = { ...DEPLOYMENT, readyReplicas: 0 };
-const LEASE = {
-  holder: 'machineconfig-guard-7d9f8c6b5d-x2x4z_0b9a',
-  renewedAt: '2026-11-23T07:59:40.000000Z',
-  durationSeconds: 137,
-};
-const STALE = { ...LEASE, renewedAt: '2026-11-23T07:56:40.000000Z' };
+const BY_URL = { ...WEBHOOK, caBundle: false, target: 'https://guard.example.com/validate' };
+const STALE = { holder: 'a', renewedAt: '2026-11-23T07:56:40.000000Z', durationMs: 137_000 };
+const LATE = { ...STALE, renewedAt: '2026-11-23T07:56:50Z' };
+const AUDIT = inMode('Audit');
+const OPEN_NO_POD = { webhooks: [OPEN], deployment: NO_POD };
+const FLOOR_ONLY = { webhooks: [], floor: FLOOR };
+const HALF_FLOOR = { webhooks: [], floor: FLOOR.slice(1) };
+const SILENT = { deployment: NO_POD, lease: null };
+const UNREADABLE = { webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
+const EMPTY = { guard: null, mode: null };
 
-function toGuard(spec: object, certificates = 'True'): StatusEvidence['guard'] {
-  const reason = certificates === 'True' ? 'Valid' : 'Expired';
-  const message = 'serving until 2026-11-30';
-  return {
-    spec,
-    status: {
-      version: '0.1.0',
-      protectedConfigs: 4,
-      danglingCount: 0,
-      lastDenial: { time: '2026-11-23T07:00:00Z', name: 'rendered-worker-1', user: 'alice' },
-      conditions: [{ type: 'CertificatesValid', status: certificates, reason, message }],
-    },
-  };
+function summarize(changes: Partial<Evidence> = {}) {
+  return summarizeEvidence({ ...GUARDED, ...changes });
 }
 
-const GUARDED: StatusEvidence = {
-  namespace: 'machineconfig-guard',
-  guard: toGuard({ mode: 'Enforce' }),
-  webhooks: [WEBHOOK],
-  floor: [],
-  deployment: DEPLOYMENT,
-  lease: LEASE,
-};
-
-function summarize(changes: Partial<StatusEvidence> = {}) {
-  return summarizeEvidence({ ...GUARDED, ...changes }, NOW);
-}
-
-test('reports every value and its evidence', () => {
+test('reports every value', () => {
   expect(summarize()).toEqual({
     state: 'PROTECTED',
     protected: true,
     by: 'guard',
-    explanation: 'the guard is registered, and a replica is ready',
+    explanation: 'the guard is registered, and a replica runs',
     advice: null,
-    evidence: [
-      'webhook: machineconfig-guard with failurePolicy Fail and a caBundle',
-      'policy floor: not active',
-      'Deployment: 2 of 2 replicas ready',
-      'Lease: renewed at 2026-11-23T07:59:40.000000Z',
-    ],
     unreadable: [],
     version: '0.1.0',
     mode: 'Enforce',
     failurePolicy: 'Fail',
+    floor: [],
     replicas: 2,
     readyReplicas: 2,
     leader: 'machineconfig-guard-7d9f8c6b5d-x2x4z',
-    leaderRenewedAt: LEASE.renewedAt,
+    leaderRenewedAt: '2026-11-23T07:59:40.000000Z',
     certificates: { valid: true, reason: 'Valid', message: 'serving until 2026-11-30' },
     protectedConfigs: 4,
     danglingCount: 0,
@@ -89,134 +51,39 @@ test('reports every value and its evidence', () => {
   });
 });
 
-test('of a cluster without a guard, every value is null', () => {
-  const status = summarize({ guard: null, webhooks: [], deployment: null, lease: null });
-  expect(status).toMatchObject({ state: 'EXPOSED', explanation: 'the guard is not installed' });
-  const { version, mode, failurePolicy, replicas, leader, certificates, danglingCount, lastDenial } = status;
-  const values = [version, mode, failurePolicy, replicas, leader, certificates, danglingCount, lastDenial];
-  expect(new Set(values)).toEqual(new Set([null]));
+test('names what the user may not read, and guesses none of its values', () => {
+  const { unreadable, failurePolicy, floor, replicas, leader, mode } = summarize({ ...EMPTY, ...UNREADABLE });
+  expect(unreadable).toEqual(Object.keys(UNREADABLE));
+  expect(new Set([failurePolicy, floor, replicas, leader, mode])).toEqual(new Set([null]));
 });
 
-test('names the objects that are not readable, and guesses none of their values', () => {
-  const unreadable = { webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
-  expect(summarize(unreadable)).toMatchObject({
-    state: 'UNKNOWN',
-    explanation: expect.stringContaining('you may not list validatingwebhookconfigurations') as string,
-    evidence: [
-      'webhook: not readable',
-      'policy floor: not readable',
-      'Deployment: not readable',
-      'Lease: not readable',
-    ],
-    unreadable: ['webhook', 'policy floor', 'Deployment', 'Lease'],
-    failurePolicy: null,
-    replicas: null,
-    readyReplicas: null,
-    leader: null,
-  });
-});
-
-describe('the state', () => {
-  test.each<[string, string, string | null, Partial<StatusEvidence>, RegExp]>([
-    ['the object has an empty spec', 'PROTECTED', 'guard', { guard: {} }, /is ready$/],
-    ['there is no object', 'PROTECTED', 'guard', { guard: null }, /is ready$/],
-    ['one replica is ready', 'PROTECTED', 'guard', { deployment: { ...DEPLOYMENT, readyReplicas: 1 } }, /ready/],
-    ['dev runs beside it', 'PROTECTED', 'guard', { webhooks: [DEV, WEBHOOK] }, /is ready$/],
-    ['the Deployment is not readable', 'PROTECTED', 'guard', { deployment: undefined }, /renews the Lease$/],
-    ['it has no leader', 'PROTECTED', 'guard', { lease: null }, /is ready$/],
-    ['the mode is Audit', 'EXPOSED', null, { guard: toGuard({ mode: 'Audit' }) }, /mode of the guard is Audit$/],
-    [
-      'the mode is Audit, with the floor',
-      'PROTECTED',
-      'floor',
-      { guard: toGuard({ mode: 'Audit' }), floor: FLOOR },
-      /^only the policy floor is active: the mode of the guard is Audit\./,
-    ],
-    ['no pod is ready', 'BLOCKED', null, { deployment: NO_POD }, /because no guard pod is ready\. .* safe$/],
-    ['no pod is ready, with the floor', 'BLOCKED', null, { deployment: NO_POD, floor: FLOOR }, /no guard pod/],
-    [
-      'no pod is ready, and it fails open',
-      'EXPOSED',
-      null,
-      { webhooks: [OPEN], deployment: NO_POD, floor: WARNING_FLOOR },
-      /^no guard pod is ready, and its failurePolicy is Ignore$/,
-    ],
-    [
-      'no pod is ready, and it fails open with the floor',
-      'PROTECTED',
-      'floor',
-      { webhooks: [OPEN], deployment: NO_POD, floor: FLOOR },
-      /^only the policy floor is active: no guard pod/,
-    ],
-    ['it has no caBundle', 'BLOCKED', null, { webhooks: [{ ...WEBHOOK, caBundle: false }] }, /no caBundle/],
-    ['its certificate expired', 'BLOCKED', null, { guard: toGuard({}, 'False') }, /expired \(serving until/],
-    [
-      'no pod is ready, and the webhook has a URL',
-      'PROTECTED',
-      'guard',
-      { webhooks: [BY_URL], deployment: NO_POD },
-      /renews the Lease$/,
-    ],
-    [
-      'no pod is ready, and nothing shows that the server of the URL runs',
-      'UNKNOWN',
-      null,
-      { webhooks: [BY_URL], deployment: NO_POD, lease: null },
-      /no Deployment or Lease/,
-    ],
-    ['its Deployment is gone', 'BLOCKED', null, { deployment: null }, /Deployment does not exist/],
-    ['the leader is silent', 'UNKNOWN', null, { lease: STALE }, /not renewed its Lease since 2026-11-23T07:56/],
-    [
-      'only dev is registered',
-      'UNKNOWN',
-      null,
-      { webhooks: [DEV], deployment: null, lease: null },
-      /the command dev is registered/,
-    ],
-    [
-      'only dev is registered, and the pods of the manifests are ready',
-      'UNKNOWN',
-      null,
-      { webhooks: [DEV] },
-      /the command dev is registered/,
-    ],
-    [
-      'another namespace was read',
-      'UNKNOWN',
-      null,
-      { namespace: 'other', deployment: null, lease: null },
-      /no Deployment or Lease that you may read/,
-    ],
-    [
-      'neither Deployment nor Lease is readable',
-      'UNKNOWN',
-      null,
-      { deployment: undefined, lease: undefined },
-      /no Deployment or Lease that you may read/,
-    ],
-    [
-      'only the floor is installed',
-      'PROTECTED',
-      'floor',
-      { webhooks: [], floor: FLOOR },
-      /not installed\. The policies can miss/,
-    ],
-    ['only half of the floor is', 'EXPOSED', null, { webhooks: [], floor: FLOOR.slice(1) }, /not installed$/],
-    ['the floor is not readable', 'UNKNOWN', null, { webhooks: [], floor: undefined }, /bindings of the policy/],
-  ])('if %s is %s', (_case, state, by, changes, explanation) => {
-    const status = summarize(changes);
-    expect(status).toMatchObject({ state, by, protected: state === 'PROTECTED' });
-    expect(status.explanation).toMatch(explanation);
-    if (by !== 'guard') expect(status.advice).not.toBeNull();
-  });
-});
-
-test('a webhook with a URL needs no caBundle and no pod of the cluster', () => {
-  const webhook = { ...WEBHOOK, caBundle: false, target: 'https://guard.example.com/validate' };
-  const status = summarize({
-    webhooks: [webhook],
-    deployment: { ...DEPLOYMENT, readyReplicas: 0 },
-    lease: null,
-  });
-  expect(status.state).toBe('UNKNOWN');
+test.each<[string, ClusterStatus['state'], string | null, Partial<Evidence>, RegExp, RegExp]>([
+  ['there is no MachineConfigGuard', 'PROTECTED', 'guard', EMPTY, /a replica runs$/, /^$/],
+  ['its mode is invalid', 'PROTECTED', 'guard', inMode('Off'), /a replica runs$/, /^$/],
+  ['dev runs beside it', 'PROTECTED', 'guard', { webhooks: [DEV, WEBHOOK] }, /runs$/, /^$/],
+  ['its Deployment is not readable', 'PROTECTED', 'guard', { deployment: undefined }, /runs$/, /^$/],
+  ['it has no leader', 'PROTECTED', 'guard', { lease: null }, /runs$/, /^$/],
+  ['its Lease is late within the tolerance', 'PROTECTED', 'guard', { lease: LATE }, /runs$/, /^$/],
+  ['it has a URL and no pod', 'PROTECTED', 'guard', { webhooks: [BY_URL], deployment: NO_POD }, /runs$/, /^$/],
+  ['only the floor is installed', 'PROTECTED', 'floor', FLOOR_ONLY, /not installed\. The policies/, /^install/],
+  ['the floor remains in Audit', 'PROTECTED', 'floor', { ...AUDIT, floor: FLOOR }, /^only the policy floor/, /Enforce/],
+  ['it fails open with the floor', 'PROTECTED', 'floor', { ...OPEN_NO_POD, floor: FLOOR }, /^only.* no guard/, /pods/],
+  ['no pod is ready', 'BLOCKED', null, { deployment: NO_POD }, /because no guard pod .* safe$/, /oc get pods/],
+  ['no pod is ready, with the floor', 'BLOCKED', null, { deployment: NO_POD, floor: FLOOR }, /no guard/, /pods/],
+  ['it has no caBundle', 'BLOCKED', null, { webhooks: [{ ...WEBHOOK, caBundle: false }] }, /caBundle/, /manifests/],
+  ['its certificate expired', 'BLOCKED', null, inMode('Enforce', 'False'), /expired \(serving until/, /runbooks/],
+  ['its Deployment is gone', 'BLOCKED', null, { deployment: null }, /Deployment .* does not exist/, /oc delete vali/],
+  ['the mode is Audit', 'EXPOSED', null, AUDIT, /deleted: the mode of the guard is Audit$/, /Enforce/],
+  ['it fails open without pods', 'EXPOSED', null, OPEN_NO_POD, /no guard pod is ready, and .* is Ignore$/, /get pods/],
+  ['the floor only warns', 'EXPOSED', null, { ...AUDIT, floor: WARNING_FLOOR }, /Audit; the policy nodes/, /Enforce/],
+  ['half of the floor is', 'EXPOSED', null, HALF_FLOOR, /not installed; the policy nodes\S+ has no bind/, /apply -k/],
+  ['the leader is silent', 'UNKNOWN', null, { lease: STALE }, /not renewed its Lease since 2026-11-23T07:56/, /verify/],
+  ['only dev is registered', 'UNKNOWN', null, { webhooks: [DEV] }, /the command dev is registered/, /verify/],
+  ['its URL has no leader', 'UNKNOWN', null, { webhooks: [BY_URL], ...SILENT }, /no Deployment or Lease/, /verify/],
+  ['-n names another', 'UNKNOWN', null, { namespace: 'other', ...SILENT }, /no Deployment or Lease that/, /verify/],
+  ['the floor is not readable', 'UNKNOWN', null, { webhooks: [], floor: undefined }, /bindings of the pol/, /^install/],
+  ['no webhook is readable', 'UNKNOWN', null, { webhooks: undefined }, /you may not list/, /-reader$/],
+])('if %s, the state is %s by %s', (_case, state, by, changes, explanation, advice) => {
+  const { state: found, ...status } = summarize(changes);
+  expectProtection({ ...status, state: found as 'UNKNOWN' }, state, by, explanation, advice);
 });

@@ -6,42 +6,41 @@ import { useTerminal } from '../terminal.ts';
 import { createConfig, createNode, NEW, OLD, startEmptyCluster } from '../inspected-cluster.ts';
 
 const IN_USE = `MCG_IN_USE: ${NEW} is in use by node worker-0\n(currentConfig).`;
+const DENIAL = { allowed: false, status: { code: 403, reason: 'Forbidden', message: IN_USE } };
+
+/** Starts a cluster with a config in use. */
+async function startInUse() {
+  const inspected = await startEmptyCluster();
+  createConfig(inspected.cluster, NEW);
+  createNode(inspected.cluster, 'worker-0', { currentConfig: NEW });
+  return inspected;
+}
+
+function toWebhookConfiguration(clientConfig: { readonly url: string; readonly caBundle: string }) {
+  return buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+}
 
 /** Starts a cluster with a config in use, whose deletion the guard allows. Returns a function that runs the program. */
 async function startInAuditMode() {
-  const { cluster, run } = await startEmptyCluster();
-  createConfig(cluster, NEW);
-  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  const { cluster, run } = await startInUse();
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
   const { at } = await stubWebhook(() => ({ response: { allowed: true } }));
-  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
-  cluster.create('validatingwebhookconfigurations', configuration);
+  cluster.create('validatingwebhookconfigurations', toWebhookConfiguration(at));
   return run;
 }
 
 test('if the guard denies, prints each step and exits with 0', async () => {
-  const { cluster, run } = await startEmptyCluster();
+  const { cluster, run } = await startInUse();
   createConfig(cluster, OLD);
-  createConfig(cluster, NEW);
-  createNode(cluster, 'worker-0', { currentConfig: NEW });
-  const denial = {
-    allowed: false,
-    status: {
-      code: 403,
-      reason: 'Forbidden',
-      message: IN_USE,
-    },
-  };
   const { at } = await stubWebhook(({ request }) => ({
-    response: request['name'] === NEW ? denial : { allowed: true },
+    response: request['name'] === NEW ? DENIAL : { allowed: true },
   }));
-  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
-  cluster.create('validatingwebhookconfigurations', configuration);
+  cluster.create('validatingwebhookconfigurations', toWebhookConfiguration(at));
 
   const { exitCode, stdout, stderr } = await run('verify');
   expect([exitCode, stderr]).toEqual([0, '']);
   expect(stdout.replace(/127\.0\.0\.1:\d+/, 'ADDRESS').split('\n')).toEqual([
-    'webhook   machineconfig-guard, failurePolicy Fail, with caBundle, https://ADDRESS/validate',
+    'webhook   machineconfig-guard (rendered), failurePolicy Fail, with caBundle, https://ADDRESS/validate',
     'policies  none',
     'mode      Enforce (default: no MachineConfigGuard exists)',
     `unused    ${OLD} can be deleted`,
@@ -57,77 +56,87 @@ test('without protection, exits with 1 and prints advice or JSON', async () => {
   const { run } = await startEmptyCluster();
   const { exitCode, stdout } = await run('verify', '--output', 'json');
   expect(exitCode).toBe(1);
-  const absent = {
-    by: null,
-    mode: null,
-    tried: null,
-    answer: null,
-    unused: null,
-  };
+  const absent = { by: null, mode: null, tried: null, answer: null, unused: null };
   expect(JSON.parse(stdout)).toMatchObject({ protected: false, webhooks: [], floor: [], ...absent });
   expect((await run('verify')).stdout).toMatch(
-    /\nUNKNOWN: no rendered MachineConfigs found\.\nNext: verify again .*\n$/,
+    /\nUNKNOWN: no rendered MachineConfig is in use, .*\.\nNext: verify again .*\n$/,
   );
 });
 
-test('with --wait, prints each change on stderr, and the report when the guard protects', async () => {
-  const { cluster, run } = await startEmptyCluster();
-  createConfig(cluster, NEW);
-  createNode(cluster, 'worker-0', { currentConfig: NEW });
-  const { at } = await stubWebhook(() => ({
-    response: { allowed: false, status: { code: 403, reason: 'Forbidden', message: IN_USE } },
-  }));
-  const configuration = buildWebhookConfiguration({ clientConfig: at, failurePolicy: 'Fail' });
+test('with --wait, retries through outages, prints each change, and ends when the guard protects', async () => {
+  const { cluster, run } = await startInUse();
+  const { at } = await stubWebhook(() => ({ response: DENIAL }));
   let reads = 0;
   cluster.faults.intercept(({ path }) => {
-    if (path.endsWith('/validatingwebhookconfigurations')) reads += 1;
-    if (reads === 2 && cluster.get('validatingwebhookconfigurations', 'machineconfig-guard') === undefined)
-      cluster.create('validatingwebhookconfigurations', configuration);
+    if (!path.endsWith('/validatingwebhookconfigurations')) return 'pass';
+    reads += 1;
+    if (reads === 1) return { status: 503 };
+    if (reads === 3) cluster.create('validatingwebhookconfigurations', toWebhookConfiguration(at));
     return 'pass';
   });
-  const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '20s');
+  const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '100s');
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/^ +\d+s {2}EXPOSED: .*is not installed\n +\d+s {2}PROTECTED: the guard denies.*\n$/);
+  expect(stderr.replaceAll(/^ +\d+s {2}/gm, '').split('\n')).toEqual([
+    expect.stringMatching(/answered 503 to list .*; retrying$/),
+    expect.stringMatching(/^EXPOSED: .*is not installed$/),
+    expect.stringMatching(/^PROTECTED: the guard denies/),
+    '',
+  ]);
   expect(stdout).toMatch(/^webhook .*\n[^]*\nPROTECTED: the guard denies/);
 });
 
-test('at 80 columns, wraps between words and keeps the command whole', async () => {
+test('with --wait, waits for the guard although the policy floor denies', async () => {
+  const { cluster, run } = await startInUse();
+  const service = { namespace: 'machineconfig-guard', name: 'machineconfig-guard' };
+  const webhooks = [{ name: WEBHOOK_NAME, failurePolicy: 'Ignore', clientConfig: { service, caBundle: 'x' } }];
+  const message = "ValidatingAdmissionPolicy 'nodes.machineconfig-guard.io' denied request: MCG_IN_USE: x";
+  let reads = 0;
+  cluster.faults.intercept(({ method, path }) => {
+    if (method === 'DELETE' && path.endsWith(NEW)) return { status: 403, body: { kind: 'Status', message } };
+    if (!path.endsWith('/validatingwebhookconfigurations')) return 'pass';
+    reads += 1;
+    return { status: 200, body: { items: [{ webhooks }] } };
+  });
+  expect((await run('verify', '--wait', '--timeout', '1s')).stdout).toMatch(
+    /PROTECTED: only the policy .* is Ignore\./,
+  );
+  expect(reads).toBeGreaterThan(1);
+});
+
+test('with --wait, does not wait if the mode does not deny', async () => {
+  const run = await startInAuditMode();
+  const { exitCode, stderr } = await run('verify', '--wait');
+  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^ +\d+s {2}EXPOSED: [^\n]*\n$/)]);
+});
+
+test('at 80 columns, wraps between words, and keeps the command with its --context whole', async () => {
   useTerminal(80);
   const run = await startInAuditMode();
-  const { stdout } = await run('verify');
+  const { stdout } = await run('verify', '--context', 'in-memory');
   expect(stdout).toContain(
     `tried     dry-run deletion of ${NEW},\n          in use by Node worker-0 (currentConfig)\n`,
   );
-  expect(stdout).toMatch(/\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ patch mcguard cluster [^]*\n$/);
+  expect(stdout).toMatch(
+    /\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster [^]*\n$/,
+  );
 });
 
 test('with -n, names the namespace in the advice', async () => {
-  const { cluster, run } = await startEmptyCluster();
-  createConfig(cluster, NEW);
-  createNode(cluster, 'worker-0', { currentConfig: NEW });
-  const clientConfig = { url: 'https://127.0.0.1:1/validate', caBundle: 'x' };
-  const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+  const { cluster, run } = await startInUse();
+  const configuration = toWebhookConfiguration({ url: 'https://127.0.0.1:1/validate', caBundle: 'x' });
   cluster.create('validatingwebhookconfigurations', configuration);
   cluster.create('namespaces', { metadata: { name: 'other' } });
   const { stdout } = await run('verify', '-n', 'other');
   expect(stdout).toMatch(/\nBLOCKED: [^]*\nNext: [^]*oc --kubeconfig \S+ get pods,endpointslices -n other\n/);
 });
 
-test('with --context, names it in the advice', async () => {
-  const run = await startInAuditMode();
-  const { stdout } = await run('verify', '--context', 'in-memory');
-  expect(stdout).toMatch(/\nNext: .*\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster /);
-});
-
 test.each(['text', 'json', 'yaml'])('prints no control character of a cluster with -o %s', async (output) => {
-  const { cluster, run } = await startEmptyCluster();
+  const { cluster, run } = await startInUse();
   const hostile = '\u001B]52;c;eA==\u0007\u009B\u202E\n';
-  createConfig(cluster, NEW);
-  createNode(cluster, 'worker-0', { currentConfig: NEW });
   const webhooks = [{ name: WEBHOOK_NAME, failurePolicy: hostile, clientConfig: { url: hostile } }];
   cluster.faults.intercept(({ method, path }) => {
     if (method === 'DELETE' && path.endsWith(NEW))
-      return { status: 403, body: { kind: 'Status', message: `denied${hostile}` } };
+      return { status: 403, body: { kind: 'Status', message: `admission webhook "x" denied the request: ${hostile}` } };
     return path.endsWith('/validatingwebhookconfigurations')
       ? { status: 200, body: { items: [{ metadata: { name: hostile }, webhooks }] } }
       : 'pass';

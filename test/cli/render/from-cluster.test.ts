@@ -3,10 +3,10 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { createAuthority } from '../../../src/certificates/authority.ts';
+import { formatFlags, parseFlags, RENDER_FLAGS_ANNOTATION } from '../../../src/cli/render/recorded-flags.ts';
 import { AUTHORITY_SECRET_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
 import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
-import { readFlags, RENDER_FLAGS_ANNOTATION } from '../../../src/install/recorded-flags.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { startEmptyCluster } from '../inspected-cluster.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
@@ -20,9 +20,13 @@ const SECRET = {
   },
 };
 const UNUSABLE = { data: { 'ca.crt': SECRET.data['ca.crt'], 'ca.key': '' } };
-const INJECTED = { metadata: { annotations: { 'service.beta.openshift.io/inject-cabundle': 'true' } } };
-const CERT_MANAGER = { metadata: { annotations: { 'cert-manager.io/inject-ca-from': 'a/b' } } };
+const CERT_MANAGER = {
+  metadata: { annotations: { 'cert-manager.io/inject-ca-from': 'a/b' } },
+  webhooks: [{ failurePolicy: 'Fail' }],
+};
 const NAMESPACE = '/api/v1/namespaces/machineconfig-guard';
+const DEPLOYMENT = '/apis/apps/v1/namespaces/machineconfig-guard/deployments/machineconfig-guard';
+const INFRASTRUCTURE = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
 
 const BASES: Readonly<Record<string, string>> = {
@@ -36,15 +40,23 @@ const BASES: Readonly<Record<string, string>> = {
   ValidatingWebhookConfiguration: WEBHOOK_CONFIGURATIONS_PATH,
 };
 
+interface KubeObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+}
+
 /** The answers for the objects of an installation. */
 function install(changes: Partial<InstallationOptions>, isRecorded = false): Record<string, object> {
-  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, authority: AUTHORITY, ...changes });
-  const answers = Object.fromEntries(
-    files
-      .filter(({ kind }) => kind in BASES)
-      .map(({ kind, objectName, content }) => [`${BASES[kind] ?? ''}/${objectName}`, parse(content) as object]),
-  );
-  return isRecorded ? answers : { ...answers, [NAMESPACE]: { metadata: {} } };
+  const options = { ...DEFAULT_OPTIONS, authority: AUTHORITY, ...changes };
+  const recorded = formatFlags({ ...options, tls: options.authority === undefined ? 'service-ca' : 'generated' });
+  const namespaceAnnotations = isRecorded ? { [RENDER_FLAGS_ANNOTATION]: recorded } : {};
+  const objects = buildInstallation({ ...options, namespaceAnnotations }).files.map(({ content }) => parse(content));
+  return toAnswers(objects as KubeObject[]);
+}
+
+function toAnswers(objects: readonly KubeObject[]): Record<string, object> {
+  const known = objects.filter(({ kind }) => kind in BASES);
+  return Object.fromEntries(known.map((object) => [`${BASES[object.kind] ?? ''}/${object.metadata.name}`, object]));
 }
 
 /** Runs `render --from-cluster` on a cluster of Kubernetes 1.27 with these answers. */
@@ -64,30 +76,16 @@ async function render(answers: Readonly<Record<string, object>>, ...flags: strin
   return { ...(await run(...args)), out, requests: cluster.faults.requests };
 }
 
-test('keeps the authority of the cluster and fits its version', async () => {
+test('keeps the authority of the cluster, or creates one, and fits the version of the cluster', async () => {
   const { exitCode, stdout, out } = await render({ [AUTHORITY_SECRET_PATH]: SECRET });
   expect(exitCode).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ failurePolicy: 'Ignore' });
   const secret = readFileSync(path.join(out, '99_machineconfig-guard-40-secret.yaml'), 'utf8');
   expect(secret).toContain(SECRET.data['ca.key']);
+  const created = await render({});
+  expect(created.exitCode).toBe(0);
+  expect(JSON.parse(created.stdout)).toHaveProperty('authority.fingerprint256', expect.any(String));
 });
-
-test('creates an authority if the cluster has none', async () => {
-  const { exitCode, stdout } = await render({});
-  expect(exitCode).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({
-    authority: { fingerprint256: expect.any(String) as string },
-  });
-});
-
-interface KubeObject {
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-}
-
-interface Webhooks {
-  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle: string } }[];
-}
 
 /** Reads the certificate of the rendered Secret, and what the API server trusts, both in base64. */
 function readTrust(directory: string) {
@@ -95,16 +93,15 @@ function readTrust(directory: string) {
   const read = (kind: string): unknown =>
     parse(readFileSync(path.join(directory, files.find((file) => file.includes(kind)) ?? ''), 'utf8'));
   const { data } = read('-secret.') as typeof SECRET;
-  const [webhook] = (read('-validatingwebhookconfiguration.') as Webhooks).webhooks;
-  return { files, created: data['ca.crt'], trusted: webhook?.clientConfig.caBundle ?? '' };
+  const { webhooks } = read('-validatingwebhookconfiguration.') as {
+    webhooks: [{ clientConfig: { caBundle: string } }];
+  };
+  return { files, created: data['ca.crt'], trusted: webhooks[0].clientConfig.caBundle };
 }
 
 test('--new-authority trusts the old authority and a new one before it replaces the Secret', async () => {
   const { exitCode, stderr, out } = await render({ [AUTHORITY_SECRET_PATH]: SECRET }, '--new-authority', '--days', '9');
-  expect({ exitCode, stderr }).toMatchObject({
-    exitCode: 0,
-    stderr: expect.stringContaining('The API servers trust both until') as string,
-  });
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining('The API servers trust both until')]);
   const { files, created, trusted } = readTrust(out);
   expect(created).not.toBe(SECRET.data['ca.crt']);
   const decode = (text: string) => Buffer.from(text, 'base64').toString('utf8');
@@ -121,14 +118,15 @@ test('--new-authority replaces an unusable authority, and does not trust it', as
   expect(trusted).toBe(created);
 });
 
-test('--new-authority replaces no authority of another issuer', async () => {
-  const answers = { ...install({ authority: undefined }), [WEBHOOK]: INJECTED };
-  const kept = await render(answers, '--new-authority');
-  expect(kept).toMatchObject({ exitCode: 2, stdout: '' });
-  expect(kept.stderr).toMatch(/--new-authority, .* cannot be used with --tls service-ca/);
-  const { exitCode, stderr } = await render(answers, '--new-authority', '--tls', 'generated');
-  expect(exitCode).toBe(1);
-  expect(stderr).toMatch(/service CA issues /);
+test.each([
+  ['generated', ['--tls', 'service-ca'], { authority: AUTHORITY }],
+  ['service-ca', ['--new-authority', '--tls', 'generated'], { authority: undefined }],
+])('changes no issuer: %s with %j', async (issuer, flags, changes) => {
+  for (const isRecorded of [true, false]) {
+    const { exitCode, stderr } = await render(install(changes, isRecorded), ...flags);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`the installed guard has --tls ${issuer}, which an upgrade cannot change; leave out`);
+  }
 });
 
 test('prefers the version of a flag, and with the service CA reads no Secret', async () => {
@@ -138,33 +136,28 @@ test('prefers the version of a flag, and with the service CA reads no Secret', a
   expect(requests.filter(({ path: requested }) => requested.includes('/secrets'))).toEqual([]);
 });
 
+const FOREIGN = { ...install({ authority: undefined }), [WEBHOOK]: CERT_MANAGER };
+const SCALED = { spec: { replicas: 1, template: { spec: { affinity: {} } } } };
+const NEWER = { metadata: { annotations: { [RENDER_FLAGS_ANNOTATION]: '--future' } } };
+
 test.each([
   ['an old version', { '/version': { gitVersion: 'v1.26.9' } }, 1, /has version "v1\.26\.9": The oldest supported/],
   ['an unusable authority', { [AUTHORITY_SECRET_PATH]: UNUSABLE }, 1, /create a new authority with --new-authority/],
+  ['a forbidden Secret', { [AUTHORITY_SECRET_PATH]: { status: 403, body: {} } }, 3, /denies you "get" on secrets in /],
   [
-    'certificates of another issuer',
-    { ...install({ authority: undefined }), [WEBHOOK]: CERT_MANAGER },
+    'certificates of cert-manager',
+    FOREIGN,
     1,
-    /cert-manager issues .* use --tls service-ca/,
+    /cert-manager issues .*; apply the overlay cert-manager .* or uninstall it/,
   ],
   [
-    'a Deployment that is missing',
-    { [WEBHOOK]: INJECTED },
+    'only a webhook',
+    { [WEBHOOK]: install({})[WEBHOOK] ?? {} },
     1,
-    /cannot know whether the installed guard has .*--single-node, --host-network.* such as --no-single-node/,
+    /cannot know .* --single-node, --host.*-no-single-node/,
   ],
-  [
-    'a flag of a newer version',
-    { [NAMESPACE]: { metadata: { annotations: { [RENDER_FLAGS_ANNOTATION]: '--future' } } } },
-    1,
-    /has the flag "--future", which this version does not know/,
-  ],
-  [
-    'a forbidden Secret',
-    { [AUTHORITY_SECRET_PATH]: { status: 403, body: { message: 'no' } } },
-    3,
-    /denies you "get" on secrets in namespace machineconfig-guard/,
-  ],
+  ['a scaled Deployment', { ...install({}), [DEPLOYMENT]: SCALED }, 1, /cannot know whether .* has --single-node: /],
+  ['a flag of a newer version', { [NAMESPACE]: NEWER }, 1, /this version does not know: unknown option '--future'/],
 ])('writes nothing with %s', async (_name, answers, expectedCode, message) => {
   const { exitCode, stdout, stderr } = await render(answers);
   expect({ exitCode, stdout }).toEqual({ exitCode: expectedCode, stdout: '' });
@@ -193,59 +186,61 @@ test.each(
     exitCode: 0,
     lines: notes.map((note) => `machineconfig-guard: ${note}`),
   });
-  const namespace = parse(readFileSync(path.join(out, '99_machineconfig-guard-00-namespace.yaml'), 'utf8')) as {
-    metadata: { annotations: Record<string, string> };
-  };
-  const { kubernetesVersion, authority, ...flags } = {
-    ...DEFAULT_OPTIONS,
-    ...changes,
-  } as InstallationOptions;
-  expect(kubernetesVersion).toBeDefined();
-  const expected = readFlags(namespace.metadata.annotations[RENDER_FLAGS_ANNOTATION] ?? '');
-  const { image: _image, ...recorded } = flags;
-  expect(expected).toMatchObject({
-    ...recorded,
-    tls: authority === undefined ? 'service-ca' : 'generated',
-  });
+  const file = path.join(out, '99_machineconfig-guard-00-namespace.yaml');
+  const { metadata } = parse(readFileSync(file, 'utf8')) as { metadata: { annotations: Record<string, string> } };
+  const { kubernetesVersion: _version, authority, image: _image, ...flags } = { ...DEFAULT_OPTIONS, ...changes };
+  const recorded = parseFlags(metadata.annotations[RENDER_FLAGS_ANNOTATION] ?? '');
+  expect(recorded).toMatchObject({ ...flags, tls: authority === undefined ? 'service-ca' : 'generated' });
 });
 
 test.each([
-  [{ singleNode: true }, '--no-single-node', '--single-node: was set, is not set'],
-  [{}, '--single-node', '--single-node: was not set, is set'],
-  [{ machineconfigAccess: false }, '--machineconfig-access', '--no-machineconfig-access: was set, is not set'],
-  [{ mode: 'Audit' }, '--mode=Enforce', '--mode: was Audit, is Enforce'],
-] as const)('with %j, %s changes the installation and says so', async (changes, flag, note) => {
-  const { exitCode, stderr } = await render(install(changes, true), flag);
-  expect({ exitCode, stderr }).toMatchObject({
-    exitCode: 0,
-    stderr: expect.stringContaining(note) as string,
-  });
+  [{ singleNode: true }, '--no-single-node', '--single-node: was set, is not set', undefined],
+  [{}, '--single-node', '--single-node: was not set, is set', undefined],
+  [
+    { machineconfigAccess: false },
+    '--machineconfig-access',
+    '--no-machineconfig-access: was set, is not set',
+    undefined,
+  ],
+  [{ mode: 'Audit' }, '--mode=Enforce', '--mode: was Audit, is Enforce', undefined],
+  [
+    { machineconfigAccess: true },
+    '--no-machineconfig-access',
+    '--no-machineconfig-access: was not set, is set',
+    'clusterrole/machineconfig-guard-machineconfigs clusterrolebinding/machineconfig-guard-machineconfigs',
+  ],
+  [
+    { referencePolicy: true },
+    '--no-reference-policy',
+    '--reference-policy: was set, is not set',
+    ['', 'binding'].map((suffix) => `validatingadmissionpolicy${suffix}/references.machineconfig-guard.io`).join(' '),
+  ],
+] as const)('with %j, %s changes the installation and says so', async (changes, flag, note, objects) => {
+  const answers = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes, true) };
+  const { exitCode, stderr } = await render(answers, flag);
+  expect(exitCode).toBe(0);
+  const [first, second = ''] = stderr.replace(/--kubeconfig \S+ /, '').split('\n');
+  expect(first).toBe(`machineconfig-guard: ${note}`);
+  const removal = 'machineconfig-guard: after the upgrade, delete the objects that it no longer needs: oc delete -n ';
+  expect(second).toBe(objects === undefined ? '' : `${removal}machineconfig-guard --ignore-not-found ${objects}`);
+});
+
+test.each([
+  [[], 'machineconfig-guard: --single-node: is set, because the cluster has one control-plane node\n'],
+  [['--no-single-node'], ''],
+])('on a cluster with one control-plane node, %j prints %j', async (flags, note) => {
+  const single = { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } };
+  expect((await render({ [INFRASTRUCTURE]: single }, '--openshift-version', '4.18', ...flags)).stderr).toBe(note);
 });
 
 test('recognizes the overlay of 0.1.0', async () => {
-  const file = path.join(import.meta.dirname, '../../e2e/install/manifests-0.1.0.yaml');
+  const file = path.join(import.meta.dirname, '../../e2e/install/0.1.0/service-ca/manifests.yaml');
   const objects = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as KubeObject);
-  const answers = Object.fromEntries(
-    objects
-      .filter(({ kind }) => kind in BASES)
-      .map((object) => [`${BASES[object.kind] ?? ''}/${object.metadata.name}`, object]),
-  );
-  const { exitCode, stderr } = await render(answers, '--openshift-version', '4.18');
+  const { exitCode, stderr } = await render(toAnswers(objects), '--openshift-version', '4.18');
   // Its NetworkPolicy admits all addresses.
   const notes = ['--tls: was service-ca, is kept', '--open-network: was set, is kept'];
   expect({ exitCode, stderr }).toEqual({
     exitCode: 0,
     stderr: notes.map((note) => `machineconfig-guard: ${note}\n`).join(''),
   });
-});
-
-test('with a Deployment that somebody scaled to one replica, asks for the flag', async () => {
-  const answers = install({});
-  const deployment = `${BASES['Deployment'] ?? ''}/machineconfig-guard`;
-  const { spec } = answers[deployment] as { spec: object };
-  const scaled = { ...answers, [deployment]: { spec: { ...spec, replicas: 1 } } };
-  const { exitCode, stderr } = await render(scaled);
-  expect(exitCode).toBe(1);
-  expect(stderr).toMatch(/cannot know whether the installed guard has --single-node: /);
-  expect(await render(scaled, '--no-single-node')).toMatchObject({ exitCode: 0 });
 });

@@ -29,7 +29,7 @@ function readSet(): Record<string, string> {
 test('prints the files and the next steps, quoted for the shell', async () => {
   const parent = path.dirname(out);
   out = path.join(parent, "it's");
-  const { exitCode, stdout, stderr } = await render('--kubernetes-version', '1.31');
+  const { exitCode, stdout, stderr } = await render('--openshift-version', '4.18');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   for (const file of readdirSync(out)) expect(stdout).toContain(`  ${file} `);
   expect(stdout).toContain(`  oc apply -f '${parent}/it'\\''s'\n`);
@@ -51,10 +51,14 @@ test('prints commands for the cluster of the flags, and for an installer as alte
   ]);
 });
 
-test('warns on stderr about an image without a digest', async () => {
-  const { exitCode, stderr } = await render('--image', 'example.com/guard:1');
+test.each([
+  [['--image', 'example.com/guard:1'], '--image example.com/guard:1 has no digest'],
+  [['--openshift-version', '4.14'], 'failurePolicy is Ignore: Kubernetes 1.27 '],
+])('with %j, warns on stderr', async (flags, warning) => {
+  const { exitCode, stderr } = await render(...flags);
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/^machineconfig-guard: warning: --image example\.com\/guard:1 has no digest.+\n$/);
+  expect(stderr).toMatch(/^machineconfig-guard: warning: [^\n]+\n$/);
+  expect(stderr).toContain(warning);
 });
 
 test('warns on stderr about other manifests in the directory, and succeeds', async () => {
@@ -73,62 +77,21 @@ test('warns on stderr about other manifests in the directory, and succeeds', asy
 test('warns on stderr about a directory that it cannot check, and succeeds', async () => {
   mkdirSync(path.join(out, 'a.yaml'), { recursive: true });
   const { exitCode, stderr } = await render('--openshift-version', '4.18');
-  expect({ exitCode, stderr }).toEqual({
-    exitCode: 0,
-    stderr: `machineconfig-guard: warning: cannot read ${out}/a.yaml: it is a directory\n`,
-  });
+  const warning = `machineconfig-guard: warning: cannot read ${out}/a.yaml: it is a directory\n`;
+  expect([exitCode, stderr]).toEqual([0, warning]);
 });
 
-test.each([
-  [[], ['ports', 'from']],
-  [['--open-network'], ['ports']],
-])('with %j, the rule of the webhook port has the fields %j', async (flags, fields) => {
-  await render(...flags);
-  const policy = parse(read('99_machineconfig-guard-60-networkpolicy.yaml')) as {
-    spec: { ingress: object[] };
-  };
-  expect(Object.keys(policy.spec.ingress[0] ?? {})).toEqual(fields);
-});
-
-test.each(['soon', '1.5h', '721h'])('rejects --hold %s, as the API server does', async (hold) => {
-  expect(await render('--hold', hold)).toEqual(usageError(/Must be a duration of at most 720h/));
-});
-
-test.each([
-  [['--openshift-version', '4.14'], ['--kubernetes-version', '1.27'], 'Ignore'],
-  [['--openshift-version', '4.18'], ['--kubernetes-version', 'v1.31.5+5eb7a2f'], 'Fail'],
-])('%j is the same as %j', async (openshift, kubernetes, failurePolicy) => {
-  const options = ['--tls', 'service-ca', '--output', 'json'];
-  const { stdout } = await render(...options, ...openshift);
-  const set = readSet();
-  expect(JSON.parse(stdout)).toMatchObject({ failurePolicy });
-  expect((await render('--force', ...options, ...kubernetes)).stdout).toBe(stdout);
-  expect(readSet()).toEqual(set);
-});
-
-test('warns on stderr why the failure policy of OpenShift 4.14 is Ignore', async () => {
-  const { exitCode, stderr } = await render('--openshift-version', '4.14');
-  expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/^machineconfig-guard: warning: failurePolicy is Ignore: Kubernetes 1\.27 .*\n$/);
-});
-
-test('--out - prints only the manifests to stdout, also as a plugin, and makes no directory', async () => {
+test('--out - prints only the manifests to stdout, also as a plugin, and notes on stderr', async () => {
   const flags = ['--tls', 'service-ca', '--openshift-version', '4.15'];
   await render(...flags);
   const stream = Object.values(readSet()).join('---\n');
   const args = ['render', '--out', '-', '--image', IMAGE, ...flags];
   const outcome = await runProgram(args, 'kubectl mcguard');
-  expect(outcome).toEqual({
-    exitCode: 0,
-    stdout: stream,
-    stderr: expect.stringMatching(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*\n$/),
-  });
+  const notes = expect.stringMatching(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*\n$/) as string;
+  expect(outcome).toEqual({ exitCode: 0, stdout: stream, stderr: notes });
   expect(existsSync('-')).toBe(false);
-});
-
-test('with --out -, says that a new authority does not fit an installed guard', async () => {
-  const { stderr } = await runProgram(['render', '--out', '-', '--image', IMAGE, '--openshift-version', '4.18']);
-  expect(stderr).toMatch(/^Created a new authority\. .* use --from-cluster\.\n$/);
+  const created = await runProgram(['render', '--out', '-', '--image', IMAGE, '--openshift-version', '4.18']);
+  expect(created.stderr).toMatch(/^Created a new authority\. .* use --from-cluster\.\n$/);
 });
 
 test('replaces an earlier set only with --force, and no other file', async () => {
@@ -164,22 +127,12 @@ test('renders the same set with the same authority, else changes only the keys',
   expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([SECRET, WEBHOOK]);
 });
 
-/** Whether this is the end of the lifetime of `--days 30`. */
-function isIn30Days(time: string): boolean {
-  return Math.round((Date.parse(time) - Date.now()) / 86_400_000) === 30;
-}
+const isIn30Days = (time: string): boolean => Math.round((Date.parse(time) - Date.now()) / 86_400_000) === 30;
 
 test('prints exactly the documented JSON keys', async () => {
   expect(JSON.parse((await render('--output', 'json', '--days', '30')).stdout)).toEqual({
     directory: out,
-    files: expect.arrayContaining([
-      {
-        file: SECRET,
-        kind: 'Secret',
-        name: 'machineconfig-guard-ca',
-        secret: true,
-      },
-    ]),
+    files: expect.arrayContaining([{ file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true }]),
     removed: [],
     bytes: expect.any(Number),
     gzipBytes: expect.any(Number),
@@ -187,10 +140,7 @@ test('prints exactly the documented JSON keys', async () => {
     profile: 'fail-closed',
     failurePolicy: 'Fail',
     tls: 'generated',
-    authority: {
-      fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/),
-      notAfter: expect.toSatisfy(isIn30Days),
-    },
+    authority: { fingerprint256: expect.stringMatching(/^[0-9A-F:]{95}$/), notAfter: expect.toSatisfy(isIn30Days) },
     leftOut: [expect.stringContaining('FlowSchema'), expect.stringContaining('ValidatingAdmissionPolicy')],
     warnings: [],
   });
@@ -203,16 +153,11 @@ test('--policy prints a Policy without a key', async () => {
   expect(stdout).not.toContain('kind: Secret');
 });
 
-test('certs --out - makes no directory of that name', async () => {
-  expect(await runProgram(['certs', '--out', '-'])).toEqual(usageError(/--out must be a directory/));
-  expect(existsSync('-')).toBe(false);
-});
-
 test.each([
   ['--image', 'a\u001B[31mb\nc'],
   ['--profile', 'fail-open-with-floor'],
-  ['--kubernetes-version', '4.18'],
-  ['--kubernetes-version', '1.31', '--openshift-version', '4.18'],
+  ['--openshift-version', '1.31'],
+  ['--hold', '721h'],
   ['--from-cluster', '--ca-cert-file', 'x', '--ca-key-file', 'y'],
   ['--new-authority'],
   ['--from-cluster', '--new-authority', '--tls', 'service-ca'],

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../../src/decision/config-name.ts';
-import { planRestore, type StepAction } from '../../../src/cli/restore/restore-plan.ts';
+import { chooseContent, planRestore } from '../../../src/cli/restore/restore-plan.ts';
 import type { RestoreState } from '../../../src/cli/restore/restore-state.ts';
-import { inspectedNode, inspectedPool, names } from '../check/snapshot.ts';
-import { createConfigOnDisk } from '../../support/config-on-disk.ts';
+import type { StepAction } from '../../../src/cli/restore/restore-steps.ts';
+import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
+import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
+import { inspectedNode, inspectedPool, names } from '../check/checked-cluster.ts';
 
-const { name: MISSING, config: CONFIG } = createConfigOnDisk();
+const { name: MISSING, config: CONFIG, spec: SPEC } = createConfigOnDisk();
 const CONTENT = { config: CONFIG };
 const { name: RENDERED } = createConfigOnDisk();
 const { name: GONE } = createConfigOnDisk();
@@ -17,22 +19,21 @@ interface Situation {
   readonly status?: string;
   readonly updated?: number;
   readonly masters?: number;
-  readonly replicas?: number;
+  readonly replicas?: number | undefined;
   readonly paused?: boolean;
   readonly pausedFor?: string;
   readonly exists?: boolean;
 }
 
 function createState(situation: Situation): RestoreState {
-  const { spec = RENDERED, status, updated = 0, masters = 3, replicas = 3, exists = false } = situation;
+  const { spec = RENDERED, status, updated = 0, masters = 3, paused = false, pausedFor, exists = false } = situation;
   const pool = {
     ...inspectedPool('master', { spec, status }),
     uid: 'uid',
     resourceVersion: '1',
     updatedMachineCount: updated,
-    paused: situation.paused ?? false,
-    ...(situation.pausedFor === undefined ? {} : { pausedFor: situation.pausedFor }),
-    machineConfigSelector: { matchLabels: { role: 'master' } },
+    paused,
+    ...(pausedFor !== undefined && { pausedFor }),
   };
   return {
     nodes: Array.from({ length: masters }, (_, index) => inspectedNode(`control${index}`, STUCK)),
@@ -40,82 +41,55 @@ function createState(situation: Situation): RestoreState {
     configs: names(exists ? [RENDERED, MISSING] : [RENDERED]),
     terminatingConfigs: names([]),
     pendingRequests: [],
-    controlPlaneReplicas: replicas,
+    controlPlaneReplicas: 'replicas' in situation ? situation.replicas : 3,
   };
 }
 
-function planActions(situation: Situation): readonly StepAction[] {
-  return planRestore(CONTENT, createState(situation), OPTIONS).steps.map(({ action }) => action);
-}
+const PAUSE: readonly StepAction[] = ['PausePool', 'CreateConfig'];
+const END: readonly StepAction[] = ['UnpausePool', 'AwaitNodes'];
+const CREATE: readonly StepAction[] = ['CreateConfig', 'AwaitNodes'];
+const SET_STATUS: readonly StepAction[] = [...PAUSE, 'SetPoolStatus', ...END];
+const SERVE: readonly StepAction[] = ['SetPoolStatus', 'AwaitMachines'];
+const OWN_PAUSE = { paused: true, pausedFor: MISSING };
+const OTHER_PAUSE = { paused: true, pausedFor: GONE };
+const INTERRUPTED = { ...OWN_PAUSE, exists: true };
 
-const CREATE = ['CreateConfig', 'AwaitNodes'];
-const SET_STATUS = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'UnpausePool', 'AwaitNodes'];
-const EVERYTHING = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'];
-
-test.each<[string, Situation, readonly string[]]>([
+test.each<[string, Situation, readonly StepAction[]]>([
   ['the pool serves a config and is complete', { status: RENDERED, updated: 1 }, CREATE],
   ['the status is empty', {}, SET_STATUS],
-  [
-    'the status is empty and a machine is updated',
-    { updated: 1 },
-    ['PausePool', 'CreateConfig', 'UnpausePool', 'AwaitNodes'],
-  ],
+  ['the status is empty and a machine is updated', { updated: 1 }, [...PAUSE, ...END]],
   ['the status dangles', { status: GONE }, SET_STATUS],
   ['the status dangles and a machine is updated', { status: GONE, updated: 1 }, CREATE],
   ['the status names the missing config', { status: MISSING }, CREATE],
   ['the spec names the missing config', { spec: MISSING, status: MISSING, updated: 3 }, CREATE],
-  [
-    'a machine is missing',
-    { status: RENDERED, masters: 2 },
-    ['PausePool', 'CreateConfig', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'],
-  ],
-  ['a machine is missing and the status is empty', { masters: 2 }, EVERYTHING],
-  [
-    'a person has paused the pool',
-    { masters: 2, paused: true },
-    ['CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'AwaitNodes'],
-  ],
-  [
-    'an earlier restore has paused the pool',
-    { masters: 2, paused: true, pausedFor: MISSING },
-    ['CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'],
-  ],
-])('plans these steps if %s', (_condition, situation, actions) => {
-  expect(planActions(situation)).toEqual(actions);
-});
-
-const INTERRUPTED = { paused: true, pausedFor: MISSING, exists: true };
-
-test.each<[string, Situation, readonly string[]]>([
-  [
-    'the config was created',
-    { ...INTERRUPTED, masters: 2 },
-    ['SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'],
-  ],
-  [
-    'the status was set',
-    { ...INTERRUPTED, masters: 2, status: MISSING },
-    ['AwaitMachines', 'UnpausePool', 'AwaitNodes'],
-  ],
-  ['all machines have joined', { ...INTERRUPTED, status: MISSING }, ['UnpausePool', 'AwaitNodes']],
-  ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, ['UnpausePool', 'AwaitNodes']],
-  [
-    'the status is empty in a pool that a person paused',
-    { exists: true, paused: true },
-    ['SetPoolStatus', 'AwaitNodes'],
-  ],
+  ['a machine is missing', { status: RENDERED, masters: 2 }, [...PAUSE, 'AwaitMachines', ...END]],
+  ['a machine is missing and the status is empty', { masters: 2 }, [...PAUSE, ...SERVE, ...END]],
+  ['the wanted number of machines is unknown', { masters: 1, replicas: undefined }, SET_STATUS],
+  ['a person has paused the pool', { masters: 2, paused: true }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
+  ['another restore has paused the pool', { masters: 2, ...OTHER_PAUSE }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
+  ['an earlier restore has paused the pool', { masters: 2, ...OWN_PAUSE }, ['CreateConfig', ...SERVE, ...END]],
+  ['the config was created', { ...INTERRUPTED, masters: 2 }, [...SERVE, ...END]],
+  ['the status was set', { ...INTERRUPTED, masters: 2, status: MISSING }, ['AwaitMachines', ...END]],
+  ['all machines have joined', { ...INTERRUPTED, status: MISSING }, END],
+  ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, END],
+  ['only the status is missing in a paused pool', { exists: true, paused: true }, ['SetPoolStatus', 'AwaitNodes']],
   ['the restore is complete', { exists: true, status: MISSING }, []],
   ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
   ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, []],
-])('continues with these steps if the config exists and %s', (_condition, situation, actions) => {
-  expect(planActions(situation)).toEqual(actions);
+])('plans these steps if %s', (_condition, situation, actions) => {
+  const { steps, rejection } = planRestore(CONTENT, createState(situation), OPTIONS);
+  expect(steps.map(({ action }) => action)).toEqual(actions);
+  expect(rejection).toBeUndefined();
 });
 
-test('warns and does not wait for machines if their number is unknown', () => {
-  const state = { ...createState({ masters: 1 }), controlPlaneReplicas: undefined };
-  const { steps, warnings } = planRestore(CONTENT, state, OPTIONS);
-  expect(steps.map(({ action }) => action)).toEqual(SET_STATUS);
-  expect(warnings).toEqual([expect.stringContaining('Use --control-plane-replicas')]);
+test.each<[string, Situation, readonly string[]]>([
+  ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
+  ['a person has paused the pool', { paused: true }, ['Its pool master is paused, and stays paused.']],
+  ['this restore has paused the pool', OWN_PAUSE, []],
+  ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
+])('warns if %s', (_condition, situation, warnings) => {
+  const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
+  expect(planRestore(CONTENT, createState(situation), OPTIONS).warnings).toEqual(expected);
 });
 
 test('counts a master as missing until it has reported its config', () => {
@@ -125,49 +99,14 @@ test('counts a master as missing until it has reported its config', () => {
   expect(steps.map(({ action }) => action)).toContain('AwaitMachines');
 });
 
-test.each([
-  [undefined, ['Its pool master is paused, and stays paused.']],
-  [MISSING, []],
-])('if the pool is paused for %s, warns: %j', (pausedFor, warnings) => {
-  const state = createState({ paused: true, ...(pausedFor === undefined ? {} : { pausedFor }) });
-  expect(planRestore(CONTENT, state, OPTIONS).warnings).toEqual(warnings);
-});
-
-test('rejects a config while a restore of another config has paused the pool', () => {
-  const state = createState({ paused: true, pausedFor: GONE });
-  expect(planRestore(CONTENT, state, OPTIONS)).toMatchObject({
-    rejection: { code: 'OtherRestore', reason: `a restore of ${GONE} has paused pool master` },
-    steps: [],
-  });
-  const both = new Set([MISSING, GONE]);
-  expect(planRestore(CONTENT, state, { ...OPTIONS, restoredNames: both }).rejection).toBeUndefined();
-  const done = createState({ paused: true, pausedFor: GONE, exists: true, status: MISSING });
-  expect(planRestore(CONTENT, done, OPTIONS)).toMatchObject({ rejection: undefined, steps: [] });
-});
-
 test('plans a config that only a pool names', () => {
-  const plan = planRestore(
-    CONTENT,
-    { ...createState({ status: MISSING, updated: 1, replicas: 0 }), nodes: [] },
-    OPTIONS,
-  );
-  expect(plan.steps.map(({ action }) => action)).toEqual(['CreateConfig']);
-  expect(plan.referrers).toBe('pool master (status)');
+  const state = createState({ status: MISSING, updated: 1, replicas: 0, masters: 0 });
+  const { steps, referrers } = planRestore(CONTENT, state, OPTIONS);
+  expect(steps.map(({ action }) => action)).toEqual(['CreateConfig']);
+  expect(referrers).toBe('pool master (status)');
 });
 
-test.each([
-  [{}, 'SelectorMatches'],
-  [{ matchLabels: {}, matchExpressions: [] }, 'SelectorMatches'],
-  [{ matchExpressions: [{ key: 'role', operator: 'NotIn', values: ['worker'] }] }, 'SelectorMatches'],
-  [{ matchExpressions: [{ key: 'role', operator: 'Exists' }] }, undefined],
-  [undefined, undefined],
-])('with the machineConfigSelector %j, rejects with %s', (machineConfigSelector, code) => {
-  const state = createState({});
-  const pools = state.pools.map((pool) => ({ ...pool, machineConfigSelector }));
-  expect(planRestore(CONTENT, { ...state, pools }, OPTIONS).rejection?.code).toBe(code);
-});
-
-test('rejects a config that only weak references name', () => {
+test('rejects a config of another name, and one that only weak references name', () => {
   const state = createState({});
   const node = inspectedNode('control0', { role: 'master' });
   const references = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
@@ -187,22 +126,57 @@ test('rejects a config of pool master that only a worker names', () => {
   expect(planRestore(CONTENT, { ...state, nodes }, OPTIONS).rejection).toBeUndefined();
 });
 
-const EMPTY = { ...CONFIG, spec: { ...CONFIG.spec, config: { ignition: { version: '3.4.0' } } } };
-const MISMATCH = { reason: 'the hash of the content of a.json is b', similarConfig: undefined };
+const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
+const mismatch = 'the hash of the content of a.json is b, not the one in the name';
 
 test.each([
   ['a matching hash and no Ignition content', { config: EMPTY }, false, undefined],
-  ['another hash', { config: CONFIG, mismatch: MISMATCH }, false, 'HashDiffers'],
-  ['another hash and no Ignition content', { config: EMPTY, mismatch: MISMATCH }, true, 'NoIgnitionContent'],
-  ['another hash that is accepted', { config: CONFIG, mismatch: MISMATCH }, true, undefined],
+  ['another hash', { config: CONFIG, mismatch }, false, 'HashDiffers'],
+  ['another hash and no Ignition content', { config: EMPTY, mismatch }, true, 'NoIgnitionContent'],
+  ['another hash that is accepted', { config: CONFIG, mismatch }, true, undefined],
 ])('judges a content with %s', (_, content, acceptContent, code) => {
   const plan = planRestore(content, createState({}), { ...OPTIONS, acceptContent });
   expect(plan.rejection?.code).toBe(code);
 });
 
-test('says that a hash proves nothing in a cluster whose configs do not match their names', () => {
-  const content = { config: CONFIG, mismatch: { ...MISMATCH, similarConfig: RENDERED } };
-  const { rejection } = planRestore(content, createState({}), OPTIONS);
-  expect(rejection).toMatchObject({ code: 'HashDiffers', reason: MISMATCH.reason });
-  expect(rejection?.advice.text).toContain(`${RENDERED} in the API does not match its name either`);
+const { signal } = new AbortController();
+const IMAGES = new Set(['quay.io/a@sha256:1', SPEC['osImageURL'] as string]);
+
+function copy(changes: object, source = 'a.json'): RenderedConfig {
+  return { ...toConfigOnDisk('master', { ...SPEC, ...changes }, MISSING).config, source };
+}
+
+test('takes the copy that matches the name, in any order', async () => {
+  const copies = [copy({}, 'good.json'), copy({ fips: true }, 'bad.json')];
+  expect(await chooseContent(copies, new Set(), signal)).toEqual({ config: copies[0] });
+  expect(await chooseContent(copies.toReversed(), new Set(), signal)).toEqual({ config: copies[0] });
+});
+
+test('undoes the osImageURL that the machine-config-server has changed', async () => {
+  const content = await chooseContent([copy({ osImageURL: 'quay.io/layered@sha256:2' })], IMAGES, signal);
+  expect(content.config.spec).toEqual(SPEC);
+  expect(content.correction).toMatch(/^The machine-config-server has changed osImageURL in a\.json\./);
+});
+
+test.each([1, 3])('undoes kernel arguments that it has appended %i times', async (times) => {
+  const shouldExist = ['a=1', 'b'];
+  const config = { ...(SPEC['config'] as object), kernelArguments: { shouldExist } };
+  const original = createConfigOnDisk('master', { config, kernelArguments: ['c', 'b'] });
+  const kernelArguments = ['c', 'b', ...Array.from({ length: times }, () => shouldExist).flat()];
+  const changes = { ...original.spec, kernelArguments, osImageURL: 'quay.io/layered@sha256:2' };
+
+  const content = await chooseContent([toConfigOnDisk('master', changes, original.name).config], IMAGES, signal);
+
+  expect(content.config.spec).toEqual(original.spec);
+  expect(content.correction).toContain('osImageURL and kernelArguments');
+});
+
+test('says of each copy why the name does not prove it', async () => {
+  const copies = [copy({ fips: true }, 'a.json'), copy({ kernelType: '\u2028' }, 'b.json')];
+  const content = await chooseContent(copies, IMAGES, signal);
+  expect(content.config).toBe(copies[0]);
+  expect(content.mismatch?.split('; ')).toEqual([
+    expect.stringMatching(/^the hash of the content of a\.json is [0-9a-f]{32}, not the one in the name$/),
+    'no hash can verify the content of b.json, which contains the character U+2028',
+  ]);
 });

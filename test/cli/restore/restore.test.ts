@@ -2,6 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { advise, CommandFormatter } from '../../../src/client/output/advice.ts';
+import { formatRestoreReport } from '../../../src/cli/restore/restore.ts';
+import type { ConfigReport } from '../../../src/cli/restore/restore-run.ts';
 import { annotate, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
@@ -10,13 +13,8 @@ const OTHER_GONE = GONE.replace('-c', '-d');
 
 function writeConfig(): string {
   const file = path.join(createTemporaryDirectory(), 'config.json');
-  const config = {
-    apiVersion: 'machineconfiguration.openshift.io/v1',
-    kind: 'MachineConfig',
-    metadata: { name: GONE },
-    spec: { config: { ignition: { version: '3.4.0' } } },
-  };
-  writeFileSync(file, JSON.stringify(config));
+  const spec = { config: { ignition: { version: '3.4.0' } } };
+  writeFileSync(file, JSON.stringify({ metadata: { name: GONE }, spec }));
   return file;
 }
 
@@ -37,21 +35,13 @@ test('exits with 2 if several missing configs begin with the name', async () => 
   );
 });
 
-test('names the cluster in the advice about a node that cannot be read', async () => {
+test('names the cluster in the advice', async () => {
   const { run, kubeconfig } = await startHealthyCluster();
   const { stderr } = await run('restore', '--from', 'node/oc-1', '--context', 'in-memory');
-  expect(stderr).toBe(
-    'machineconfig-guard: node oc-1 does not exist; list the nodes: ' +
-      `oc --kubeconfig ${kubeconfig} --context in-memory get nodes\n`,
-  );
-});
-
-test('names the cluster in the advice about a rejected config', async () => {
-  const { run, kubeconfig } = await startHealthyCluster();
+  const advice = `list the nodes: oc --kubeconfig ${kubeconfig} --context in-memory get nodes`;
+  expect(stderr).toBe(`machineconfig-guard: node oc-1 does not exist; ${advice}\n`);
   const { stdout } = await run('restore', '--from', writeConfig());
-  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-    `Next: see which configs are missing: machineconfig-guard check --kubeconfig ${kubeconfig} `,
-  );
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`machineconfig-guard check --kubeconfig ${kubeconfig} `);
 });
 
 function writeUnusable(): string {
@@ -87,35 +77,60 @@ test('restores from a directory in spite of an unusable file, which it names', a
   expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*config\\.json\\)\\n`));
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the command while standard input is silent', async (signal) => {
+const MCO = '/apis/machineconfiguration.openshift.io/v1';
+
+test.each<[NodeJS.Signals, string, string, 'hang' | 'pass', () => string]>([
+  ['SIGINT', 'a silent standard input', `${MCO}/machineconfigs`, 'pass', () => '-'],
+  ['SIGTERM', 'a silent standard input', `${MCO}/machineconfigs`, 'pass', () => '-'],
+  ['SIGINT', 'a read of the state', `${MCO}/machineconfigpools`, 'hang', writeConfig],
+  ['SIGINT', 'a read of the node', '/api/v1/nodes', 'hang', () => 'node/worker-0'],
+])('%s ends the command during %s', async (signal, _during, lastRead, answer, createSource) => {
   const { start, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: GONE });
-  const { child, outcome } = start('restore', 'worker-c', '--from', '-');
-  const { requests } = cluster.faults;
-  // The last request before the command reads its source.
-  const isList = ({ path: requested }: { readonly path: string }) => requested.endsWith('/machineconfigs');
-  await expect.poll(() => requests.some(isList)).toBe(true);
+  const isLast = ({ path: requested }: { readonly path: string }) => requested === lastRead;
+  cluster.faults.intercept((request) => (isLast(request) ? answer : 'pass'));
+  const name = answer === 'pass' ? ['worker-c'] : [];
+  const { child, outcome } = start('restore', ...name, '--confirm', '--from', createSource());
+  await expect.poll(() => cluster.faults.requests.some(isLast)).toBe(true);
   child.kill(signal);
-  expect(await outcome).toMatchObject({
-    exitCode: 130,
-    stderr: 'machineconfig-guard: interrupted; nothing was written\n',
-  });
+  const stderr = 'machineconfig-guard: interrupted; nothing was written\n';
+  expect(await outcome).toEqual({ exitCode: 130, stdout: '', stderr });
 });
 
-test.each(['/apis/machineconfiguration.openshift.io/v1/machineconfigpools', '/api/v1/nodes'])(
-  'Ctrl-C ends the command while %s is not answered',
-  async (hanging) => {
-    const { start, cluster } = await startHealthyCluster();
-    cluster.faults.intercept(({ path: requested }) => (requested === hanging ? 'hang' : 'pass'));
-    const source = hanging.endsWith('nodes') ? 'node/worker-0' : writeConfig();
-    const { child, outcome } = start('restore', '--confirm', '--from', source);
-    const { requests } = cluster.faults;
-    await expect.poll(() => requests.some((request) => request.path === hanging)).toBe(true);
-    child.kill('SIGINT');
-    expect(await outcome).toEqual({
-      exitCode: 130,
-      stdout: '',
-      stderr: 'machineconfig-guard: interrupted; nothing was written\n',
-    });
-  },
-);
+const ESCAPE = '\u001B[2J';
+const rejection = { code: 'NameDiffers', reason: 'a', advice: advise('b') } as const;
+
+test.each<[string, object]>([
+  ['name', { name: `rendered-${ESCAPE}` }],
+  ['source', { source: `dir/${ESCAPE}.json` }],
+  [
+    'warning',
+    { warnings: [`paused for ${ESCAPE}`], steps: [{ action: 'CreateConfig', description: 'a', done: false }] },
+  ],
+  ['step', { steps: [{ action: 'CreateConfig', description: ESCAPE, done: false }] }],
+  ['reason', { rejection: { ...rejection, reason: `it contains ${ESCAPE}` } }],
+  ['advice', { rejection: { ...rejection, advice: advise(`read ${ESCAPE}`, ['oc', 'get', ESCAPE]) } }],
+])('prints no escape sequence that the %s of a config contains', (_field, fields) => {
+  const config = {
+    name: GONE,
+    source: 'a',
+    outcome: 'rejected',
+    namedBy: null,
+    rejection,
+    warnings: [],
+    steps: [],
+    ...fields,
+  };
+  const report = {
+    ok: false,
+    problem: null,
+    advice: [],
+    pausedPools: [],
+    configs: [config as unknown as ConfigReport],
+  };
+  const cluster = { server: '', confirmed: true, pendingCertificateRequests: [] };
+  const commands = new CommandFormatter('machineconfig-guard', {});
+  const text = formatRestoreReport({ width: 100, hasColors: false, commands }, { ...report, ...cluster });
+  expect(text).toContain('[2J');
+  expect(text).not.toContain('\u001B');
+});

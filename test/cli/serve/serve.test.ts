@@ -10,10 +10,10 @@ import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster
 import { usageError, runProgram } from '../run-program.ts';
 
 test.each([
-  [[], /: serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file .*\n$/],
+  [[], /: serve needs --tls-secret, or .* create the files with: machineconfig-guard certs\n$/],
   [
     ['--tls-cert-file', 'x', '--tls-secret', 'a/b'],
-    '--tls-secret cannot be used with --tls-cert-file or --tls-private-key-file\n',
+    "option '--tls-secret <namespace/name>' cannot be used with option '--tls-cert-file <file>'",
   ],
   [['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
   [['--shutdown-delay-duration', 'soon'], 'Must be a duration, such as 5s, 500ms or 1m30s.\n'],

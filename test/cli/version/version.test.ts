@@ -16,19 +16,21 @@ test('without a cluster, prints the version of the program and exits with 3', as
   expect(await runProgram(['version', '--kubeconfig', '/no/such/file'])).toEqual(outcome);
 });
 
-test('with a cluster without the guard, prints that it is not installed, also as JSON', async () => {
+test.each([
+  ['of the guard that leads', { version: '0.2.0' }, '0.2.0'],
+  ['none without a guard', undefined, null],
+])('prints the versions, %s, also as JSON', async (_case, status, guardVersion) => {
   const { run, cluster } = await startEmptyCluster();
   cluster.faults.intercept(({ path }) =>
     path === '/version' ? { status: 200, body: { gitVersion: 'v1.31.1' } } : 'pass',
   );
-  cluster.create('namespaces', { metadata: { name: 'ns' } });
-  expect((await run('version', '-n', 'ns')).stdout).toMatch(
-    /^Client Version: .*\nGuard Version: none in namespace ns\nKubernetes Version: v1\.31\.1\n$/,
+  if (status !== undefined) cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status });
+  expect((await run('version')).stdout).toMatch(
+    new RegExp(`^Client Version: .*\nGuard Version: ${guardVersion ?? 'none'}\nKubernetes Version: v1\\.31\\.1\n$`),
   );
   expect(JSON.parse((await run('version', '-o', 'json')).stdout)).toEqual({
     clientVersion: expect.any(String) as string,
     kubernetesVersion: 'v1.31.1',
-    guardVersion: null,
-    guardImage: null,
+    guardVersion,
   });
 });

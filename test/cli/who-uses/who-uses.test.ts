@@ -1,22 +1,41 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
+import type { TestCluster } from '../../support/test-cluster.ts';
 import {
   annotate,
   createConfig,
   createNode,
   GONE,
   holdUnusedConfigs,
+  type InspectedCluster,
   NEW,
   OLD,
   startEmptyCluster,
   startHealthyCluster,
   TIME,
 } from '../inspected-cluster.ts';
-import { type Outcome, usageError } from '../run-program.ts';
+import { usageError } from '../run-program.ts';
+import { useTerminal } from '../terminal.ts';
 
 const OTHER_POOL = 'rendered-infra-a4983d88dabdc54ecf977ee120fd3796';
 const TYPO = NEW.replace('rendered', 'render');
+const NODE = { kind: 'Node', name: 'worker-0', keepsConfig: true };
+const POOL = { kind: 'MachineConfigPool', name: 'worker', keepsConfig: true };
+const NOTE = { ...NODE, field: 'lastAppliedDrain', keepsConfig: false };
+
+async function readReport({ run }: Pick<InspectedCluster, 'run'>, ...args: string[]): Promise<ReferencesReport> {
+  return JSON.parse((await run('who-uses', ...args, '-o', 'json')).stdout) as ReferencesReport;
+}
+
+/** Creates a config with this age by the local clock, which is also the clock of the API server. */
+function createAgedConfig(cluster: TestCluster, name: string, ageMs: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - ageMs });
+  createConfig(cluster, name);
+  vi.useRealTimers();
+}
 
 test('for a config in use, prints the referrers and exits with 0', async () => {
   const { run } = await startHealthyCluster();
@@ -41,139 +60,149 @@ test.each([
   ],
   ['a missing config that a node names', TYPO, TYPO, 0, 'It is still named by 1 node.'],
   ['a source config', '99-worker-ssh', NEW, 1, 'It is not a rendered config, so the guard does not'],
-  ['an unused config', OLD, NEW, 1, `${OLD} is not in use. Informational references of 1 node do not keep it. KIND`],
+  [
+    'an unused config',
+    OLD,
+    NEW,
+    1,
+    `${OLD} is not in use. The guard holds it until 20TIMEZ. Informational references of 1 node do not keep it. KIND`,
+  ],
 ])('explains the result for %s', async (_name, config, desiredConfig, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig, lastAppliedDrain: `uncordon-${OLD}` });
   createConfig(cluster, '99-worker-ssh');
   createNode(cluster, 'new', {});
+  holdUnusedConfigs(cluster, '1h');
   const outcome = await run('who-uses', config);
   expect(outcome).toMatchObject({ exitCode, stderr: '' });
-  expect(outcome.stdout.replaceAll(/\s+/g, ' ')).toContain(text);
+  const line = outcome.stdout.replaceAll(/\s+/g, ' ').replaceAll(/(?<=20)\d\d-\S+(?=Z\.)/g, 'TIME');
+  expect(line).toContain(text);
 });
 
-test('prints exactly the documented JSON keys, and only strong referrers as names', async () => {
+const toEntry = (name: string, usedBy: readonly object[]) => ({
+  name,
+  exists: true,
+  rendered: true,
+  pool: 'worker',
+  createdAt: TIME,
+  sizeBytes: expect.any(Number) as number,
+  used: usedBy.some((entry) => 'keepsConfig' in entry && entry.keepsConfig === true),
+  heldUntil: null,
+  usedBy,
+  suggestion: null,
+});
+const MISSING = { exists: false, createdAt: null, sizeBytes: null };
+const OLD_ENTRY = toEntry(OLD, [NOTE]);
+const NEW_ENTRY = toEntry(NEW, [
+  { ...NODE, field: 'currentConfig' },
+  { ...NODE, field: 'desiredConfig' },
+  { ...POOL, field: 'status' },
+]);
+const GONE_ENTRY = { ...toEntry(GONE, [{ ...POOL, field: 'spec' }]), ...MISSING };
+const TYPO_ENTRY = { ...toEntry(TYPO, []), ...MISSING, rendered: false, pool: null, suggestion: NEW };
+
+test.each([
+  ['with names', [NEW, OLD, TYPO], 1, false, [NEW_ENTRY, OLD_ENTRY, TYPO_ENTRY]],
+  ['with --unused', ['--unused'], 0, false, [OLD_ENTRY]],
+  ['without names', [], 0, false, [GONE_ENTRY, NEW_ENTRY, OLD_ENTRY]],
+  ['with a used name', [GONE], 0, true, [GONE_ENTRY]],
+])('prints exactly the documented JSON keys %s', async (_case, args, exitCode, allUsed, configs) => {
   const { run, cluster, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { lastAppliedDrain: `uncordon-${OLD}` });
   cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: GONE } } });
-  const { exitCode, stdout, stderr } = await run('who-uses', NEW, OLD, TYPO, '--output', 'json');
-  expect([exitCode, stderr]).toEqual([1, '']);
-  const common = {
-    exists: true,
-    rendered: true,
-    pool: 'worker',
-    suggestion: null,
-  };
-  const node = { kind: 'Node', name: 'worker-0', keepsConfig: true };
-  const usedBy = [
-    { ...node, field: 'currentConfig' },
-    { ...node, field: 'desiredConfig' },
-    { kind: 'MachineConfigPool', name: 'worker', field: 'status', keepsConfig: true },
-  ];
-  const note = { ...node, field: 'lastAppliedDrain', keepsConfig: false };
-  expect(JSON.parse(stdout)).toStrictEqual({
+  cluster.erase('machineconfigs', OLD);
+  createAgedConfig(cluster, OLD, 60_000);
+  const outcome = await run('who-uses', ...args, '--output', 'json');
+  expect([outcome.exitCode, outcome.stderr]).toEqual([exitCode, '']);
+  expect(JSON.parse(outcome.stdout)).toStrictEqual({
     server: address,
     readAt: TIME,
-    allUsed: false,
     unreportedNodes: 0,
-    configs: [
-      { ...common, name: NEW, used: true, usedBy },
-      { ...common, name: OLD, used: false, usedBy: [note] },
-      {
-        name: TYPO,
-        exists: false,
-        rendered: false,
-        pool: null,
-        used: false,
-        usedBy: [],
-        suggestion: NEW,
-      },
-    ],
-  });
-  const names = await run('who-uses', NEW, OLD, '--output', 'name');
-  expect(names).toEqual({
-    exitCode: 1,
-    stdout: 'node/worker-0\nmachineconfigpool/worker\n',
-    stderr: '',
+    allUsed,
+    configs,
   });
 });
 
-test('without a name, lists every rendered config, and the missing ones first', async () => {
+test('-o yaml prints the JSON as YAML', async () => {
+  const { run } = await startHealthyCluster();
+  const { configs } = parse((await run('who-uses', '-o', 'yaml')).stdout) as { configs: unknown[] };
+  expect(configs).toHaveLength(2);
+});
+
+test.each<[string, string[], string[], string]>([
+  ['the existing configs of the names', [NEW.slice(0, -20), OLD, TYPO], [NEW, OLD], ''],
+  ['existing configs without names', [], [NEW, OLD], ''],
+  ['unused configs and a notice with --unused', ['--unused'], [OLD], 'Point-in-time snapshot; only the guard'],
+])('-o name prints %s', async (_case, args, names, stderr) => {
   const { run, cluster } = await startHealthyCluster();
   createConfig(cluster, '99-worker-ssh');
   annotate(cluster, 'worker-0', { desiredConfig: GONE, lastAppliedDrain: `uncordon-${OLD}` });
-  const { exitCode, stdout, stderr } = await run('who-uses');
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  const [table = '', text = ''] = stdout.split('\n\n');
-  expect(table.replaceAll(/\d+s(?= )|\d+ B/g, (match) => match.replace(/\d+/, '0')).split('\n')).toEqual([
-    'NAME                                              POOL        AGE   SIZE  USED BY',
-    `${GONE}  worker  missing         1 node`,
-    `${OLD}  worker       0s  0 B  <none>`,
-    `${NEW}  worker       0s  0 B  1 node, 1 pool`,
-  ]);
-  expect(text.replaceAll('\n', ' ')).toMatch(
-    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* machineconfig-guard check --kubeconfig \S+ $/,
-  );
-  const names = await run('who-uses', '--output', 'name');
-  expect(names.stdout.trim().split('\n').toSorted()).toEqual([OLD, NEW]);
+  const outcome = await run('who-uses', ...args, '--output', 'name');
+  expect(outcome.stdout.trimEnd().split('\n').toSorted()).toEqual(names.toSorted());
+  expect(outcome.stderr === '' ? '' : outcome.stderr.slice(0, stderr.length)).toBe(stderr);
 });
 
-test.each(['table', 'wide', 'json', 'yaml', 'name'])(
-  'prints no control character of a cluster with -o %s',
-  async (output) => {
-    const { run, cluster } = await startHealthyCluster();
-    const hostile = 'worker\u001B]52;c;eA==\u0007\u009B\u202E';
-    // The pool of this name contains the control characters.
-    annotate(cluster, 'worker-0', { desiredConfig: `rendered-${hostile}-${'a'.repeat(32)}` });
-    annotate(cluster, 'worker-0', { lastAppliedDrain: `uncordon-${OLD}${hostile}` });
-    for (const args of [[], [OLD], ['--unused'], [`rendered-${hostile}-${'a'.repeat(32)}`]]) {
-      const { stdout, stderr } = await run('who-uses', ...args, '-o', output);
-      expect((stdout + stderr).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-      if (args.length === 0 && output !== 'name') expect(stdout).toContain('52;c;eA==');
-    }
-  },
-);
+/** The rows, without the padding of the table and with 0 as the volatile sizes and ages, and the text below. */
+async function list(inspected: InspectedCluster, ...args: string[]) {
+  const { exitCode, stdout, stderr } = await inspected.run('who-uses', ...args);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  const [table = '', text = ''] = stripVTControlCharacters(stdout).split('\n\n');
+  const rows = table.replaceAll(/ +/g, ' ').replaceAll(/\d+(?=s | B)/g, '0');
+  return { rows: rows.split('\n'), text: text.replaceAll('\n', ' ') };
+}
 
-test('without a name, prints exactly the documented JSON keys', async () => {
-  const { run, cluster, address } = await startHealthyCluster();
-  cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: GONE } } });
-  const { stdout } = await run('who-uses', '--output', 'json');
-  const node = { kind: 'Node', name: 'worker-0', keepsConfig: true };
-  const pool = { kind: 'MachineConfigPool', name: 'worker', keepsConfig: true };
-  const common = {
-    pool: 'worker',
-    exists: true,
-    createdAt: TIME,
-    sizeBytes: expect.any(Number) as number,
-  };
-  const report = JSON.parse(stdout) as { configs: { name: string }[] };
-  report.configs.sort((a, b) => (a.name < b.name ? -1 : 1));
-  expect(report).toStrictEqual({
-    server: address,
-    readAt: TIME,
-    unreportedNodes: 0,
-    configs: [
-      { ...common, name: OLD, used: false, usedBy: [] },
-      {
-        ...common,
-        name: NEW,
-        used: true,
-        usedBy: [
-          { ...node, field: 'currentConfig' },
-          { ...node, field: 'desiredConfig' },
-          { ...pool, field: 'status' },
-        ],
-      },
-      {
-        ...common,
-        name: GONE,
-        exists: false,
-        createdAt: null,
-        sizeBytes: null,
-        used: true,
-        usedBy: [{ ...pool, field: 'spec' }],
-      },
-    ],
+test('without a name, lists every rendered config, the missing ones first', async () => {
+  const inspected = await startHealthyCluster();
+  const { cluster } = inspected;
+  createConfig(cluster, '99-worker-ssh');
+  createNode(cluster, 'new', {});
+  cluster.erase('machineconfigs', OLD);
+  createAgedConfig(cluster, OLD, 50 * 86_400_000);
+  annotate(cluster, 'worker-0', { desiredConfig: GONE, lastAppliedDrain: `uncordon-${OLD}` });
+
+  const { rows, text } = await list(inspected);
+
+  expect(rows).toEqual([
+    'NAME POOL AGE SIZE USED BY',
+    `${GONE} worker missing 1 node`,
+    `${NEW} worker 0s 0 B 1 node, 1 pool`,
+    `${OLD} worker 50d 0 B <none>`,
+  ]);
+  expect(text).toMatch(
+    /^2 rendered configs, 1 unused \(\d+ B\), 1 missing\. .* any config\. .*-guard check --kubeconfig \S+ $/,
+  );
+});
+
+test.each<[string, number | undefined, string[], string]>([
+  ['-o wide', 80, ['-o', 'wide'], `${NEW} worker 0s 0 B nodes n-1, n-2, n-3 and 1 more and pool worker`],
+  ['a terminal', 80, [], 'rendered-worker-b4983d88 worker 0s 0 B 4 nodes, 1 pool'],
+  ['a pipe', undefined, [], `${NEW} worker 0s 0 B 4 nodes, 1 pool`],
+])('lists configs for %s', async (_case, columns, args, row) => {
+  const inspected = await startHealthyCluster();
+  for (const name of ['n-1', 'n-2', 'n-3']) createNode(inspected.cluster, name, { currentConfig: NEW });
+  if (columns !== undefined) useTerminal(columns);
+  expect((await list(inspected, ...args)).rows).toContain(row);
+});
+
+test('--unused lists the oldest configs first, with their full names and holds', async () => {
+  const inspected = await startHealthyCluster();
+  const { cluster } = inspected;
+  holdUnusedConfigs(cluster, '1h');
+  createAgedConfig(cluster, OTHER_POOL, 7_200_000);
+  cluster.patch('machineconfigs', OTHER_POOL, { spec: { text: 'x'.repeat(1_500_000) } });
+  useTerminal(100);
+
+  const { rows, text } = await list(inspected, '--unused');
+
+  expect(rows.slice(0, 2)).toEqual(['NAME POOL AGE SIZE USED BY', `${OTHER_POOL} infra 2h 1.4 MiB <none>`]);
+  expect(rows[2]).toMatch(new RegExp(`^${OLD} worker 0s 0 B <none>, held until \\d{4}-\\d\\d-\\d\\dT[\\d:]+Z$`));
+  expect(text).toMatch(
+    /^2 unused rendered configs \(1\.4 MiB\)\. Point-in-time snapshot; .* The guard denies .* may boot with it\. $/,
+  );
+  expect(await inspected.run('who-uses', '--unused', '-o', 'name')).toEqual({
+    exitCode: 0,
+    stdout: `${OTHER_POOL}\n`,
+    stderr: 'Omitted 1 held config.\nPoint-in-time snapshot; only the guard blocks a deletion.\n',
   });
 });
 
@@ -188,18 +217,11 @@ test.each([
   expect((await run('who-uses', argument)).stdout.replaceAll('\n', ' ')).toContain(text);
 });
 
-test('exits with 2 and names the configs that begin with an ambiguous name', async () => {
-  const { run } = await startHealthyCluster();
-  expect(await run('who-uses', 'worker-')).toEqual(
-    usageError(`"worker-" begins several names: ${OLD} and ${NEW}; add more characters\n`),
-  );
-});
-
-test('-o wide names the referrers, and -o yaml prints the JSON as YAML', async () => {
-  const { run } = await startHealthyCluster();
-  expect((await run('who-uses', '-o', 'wide')).stdout).toMatch(/ node worker-0 and pool worker$/m);
-  const { configs } = parse((await run('who-uses', '-o', 'yaml')).stdout) as { configs: unknown[] };
-  expect(configs).toHaveLength(2);
+test('finds a missing config by the short name that a terminal shows', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { desiredConfig: GONE });
+  const { stdout } = await run('who-uses', GONE.slice(0, -24));
+  expect(stdout.replaceAll('\n', ' ')).toContain(`${GONE} does not exist. It is still named by 1 node.`);
 });
 
 test('finds a config that is created after the nodes were listed', async () => {
@@ -214,100 +236,60 @@ test('finds a config that is created after the nodes were listed', async () => {
   expect((await run('who-uses', GONE)).stdout).toContain(`${GONE} is in use by 1 node.`);
 });
 
-test('--unused leaves out a config that a node names after the configs were listed', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  cluster.faults.intercept(({ path }) => {
-    if (path === MACHINE_CONFIGS_PATH) annotate(cluster, 'worker-0', { desiredConfig: OLD });
+test.each<[string, string, (cluster: TestCluster) => unknown, string[]]>([
+  [
+    'that a node names after the configs were listed',
+    MACHINE_CONFIGS_PATH,
+    (cluster) => annotate(cluster, 'worker-0', { desiredConfig: OLD }),
+    [],
+  ],
+  ['that is created after the configs were listed', NODES_PATH, (cluster) => createConfig(cluster, GONE), [OLD]],
+  [
+    'that is deleted before its size is read',
+    `${MACHINE_CONFIGS_PATH}/${OLD}`,
+    (cluster) => cluster.erase('machineconfigs', OLD),
+    [],
+  ],
+])('--unused leaves out a config %s', async (_case, pathBefore, change, names) => {
+  const inspected = await startHealthyCluster();
+  inspected.cluster.faults.intercept(({ path }) => {
+    if (path === pathBefore) change(inspected.cluster);
     return 'pass';
   });
-  expect((await run('who-uses', '--unused')).stdout).toBe('Every rendered config is in use.\n');
-});
-
-test('--unused reports that there are no rendered configs', async () => {
-  const { run } = await startEmptyCluster();
-  expect((await run('who-uses', '--unused')).stdout).toBe('No rendered MachineConfigs found.\n');
-});
-
-test('--unused prints names and a notice, or exactly the documented JSON keys', async () => {
-  const { run, cluster, address } = await startHealthyCluster();
-  createConfig(cluster, '99-worker-ssh');
-  annotate(cluster, 'worker-0', { lastAppliedDrain: `uncordon-${OLD}` });
-  const names = await run('who-uses', '--unused', '--output', 'name');
-  expect(names).toMatchObject({ exitCode: 0, stdout: `${OLD}\n` });
-  expect(names.stderr).toBe('Point-in-time snapshot; only the guard blocks a deletion.\n');
-  const sizeBytes = JSON.stringify(cluster.get('machineconfigs', OLD)).length;
-  const mentionedBy = [{ kind: 'Node', name: 'worker-0', field: 'lastAppliedDrain' }];
-  const { stdout } = await run('who-uses', '--unused', '--output', 'json');
-  expect(JSON.parse(stdout)).toStrictEqual({
-    server: address,
-    readAt: TIME,
-    unreportedNodes: 0,
-    unused: [
-      {
-        name: OLD,
-        pool: 'worker',
-        createdAt: TIME,
-        heldUntil: null,
-        sizeBytes,
-        mentionedBy,
-      },
-    ],
-    totalBytes: sizeBytes,
-  });
-});
-
-interface Unused {
-  readonly readAt: string;
-  readonly unused: readonly { readonly name: string; readonly heldUntil: string | null }[];
-}
-
-async function readUnused(run: (...args: string[]) => Promise<Outcome>): Promise<Unused> {
-  return JSON.parse((await run('who-uses', '--unused', '-o', 'json')).stdout) as Unused;
-}
-
-// The local clock is a day late, but the times of the hold are those of the API server.
-test('--unused holds the configs of a pool that has changed lately, by the clock of the API server', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  const changedAt = holdUnusedConfigs(cluster, '1h', 10);
-  cluster.create('machineconfigs', { metadata: { name: OTHER_POOL } });
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 });
-  onTestFinished(() => void vi.useRealTimers());
-
-  const { readAt, unused } = await readUnused(run);
-
-  // The creation of the config, and times of the API server have whole seconds.
-  const until = new Date(unused.find(({ name }) => name === OLD)?.heldUntil ?? '').getTime();
-  expect(until - changedAt.getTime()).toBeGreaterThanOrEqual(60 * 60_000);
-  expect(until - new Date(readAt).getTime()).toBeLessThanOrEqual(60 * 60_000 + 1_000);
-  expect(unused.find(({ name }) => name === OTHER_POOL)).toMatchObject({ heldUntil: null });
-  const names = await run('who-uses', '--unused', '-o', 'name');
-  expect(names.stdout).toBe(`${OTHER_POOL}\n`);
-  expect(names.stderr).toMatch(/^Omitted 1 held config\.\n/);
+  expect((await readReport(inspected, '--unused')).configs.map(({ name }) => name)).toEqual(names);
 });
 
 test.each([
-  ['after the hold', '1m', 10],
-  ['if the hold is off', '0s', 0],
-])('--unused holds no old config %s', async (_condition, hold, minutesAgo) => {
-  const { run, cluster } = await startHealthyCluster();
-  holdUnusedConfigs(cluster, hold, minutesAgo);
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 86_400_000 });
-  createConfig(cluster, GONE);
-  vi.useRealTimers();
-  const { unused } = await readUnused(run);
-  expect(unused.find(({ name }) => name === GONE)).toMatchObject({ heldUntil: null });
+  [[], 'No rendered MachineConfigs found.\n'],
+  [['--unused'], 'No unused rendered MachineConfigs found.\n'],
+])('%j reports that there are no configs', async (args, stdout) => {
+  const { run } = await startEmptyCluster();
+  expect(await run('who-uses', ...args)).toEqual({ exitCode: 0, stdout, stderr: '' });
 });
 
-test('--unused finds the pool of a config without a pool in its name by its owner', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  holdUnusedConfigs(cluster, '1h');
+// The local clock is a day late, but the times of the hold are those of the API server.
+test('holds the configs of a pool that has changed lately, by the clock of the API server', async () => {
+  const inspected = await startHealthyCluster();
+  const { cluster } = inspected;
+  const changedAt = holdUnusedConfigs(cluster, '1h', 10);
+  createConfig(cluster, OTHER_POOL);
   const ownerReferences = [{ kind: 'MachineConfigPool', name: 'worker' }];
   cluster.create('machineconfigs', { metadata: { name: 'rendered-by-hand', ownerReferences } });
-  const { unused } = await readUnused(run);
-  expect(unused.find(({ name }) => name === 'rendered-by-hand')?.heldUntil).toEqual(TIME);
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 86_400_000 });
+  onTestFinished(() => void vi.useRealTimers());
+
+  const { readAt, configs } = await readReport(inspected, '--unused');
+
+  const findHold = (config: string) => configs.find(({ name }) => name === config)?.heldUntil;
+  // The creation of the config, and times of the API server have whole seconds.
+  const until = new Date(findHold(OLD) ?? '').getTime();
+  expect(until - changedAt.getTime()).toBeGreaterThanOrEqual(60 * 60_000);
+  expect(until - new Date(readAt).getTime()).toBeLessThanOrEqual(60 * 60_000 + 1_000);
+  expect(findHold(OTHER_POOL)).toBeNull();
+  expect(findHold('rendered-by-hand')).toEqual(TIME);
 });
 
-test('--unused exits with 3 if the hold of the guard cannot be read', async () => {
+test('exits with 3 if the hold of the guard cannot be read', async () => {
   const { run, cluster } = await startHealthyCluster();
   cluster.faults.intercept(({ path }) => (path === GUARD_PATH ? { status: 403 } : 'pass'));
   expect(await run('who-uses', '--unused', '-o', 'name')).toMatchObject({
@@ -331,6 +313,7 @@ test('--unused gets only unused configs, each once', async () => {
 test.each([
   [['--unused', NEW], '--unused takes no names\n'],
   [[''], 'config name must not be empty\n'],
+  [['worker-'], `"worker-" begins several names: ${OLD} and ${NEW}; add more characters\n`],
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
   expect(await run('who-uses', ...args)).toEqual(usageError(sentence));

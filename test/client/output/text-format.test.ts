@@ -1,63 +1,34 @@
 import { expect, test } from 'vitest';
+import { useTerminal } from '../../cli/terminal.ts';
 import {
   applyStyle,
   createTableFormat,
   createTextFormat,
-  wrapAdvice,
   wrapBeside,
   wrapText,
 } from '../../../src/client/output/text-format.ts';
 
-test('is as wide as the terminal, from 80 to 100 columns', () => {
-  const widths = [undefined, 40, 90, 200].map((columns) => {
-    return createTextFormat(columns === undefined ? {} : { isTTY: true, columns }, {}).width;
-  });
-  expect(widths).toEqual([80, 80, 90, 100]);
-});
-
-test('a table has up to 120 columns, also in a pipe', () => {
-  const streams = [{}, { isTTY: true, columns: 40 }, { isTTY: true, columns: 110 }, { isTTY: true, columns: 200 }];
-  expect(streams.map((stream) => createTableFormat(stream).width)).toEqual([120, 80, 110, 120]);
-});
-
 test.each([
-  [{ isTTY: true }, {}, true],
-  [{ isTTY: true }, { NO_COLOR: '1' }, false],
-  [{ isTTY: true }, { TERM: 'dumb' }, false],
-  [{ isTTY: true }, { FORCE_COLOR: '0' }, false],
-  [{}, {}, false],
-  [{}, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
-])('with the stream %j and the environment %j, hasColors is %s', (stream, env, hasColors) => {
-  const format = createTextFormat(stream, env);
-  expect(format.hasColors).toBe(hasColors);
-  expect(applyStyle(format, 'red', 'text')).toBe(hasColors ? '\u001B[31mtext\u001B[39m' : 'text');
+  [undefined, 80, 120],
+  [40, 80, 80],
+  [90, 90, 90],
+  [200, 100, 120],
+])('with %s columns, prose has %i and a table has %i', (columns, prose, table) => {
+  if (columns !== undefined) useTerminal(columns);
+  expect([createTextFormat().width, createTableFormat().width]).toEqual([prose, table]);
+  expect(createTableFormat().columns).toBe(columns);
+});
+
+test('a terminal shows styles, a pipe does not', () => {
+  expect(applyStyle(createTextFormat(), 'red', 'text')).toBe('text');
+  useTerminal(80);
+  expect(applyStyle(createTextFormat(), 'red', 'text')).toBe('\u001B[31mtext\u001B[39m');
 });
 
 test('breaks a text at spaces and keeps a long word whole', () => {
   const link = 'https://example.io/a-very-long-link';
   expect(wrapText(`see the page ${link} now`, 12)).toEqual(['see the page', link, 'now']);
   expect(wrapText('see the pages', 12)).toEqual(['see the', 'pages']);
-});
-
-test.each([
-  [
-    'a command',
-    'the pool stays paused; to unpause it, run: oc patch mcp master -p a; then look again',
-    ['the pool stays paused; to', 'unpause it, run:', 'oc patch mcp master -p a; then', 'look again'],
-  ],
-  [
-    'a command at the end of a sentence',
-    'run machineconfig-guard verify --context lab. It tests a deletion',
-    ['run', 'machineconfig-guard verify --context lab.', 'It tests a deletion'],
-  ],
-  [
-    'a command in quotation marks',
-    'run "machineconfig-guard check --context lab" to see more',
-    ['run', '"machineconfig-guard check --context lab"', 'to see more'],
-  ],
-  ['a text without a command', 'see the answer of the API server below', ['see the answer of the API', 'server below']],
-])('breaks no command in %s', (_case, text, lines) => {
-  expect(wrapAdvice(text, 30)).toEqual(lines);
 });
 
 test('indents further lines below the first one', () => {

@@ -20,7 +20,7 @@ const ISSUE_MS = 2_000;
 const rendered = await sharedNodeCluster();
 const { cluster, controlPlane, replicas: pods } = rendered;
 const installation = join(controlPlane.directory, 'installation');
-const flags = ['--image', GUARD_IMAGE, '--kubernetes-version', '1.31'];
+const flags = ['--image', GUARD_IMAGE, '--openshift-version', '4.18'];
 await runProgram('render', '--out', installation, ...flags);
 await kubectlOk(controlPlane, ['apply', '--filename', installation]);
 await rendered.awaitGuard();

@@ -7,6 +7,7 @@ import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { SERVICE_NAME } from '../support/guard-service.ts';
 import { probeDuring } from '../support/prober.ts';
 import { forceReconnect } from '../support/reconnect.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
@@ -20,7 +21,7 @@ async function rotateLeaf(): Promise<string> {
   const read = (name: string) => readFile(join(guard.certDir, name), 'utf8');
   const [certificatePem, privateKeyPem] = [await read('ca.crt'), await read('ca.key')];
   const authority = { certificatePem, privateKeyPem };
-  const names = { dnsNames: [], ipAddresses: ['127.0.0.1'] };
+  const names = { dnsNames: [SERVICE_NAME], ipAddresses: ['127.0.0.1'] };
   const leaf = await issueLeaf({ authority, ...names, days: 7, now: new Date() });
   const files = { 'tls.key': leaf.privateKeyPem, 'tls.crt': leaf.certificatePem };
   for (const [name, text] of Object.entries(files)) {

@@ -1,22 +1,197 @@
-import type { Fault } from './fault.ts';
-import { API_SERVER_FAULTS } from './faults/api-server.ts';
-import { CLOCK_FAULTS } from './faults/clock.ts';
-import { GUARD_FAULTS } from './faults/guard.ts';
-import { LOAD_FAULTS } from './faults/load.ts';
-import { LOG_FAULTS } from './faults/log.ts';
-import { NETWORK_FAULTS } from './faults/network.ts';
-import { cpuLimited, descriptorsExhausted } from './faults/resource-limits.ts';
-import { TOKEN_FAULTS } from './faults/token.ts';
+import { setMaxListeners } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { dirname, join } from 'node:path';
 
-/** All faults, in the order of the table in docs/failure-modes.md. */
+import { pause, until } from '../control-plane/until.ts';
+import { debianProgram } from '../support/debian-program.ts';
+import type { GuardProcess } from '../support/guard-process.ts';
+import { nodeConfigPatch } from '../support/objects.ts';
+import { PATHS } from '../support/paths.ts';
+import type { Prober } from '../support/prober.ts';
+import type { Fault } from './run-fault.ts';
+
+const apiServerKilled: Fault = {
+  name: 'api-server-killed',
+  isInShortRun: true,
+  needsSecondApiServer: true,
+  requiredAnswer: 'unverified',
+  durationMs: 5_000,
+  inject: async ({ controlPlane: { apiServer } }) => {
+    await apiServer.kill();
+    return () => apiServer.start();
+  },
+};
+
+/** Connections stay open. Requests get no answer, and watches do not end. */
+const apiServerFrozen: Fault = {
+  name: 'api-server-frozen',
+  needsSecondApiServer: true,
+  requiredAnswer: 'unverified',
+  durationMs: 6_000,
+  inject: ({ controlPlane: { apiServer } }) => {
+    apiServer.signal('SIGSTOP');
+    return () => apiServer.signal('SIGCONT');
+  },
+};
+
+/** Enough that the guard's watches would wait long until a resource version occurs again. */
+const WRITES_AFTER_BACKUP = 100;
+
+/**
+ * A node moves between the backup and its restore. The config that it names then is unused after the restore, and the
+ * other one is used. The index knows the state before the restore, and its watches are at versions that do not exist.
+ */
+const etcdRestored: Fault = {
+  name: 'etcd-restored',
+  isInShortRun: true,
+  requiredAnswer: 'no answer',
+  durationMs: 1_000,
+  prepare: async ({ controlPlane }, prober) => {
+    const { admin } = controlPlane.apiServer;
+    await prober.stop();
+    await controlPlane.etcd.backUp();
+    const path = `${PATHS.nodes}/${prober.node}`;
+    await until('the API server to reach etcd again', () => admin.isReady('/readyz'));
+    for (let write = 0; write < WRITES_AFTER_BACKUP; write += 1) {
+      await admin.patch(path, { metadata: { annotations: { write: String(write) } } });
+    }
+    await admin.patch(path, nodeConfigPatch({ currentConfig: prober.configs.unused }));
+    prober.configs = swapConfigs(prober.configs);
+    prober.resume();
+    await prober.awaitRightAnswers(performance.now());
+  },
+  inject: async ({ controlPlane }, prober) => {
+    await prober.stop();
+    await controlPlane.kill();
+    prober.configs = swapConfigs(prober.configs);
+    prober.resume();
+    return () => controlPlane.restoreEtcd();
+  },
+};
+
+function swapConfigs({ used, unused }: Prober['configs']): Prober['configs'] {
+  return { used: unused, unused: used };
+}
+
+/** In each 100 ms, as a CPU quota of a tenth of a core does (kernel, sched-bwc). */
+const RUNNING_MS = 10;
+const STOPPED_MS = 90;
+
+async function limitCpu(guard: GuardProcess, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    guard.signal('SIGCONT');
+    await pause(RUNNING_MS);
+    guard.signal('SIGSTOP');
+    await pause(STOPPED_MS);
+  }
+  guard.signal('SIGCONT');
+}
+
+const cpuLimited: Fault = {
+  name: 'cpu-starved',
+  durationMs: 6_000,
+  inject: ({ guard }) => {
+    const stop = new AbortController();
+    const limited = limitCpu(guard, stop.signal);
+    return () => {
+      stop.abort();
+      return limited;
+    };
+  },
+};
+
+/** libfaketime reads the offset of the guard's clock from this file at each call. */
+function setClock(directory: string, offset: string): Promise<void> {
+  return writeFile(join(directory, 'clock-offset'), offset);
+}
+
+/** Fakes the time of day only. Setting a clock does not change the monotonic one, which timers use. */
+async function fakeClock(directory: string) {
+  await setClock(directory, '+0');
+  const { file } = await debianProgram('faketime', ['faketime', 'libfaketime']);
+  const root = join(dirname(file), '..', 'lib');
+  const candidates = readdirSync(root).map((name) => join(root, name, 'faketime', 'libfaketime.so.1'));
+  const library = candidates.find((candidate) => existsSync(candidate));
+  if (library === undefined) throw new Error(`There is no libfaketime.so.1 below ${root}.`);
+  return {
+    env: {
+      LD_PRELOAD: library,
+      FAKETIME_TIMESTAMP_FILE: join(directory, 'clock-offset'),
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    },
+  };
+}
+
+const clockBehind: Fault = {
+  name: 'clock-behind',
+  launch: fakeClock,
+  durationMs: 4_000,
+  inject: async ({ controlPlane: { directory } }) => {
+    await setClock(directory, '-1h');
+    return () => setClock(directory, '+0');
+  },
+};
+
+/** The guard must reconnect: TLS checks a certificate once per connection. */
+const clockAhead: Fault = {
+  name: 'clock-ahead',
+  launch: fakeClock,
+  preventsRightAnswers: true,
+  requiredAnswer: 'unverified',
+  durationMs: 15_000,
+  inject: async ({ controlPlane: { directory }, network }) => {
+    await setClock(directory, '+365d');
+    await network.refuse();
+    await network.resume();
+    return () => setClock(directory, '+0');
+  },
+};
+
+/** About twice as many as the guard usually has open. */
+const DESCRIPTORS = 64;
+const RECONNECT_MS = 200;
+
+/** Keeps one idle connection open, or tries to. */
+async function occupyDescriptor(port: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const socket = connect({ port, host: '127.0.0.1', signal }).on('error', () => undefined);
+    await new Promise((resolve) => socket.once('close', resolve));
+    await pause(RECONNECT_MS);
+  }
+}
+
+const descriptorsExhausted: Fault = {
+  name: 'no-descriptors',
+  launch: async () => ({ script: `ulimit -n ${DESCRIPTORS}; exec "$@"` }),
+  durationMs: 6_000,
+  inject: ({ guard }) => {
+    const stop = new AbortController();
+    // Each connection listens to the signal.
+    setMaxListeners(0, stop.signal);
+    const occupy = () => occupyDescriptor(guard.ports.securePort, stop.signal);
+    const connections = Array.from({ length: 2 * DESCRIPTORS }, occupy);
+    return async () => {
+      const open = readdirSync(`/proc/${guard.pid}/fd`).length;
+      stop.abort();
+      await Promise.all(connections);
+      if (open < DESCRIPTORS - 2) throw new Error(`The guard had only ${open} of ${DESCRIPTORS} descriptors open.`);
+    };
+  },
+};
+
+/**
+ * Faults that no other test injects. Of the others, test/e2e/outages has the network, test/e2e/node and
+ * test/e2e/replicas have those of pods, and unit tests have 401, 429 and a log that cannot be written.
+ */
 export const FAULTS: readonly Fault[] = [
-  ...API_SERVER_FAULTS,
-  ...NETWORK_FAULTS,
-  ...LOAD_FAULTS,
-  ...TOKEN_FAULTS,
-  ...GUARD_FAULTS,
+  apiServerKilled,
+  apiServerFrozen,
+  etcdRestored,
   cpuLimited,
-  ...CLOCK_FAULTS,
-  ...LOG_FAULTS,
+  clockBehind,
+  clockAhead,
   descriptorsExhausted,
 ];

@@ -1,55 +1,104 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
+import { parse } from 'yaml';
+
+import { parseWholeNumber, UsageError } from '../../support/usage.ts';
+import { MAX_NODES } from '../node/node-network.ts';
+import { startNodeCluster } from '../node/prepare.ts';
+import { listMissingPackages, requireNode } from '../node/requirements.ts';
 import { log, runCommand, selectRelease } from '../support/runner.ts';
 import { findBinaries } from './binaries.ts';
 import { ControlPlane } from './control-plane.ts';
+import type { KubeObject } from './kube-client.ts';
 
-const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift, until Ctrl-C.
+const CRD = new URL('../../../manifests/base/crd.yaml', import.meta.url);
+const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
+/** All pools of a new control plane have just changed, so the default hold would deny every deletion for two hours. */
+const GUARD = {
+  apiVersion: 'machineconfig-guard.io/v1alpha1',
+  kind: 'MachineConfigGuard',
+  metadata: { name: 'cluster' },
+  spec: { mode: 'Enforce', holdSuperseded: '0s' },
+};
+
+const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift and a
+MachineConfigGuard, until Ctrl-C.
 
 Usage: npm run control-plane [-- --version VERSION]
+       npm run node [-- --nodes NUMBER | --missing-packages]
 
 Options:
-  --version VERSION  Kubernetes release: 1.37.2, 1.33.0 (OpenShift 4.20, the default), 1.31.0 (OpenShift 4.18) or 1.27.4
-  --help             this text
+  --help              this text
+  --missing-packages  print the Debian packages that real nodes need and this machine lacks, and exit
+  --nodes NUMBER      number of real nodes with the guard's image, at most ${MAX_NODES}, on the default version only
+                      (default: 1 with npm run node, else 0)
+  --version VERSION   Kubernetes release: 1.37.2, 1.33.0 (OpenShift 4.20, default), 1.31.0 (OpenShift 4.18) or 1.27.4
 
 The binaries come from the folder that KUBEBUILDER_ASSETS names when it is set; otherwise they are built once, with Go,
-into \${XDG_CACHE_HOME:-~/.cache}/machineconfig-guard.
+into \${XDG_CACHE_HOME:-~/.cache}/machineconfig-guard. Nodes need root, cgroup v1 and Debian packages. They run in
+namespaces of their own. Nothing of them is left afterwards, even after SIGKILL.
 
-Example: npm run control-plane -- --version 1.31.0
+Examples:
+  npm run control-plane -- --version 1.31.0
+  npm run node -- --nodes 2
 `;
 
 /** Returns 0 after Ctrl-C. */
 async function main() {
   const { values: flags } = parseArgs({
-    options: { help: { type: 'boolean', default: false }, version: { type: 'string' } },
+    options: {
+      help: { type: 'boolean', default: false },
+      'missing-packages': { type: 'boolean', default: false },
+      nodes: { type: 'string', default: '0' },
+      version: { type: 'string' },
+    },
   });
   if (flags.help) {
     process.stdout.write(HELP);
     return 0;
   }
+  const nodeCount = parseWholeNumber('nodes', flags.nodes, 0);
+  if (nodeCount > MAX_NODES) throw new UsageError(`--nodes ${nodeCount} is more than ${MAX_NODES}.`);
   const release = await selectRelease('--version', flags.version);
+  if (flags['missing-packages']) {
+    process.stdout.write(`${listMissingPackages(release).join(' ')}\n`);
+    return 0;
+  }
+  // Before the builds, which take minutes.
+  if (nodeCount > 0) requireNode(release);
   const binaries = await findBinaries(release, log);
   const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   // Nothing else keeps this process alive.
   const keepAlive = setInterval(() => undefined, 1 << 30);
   log(`Starting Kubernetes ${release.kubernetes} …`);
-  const controlPlane = await ControlPlane.start(binaries);
+  const nodes = nodeCount > 0 ? await startNodeCluster(binaries, nodeCount, log) : undefined;
+  const controlPlane = nodes?.controlPlane ?? (await ControlPlane.start(binaries));
+  const { admin, kubeconfig } = controlPlane.apiServer;
+  await controlPlane.installCrds([parse(readFileSync(CRD, 'utf8')) as KubeObject]);
+  await admin.create(GUARDS_PATH, GUARD);
+  const flag = nodeCount === 1 ? ' --single-node' : '';
+  const render = `npm run guard -- render --out openshift --image machineconfig-guard:0.1.0${flag}`;
+  const install = `${render}\n  kubectl apply -f openshift`;
   process.stdout.write(`Kubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift} is ready.
 
-  export KUBECONFIG=${controlPlane.apiServer.kubeconfig}
+  export KUBECONFIG=${kubeconfig} PATH=${binaries.directory}:$PATH
 
-Try in another terminal:
-  ${binaries.directory}/kubectl get machineconfigpools,machineconfigs
-  npm run guard -- dev
+Paste this line into other terminals. Then try:
+  ${nodeCount > 0 ? install : 'npm run guard -- dev'}
+  kubectl apply -f docs/examples/worker-in-use.yaml
+  kubectl delete machineconfig rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90
+  kubectl patch machineconfigguard cluster --type merge --patch '{"spec":{"mode":"Warn"}}'
 
+Logs: ${controlPlane.directory}
 Audit log: ${controlPlane.apiServer.auditLog}
 Ctrl-C stops it and removes its files.
 `);
   await interrupted;
   clearInterval(keepAlive);
   log('Stopping …');
-  await controlPlane.stop();
+  await (nodes ?? controlPlane).stop();
   return 0;
 }
 

@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { parse } from 'yaml';
 
+import { ApiServer } from './api-server.ts';
 import type { Binaries } from './binaries.ts';
 import { issueServerCertificate, type ServerCertificate } from './certificates.ts';
 import { Child } from './child.ts';
+import { Etcd } from './etcd.ts';
 import { freePorts } from './free-ports.ts';
-import { KubeClient, type KubeClientOptions, type KubeObject } from './kube-client.ts';
+import { KubeClient, type KubeObject } from './kube-client.ts';
 import { ProcessReaper } from './process-reaper.ts';
 import { minorOf } from './releases.ts';
-import { isHealthy, until } from './until.ts';
-
-const READY_TIMEOUT_MS = 60_000;
+import { until } from './until.ts';
 
 /** Every request at level Metadata, as in OpenShift's default audit profile, but no leases of the control plane. */
 const AUDIT_POLICY = {
@@ -52,12 +52,8 @@ export class ControlPlane {
   readonly #binaries: Binaries;
   readonly #certificate: ServerCertificate;
   readonly #tokens = { admin: randomUUID(), controllerManager: randomUUID() };
-  readonly #etcdData = join(this.directory, 'etcd');
-  readonly #etcdBackup = join(this.directory, 'etcd-backup');
-  readonly #etcdUrl: string;
-  readonly #peerUrl: string;
+  readonly etcd: Etcd;
   readonly #nodeGateway: string | undefined;
-  #etcd: Child | undefined;
   readonly #apiServers: ApiServer[] = [];
 
   private constructor(
@@ -69,8 +65,7 @@ export class ControlPlane {
     this.#binaries = binaries;
     this.#certificate = certificate;
     this.#nodeGateway = nodeGateway;
-    this.#etcdUrl = `http://127.0.0.1:${ports[0]}`;
-    this.#peerUrl = `http://127.0.0.1:${ports[1]}`;
+    this.etcd = new Etcd(this.directory, ports, (args) => this.#startChild('etcd', 'etcd', args));
   }
 
   /** Starts a control plane in about 4 s and returns when it is ready. */
@@ -79,7 +74,7 @@ export class ControlPlane {
     const certificate = await issueServerCertificate(addresses);
     const controlPlane = new ControlPlane(binaries, certificate, await freePorts(2), nodeGateway);
     try {
-      await Promise.all([controlPlane.#startEtcd(), controlPlane.#writeSharedFiles()]);
+      await Promise.all([controlPlane.etcd.start(), controlPlane.#writeSharedFiles()]);
       await controlPlane.startApiServer();
       if (openshift) await controlPlane.installOpenShift();
       const { admin } = controlPlane.apiServer;
@@ -131,7 +126,7 @@ export class ControlPlane {
     await Promise.all(paths.map((path) => admin.delete(path)));
     const areGone = async () =>
       (await Promise.all(paths.map((path) => admin.find(path)))).every((crd) => crd === undefined);
-    await until('the end of the CRDs', areGone, { timeoutMs: READY_TIMEOUT_MS });
+    await until('the end of the CRDs', areGone);
   }
 
   /** Creates these definitions and returns when the API server serves their kinds. */
@@ -146,22 +141,26 @@ export class ControlPlane {
       return (await admin.request('GET', `/apis/${group}/${version.name}/${names.plural}`)).status === 200;
     };
     for (const crd of crds) {
-      await until(crd.metadata.name, () => isServed(crd), { timeoutMs: READY_TIMEOUT_MS });
+      await until(crd.metadata.name, () => isServed(crd));
     }
   }
 
-  /** Starts one more API server on the same etcd, with an audit log of its own. */
-  async startApiServer() {
+  /**
+   * Starts one more API server on the same etcd, with an audit log of its own.
+   *
+   * @param etcdUrl where it reaches etcd
+   */
+  async startApiServer(etcdUrl = this.etcd.url) {
     const [port = 0] = await freePorts(1);
     const name = `kube-apiserver-${this.#apiServers.length}`;
     const directory = join(this.directory, name);
     await mkdir(directory);
     const url = `https://127.0.0.1:${port}`;
     const connection = { url, ca: this.caCertificate, token: this.#tokens.admin };
-    await this.#writeKubeconfig(`${name}/admin.kubeconfig`, url, connection.token);
+    await this.#writeFile(`${name}/admin.kubeconfig`, kubeconfig(url, this.caCertificate, { token: connection.token }));
     const key = join(this.directory, 'tls.key');
     const args = [
-      `--etcd-servers=${this.#etcdUrl}`,
+      `--etcd-servers=${etcdUrl}`,
       ...this.#serveOn(port),
       `--cert-dir=${directory}`,
       `--token-auth-file=${join(this.directory, 'tokens.csv')}`,
@@ -179,7 +178,7 @@ export class ControlPlane {
       '--audit-log-maxsize=4000',
     ];
     const startChild = (flags: readonly string[]) => this.#startChild(name, 'kube-apiserver', [...args, ...flags]);
-    const apiServer = createApiServer(connection, directory, startChild);
+    const apiServer = new ApiServer(connection, directory, startChild);
     await apiServer.start();
     this.#apiServers.push(apiServer);
     return apiServer;
@@ -211,24 +210,10 @@ export class ControlPlane {
     ];
   }
 
-  /** Compacts etcd at the current revision. A watch from an older revision then gets 410. */
-  async compactEtcd() {
-    const status = await this.#callEtcd<{ header: { revision: string } }>('/v3/maintenance/status', {});
-    await this.#callEtcd('/v3/kv/compaction', { revision: status.header.revision, physical: true });
-  }
-
-  /** Copies the data of etcd, which stops meanwhile. */
-  async backUpEtcd() {
-    await this.#etcd?.stop();
-    await rm(this.#etcdBackup, { recursive: true, force: true });
-    await cp(this.#etcdData, this.#etcdBackup, { recursive: true });
-    await this.#startEtcd();
-  }
-
   /** Kills the API servers and etcd. */
   async kill() {
     await Promise.all(this.#apiServers.map((apiServer) => apiServer.kill()));
-    await this.#etcd?.stop('SIGKILL');
+    await this.etcd.stop('SIGKILL');
   }
 
   /**
@@ -237,9 +222,7 @@ export class ControlPlane {
    */
   async restoreEtcd() {
     await this.kill();
-    await rm(this.#etcdData, { recursive: true });
-    await cp(this.#etcdBackup, this.#etcdData, { recursive: true });
-    await this.#startEtcd();
+    await this.etcd.restore();
     await Promise.all(this.#apiServers.map((apiServer) => apiServer.start()));
   }
 
@@ -248,26 +231,11 @@ export class ControlPlane {
     await this.reaper.reap();
   }
 
-  async #startEtcd() {
-    this.#etcd = this.#startChild('etcd', 'etcd', [
-      `--data-dir=${this.#etcdData}`,
-      `--listen-client-urls=${this.#etcdUrl}`,
-      // Required by etcd whenever --listen-client-urls is set.
-      `--advertise-client-urls=${this.#etcdUrl}`,
-      `--listen-peer-urls=${this.#peerUrl}`,
-      `--initial-advertise-peer-urls=${this.#peerUrl}`,
-      `--initial-cluster=default=${this.#peerUrl}`,
-      '--unsafe-no-fsync',
-    ]);
-    await this.#etcd.waitUntil(() => isHealthy(`${this.#etcdUrl}/health`), READY_TIMEOUT_MS);
-  }
-
   async #writeSharedFiles() {
-    const { admin, controllerManager } = this.#tokens;
     // Columns: token, user name, user ID, groups (kubernetes, apiserver/pkg/authentication/token/tokenfile).
     const tokens = [
-      `${admin},admin,admin,"system:masters"`,
-      `${controllerManager},system:kube-controller-manager,system:kube-controller-manager`,
+      `${this.#tokens.admin},admin,admin,"system:masters"`,
+      `${this.#tokens.controllerManager},system:kube-controller-manager,system:kube-controller-manager`,
     ];
     await this.#writeFile('ca.crt', this.#certificate.ca);
     await this.#writeFile('tls.crt', this.#certificate.certificate);
@@ -286,7 +254,7 @@ export class ControlPlane {
       ? 'garbage-collector-controller,namespace-controller'
       : 'garbagecollector,namespace';
     const controllerManager = this.#startChild(name, name, [
-      `--kubeconfig=${await this.#writeKubeconfig(`${name}.kubeconfig`, url, token)}`,
+      `--kubeconfig=${await this.#writeFile(`${name}.kubeconfig`, kubeconfig(url, this.caCertificate, { token }))}`,
       ...(this.#nodeGateway === undefined
         ? [`--controllers=${controllers}`]
         : [
@@ -299,7 +267,7 @@ export class ControlPlane {
       ...this.#serveOn(port),
     ]);
     const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.caCertificate });
-    await controllerManager.waitUntil(() => health.isReady('/healthz'), READY_TIMEOUT_MS);
+    await controllerManager.waitUntil(() => health.isReady('/healthz'));
   }
 
   #serveOn(port: number) {
@@ -311,10 +279,6 @@ export class ControlPlane {
     ];
   }
 
-  #writeKubeconfig(name: string, url: string, token: string) {
-    return this.#writeFile(name, kubeconfig(url, this.caCertificate, { token }));
-  }
-
   async #writeFile(name: string, text: string) {
     const file = join(this.directory, name);
     await writeFile(file, text, { mode: 0o600 });
@@ -324,13 +288,6 @@ export class ControlPlane {
   #startChild(name: string, binary: string, args: readonly string[]) {
     const command = join(this.#binaries.directory, binary);
     return new Child({ command, args, logFile: join(this.directory, `${name}.log`), reaper: this.reaper });
-  }
-
-  /** Calls the JSON gateway of etcd. */
-  async #callEtcd<Answer>(path: string, body: object): Promise<Answer> {
-    const response = await fetch(this.#etcdUrl + path, { method: 'POST', body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`etcd answered ${response.status} to ${path}: ${await response.text()}`);
-    return (await response.json()) as Answer;
   }
 }
 
@@ -344,62 +301,6 @@ interface CrdSpec {
   readonly group: string;
   readonly names: { readonly plural: string };
   readonly versions: readonly { readonly name: string; readonly served: boolean }[];
-}
-
-export type ApiServer = ReturnType<typeof createApiServer>;
-
-/** One kube-apiserver. It keeps its address through restarts. */
-function createApiServer(
-  connection: KubeClientOptions,
-  directory: string,
-  startChild: (flags: readonly string[]) => Child,
-) {
-  const admin = new KubeClient(connection);
-  let child: Child | undefined;
-  let flags: readonly string[] = [];
-
-  /** Returns when `/readyz` returns 200. */
-  async function start() {
-    child = startChild(flags);
-    await child.waitUntil(() => admin.isReady('/readyz'), READY_TIMEOUT_MS);
-  }
-
-  /** Open watches would delay a graceful end for up to a minute, so SIGKILL follows after two seconds. */
-  async function stop() {
-    await child?.stop('SIGTERM', 2_000);
-  }
-
-  async function kill() {
-    await child?.stop('SIGKILL');
-  }
-
-  function signal(name: NodeJS.Signals) {
-    child?.kill(name);
-  }
-
-  /** Restarts, from now on with these flags in addition. */
-  async function restart(additionalFlags = flags) {
-    flags = additionalFlags;
-    await stop();
-    await start();
-  }
-
-  return {
-    /** Of a cluster administrator, like the kubeconfig. */
-    connection,
-    admin,
-    url: connection.url,
-    kubeconfig: join(directory, 'admin.kubeconfig'),
-    /** File with one JSON event per line. */
-    auditLog: join(directory, 'audit.log'),
-    /** File with the output of the process. */
-    log: `${directory}.log`,
-    start,
-    stop,
-    kill,
-    signal,
-    restart,
-  };
 }
 
 /** A kubeconfig with one cluster and one user, as JSON, which is valid YAML. */

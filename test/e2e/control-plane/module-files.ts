@@ -11,7 +11,7 @@ import { hasGo } from './go-build.ts';
 import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 
 /** Its go.sum has the checksum of every module that is downloaded here. Go verifies it. */
-const CHECKSUMS = fileURLToPath(new URL('crds', import.meta.url));
+export const CHECKSUMS = fileURLToPath(new URL('modules', import.meta.url));
 
 /** Files of a Go module. */
 export interface ModuleFiles {

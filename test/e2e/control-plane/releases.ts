@@ -1,5 +1,3 @@
-import { fileURLToPath } from 'node:url';
-
 import type { ModuleFiles } from './module-files.ts';
 
 /** A Kubernetes release that the suite runs on, and the OpenShift release whose CRDs belong to it. */
@@ -56,11 +54,6 @@ function openshiftCrds(version: string, names: readonly string[]): ModuleFiles {
   const prefix = 'machineconfiguration/v1/zz_generated.crd-manifests/0000_80_machine-config_01_';
   const files = names.map((name) => `${prefix}${name}.crd.yaml`);
   return { module: `github.com/openshift/api@${version}`, files };
-}
-
-/** The folder with the go.mod and go.sum that build the binaries of a release. */
-export function moduleDirectory(release: Release) {
-  return fileURLToPath(new URL(`./${release.kubernetes}`, import.meta.url));
 }
 
 export function minorOf(kubernetes: string): number {

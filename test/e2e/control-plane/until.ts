@@ -2,12 +2,13 @@
  * Polls until the answer is neither false nor undefined.
  *
  * @param what the condition, for the error message
+ * @param options the default timeout is for a busy machine
  * @throws Error when the timeout passes
  */
 export async function until<Answer>(
   what: string | (() => string),
   poll: () => Promise<Answer | false | undefined>,
-  { timeoutMs = 10_000, everyMs = 100 } = {},
+  { timeoutMs = 120_000, everyMs = 100 } = {},
 ): Promise<Answer> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

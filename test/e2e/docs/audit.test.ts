@@ -141,5 +141,9 @@ test('docs/audit.md finds the deleted configs, and no others', async () => {
     if (status === 200) expect(found).toContainEqual([name, code]);
     else expect(found.flat()).not.toContain(name);
   }
+});
+
+test('docs/audit.md finds no unsafe deletion in this log, and all its commands were run', async () => {
+  expect(await query('Unsafe deletions')).toEqual(['']);
   expect(page.remaining).toEqual([]);
 });

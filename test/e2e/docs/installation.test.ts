@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { removeGuard, sharedNodeCluster } from '../node/shared-node-cluster.ts';
+import { buildOldProfile, type OldProfile } from '../install/old-profiles.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
 import { awaitFloor, BINDINGS } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
@@ -23,9 +24,16 @@ await cluster.config({ name: CONFIG });
 await cluster.node({ name: 'worker-0', currentConfig: CONFIG });
 await cluster.pool({ name: 'worker', spec: CONFIG });
 
-async function awaitUninstalled(): Promise<void> {
-  const findNamespace = () => cluster.admin.find(PATHS.guardNamespace);
-  await expect.poll(findNamespace, { timeout: 60_000 }).toBeUndefined();
+const CLUSTER_KINDS =
+  'namespaces,crds,clusterroles,clusterrolebindings,flowschemas,validatingwebhookconfigurations,' +
+  'validatingadmissionpolicies,validatingadmissionpolicybindings';
+
+async function listLeftovers(): Promise<readonly string[]> {
+  const outputs = await Promise.all([
+    kubectlOk(controlPlane, ['get', CLUSTER_KINDS, '--output=name']),
+    kubectlOk(controlPlane, ['get', 'roles,rolebindings', '--namespace=default', '--output=name']),
+  ]);
+  return outputs.flatMap((output) => output.split('\n').filter((name) => name.includes('machineconfig-guard')));
 }
 
 const isApply = (line: string) => line.startsWith('oc apply');
@@ -58,9 +66,22 @@ test('docs/install.md installs into a running cluster and uninstalls', async () 
   const [{ stdout }] = await INSTALL.run(shell, { heading, isWanted: isVerify });
   expect(stdout).toMatch(/^PROTECTED: /m);
   shell.goHome();
-  await INSTALL.run(shell, { heading: 'Uninstall' });
-  await awaitUninstalled();
+  const uninstalled = await INSTALL.run(shell, { heading: 'Uninstall' });
+  expect(uninstalled.at(-1)?.stdout).toContain(`Nothing denies the deletion of ${CONFIG} (dry run).`);
+  expect(await listLeftovers()).toEqual([]);
 }, 180_000);
+
+test.each<OldProfile>(['service-ca', 'fail-open-with-floor', 'host-network', 'monitoring'])(
+  'docs/install.md uninstalls %s of 0.1.0 with oc only',
+  async (profile) => {
+    await kubectlOk(controlPlane, ['apply', '--filename=-'], await buildOldProfile(controlPlane, profile));
+    expect(await listLeftovers()).not.toEqual([]);
+    const results = await INSTALL.run(shell, { heading: 'With `oc` only' });
+    expect(results.at(-1)?.stdout).toMatch(/ deleted \(server dry run\)\n$/);
+    expect(await listLeftovers()).toEqual([]);
+  },
+  120_000,
+);
 
 test('docs/install.md renders files, upgrades and rotates the authority', async () => {
   await INSTALL.run(shell, { heading: 'Before the install' });
@@ -94,7 +115,7 @@ test('docs/install.md helps when the namespace was deleted before the webhook', 
   await expect.poll(dryRunStatus, { timeout: 20_000 }).toBe(500);
 
   await INSTALL.run(shell, {
-    heading: 'Uninstall',
+    heading: 'With `oc` only',
     isWanted: (line) => line.startsWith('oc delete validating'),
   });
 
@@ -119,6 +140,6 @@ test('docs/policy-floor.md applies, tries and removes the policies', async () =>
 
   await FLOOR.run(shell, { heading: 'Remove it' });
   const bindings = await cluster.admin.list(BINDINGS);
-  expect(bindings.map(({ metadata }) => metadata.name)).toEqual(['settings.machineconfig-guard.io']);
+  expect(bindings).toEqual([]);
   expect(FLOOR.remaining).toEqual([]);
 }, 120_000);

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 
 import { statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
@@ -8,64 +8,47 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { IS_LONG } from '../support/run-binaries.ts';
 
-/** The API server denies with this text until it knows the kind of the parameters. */
+/** The API server denies with this text until it knows the kind of the parameters. It looks for new ones every 30 s. */
 const UNCONFIGURED = 'failed to configure policy: failed to find resource referenced by paramKind';
-/** The API server looks for new kinds every 30 s. */
-const DISCOVERY_MS = 40_000;
-const STARTS = IS_LONG ? 5 : 1;
-
-const installed = await InstalledCluster.start([], { openshift: false });
-const { cluster, controlPlane } = installed;
-await installed.applyOverlay('policy-floor');
-// Long enough that the API server has looked for the kind.
-await pause(3_000);
-await controlPlane.installOpenShift();
-
-afterAll(() => installed.stop());
+const DISCOVERY_MS = 60_000;
 
 function isUnconfigured(response: KubeResponse): boolean {
   return statusOf(response).message?.includes(UNCONFIGURED) === true;
 }
 
-/** Deletes a config until the policies are configured, and returns that answer. */
-async function deleteUntilConfigured(config: string, { admin } = controlPlane.apiServer): Promise<KubeResponse> {
-  const poll = async () => {
-    const answer = await admin.delete(`${PATHS.configs}/${config}`);
-    return !isUnconfigured(answer) && answer;
-  };
-  return until('the policies to be configured', poll, { timeoutMs: DISCOVERY_MS });
-}
-
-// Both tests wait for the API server at the same time.
-test.concurrent(
-  'denies every deletion until the API server knows the kind of the new pool CRD',
+// Both wait for the API server for up to a minute: npm run test:e2e -- --long test/e2e/floor
+test.runIf(IS_LONG)(
+  'the policies deny until an API server knows the kind of their parameters, and a config in use from its start on',
   async () => {
-    const [used, unused] = [await cluster.config(), await cluster.config()];
+    const installed = await InstalledCluster.start([], { openshift: false });
+    onTestFinished(() => installed.stop());
+    const { cluster, controlPlane } = installed;
+    /** Deletes a config until the policies are configured, and returns that answer. */
+    const deleteUntilConfigured = async (config: string, { admin } = controlPlane.apiServer) => {
+      const poll = async () => {
+        const answer = await admin.delete(`${PATHS.configs}/${config}`);
+        return !isUnconfigured(answer) && answer;
+      };
+      return until('the policies to be configured', poll, { timeoutMs: DISCOVERY_MS });
+    };
+    await installed.applyOverlay('policy-floor');
+    // Long enough that the API server has looked for the kind.
+    await pause(3_000);
+    await controlPlane.installOpenShift();
+    const [ofNode, ofPool, unused] = [await cluster.config(), await cluster.config(), await cluster.config()];
     const source = await cluster.config({ name: unique('99-worker') });
-    await cluster.pool({ spec: used });
+    await cluster.node({ currentConfig: ofNode });
+    await cluster.pool({ spec: ofPool });
     const unconfigured = await cluster.dryRun(source);
     expect(isUnconfigured(unconfigured)).toBe(true);
     expect(statusOf(unconfigured)).toMatchObject({ code: 422, reason: 'Invalid' });
 
-    const answer = await deleteUntilConfigured(used);
-
-    expect(policyDenialOf(answer)?.policy).toBe('pools');
-    expect((await cluster.delete(unused)).status).toBe(200);
-    expect((await cluster.delete(source)).status).toBe(200);
+    expect(policyDenialOf(await deleteUntilConfigured(ofPool))?.policy).toBe('pools');
+    for (const config of [unused, source]) expect((await cluster.delete(config)).status).toBe(200);
     await awaitFloor(cluster);
-  },
-  120_000,
-);
 
-// After about every second start the policies are configured at once.
-test.concurrent(
-  'denies a config in use from the start of an API server on',
-  async () => {
-    const [ofNode, ofPool] = [await cluster.config(), await cluster.config()];
-    await cluster.node({ currentConfig: ofNode });
-    await cluster.pool({ spec: ofPool });
-
-    for (let start = 0; start < STARTS; start += 1) {
+    // After about every second start the policies are configured at once.
+    for (let start = 0; start < 3; start += 1) {
       const apiServer = await controlPlane.startApiServer();
       const first = await apiServer.admin.delete(`${PATHS.configs}/${ofNode}`);
       expect(policyDenialOf(first)?.policy === 'nodes' || isUnconfigured(first)).toBe(true);
@@ -75,5 +58,5 @@ test.concurrent(
       await apiServer.stop();
     }
   },
-  300_000,
+  600_000,
 );

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
-import { unique } from '../support/cluster.ts';
+import { type Cluster, unique } from '../support/cluster.ts';
 import { auditedByPolicy, awaitFloor, awaitReferences, policyDenialOf, type Policy } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS } from '../support/paths.ts';
@@ -11,13 +11,16 @@ import { PATHS } from '../support/paths.ts';
 const ALLOW_DELETION = 'machineconfig-guard.io/allow-deletion';
 /** Just below the limit of etcd for one request, 1.5 MiB. */
 const LARGEST_BYTES = Math.floor(1.4 * 1024 * 1024);
-/** The API server reads its policies every second. */
-const POLICY_CHANGE = { timeout: 5_000 };
 
-const installed = await InstalledCluster.start();
-const { cluster } = installed;
-await installed.applyOverlay('policy-floor');
-await awaitFloor(cluster);
+let installed: InstalledCluster;
+let cluster: Cluster;
+
+beforeAll(async () => {
+  installed = await InstalledCluster.start();
+  ({ cluster } = installed);
+  await installed.applyOverlay('policy-floor');
+  await awaitFloor(cluster);
+}, 120_000);
 
 afterAll(() => installed.stop());
 
@@ -89,13 +92,13 @@ test('a config of 1.4 MiB is denied until the node has moved', async () => {
   const next = await cluster.config();
   const node = await cluster.node({ currentConfig: config, desiredConfig: config });
   const readMessage = async () => policyDenialOf(await cluster.delete(config))?.message;
-  await expect.poll(readMessage, POLICY_CHANGE).toContain('(currentConfig, desiredConfig)');
+  await expect.poll(readMessage).toContain('(currentConfig, desiredConfig)');
 
   await cluster.moveNode(node, { desiredConfig: next });
-  await expect.poll(readMessage, POLICY_CHANGE).toContain('(currentConfig)');
+  await expect.poll(readMessage).toContain('(currentConfig)');
 
   await cluster.moveNode(node, { currentConfig: next });
-  await expect.poll(() => deletionStatus(config), POLICY_CHANGE).toBe(200);
+  await expect.poll(() => deletionStatus(config)).toBe(200);
 });
 
 test('a source config is deleted although a node and a pool name it', async () => {
@@ -120,7 +123,7 @@ test('a terminating pool does not count', async () => {
 
   await cluster.admin.delete(path);
 
-  await expect.poll(() => deletionStatus(config), POLICY_CHANGE).toBe(200);
+  await expect.poll(() => deletionStatus(config)).toBe(200);
   await cluster.admin.patch(path, { metadata: { finalizers: null } });
 });
 

@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { KubeClient, statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
@@ -20,12 +20,17 @@ const HEARTBEATS = 100;
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
 const { admin } = cluster;
-const directory = await mkdtemp(join(controlPlane.directory, 'reference-policy-'));
-const component = relative(directory, join(MANIFESTS, 'components', 'reference-policy'));
-await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify({ components: [component] }));
-await installed.applyOverlay(directory);
-const probe = `${PATHS.nodes}/${await cluster.node()}`;
-await awaitProbe(403);
+let directory: string;
+let probe: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(controlPlane.directory, 'reference-policy-'));
+  const component = relative(directory, join(MANIFESTS, 'components', 'reference-policy'));
+  await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify({ components: [component] }));
+  await installed.applyOverlay(directory);
+  probe = `${PATHS.nodes}/${await cluster.node()}`;
+  await awaitProbe(403);
+});
 
 afterAll(() => installed.deleteOverlay(directory));
 
@@ -37,7 +42,7 @@ function sendPatch(path: string, patch: object, client = admin, query = {}): Pro
 async function awaitProbe(status: number, desiredConfig = 'render-probe'): Promise<void> {
   const patch = nodeConfigPatch({ desiredConfig });
   const isAnswered = async () => (await sendPatch(probe, patch, admin, { dryRun: 'All' })).status === status;
-  await until(`the answer ${status}`, isAnswered, { timeoutMs: 30_000, everyMs: 50 });
+  await until(`the answer ${status}`, isAnswered, { everyMs: 50 });
 }
 
 /** A client with all rights and the name of another user. */
@@ -117,7 +122,6 @@ test.each([
   expect(statusOf(response).message).toContain(`(currentConfig, desiredConfig) would name ${quoted}, but`);
   const { denied } = auditedVerdicts(await cluster.auditEvent(response), POLICY);
   expect(denied).toMatchObject({ name: recorded });
-  expect(denied?.referrers.map(({ field }) => field)).toEqual(['currentConfig', 'desiredConfig']);
 });
 
 test('allows a well-formed name, which the guard reports if it does not exist', async () => {
@@ -132,7 +136,7 @@ test('allows a well-formed name, which the guard reports if it does not exist', 
     const { danglingReferences = [] } = status as { danglingReferences?: readonly object[] };
     return danglingReferences.some((reference) => 'config' in reference && reference.config === missing);
   };
-  await until('the dangling reference in the status', isReported, { timeoutMs: 10_000 });
+  await until('the dangling reference in the status', isReported);
   await cluster.admin.delete(`${PATHS.nodes}/${name}`);
 });
 

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { connect as connectTcp, type Socket } from 'node:net';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { connect } from 'node:tls';
 
 import { memoryOf } from '../../bench/memory.ts';
 import { reviewBody } from '../../support/review.ts';
-import { Cluster, unique, type ClusterConnection } from '../support/cluster.ts';
+import { Cluster, unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { machineConfig, renderedName } from '../support/objects.ts';
@@ -24,15 +23,12 @@ export interface RequestParts {
   readonly target?: string;
 }
 
-/** Where an attacker connects to, and from which address. */
+/** Where an attacker connects to. */
 export interface Target {
   readonly host: string;
   readonly port: number;
   /** PEM of the authority of the guard's certificate. */
   readonly ca: string;
-  /** A DNS name in the certificate, if the host is not. */
-  readonly servername?: string;
-  readonly localAddress?: string;
 }
 
 /** A client that is no API server. Its reviews ask for the deletion of a config in use. */
@@ -52,11 +48,7 @@ export class Attacker {
   }
 
   static async create({ guard, connection }: GuardedCluster): Promise<Attacker> {
-    const { hostname, port } = new URL(guard.url);
-    return Attacker.against({ host: hostname, port: Number(port), ca: guard.ca }, connection);
-  }
-
-  static async against(target: Target, connection: ClusterConnection): Promise<Attacker> {
+    const target = { host: '127.0.0.1', port: guard.ports.securePort, ca: guard.ca };
     const cluster = new Cluster(connection);
     const config = await cluster.config();
     await cluster.node({ name: unique('attacked'), currentConfig: config });
@@ -90,22 +82,11 @@ export class Attacker {
     return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
   }
 
-  /** Opens a connection without TLS. */
-  async connectTcp(): Promise<Socket> {
-    const socket = connectTcp(this.target.port, this.target.host);
-    await once(socket, 'connect');
-    return socket.on('error', () => undefined);
-  }
-
-  async connect(): Promise<TLSSocket> {
-    const socket = connectTls({ ...this.target });
-    await once(socket, 'secureConnect');
-    return socket.on('error', () => undefined);
-  }
-
   /** Sends bytes and returns the meanings of the answers until `count` or the end of the connection. */
   async send(bytes: Buffer, count = 1): Promise<readonly string[]> {
-    const socket = await this.connect();
+    const socket = connect({ ...this.target });
+    await once(socket, 'secureConnect');
+    socket.on('error', () => undefined);
     const chunks: Buffer[] = [];
     await new Promise<void>((resolve, reject) => {
       const fail = () => reject(new Error(`No answer to ${bytes.toString('latin1', 0, 80)}`));

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, KubeClient, statusOf } from '../control-plane/kube-client.ts';
@@ -13,13 +13,20 @@ import { serviceAccountToken } from '../support/service-account.ts';
 
 const GUARDS = dirname(PATHS.guard);
 
-// No guard runs here, which would create the object first.
-const controlPlane = await ControlPlane.start(await runBinaries());
-const { admin, url } = controlPlane.apiServer;
-await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
-const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
-const thief = new KubeClient({ url, ca: controlPlane.caCertificate, token });
-await until('the policy', async () => (await create(thief, { mode: 'Disabled' })).status === 403);
+let controlPlane: ControlPlane;
+let admin: KubeClient;
+/** Has the token of the guard. */
+let thief: KubeClient;
+
+beforeAll(async () => {
+  // No guard runs here, which would create the object first.
+  controlPlane = await ControlPlane.start(await runBinaries());
+  ({ admin } = controlPlane.apiServer);
+  await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
+  const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
+  thief = new KubeClient({ url: controlPlane.apiServer.url, ca: controlPlane.caCertificate, token });
+  await until('the policy', async () => (await create(thief, { mode: 'Disabled' })).status === 403);
+});
 
 afterAll(() => controlPlane.stop());
 

@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
-import type { UnusedReport } from '../../../src/cli/who-uses/references-report.ts';
+import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';
 import { pause } from '../control-plane/until.ts';
-import { readGauge } from '../monitoring/read-gauge.ts';
 import { unique } from '../support/cluster.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
@@ -42,13 +41,6 @@ const { url, connection } = controlPlane.apiServer;
 const api = new KubeApi(
   connectionFromKubeconfig(kubeconfig(url, controlPlane.caCertificate, { token: connection.token ?? '' })),
 );
-const CHECK = {
-  selector: undefined,
-  minNodes: 1,
-  waitMs: undefined,
-  onReport: () => {},
-  onFailure: () => {},
-};
 
 beforeEach(() => installed.clear());
 afterAll(async () => {
@@ -129,20 +121,37 @@ test('check finds a config that a node moves to while it is being deleted', asyn
   await cluster.pool({ name: 'worker', spec: other, status: other });
   expect((await cluster.delete(config)).status).toBe(200);
   expect((await admin.find(path))?.metadata.deletionTimestamp).toBeDefined();
-  expect((await checkCluster(api, CHECK)).problems).toEqual([]);
+  expect((await checkCluster(api)).problems).toEqual([]);
 
   await cluster.moveNode(node, { desiredConfig: config });
 
   const problem = { kind: 'Node', name: node, field: 'desiredConfig', config, recoverable: false };
-  expect((await checkCluster(api, CHECK)).problems).toMatchObject([{ ...problem, code: 'ConfigTerminating' }]);
+  expect((await checkCluster(api)).problems).toMatchObject([{ ...problem, code: 'ConfigTerminating' }]);
   const page = await admins.run('machineconfig-guard check');
   expect(page.exitCode).toBe(1);
   expect(page.stdout.replaceAll(/\s+/g, ' ')).toContain(
     `${config} is in use and being deleted; node ${node} names it.`,
   );
   await admin.patch(path, { metadata: { finalizers: null } });
-  expect((await checkCluster(api, CHECK)).problems).toMatchObject([{ ...problem, code: 'ConfigMissing' }]);
+  expect((await checkCluster(api)).problems).toMatchObject([{ ...problem, code: 'ConfigMissing' }]);
 });
+
+test('check names who deleted a config that a node names afterwards', async () => {
+  const [used, deleted] = [await cluster.config(), await cluster.config()];
+  const node = await cluster.node({ currentConfig: used, desiredConfig: used });
+  await cluster.pool({ name: 'worker', spec: used, status: used });
+  await cluster.expectAllowed(deleted);
+  await cluster.moveNode(node, { desiredConfig: deleted });
+
+  const readProblems = async () => (await checkCluster(api)).problems;
+  const deletedAt: unknown = expect.stringMatching(/^20\d\d-\S+Z$/);
+  await expect
+    .poll(readProblems, { timeout: 30_000 })
+    .toMatchObject([{ code: 'ConfigMissing', config: deleted, deletedAt, deletedBy: 'admin' }]);
+  const { stdout } = await admins.run('machineconfig-guard check');
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain('The guard allowed "admin" to delete it at 20');
+  expect(stdout).toMatch(/^ {2}machineconfig-guard restore /m);
+}, 60_000);
 
 test('check and the metric accept the first roll-out of a custom pool for 30 minutes', async () => {
   const [worker, infra] = [await cluster.config(), await cluster.config({ name: renderedName('infra') })] as const;
@@ -176,11 +185,11 @@ test('check and the metric accept the first roll-out of a custom pool for 30 min
     await admin.patch(`${path}/status`, { status });
   };
   const expectProblems = async (...codes: readonly string[]) => {
-    const { problems } = await checkCluster(api, CHECK);
+    const { problems } = await checkCluster(api);
     expect(problems.map(({ code, name }) => `${code} ${name}`)).toEqual(codes.map((code) => `${code} infra`));
   };
-  const readCount = () => readGauge(installed, 'mcguard_dangling_references');
-  await expect.poll(readCount, { timeout: 10_000 }).toBe('0');
+  const readCount = () => installed.readMetric('mcguard_dangling_references');
+  await expect.poll(readCount, { timeout: 10_000 }).toBe(0);
 
   await cluster.pool({ name: 'infra' });
   await expectProblems('SpecEmpty');
@@ -191,19 +200,19 @@ test('check and the metric accept the first roll-out of a custom pool for 30 min
   await expectProblems();
   // oxlint-disable-next-line house/no-clock -- The detector checks every second and reports no check without a finding.
   await pause(1_500);
-  expect(await readCount()).toBe('0');
+  expect(await readCount()).toBe(0);
   await cluster.moveNode(nodes[0], { currentConfig: infra });
   await setStatus(1);
   await expectProblems();
 
   await setStatus(1, 31);
   await expectProblems('RolloutUnfinished');
-  await expect.poll(readCount, { timeout: 10_000 }).toBe('1');
+  await expect.poll(readCount, { timeout: 10_000 }).toBe(1);
 
   await cluster.moveNode(nodes[1], { currentConfig: infra, desiredConfig: infra });
   await setStatus(2);
   await expectProblems();
-  await expect.poll(readCount, { timeout: 10_000 }).toBe('0');
+  await expect.poll(readCount, { timeout: 10_000 }).toBe(0);
 }, 60_000);
 
 test('who-uses needs only get and list, and lists unused configs', async () => {
@@ -228,12 +237,12 @@ test('who-uses needs only get and list, and lists unused configs', async () => {
   const { exitCode } = await shell.run(`machineconfig-guard who-uses ${unused}`);
   expect(exitCode).toBe(1);
   const { stdout } = await shell.run('machineconfig-guard who-uses --unused --output json');
-  const report = JSON.parse(stdout) as UnusedReport;
-  expect(report.unused.map(({ name, pool }) => [name, pool])).toEqual([
+  const report = JSON.parse(stdout) as ReferencesReport;
+  expect(report.configs.map(({ name, pool }) => [name, pool])).toEqual([
     [old, 'infra'],
     [unused, 'worker'],
   ]);
-  expect(report.unused[0]?.sizeBytes).toBeGreaterThan(1_200_000);
+  expect(report.configs[0]?.sizeBytes).toBeGreaterThan(1_200_000);
 
   const requests = await cluster.auditLog.events((event) => event.user.username.endsWith(`:${user}`));
   expect(new Set(requests.map(({ verb }) => verb))).toEqual(new Set(['get', 'list']));
@@ -246,7 +255,6 @@ test('as kubectl, prints the versions, impersonates, and rejects a wrong selecto
   expect([version.exitCode, version.stderr]).toEqual([0, '']);
   expect(JSON.parse(version.stdout)).toMatchObject({
     kubernetesVersion: expect.stringMatching(/^v1\.\d+/) as string,
-    guardImage: expect.stringContaining('machineconfig-guard') as string,
   });
   expect(await admins.run('machineconfig-guard --as nobody who-uses')).toMatchObject({
     exitCode: 3,

@@ -41,7 +41,7 @@ test('the objects may exist before OpenShift does, in any order, and the guard p
   await controlPlane.deleteOpenShiftCrds();
   onTestFailed(() => controlPlane.createOpenShiftCrds().catch(() => undefined));
   const directory = join(controlPlane.directory, 'rendered');
-  await runProgram('render', '--out', directory, '--kubernetes-version', controlPlane.release.kubernetes, ...FLAGS);
+  await runProgram('render', '--out', directory, '--openshift-version', controlPlane.release.openshift, ...FLAGS);
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   await createAll(files.toReversed().map((name) => join(directory, name)));
   await pods.awaitRollout();

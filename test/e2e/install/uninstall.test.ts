@@ -1,13 +1,10 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { hasPolicies, overlayForRelease } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
 import { Shell } from '../support/shell.ts';
+import { buildOldProfile, type OldProfile } from './old-profiles.ts';
 
 const installed = await InstalledCluster.start(['prometheus-operator']);
 const { cluster, controlPlane } = installed;
@@ -33,26 +30,24 @@ async function listLeftovers(): Promise<readonly string[]> {
   return outputs.flatMap((output) => output.split('\n').filter((name) => name.includes('machineconfig-guard')));
 }
 
-/** `oc apply`. A path is a file, a name an overlay. */
+/** `oc apply` of an overlay of this version, or of `PROFILE of 0.1.0`. */
 async function apply(name: string): Promise<void> {
-  if (!name.endsWith('.yaml')) {
+  const [profile = '', isOld] = name.split(' of ');
+  if (isOld === undefined) {
     const directory = await overlayForRelease(controlPlane, name);
     await kubectlOk(controlPlane, ['apply', '--kustomize', directory]);
     return;
   }
-  const manifests = await readFile(join(import.meta.dirname, name), 'utf8');
+  const manifests = await buildOldProfile(controlPlane, profile as OldProfile);
   await kubectlOk(controlPlane, ['apply', '--filename', '-'], manifests);
 }
 
-beforeEach(async () => {
-  const findNamespace = () => cluster.admin.find(PATHS.guardNamespace);
-  await expect.poll(findNamespace, { timeout: 60_000 }).toBeUndefined();
-}, 70_000);
-
-const OVERLAYS = ['service-ca', 'host-network', 'monitoring', 'manifests-0.1.0.yaml'];
+const OVERLAYS = ['service-ca', 'host-network', 'monitoring'];
+const OLD_PROFILES = ['service-ca', 'single-node', 'host-network', 'generated', 'monitoring'];
 const FLOORS = hasPolicies(controlPlane) ? ['fail-open-with-floor', 'policy-floor'] : [];
+const INSTALLATIONS = [...OVERLAYS, ...FLOORS, ...[...OLD_PROFILES, ...FLOORS].map((name) => `${name} of 0.1.0`)];
 
-test.each([...OVERLAYS, ...FLOORS])(
+test.each(INSTALLATIONS)(
   'uninstall removes %s, and proves that nothing denies a deletion',
   async (name) => {
     await apply(name);
@@ -70,7 +65,8 @@ test.each([...OVERLAYS, ...FLOORS])(
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain(`Nothing denies the deletion of ${config} (dry run).`);
     expect(await cluster.exists(config)).toBe(true);
-    await expect.poll(listLeftovers, { timeout: 60_000 }).toEqual([]);
+    // The next install needs no wait.
+    expect(await listLeftovers()).toEqual([]);
   },
   120_000,
 );

@@ -1,27 +1,54 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-
 import { expect, test } from 'vitest';
 
-import { countAnswers } from '../chaos/run-fault.ts';
 import { DEPLOYMENT, type GuardPod } from '../node/guard-pods.ts';
 import { findPreviousImage, GUARD_IMAGE } from '../node/images.ts';
-import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
+import { removeGuard, sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { awaitGuardCalls } from '../support/cluster.ts';
-import { kubectlOk } from '../support/kubectl.ts';
+import { awaitFloor } from '../support/floor.ts';
+import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
+import { overlay } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
+import { PROGRAM } from '../support/program.ts';
+import { runProcess } from '../support/process.ts';
 import { log } from '../support/runner.ts';
+import { buildOldProfile, type OldProfile } from './old-profiles.ts';
 
 const installed = await sharedNodeCluster();
 const { cluster, controlPlane, replicas: pods } = installed;
 const previous = await findPreviousImage(log);
 await Promise.all(pods.cluster.nodes.map((node) => node.importImage(previous)));
-const oldManifests = await readFile(join(import.meta.dirname, 'manifests-0.1.0.yaml'), 'utf8');
-const withPreviousImage = oldManifests.replace('image: machineconfig-guard:latest', `image: ${previous.name}`);
-await kubectlOk(controlPlane, ['apply', '--filename', '-'], withPreviousImage);
-await pods.awaitRollout();
-await awaitGuardCalls(cluster.admin);
+
+/** Runs a command of this version. Returns its output. */
+async function run(...args: readonly string[]) {
+  const flags = ['--kubeconfig', controlPlane.apiServer.kubeconfig];
+  const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args, ...flags]);
+  expect({ exitCode, stderr: exitCode === 0 ? '' : stderr }).toEqual({ exitCode: 0, stderr: '' });
+  return { stdout, notes: stderr.replaceAll('machineconfig-guard: ', '').trimEnd().split('\n') };
+}
+
+async function apply(manifests: string): Promise<void> {
+  await kubectlOk(controlPlane, ['apply', '--filename=-'], manifests);
+  await pods.awaitRollout();
+}
+
+/** The upgrade of a user who has forgotten every flag. Returns what `render` says about them. */
+async function applyRendering(): Promise<readonly string[]> {
+  const { stdout, notes } = await run('render', '--from-cluster', '--image', GUARD_IMAGE, '--out', '-');
+  await apply(stdout);
+  return notes.filter((note) => note.startsWith('--'));
+}
+
+async function applyOverlay(name: string): Promise<void> {
+  const objects = await buildDirectory(controlPlane, overlay(name));
+  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects });
+  await apply(list.replace('"image":"machineconfig-guard"', `"image":"${GUARD_IMAGE}"`));
+}
+
+async function installOld(profile: OldProfile): Promise<void> {
+  await apply(await buildOldProfile(controlPlane, profile, previous.name));
+  await (profile === 'fail-open-with-floor' ? awaitFloor(cluster) : awaitGuardCalls(cluster.admin));
+}
 
 /** The images that run. */
 async function listImages(): Promise<readonly string[]> {
@@ -29,33 +56,78 @@ async function listImages(): Promise<readonly string[]> {
   return [...new Set((await pods.list()).map(imageOf))];
 }
 
-test('no call fails during the upgrade from the manifests and the image of 0.1.0', async () => {
-  const before = await listImages();
+/** The floor answers before the guard. */
+const FLOOR_DENIAL = /ValidatingAdmissionPolicy '\w+\.machineconfig-guard\.io'.* denied request: MCG_IN_USE/s;
+// The NetworkPolicy of 0.1.0 admitted all addresses.
+const OPEN_NETWORK = '--open-network: was set, is kept';
+const SERVICE_CA = '--tls: was service-ca, is kept';
 
-  const { probes, faults, errors } = await probeDuring(cluster.connection.admin, async (prober) => {
+test.each<[OldProfile, string, readonly string[]]>([
+  ['generated', '', [OPEN_NETWORK]],
+  ['service-ca', 'service-ca', [SERVICE_CA, OPEN_NETWORK]],
+  ['single-node', 'single-node', [SERVICE_CA, '--single-node: was set, is kept', OPEN_NETWORK]],
+  ['host-network', 'host-network', [SERVICE_CA, '--host-network: was set, is kept', OPEN_NETWORK]],
+  [
+    'fail-open-with-floor',
+    'fail-open-with-floor',
+    ['--profile: was fail-open-with-floor, is kept', SERVICE_CA, OPEN_NETWORK],
+  ],
+])(
+  'from %s of 0.1.0, no call fails during upgrades by render and by the overlay, one over the other',
+  async (profile, overlayName, notes) => {
+    await installOld(profile);
+    const before = await listImages();
+    const seen: (readonly string[])[] = [];
+
+    const { probes, errors, faults } = await probeDuring(cluster.connection.admin, async (prober) => {
+      seen.push(await applyRendering());
+      await prober.awaitMore(50);
+      if (overlayName !== '') {
+        await applyOverlay(overlayName);
+        await prober.awaitMore(50);
+        seen.push(await applyRendering());
+        await prober.awaitMore(50);
+      }
+    });
+
+    const isFloorDenial = ({ subject, message }: (typeof probes)[0]) =>
+      subject !== 'unused' && FLOOR_DENIAL.test(message);
+    const wrong = faults.filter((probe) => !isFloorDenial(probe));
+    console.log(profile, { probes: probes.length, wrong: wrong.length });
+    expect(errors.filter((probe) => !isFloorDenial(probe))).toEqual([]);
+    expect(wrong).toEqual([]);
+    // The overlay has the narrow NetworkPolicy.
+    expect(seen).toEqual([notes, notes.filter((note) => note !== OPEN_NETWORK)].slice(0, seen.length));
+    const after = await listImages();
+    expect([before.length, after.length]).toEqual([1, 1]);
+    expect(after).not.toEqual(before);
+
+    const { stdout } = await run('uninstall', '--confirm');
+    expect(stdout).toMatch(/^Nothing denies the deletion of rendered-\S+ \(dry run\)\.$/m);
+    const left = await kubectlOk(controlPlane, ['get', 'namespaces,clusterroles,crds', '--output=name']);
+    expect(left).not.toContain('machineconfig-guard');
+  },
+  300_000,
+);
+
+test('no call fails during an upgrade from 0.1.0 by the overlay, and nothing denies after its deletion', async () => {
+  await installOld('service-ca');
+  const { errors, faults } = await probeDuring(cluster.connection.admin, async (prober) => {
     await installed.applyOverlay('service-ca');
     await pods.kubectl('set', 'image', DEPLOYMENT, `*=${GUARD_IMAGE}`);
     await pods.awaitRollout();
     await prober.awaitMore(100);
   });
-
-  console.log({ probes: probes.length, ...countAnswers(faults) });
-  expect(errors).toEqual([]);
-  expect(faults).toEqual([]);
+  expect([errors, faults]).toEqual([[], []]);
   expect(await pods.list()).toHaveLength(2);
-  const after = await listImages();
-  expect([before.length, after.length]).toEqual([1, 1]);
-  expect(after).not.toEqual(before);
-}, 120_000);
 
-test('every config can be deleted after the overlay was deleted', async () => {
   const config = await cluster.config();
   await cluster.node({ currentConfig: config });
   expect((await cluster.delete(config)).status).toBe(403);
-
   await installed.deleteOverlay('service-ca');
   const deletionStatus = async () => (await cluster.delete(config)).status;
   await expect.poll(deletionStatus, { timeout: 30_000 }).toBe(200);
   const findNamespace = () => cluster.admin.find(PATHS.guardNamespace);
   await expect.poll(findNamespace, { timeout: 30_000 }).toBeUndefined();
-}, 120_000);
+  await removeGuard(installed);
+}, 180_000);

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 
-import type { ApiObject } from '../../../src/kube/api-object.ts';
+import { type ApiObject, parseTime } from '../../../src/kube/api-object.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { listCollection } from '../../../src/kube/lists/list.ts';
@@ -28,11 +28,15 @@ async function listProtobuf(kind: string, collection: string): Promise<readonly 
   return objects;
 }
 
-/** The metadata that both formats have. JSON omits empty maps. */
+/** The metadata that both formats have. JSON omits empty maps, and times of protobuf are numbers. */
 function selectMetadata({ metadata }: ApiObject): unknown {
   const fields = Object.entries(metadata as Readonly<Record<string, unknown>>);
   const isFilled = (value: unknown) => value !== undefined && JSON.stringify(value) !== '{}';
-  return Object.fromEntries(fields.filter(([name, value]) => METADATA_FIELDS.has(name) && isFilled(value)));
+  return Object.fromEntries(
+    fields
+      .filter(([name, value]) => METADATA_FIELDS.has(name) && isFilled(value))
+      .map(([name, value]) => [name, name.endsWith('Timestamp') ? parseTime(value) : value]),
+  );
 }
 
 test.each([

@@ -13,7 +13,7 @@ import { runProgram } from '../support/program.ts';
 import type { Replicas } from '../support/replicas.ts';
 import { GUARD_IMAGE } from './images.ts';
 import { findCondition, type NodeCluster } from './node-cluster.ts';
-import type { CgroupController, Node } from './node.ts';
+import type { Node } from './node.ts';
 
 const NAMESPACE = 'machineconfig-guard';
 export const DEPLOYMENT = 'deployment/machineconfig-guard';
@@ -22,8 +22,6 @@ const PODS = `${PATHS.guardNamespace}/pods`;
 export const USER_ID = 1_000_660_000;
 const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
-const READY_TIMEOUT_MS = 120_000;
-export const TOKEN_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** A pod of the guard with one container. */
 export interface GuardPod extends KubeObject {
@@ -62,32 +60,18 @@ export class GuardPods implements Replicas {
     this.cluster = cluster;
   }
 
-  /** Installs one replica. Returns the time from `kubectl apply` to the first right answer. */
-  async install(): Promise<number> {
-    const directory = await this.#render('--single-node');
-    const startedAt = performance.now();
-    const apply = async () =>
-      (await kubectl(this.cluster.controlPlane, ['apply', '--filename', directory])).exitCode === 0;
-    // The MachineConfigGuard needs its CRD first.
-    await until('kubectl apply', apply, { timeoutMs: READY_TIMEOUT_MS });
-    await awaitGuardCalls(this.#admin);
-    return performance.now() - startedAt;
-  }
-
-  /** Goes on with two replicas. */
-  async useTwoReplicas() {
-    const directory = await this.#render();
-    await this.kubectl('apply', '--filename', join(directory, await findDeploymentFile(directory)));
-    await this.awaitRollout();
-  }
-
-  /** Applies an installation with these flags of `render`, and keeps the authority. */
-  async reinstall(...flags: readonly string[]) {
+  /** Applies an installation without a hold, with these flags of `render`, and waits for its pods. */
+  async install(...flags: readonly string[]) {
     const { controlPlane } = this.cluster;
-    const kubeconfig = `--kubeconfig=${controlPlane.apiServer.kubeconfig}`;
-    const directory = await this.#render('--from-cluster', kubeconfig, ...flags);
-    await kubectlOk(controlPlane, ['apply', '--filename', directory]);
+    const directory = await mkdtemp(join(controlPlane.directory, 'rendered-'));
+    const settings = ['--image', GUARD_IMAGE, '--mode', 'Enforce', '--hold', '0s', '--kubernetes-version', '1.31'];
+    await runProgram('render', '--out', directory, ...settings, ...flags);
+    await setUser(directory);
+    const apply = async () => (await kubectl(controlPlane, ['apply', '--filename', directory])).exitCode === 0;
+    // The MachineConfigGuard needs its CRD first.
+    await until('kubectl apply', apply);
     await this.awaitRollout();
+    await awaitGuardCalls(this.#admin);
   }
 
   async kubectl(...args: readonly string[]) {
@@ -98,14 +82,6 @@ export class GuardPods implements Replicas {
   async list(): Promise<readonly GuardPod[]> {
     const pods = (await this.#admin.list(PODS)) as readonly GuardPod[];
     return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  }
-
-  /** Returns when this number of replicas is available, and no other pod is left. */
-  async scale(replicas: number) {
-    await this.kubectl('scale', DEPLOYMENT, `--replicas=${replicas}`);
-    await this.awaitRollout();
-    const hasOthers = async () => (await this.#admin.list(PODS)).length > replicas;
-    await until('the end of the pods', async () => !(await hasOthers()), { timeoutMs: READY_TIMEOUT_MS });
   }
 
   async readLogs() {
@@ -152,7 +128,7 @@ export class GuardPods implements Replicas {
         [replicas, updatedReplicas, availableReplicas].every((count = 0) => count === wanted)
       );
     };
-    await until('the rollout', isComplete, { timeoutMs: READY_TIMEOUT_MS });
+    await until('the rollout', isComplete);
   }
 
   /** Waits until a container of a pod has been restarted and the pod is ready. Returns why the last one ended. */
@@ -163,28 +139,14 @@ export class GuardPods implements Replicas {
       if (pod === undefined || restartCountOf(pod.status) <= before) return undefined;
       return findCondition(pod, 'Ready')?.status === 'True' ? pod : undefined;
     };
-    const pod = await until(`a restart of ${metadata.name}`, find, { timeoutMs: READY_TIMEOUT_MS });
+    const pod = await until(`a restart of ${metadata.name}`, find);
     return pod.status.containerStatuses?.[0]?.lastState.terminated?.reason;
-  }
-
-  /** The folder of the cgroup of a pod's container. */
-  containerCgroup(pod: GuardPod, controller: CgroupController): string {
-    const containerId = pod.status.containerStatuses?.[0]?.containerID ?? '';
-    return this.nodeOf(pod).containerCgroup(controller, pod.metadata.uid ?? '', containerId);
   }
 
   /** The processes of a pod's container. */
   async listProcesses(pod: GuardPod): Promise<readonly number[]> {
-    const processes = await readFile(join(this.containerCgroup(pod, 'memory'), 'cgroup.procs'), 'utf8');
+    const processes = await readFile(join(this.#cgroupOf(pod), 'cgroup.procs'), 'utf8');
     return processes.trim().split('\n').map(Number);
-  }
-
-  /** The ID of the token that the kubelet has projected into a pod. The API server's audit log names it, too. */
-  async readTokenId(pod: GuardPod): Promise<string> {
-    const [process] = await this.listProcesses(pod);
-    const token = await readFile(`/proc/${process}/root${TOKEN_DIRECTORY}/token`, 'utf8');
-    const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
-    return (JSON.parse(payload) as { readonly jti: string }).jti;
   }
 
   async killContainer(pod: GuardPod) {
@@ -198,7 +160,7 @@ export class GuardPods implements Replicas {
 
   /** Lets a process in the cgroup of a pod's container use memory until the kernel kills the guard. */
   async exhaustMemory(pod: GuardPod) {
-    const cgroup = this.containerCgroup(pod, 'memory');
+    const cgroup = this.#cgroupOf(pod);
     const [guard] = await this.listProcesses(pod);
     // `tail` keeps a line without an end in memory.
     if (guard === undefined) throw new Error('The container has no process.');
@@ -216,24 +178,20 @@ export class GuardPods implements Replicas {
     return this.cluster.controlPlane.apiServer.admin;
   }
 
-  /** Renders an installation without a hold, and sets the user that OpenShift's SCC would set. */
-  async #render(...flags: readonly string[]): Promise<string> {
-    const directory = await mkdtemp(join(this.cluster.controlPlane.directory, 'rendered-'));
-    const image = ['--image', GUARD_IMAGE];
-    await runProgram('render', '--out', directory, ...image, '--mode', 'Enforce', '--hold', '0s', ...flags);
-    const file = join(directory, await findDeploymentFile(directory));
-    const deployment = parse(await readFile(file, 'utf8')) as Deployment;
-    const { securityContext } = deployment.spec.template.spec;
-    Object.assign(securityContext, { runAsUser: USER_ID });
-    await writeFile(file, stringify(deployment));
-    return directory;
+  /** The folder of the memory cgroup of a pod's container. */
+  #cgroupOf(pod: GuardPod): string {
+    const containerId = pod.status.containerStatuses?.[0]?.containerID ?? '';
+    return this.nodeOf(pod).containerCgroup(pod.metadata.uid ?? '', containerId);
   }
 }
 
-async function findDeploymentFile(directory: string): Promise<string> {
-  const file = (await readdir(directory)).find((name) => name.includes('-deployment'));
-  if (file === undefined) throw new Error(`${directory} has no Deployment.`);
-  return file;
+/** Sets the user that OpenShift's SCC would set. */
+async function setUser(directory: string) {
+  const file = join(directory, (await readdir(directory)).find((name) => name.includes('-deployment')) ?? '');
+  const deployment = parse(await readFile(file, 'utf8')) as Deployment;
+  const { securityContext } = deployment.spec.template.spec;
+  Object.assign(securityContext, { runAsUser: USER_ID });
+  await writeFile(file, stringify(deployment));
 }
 
 function restartCountOf({ containerStatuses }: GuardPod['status']): number {

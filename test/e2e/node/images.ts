@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { cachePath, fillCache } from '../control-plane/cache.ts';
 import { DOCUMENTED_DIGEST } from '../support/documented-page.ts';
 import { findNode24 } from '../support/node-24.ts';
-import { runProcess } from '../support/process.ts';
+import { runOk } from '../support/process.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const CACHE = cachePath('images');
@@ -15,7 +15,7 @@ const CACHE = cachePath('images');
 const MAX_AGE_MS = 24 * 3_600_000;
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const BASE = 'localhost/machineconfig-guard-base';
-/** The oldest commit with a Containerfile. Its manifests are test/e2e/install/manifests-0.1.0.yaml. */
+/** The oldest commit with a Containerfile. Its manifests are in test/e2e/install/0.1.0/. */
 const PREVIOUS_COMMIT = '760c10e5d4b7ea249dd23809ce2b5ac486fd111b';
 
 export const GUARD_IMAGE = 'machineconfig-guard:0.1.0';
@@ -33,19 +33,16 @@ export interface Image {
 
 export interface Images {
   readonly guard: Image;
+  /** The sandbox of a pod, in which a process only waits. */
   readonly pause: Image;
 }
 
-/**
- * The image of the guard and that of a pod's sandbox: from the cache, or built from the sources.
- *
- * @param binaries the folder with `pause`
- */
-export async function findImages(binaries: string, log: (line: string) => void): Promise<Images> {
-  const directory = join(CACHE, await hashSources(binaries));
+/** The image of the guard and that of a pod's sandbox: from the cache, or built from the sources. */
+export async function findImages(log: (line: string) => void): Promise<Images> {
+  const directory = join(CACHE, await hashSources());
   if (!existsSync(directory)) {
     log('Building the image …');
-    await fillCache(directory, (unfinished) => buildImages(unfinished, binaries));
+    await fillCache(directory, buildImages);
     await removeOldImages();
   }
   return imagesIn(directory);
@@ -59,11 +56,10 @@ function imagesIn(directory: string): Images {
 }
 
 /** A hash of the files that the Containerfile copies, and of this file, which makes the base image. */
-async function hashSources(binaries: string): Promise<string> {
+async function hashSources(): Promise<string> {
   const containerfile = await readFile(join(ROOT, 'Containerfile'), 'utf8');
   const copied = [...containerfile.matchAll(/^COPY (?!--)(.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '));
   const hash = createHash('sha256')
-    .update(binaries)
     .update(containerfile)
     .update(await findNode24());
   for (const path of [import.meta.filename, ...copied.map((name) => join(ROOT, name))]) {
@@ -78,11 +74,10 @@ async function hashSources(binaries: string): Promise<string> {
 
 async function removeOldImages() {
   for (const name of await readdir(CACHE)) {
-    const directory = join(CACHE, name);
     // Another process may have just renamed it.
-    const info = await stat(directory).catch(() => undefined);
+    const info = await stat(join(CACHE, name)).catch(() => undefined);
     if (info !== undefined && Date.now() - info.mtimeMs > MAX_AGE_MS)
-      await rm(directory, { recursive: true, force: true });
+      await rm(join(CACHE, name), { recursive: true, force: true });
   }
 }
 
@@ -92,123 +87,88 @@ async function removeOldImages() {
  *
  * @param directory a new folder for the archives
  */
-async function buildImages(directory: string, binaries: string) {
+async function buildImages(directory: string) {
   const work = join(directory, 'work');
-  const builder = new ImageBuilder(work);
-  const images = imagesIn(directory);
-  await buildBase(builder, work);
-  await builder.build(
-    images.guard.name,
-    ROOT,
-    `--build-arg=BASE_IMAGE=${BASE}`,
-    '--file=Containerfile',
-    '--network=host',
-  );
-  const pauseContext = join(work, 'pause');
-  await mkdir(pauseContext, { recursive: true });
-  await copyFile(join(binaries, 'pause'), join(pauseContext, 'pause'));
-  await writeFile(join(pauseContext, 'Containerfile'), 'FROM scratch\nCOPY pause /pause\nENTRYPOINT ["/pause"]\n');
-  await builder.build(images.pause.name, pauseContext);
-  for (const image of Object.values(images)) await builder.save(image);
+  const { guard, pause } = imagesIn(directory);
+  await buildBase(work);
+  await writeSandboxFiles(join(work, 'pause'));
+  await build(work, guard, `--build-arg=BASE_IMAGE=${BASE}`, '--file=Containerfile', '--network=host', ROOT);
+  await build(work, pause, join(work, 'pause'));
   await rm(work, { recursive: true });
 }
 
-/** The image of the release before this one: from the cache, or built from its commit. */
+/** The image of the previous release: from the cache, or built from its commit. */
 export async function findPreviousImage(log: (line: string) => void): Promise<Image> {
   const directory = cachePath('previous-image', PREVIOUS_COMMIT.slice(0, 16));
-  if (!existsSync(directory)) {
-    log('Building the image of the previous release …');
-    await fillCache(directory, buildPreviousImage);
-  }
-  return previousImageIn(directory);
+  const image = { name: 'docker.io/library/machineconfig-guard:previous', archive: join(directory, 'guard.tar') };
+  if (existsSync(directory)) return image;
+  log('Building the image of the previous release …');
+  await fillCache(directory, async (unfinished) => {
+    const work = join(unfinished, 'work');
+    await buildBase(work);
+    const archive = join(work, 'source.tar');
+    const context = join(work, 'previous');
+    await mkdir(context);
+    await runOk('git', ['-C', ROOT, 'archive', `--output=${archive}`, PREVIOUS_COMMIT]);
+    await runOk('tar', ['--extract', `--file=${archive}`, `--directory=${context}`]);
+    const bases = [`--build-arg=BUILD_IMAGE=${BASE}`, `--build-arg=RUN_IMAGE=${BASE}`];
+    await build(work, { ...image, archive: join(unfinished, 'guard.tar') }, ...bases, '--network=host', context);
+    await rm(work, { recursive: true });
+  });
+  return image;
 }
 
-/** @param directory a new folder for the archive */
-async function buildPreviousImage(directory: string) {
-  const work = join(directory, 'work');
-  const builder = new ImageBuilder(work);
-  await buildBase(builder, work);
-  const context = join(work, 'previous');
-  await mkdir(context);
-  const archive = join(work, 'source.tar');
-  await runOk('git', '-C', ROOT, 'archive', `--output=${archive}`, PREVIOUS_COMMIT);
-  await runOk('tar', '--extract', `--file=${archive}`, `--directory=${context}`);
-  const bases = [`--build-arg=BUILD_IMAGE=${BASE}`, `--build-arg=RUN_IMAGE=${BASE}`];
-  const image = previousImageIn(directory);
-  await builder.build(image.name, context, ...bases, '--network=host');
-  await builder.save(image);
-  await rm(work, { recursive: true });
+async function buildBase(work: string) {
+  await writeBaseFiles(join(work, 'base'));
+  await buildah(work, 'build', ...BUILD_FLAGS, `--tag=${BASE}`, join(work, 'base'));
 }
 
-function previousImageIn(directory: string): Image {
-  return { name: 'docker.io/library/machineconfig-guard:previous', archive: join(directory, 'guard.tar') };
+async function build(work: string, { name, archive }: Image, ...args: readonly string[]) {
+  await buildah(work, 'build', ...BUILD_FLAGS, `--tag=${name}`, ...args);
+  await buildah(work, 'push', name, `docker-archive:${archive}:${name}`);
 }
 
-async function buildBase(builder: ImageBuilder, directory: string) {
-  const context = join(directory, 'base');
-  await writeBaseFiles(context);
-  await builder.build(BASE, context);
-}
+/** Unchanged layers come from the cache. */
+const BUILD_FLAGS = ['--layers', '--isolation=chroot'];
 
-class ImageBuilder {
-  readonly #directory: string;
-
-  constructor(directory: string) {
-    this.#directory = directory;
-  }
-
-  /** Unchanged layers come from the cache. */
-  async build(name: string, context: string, ...flags: readonly string[]) {
-    await this.#buildah('build', '--layers', '--isolation=chroot', `--tag=${name}`, ...flags, context);
-  }
-
-  async save({ name, archive }: Image) {
-    await this.#buildah('push', name, `docker-archive:${archive}:${name}`);
-  }
-
-  async #buildah(...args: readonly string[]) {
-    // In a mount and a PID namespace of its own, so that a killed build leaves no mount and no process.
-    const isolate = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation=private'];
-    const storage = [`--root=${cachePath('buildah')}`, `--runroot=${join(this.#directory, 'buildah-run')}`];
-    const command = [...isolate, 'buildah', ...storage, '--storage-driver=overlay', ...args];
-    const { exitCode, stdout, stderr } = await runProcess('unshare', command, { cwd: ROOT });
-    if (exitCode !== 0) throw new Error(`buildah ${args[0]} ended with ${exitCode}:\n${stdout}${stderr}`);
-  }
+async function buildah(directory: string, ...args: readonly string[]) {
+  // In a mount and a PID namespace of its own, so that a killed build leaves no mount and no process.
+  const isolate = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation=private'];
+  const storage = [`--root=${cachePath('buildah')}`, `--runroot=${join(directory, 'buildah-run')}`];
+  await runOk('unshare', [...isolate, 'buildah', ...storage, '--storage-driver=overlay', ...args], { cwd: ROOT });
 }
 
 /** Writes the context of the base image: Node 24, npm, a shell, `env`, their libraries, and a Containerfile. */
 async function writeBaseFiles(context: string) {
   const files = join(context, 'files');
   await mkdir(join(files, 'tmp'), { recursive: true });
-  const node = await findNode24();
-  const programs = { [node]: '/usr/bin/node', '/bin/sh': '/bin/sh', '/usr/bin/env': '/usr/bin/env' };
-  for (const [program, path] of Object.entries(programs)) {
-    await copyTo(files, program, path);
-    for (const library of await listLibraries(program)) await copyTo(files, library, library);
-  }
+  const programs = { [await findNode24()]: '/usr/bin/node', '/bin/sh': '/bin/sh', '/usr/bin/env': '/usr/bin/env' };
+  for (const [program, path] of Object.entries(programs)) await copyProgram(files, program, path);
   await copyTo(files, CA_BUNDLE, CA_BUNDLE);
-  const npm = dirname(dirname(await realpath((await runOk('which', 'npm')).trim())));
+  const npm = dirname(dirname(await realpath((await runOk('which', ['npm'])).trim())));
   await cp(npm, join(files, 'usr/lib/npm'), { recursive: true });
   // Only the build uses npm. It has the registry and the authorities of this machine.
-  const registry = (await runOk('npm', 'config', 'get', 'registry')).trim();
+  const registry = (await runOk('npm', ['config', 'get', 'registry'])).trim();
   await writeFile(join(files, 'usr/lib/npm/npmrc'), `registry=${registry}\ncafile=${CA_BUNDLE}\n`);
   await symlink('../lib/npm/bin/npm-cli.js', join(files, 'usr/bin/npm'));
   const containerfile = 'FROM scratch\nCOPY files /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n';
   await writeFile(join(context, 'Containerfile'), containerfile);
 }
 
+async function writeSandboxFiles(context: string) {
+  await copyProgram(join(context, 'files'), '/bin/sleep', '/sleep');
+  const containerfile = 'FROM scratch\nCOPY files /\nENTRYPOINT ["/sleep", "infinity"]\n';
+  await writeFile(join(context, 'Containerfile'), containerfile);
+}
+
+/** Copies a program and its libraries. */
+async function copyProgram(root: string, program: string, path: string) {
+  await copyTo(root, program, path);
+  const libraries = (await runOk('ldd', [program])).matchAll(/(\/\S+) \(0x/g);
+  for (const [, library = ''] of libraries) await copyTo(root, library, library);
+}
+
 async function copyTo(root: string, from: string, to: string) {
   await mkdir(join(root, dirname(to)), { recursive: true });
   await copyFile(await realpath(from), join(root, to));
-}
-
-async function listLibraries(program: string): Promise<readonly string[]> {
-  const paths = (await runOk('ldd', program)).matchAll(/(\/\S+) \(0x/g);
-  return [...paths].map(([, path = '']) => path);
-}
-
-async function runOk(command: string, ...args: readonly string[]) {
-  const { exitCode, stdout, stderr } = await runProcess(command, args);
-  if (exitCode !== 0) throw new Error(`${command} ended with ${exitCode}: ${stderr}`);
-  return stdout;
 }

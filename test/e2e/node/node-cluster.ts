@@ -12,8 +12,6 @@ import type { Images } from './images.ts';
 import { NodeNetwork } from './node-network.ts';
 import { Node } from './node.ts';
 
-const READY_TIMEOUT_MS = 120_000;
-
 /** Everything that a cluster with real nodes needs from disk. */
 export interface NodeClusterFiles {
   readonly controlPlane: Binaries;
@@ -63,7 +61,7 @@ export class NodeCluster {
     const { admin } = this.controlPlane.apiServer;
     const isUnknown = async () =>
       findCondition(await admin.find(`${PATHS.nodes}/${name}`), 'Ready')?.status === 'Unknown';
-    await until(`${name} to be unreachable`, isUnknown, { timeoutMs: READY_TIMEOUT_MS });
+    await until(`${name} to be unreachable`, isUnknown);
   }
 
   async stop() {
@@ -130,7 +128,7 @@ async function writeKubeconfig(
 async function awaitReady(controlPlane: ControlPlane, { name }: Node, since = new Date(0)) {
   const { admin } = controlPlane.apiServer;
   const path = `${PATHS.nodes}/${name}`;
-  await until(`the node ${name}`, () => admin.find(path), { timeoutMs: READY_TIMEOUT_MS });
+  await until(`the node ${name}`, () => admin.find(path));
   const labels = { 'node-role.kubernetes.io/control-plane': '', 'node-role.kubernetes.io/master': '' };
   await admin.patch(path, { metadata: { labels } });
   const isReady = async () => {
@@ -139,7 +137,7 @@ async function awaitReady(controlPlane: ControlPlane, { name }: Node, since = ne
     const isRecent = Date.parse(ready?.lastHeartbeatTime ?? '') + 1_000 > since.getTime();
     return ready?.status === 'True' && isRecent;
   };
-  await until(`${name} to be ready`, isReady, { timeoutMs: READY_TIMEOUT_MS });
+  await until(`${name} to be ready`, isReady);
 }
 
 /** The condition of an object, if it has one of this type. */

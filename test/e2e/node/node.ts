@@ -8,15 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { Child } from '../control-plane/child.ts';
 import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { until } from '../control-plane/until.ts';
-import { runProcess } from '../support/process.ts';
+import { runOk, runProcess } from '../support/process.ts';
 import { GUARD_ALIASES, type Image, type Images } from './images.ts';
 import type { NodeAddresses } from './node-network.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
 const RUN_NODE = fileURLToPath(new URL('run-node.sh', import.meta.url));
-const START_TIMEOUT_MS = 60_000;
-
-export type CgroupController = 'cpuacct' | 'memory';
 
 export interface NodeOptions {
   readonly name: string;
@@ -115,9 +112,9 @@ export class Node {
     for (const rule of SILENCE) await this.run('iptables', '-w', '-D', ...rule);
   }
 
-  /** The folder of a container's cgroup. */
-  containerCgroup(controller: CgroupController, podUid: string, containerId: string): string {
-    const pod = join('/sys/fs/cgroup', controller, this.#cgroup, 'kubepods/burstable', `pod${podUid}`);
+  /** The folder of a container's memory cgroup. */
+  containerCgroup(podUid: string, containerId: string): string {
+    const pod = join('/sys/fs/cgroup/memory', this.#cgroup, 'kubepods/burstable', `pod${podUid}`);
     return join(pod, containerId.replace('containerd://', ''));
   }
 
@@ -168,7 +165,7 @@ export class Node {
     await writeFile(this.#path('cni/10-bridge.conflist'), JSON.stringify(this.#podNetwork()));
     await writeFile(this.#path('containerd.toml'), this.#containerdConfig(images.pause.name));
     const containerd = this.#startChild('containerd', 'containerd', [`--config=${this.#path('containerd.toml')}`]);
-    await containerd.waitUntil(async () => (await this.#ctr('version')).exitCode === 0, START_TIMEOUT_MS);
+    await containerd.waitUntil(async () => (await this.#ctr('version')).exitCode === 0);
     for (const image of Object.values(images)) await this.importImage(image);
     await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
     await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));
@@ -286,10 +283,4 @@ const SILENCE = [
 function childrenOf(pid: number): readonly number[] {
   const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return list === '' ? [] : list.split(' ').map(Number);
-}
-
-async function runOk(command: string, args: readonly string[]) {
-  const { exitCode, stdout, stderr } = await runProcess(command, args);
-  if (exitCode !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
-  return stdout;
 }

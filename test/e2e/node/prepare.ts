@@ -1,20 +1,29 @@
 import type { Binaries } from '../control-plane/binaries.ts';
+import { findPrograms, type Log } from '../control-plane/go-programs.ts';
 import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
 import type { Release } from '../control-plane/releases.ts';
 import { findImages } from './images.ts';
-import { findNodeBinaries } from './node-binaries.ts';
 import { NodeCluster } from './node-cluster.ts';
 import { requireNode } from './requirements.ts';
+
+/** Built apart from those of the control plane, which most runs need alone. */
+const PROGRAMS = ['kubelet', 'kube-proxy', 'kube-scheduler'].map((name) => {
+  return { name, package: `k8s.io/kubernetes/cmd/${name}` };
+});
+
+async function findFiles(release: Release, log: Log) {
+  requireNode(release);
+  return { nodeBinaries: await findPrograms('node', release, PROGRAMS, log), images: await findImages(log) };
+}
 
 /**
  * Builds what nodes of a release need. Without it, the first test would wait for minutes.
  *
  * @returns why this machine cannot run nodes, in one sentence; undefined if it can
  */
-export async function prepareNodes(release: Release, log: (line: string) => void): Promise<string | undefined> {
+export async function prepareNodes(release: Release, log: Log): Promise<string | undefined> {
   try {
-    requireNode(release);
-    await findImages(await findNodeBinaries(release, log), log);
+    await findFiles(release, log);
     return undefined;
   } catch (error) {
     if (error instanceof MissingControlPlaneError) return error.message;
@@ -27,14 +36,8 @@ export async function prepareNodes(release: Release, log: (line: string) => void
  *
  * @throws MissingControlPlaneError if this machine cannot run a node
  */
-export async function startNodeCluster(
-  controlPlane: Binaries,
-  nodeCount: number,
-  log: (line: string) => void,
-): Promise<NodeCluster> {
-  requireNode(controlPlane.release);
-  const nodeBinaries = await findNodeBinaries(controlPlane.release, log);
-  const images = await findImages(nodeBinaries, log);
+export async function startNodeCluster(controlPlane: Binaries, nodeCount: number, log: Log): Promise<NodeCluster> {
+  const files = await findFiles(controlPlane.release, log);
   log(`Starting ${nodeCount} node${nodeCount === 1 ? '' : 's'} …`);
-  return NodeCluster.start({ controlPlane, nodeBinaries, images }, nodeCount);
+  return NodeCluster.start({ controlPlane, ...files }, nodeCount);
 }

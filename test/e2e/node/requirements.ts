@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
-import type { Release } from '../control-plane/releases.ts';
+import { CI_RELEASES, type Release } from '../control-plane/releases.ts';
 
 /** The plugins of the container network. */
 export const CNI_DIRECTORY = '/usr/lib/cni';
@@ -23,11 +22,6 @@ const MEMORY_CGROUP = '/sys/fs/cgroup/memory';
 const NAMESPACES = ['--net', '--mount', '--pid', '--fork', '--kill-child'];
 const TRIAL =
   'mount -t tmpfs tmpfs /mnt; ip link add name mcg0 type veth peer name mcg1; iptables --table nat --list >/dev/null';
-
-/** The folder with the go.mod and go.sum that build the components of a node. Only the newest release has one. */
-export function nodeModuleDirectory({ kubernetes }: Release): string {
-  return fileURLToPath(new URL(`./${kubernetes}`, import.meta.url));
-}
 
 /** Why this machine cannot run a node of a release, in one sentence. Undefined if it can. */
 function findObstacle(release: Release): string | undefined {
@@ -48,7 +42,8 @@ export function listMissingPackages(release: Release): readonly string[] {
 
 /** An obstacle that no package removes. */
 function findLastingObstacle(release: Release): string | undefined {
-  if (!existsSync(nodeModuleDirectory(release))) return `There is no node of Kubernetes ${release.kubernetes}.`;
+  const { kubernetes } = release;
+  if (kubernetes !== CI_RELEASES[0]?.kubernetes) return `There is no node of Kubernetes ${kubernetes}.`;
   if (process.getuid?.() !== 0) return 'A node needs root: run the command with sudo.';
   // The kubelet also runs with cgroup v2, but the folders of a node are created for v1 only.
   if (!existsSync(MEMORY_CGROUP)) return 'A node needs cgroup v1, and this machine has cgroup v2.';

@@ -13,9 +13,7 @@ export const TAG_MIRRORS = {
   apiVersion: 'config.openshift.io/v1',
   kind: 'ImageTagMirrorSet',
   metadata: { name: 'tools' },
-  spec: {
-    imageTagMirrors: [{ source: 'quay.io/lab/tools', mirrors: ['registry.example.com:5000/mirror'] }],
-  },
+  spec: { imageTagMirrors: [{ source: 'quay.io/lab/tools', mirrors: ['registry.example.com:5000/mirror'] }] },
 };
 
 /** Writes a new manifests directory as a person fills it for the installer, and returns its path. */

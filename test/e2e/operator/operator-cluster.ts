@@ -57,16 +57,11 @@ export class OperatorCluster {
   readonly #machines: Machine[] = [];
   #controller: Child | undefined;
 
-  private constructor(
-    installed: InstalledCluster,
-    binaries: string,
-    server: MachineConfigServer,
-    kubeconfigFile: string,
-  ) {
+  private constructor(installed: InstalledCluster, binaries: string, server: MachineConfigServer, file: string) {
     this.installed = installed;
     this.binaries = binaries;
     this.server = server;
-    this.#kubeconfig = kubeconfigFile;
+    this.#kubeconfig = file;
     this.#logFile = join(installed.controlPlane.directory, `${CONTROLLER}.log`);
   }
 
@@ -140,6 +135,14 @@ export class OperatorCluster {
     await this.admin.create(PATHS.pools, { ...object, spec: { ...spec, machineConfigSelector } });
   }
 
+  /** Creates a pool with one machine. Returns its name, its disk and its config. */
+  async bootPool(pool: string) {
+    await this.createPool(pool);
+    await this.awaitUpdated(pool);
+    const { name, disk } = await this.boot(`${pool}-0`, ['worker', pool]);
+    return { name, disk, config: await this.awaitUpdated(pool, 1) };
+  }
+
   /** Creates or changes a source MachineConfig. Not by server-side apply: as YAML, special texts would change. */
   async applySource(role: string, name: string, spec: object): Promise<void> {
     const metadata = { name, labels: { [`${MCO}/role`]: role } };
@@ -177,10 +180,16 @@ export class OperatorCluster {
     });
   }
 
-  /** Waits until the spec of a pool names another config, and returns its name. */
-  async awaitRendered(name: string, previous?: string): Promise<string> {
-    const { spec } = await this.awaitPool(name, 'rendered', ({ spec: { configuration } }) => {
-      return configuration?.name !== undefined && configuration.name !== previous;
+  /** Waits until the spec of a pool names another config, and perhaps for more. Returns its name. */
+  async awaitRendered(
+    name: string,
+    previous?: string,
+    state = 'rendered',
+    isReached: (pool: Pool) => boolean = () => true,
+  ) {
+    const { spec } = await this.awaitPool(name, state, (pool) => {
+      const config = pool.spec.configuration?.name;
+      return config !== undefined && config !== previous && isReached(pool);
     });
     return spec.configuration?.name ?? '';
   }
@@ -188,18 +197,14 @@ export class OperatorCluster {
   /** Waits until all machines run the config of the pool's spec, and returns its name. */
   async awaitUpdated(name: string, machineCount = 0, previous?: string): Promise<string> {
     const state = `updated with ${machineCount} machines`;
-    const { spec } = await this.awaitPool(name, state, ({ spec: { configuration }, status }) => {
-      const isUpdated = status?.conditions?.some(({ type, status }) => type === 'Updated' && status === 'True');
-      const counts = [status?.machineCount, status?.updatedMachineCount];
-      return (
-        configuration?.name !== undefined &&
-        configuration.name !== previous &&
-        configuration.name === status?.configuration?.name &&
-        counts.every((count) => count === machineCount) &&
-        isUpdated === true
+    return this.awaitRendered(name, previous, state, ({ spec, status }) => {
+      const isUpdated = status?.conditions?.some(
+        (condition) => condition.type === 'Updated' && condition.status === 'True',
       );
+      const counts = [status?.machineCount, status?.updatedMachineCount];
+      const isServed = spec.configuration?.name === status?.configuration?.name;
+      return isUpdated === true && isServed && counts.every((count) => count === machineCount);
     });
-    return spec.configuration?.name ?? '';
   }
 
   /** @throws Error with the end of the controller's log */

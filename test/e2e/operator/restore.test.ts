@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 import { afterAll, describe, expect, test } from 'vitest';
 
-import type { RestoreReport } from '../../../src/cli/restore/restore-report.ts';
+import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import { createDaemonPod } from '../restore/machines.ts';
 import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
@@ -29,19 +29,15 @@ afterAll(() => operator.removeMachines());
 async function restore(config: string, source: string) {
   const flags = ['--confirm', '--output=json', '--timeout=3m', `--kubeconfig=${apiServer.kubeconfig}`];
   const stdout = await runProgram('restore', '--from', source, ...flags);
-  const { ok, pausedPools, configs } = JSON.parse(stdout) as RestoreReport;
-  expect({ ok, pausedPools, configs: configs.map(({ name, outcome }) => [name, outcome]) }).toEqual({
-    ok: true,
-    pausedPools: [],
-    configs: [[config, 'restored']],
-  });
+  const report = JSON.parse(stdout) as RestoreReport;
+  expect(report).toMatchObject({ ok: true, pausedPools: [], configs: [{ name: config, outcome: 'restored' }] });
 }
 
-/** Copies the file of the machine-config-server from a disk, as a person does. Returns its path. */
-async function copyServedFile(disk: Files): Promise<string> {
+/** Restores a config from the file of the machine-config-server, as a person copies it from a disk. */
+async function restoreFromFile(disk: Files) {
   const file = join(directory, `${readName(disk)}.json`);
   await writeFile(file, disk.get(SERVED_FILE) ?? '');
-  return file;
+  await restore(readName(disk), file);
 }
 
 /** What the real bootstrap host serves to masters if one file has several documents. */
@@ -58,13 +54,6 @@ async function fetchFromBootstrapHost(): Promise<Files> {
   await bootstrapServer.stop();
   if (files === undefined) throw new Error('the bootstrap host serves no config');
   return files;
-}
-
-/** Creates a pool with one machine. */
-async function bootPool(pool: string) {
-  await operator.createPool(pool);
-  await operator.awaitUpdated(pool);
-  return await operator.boot(`${pool}-0`, ['worker', pool]);
 }
 
 /** Deletes the config that the machine of a pool runs, just before the operator updates it. Returns the config. */
@@ -101,8 +90,7 @@ describe.concurrent('restore', () => {
     expect(await installed.cluster.exists(missing)).toBe(false);
     expect(await server.fetchName('master')).toBeUndefined();
 
-    const third = operator.boot('control0', MASTER_ROLES);
-    const [machine] = await Promise.all([third, restore(missing, await copyServedFile(files))]);
+    const [machine] = await Promise.all([operator.boot('control0', MASTER_ROLES), restoreFromFile(files)]);
 
     expect(readName(machine.disk)).toBe(missing);
     expect(await operator.awaitUpdated('master', 3)).toBe(rendered);
@@ -110,21 +98,20 @@ describe.concurrent('restore', () => {
   });
 
   test('creates a deleted config again from the file that the server of the cluster wrote', async () => {
-    const { disk } = await bootPool('served');
+    const { disk } = await operator.bootPool('served');
     const config = await deleteConfigInUse('served');
     expect(readName(disk)).toBe(config);
     // The bootstrap server also writes apiVersion and kind.
     const fields = Object.keys(JSON.parse(disk.get(SERVED_FILE) ?? '') as object);
     expect(fields.toSorted()).toEqual(['metadata', 'spec']);
 
-    await restore(config, await copyServedFile(disk));
+    await restoreFromFile(disk);
 
     await operator.awaitUpdated('served', 1, config);
   });
 
   test('creates a deleted config again from the disk of a node that the operator has updated', async () => {
-    const { name, disk } = await bootPool('updated');
-    const first = await operator.awaitUpdated('updated', 1);
+    const { name, disk, config: first } = await operator.bootPool('updated');
     await operator.applySource('updated', '50-updated', { kernelArguments: ['first=1'] });
     await operator.awaitUpdated('updated', 1, first);
     const config = await deleteConfigInUse('updated');

@@ -2,15 +2,6 @@ import { type Cluster, unique } from '../support/cluster.ts';
 import { ensureOperatorNamespace, OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
 import { PATHS } from '../support/paths.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
-
-/** What the machine-config-daemon reports. */
-export async function setNodeState({ admin }: Cluster, node: string, state: string): Promise<void> {
-  const reason = state === 'Degraded' ? 'missing MachineConfig' : '';
-  const annotations = { [`${MCO}/state`]: state, [`${MCO}/reason`]: reason };
-  await admin.patch(`${PATHS.nodes}/${node}`, { metadata: { annotations } });
-}
-
 /** Tells the API server at which port of this machine the kubelet of a node listens. */
 export async function setKubeletPort({ admin }: Cluster, nodeName: string, port: number): Promise<void> {
   const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];

@@ -31,7 +31,7 @@ async function joinAfterRestore() {
   const { missing, masters } = pool;
   await until('the config', () => cluster.exists(missing.name), { timeoutMs: 50_000 });
   for (const master of masters) await stuck.setNodeState(master, 'Done');
-  const isServed = async () => (await stuck.getPool()).status?.configuration?.name === missing.name;
+  const isServed = async () => (await stuck.getPause())[2] === missing.name;
   await until('the status of the pool', isServed, { timeoutMs: 50_000 });
   await stuck.joinMaster(missing.name, 'Done');
 }
@@ -42,7 +42,7 @@ test('restores what the nodes of a dead-locked install name, and ends when every
   expect(result.stderr).toContain(`restoring ${pool.missing.name}, which ${pool.masters.toSorted().join('\t')} name`);
   expect(result.stdout).toMatch(/\nrepaired\n$/);
   expect(result.exitCode).toBe(0);
-  expect((await stuck.getPool()).spec.paused).toBe(false);
+  expect((await stuck.getPause())[0]).toBe(false);
   expect(await shell.run(SCRIPT)).toMatchObject({ exitCode: 0, stdout: 'nothing to repair\n' });
 });
 
@@ -50,7 +50,7 @@ test('exits with 1 and says what is wrong if no node has a copy', async () => {
   file = { stderr: 'cat: No such file or directory', exitCode: 1 };
   const { exitCode, stderr } = await shell.run(`${SCRIPT} 1`);
   expect(exitCode).toBe(1);
-  expect(stderr).toMatch(/^still wrong: node .*: currentConfig rendered-master-\w+ does not exist$/m);
+  expect(stderr).toMatch(/^still wrong: rendered-master-\w+ does not exist; node .* \(currentConfig\) names it$/m);
   expect(await cluster.admin.find(`${PATHS.configs}/${pool.missing.name}`)).toBeUndefined();
 });
 

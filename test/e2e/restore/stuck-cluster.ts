@@ -1,12 +1,11 @@
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { restore, type RestoreOptions } from '../../../src/cli/restore/restore-run.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { type ConfigOnDisk, createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { ControlPlane, kubeconfig } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { Cluster, unique } from '../support/cluster.ts';
-import { pool as poolObject } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import { setNodeState } from './machines.ts';
 import { runBinaries } from '../support/run-binaries.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -19,6 +18,9 @@ export interface StuckPool {
   readonly rendered: string;
   readonly masters: readonly string[];
 }
+
+/** What machines do after a step of a restore. */
+export type Reaction = readonly [RegExp, () => Promise<unknown>];
 
 let shared: Promise<StuckCluster> | undefined;
 
@@ -46,14 +48,12 @@ export class StuckCluster {
   /** @param token undefined connects as an administrator */
   connect(token = this.controlPlane.apiServer.connection.token ?? ''): KubeApi {
     const { apiServer, caCertificate } = this.controlPlane;
-    return new KubeApi(
-      connectionFromKubeconfig(kubeconfig(apiServer.url, caCertificate, { token })),
-      'machineconfig-guard/restore',
-    );
+    const text = kubeconfig(apiServer.url, caCertificate, { token });
+    return new KubeApi(connectionFromKubeconfig(text), 'machineconfig-guard/restore');
   }
 
   /** Removes the objects of other tests, and creates a pool whose masters are Degraded. */
-  async createStuckPool({ masters = 2, replicas = 3, status = '' } = {}): Promise<StuckPool> {
+  async createStuckPool({ masters = 2, replicas = 3, status = {} } = {}): Promise<StuckPool> {
     const { admin } = this.cluster;
     for (const path of [PATHS.pools, PATHS.nodes, PATHS.configs]) await admin.delete(path);
     await admin.delete(`${CONFIG_MAPS}/cluster-config-v1`);
@@ -62,52 +62,78 @@ export class StuckCluster {
     await admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
     const missing = createConfigOnDisk();
     const rendered = await this.cluster.config({ name: createConfigOnDisk().name });
-    await this.createPool({ name: 'master', spec: rendered });
-    if (status !== '') await this.setPoolStatus({ configuration: { name: status } });
+    await this.cluster.pool({ name: 'master', spec: rendered });
+    await this.setPoolStatus(status);
     const names: string[] = [];
     for (let index = 0; index < masters; index += 1) names.push(await this.joinMaster(missing.name, 'Degraded'));
     return { missing, rendered, masters: names };
   }
 
-  /** A pool that selects only its own role, as the pools of the installer do. */
-  async createPool({ name, spec }: { readonly name: string; readonly spec?: string }): Promise<void> {
-    const object = poolObject({ name, ...(spec === undefined ? {} : { spec }) });
-    const machineConfigSelector = { matchLabels: { [`${MCO}/role`]: name } };
-    await this.cluster.admin.create(PATHS.pools, {
-      ...object,
-      spec: { ...object.spec, machineConfigSelector },
+  /**
+   * Restores the config of a pool. After the other reactions its daemons recover as soon as the restore waits for them.
+   *
+   * @returns the report, and the texts of the progress
+   */
+  async restore(
+    { missing, masters }: StuckPool,
+    { api, reactions = [], ...options }: Partial<RestoreOptions> & { api: KubeApi; reactions?: readonly Reaction[] },
+  ) {
+    const recover = () => Promise.all(masters.map((master) => this.setNodeState(master, 'Done')));
+    const texts: string[] = [];
+    const pending: Promise<unknown>[] = [];
+    const report = await restore(api, {
+      configs: [missing.config],
+      isConfirmed: true,
+      acceptContent: false,
+      timeoutMs: 20_000,
+      intervalMs: 50,
+      ...options,
+      onProgress: (text) => {
+        texts.push(text);
+        const reaction = [...reactions, [/^waiting until/, recover] as const].find(([pattern]) => pattern.test(text));
+        if (reaction !== undefined) pending.push(reaction[1]());
+      },
     });
+    await Promise.all(pending);
+    return { report, texts };
+  }
+
+  /** The missing machine joins as soon as the restore waits for it. */
+  join({ missing }: StuckPool, state = 'Done'): Reaction {
+    return [/^waiting for 1 machine/, () => this.joinMaster(missing.name, state)];
   }
 
   async joinMaster(config: string, state: string): Promise<string> {
-    const name = await this.cluster.node({
-      name: unique('control'),
-      role: 'master',
-      currentConfig: config,
-      desiredConfig: config,
-    });
+    const configs = { currentConfig: config, desiredConfig: config };
+    const name = await this.cluster.node({ name: unique('control'), role: 'master', ...configs });
     await this.setNodeState(name, state);
     return name;
   }
 
+  /** What the machine-config-daemon reports. */
   async setNodeState(name: string, state: string): Promise<void> {
-    await setNodeState(this.cluster, name, state);
+    const reason = state === 'Degraded' ? 'missing MachineConfig' : '';
+    const annotations = { [`${MCO}/state`]: state, [`${MCO}/reason`]: reason };
+    await this.cluster.admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
   }
 
   async setPoolStatus(status: object): Promise<void> {
     await this.cluster.admin.patch(`${PATHS.pools}/master/status`, { status });
   }
 
-  async getPool(): Promise<PoolObject> {
-    return (await this.cluster.admin.find(`${PATHS.pools}/master`)) as PoolObject;
+  async getPool(): Promise<KubeObject | undefined> {
+    return await this.cluster.admin.find(`${PATHS.pools}/master`);
+  }
+
+  /** Whether the pool is paused, for which restore, and the config in its status. */
+  async getPause() {
+    const { spec, status, metadata } = (await this.getPool()) ?? {};
+    const { paused } = spec as { readonly paused?: boolean };
+    const { configuration } = (status ?? {}) as { readonly configuration?: { readonly name?: string } };
+    return [paused, metadata?.annotations?.['machineconfig-guard.io/paused-for-restore'], configuration?.name];
   }
 
   async findConfig(name: string): Promise<KubeObject | undefined> {
     return await this.cluster.admin.find(`${PATHS.configs}/${name}`);
   }
 }
-
-type PoolObject = KubeObject & {
-  readonly spec: { readonly paused: boolean };
-  readonly status?: { readonly configuration?: { readonly name?: string } };
-};

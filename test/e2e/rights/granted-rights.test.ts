@@ -71,7 +71,7 @@ test('the API server refuses no request of the guard', () => {
 
 async function installRendered(): Promise<void> {
   const directory = join(controlPlane.directory, 'rendered');
-  await runProgram('render', '--out', directory, '--image', IMAGE, '--kubernetes-version', '1.31');
+  await runProgram('render', '--out', directory, '--image', IMAGE, '--openshift-version', '4.18');
   const files = (await readdir(directory)).sort();
   await kubectlOk(controlPlane, ['apply', ...files.map((file) => `--filename=${join(directory, file)}`)]);
   await installed.awaitGuard();

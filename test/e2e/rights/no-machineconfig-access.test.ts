@@ -63,7 +63,7 @@ test('says in the status that it cannot check whether configs exist', async () =
 }, 60_000);
 
 test('logs once that it cannot read MachineConfigs', async () => {
-  // The guard tries again after 125 ms to 4 s in this time.
+  // oxlint-disable-next-line house/no-clock -- nothing reports a second attempt, which follows after 125 ms to 4 s
   await pause(5_000);
   for (const log of await replicas.readLogs()) {
     const lines = parseJsonLines<{ readonly msg: string; readonly resource?: string }>(log);

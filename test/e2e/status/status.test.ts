@@ -88,7 +88,9 @@ test('the command status needs only the rights of a reader, and an unreachable c
   expect(exitCode).toBe(1);
   const single = await runStatus();
   expect([single.exitCode, single.stderr]).toEqual([0, '']);
-  expect(single.stdout).toMatch(/^CONTEXT .*\nprod +PROTECTED .*\n\nNothing was tested: /);
+  expect(single.stdout).toMatch(
+    /^CONTEXT .*\nprod +PROTECTED .*\n\nNext: prove the state by a dry-run deletion:\n {2}.* --context prod\n$/,
+  );
 }, 60_000);
 
 /** The context `prod` has the rights of a reader. Nothing listens at the server of `dead`. */

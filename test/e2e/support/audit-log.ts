@@ -58,7 +58,7 @@ export class AuditLog {
   /** Waits for the event of a request. The API server writes it after the response. */
   event(auditId: string) {
     const find = async () => (await this.events(({ auditID }) => auditID === auditId))[0];
-    return until(`the audit event ${auditId}`, find, { timeoutMs: 5_000 });
+    return until(`the audit event ${auditId}`, find);
   }
 }
 

@@ -186,7 +186,7 @@ export async function awaitGuardCalls(admin: KubeClient) {
   let last: KubeResponse | undefined;
   const isDenied = async () => isDeniedInUse((last = await admin.delete(configPath, { dryRun: 'All' })));
   const describe = () => `a denial, not ${JSON.stringify(last?.body)}`;
-  await until(describe, isDenied, { timeoutMs: 40_000 });
+  await until(describe, isDenied);
   // The guard allows a deletion only if there is a node.
   await admin.patch(nodePath, { metadata: { annotations: null } });
   await admin.delete(configPath);

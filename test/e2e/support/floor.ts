@@ -34,7 +34,7 @@ export async function awaitReferences(cluster: Cluster, config: string, policies
     const event = await cluster.auditEvent(await cluster.dryRun(config));
     return policies.every((policy) => Object.keys(auditedByPolicy(policy, event)).length > 0);
   };
-  await until(`${policies.join(' and ')} to see ${config}`, isSeen, { timeoutMs: 5_000, everyMs: 20 });
+  await until(`${policies.join(' and ')} to see ${config}`, isSeen, { everyMs: 20 });
 }
 
 /** Waits until each policy denies by itself. */
@@ -44,7 +44,7 @@ export async function awaitFloor(cluster: Cluster) {
   const pool = await cluster.pool({ spec: ofPool });
   for (const [policy, config] of Object.entries({ nodes: ofNode, pools: ofPool })) {
     const isDenied = async () => policyDenialOf(await cluster.dryRun(config))?.policy === policy;
-    await until(`the policy of ${policy}`, isDenied, { timeoutMs: 60_000 });
+    await until(`the policy of ${policy}`, isDenied);
   }
   await cluster.admin.delete(`${PATHS.nodes}/${node}`);
   await cluster.admin.delete(`${PATHS.pools}/${pool.metadata.name}`);

@@ -1,14 +1,9 @@
-import { readFile, mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 
 import { Child } from '../control-plane/child.ts';
 import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { isHealthy } from '../control-plane/until.ts';
-import { SERVICE_NAME } from './guard-service.ts';
-import { imageEnvironment } from './image-environment.ts';
-import { PROGRAM, runProgram } from './program.ts';
-
-const READY_TIMEOUT_MS = 20_000;
+import { imageEnvironment, PROGRAM } from './program.ts';
 
 /** Fields of a log line about a decision. */
 export interface DecisionLine {
@@ -25,82 +20,135 @@ export interface Launch {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Ports of the guard; 0 is any free port. */
-export interface Ports {
+interface Ports {
   readonly securePort: number;
   readonly healthPort: number;
   readonly metricsPort: number;
 }
 
-export type GuardProcess = Awaited<ReturnType<typeof startGuardProcess>>;
+interface GuardProcessOptions {
+  /** The arguments of the guard, without its ports and its kubeconfig. */
+  readonly args: readonly string[];
+  /** File with the guard's credentials. */
+  readonly kubeconfig: string;
+  /** File for the output of the process. */
+  readonly log: string;
+  /** Folder with tls.crt and tls.key. */
+  readonly certDir: string;
+  /** PEM of the authority that issued the certificate. */
+  readonly ca: string;
+  readonly reaper: ProcessReaper;
+}
 
-/**
- * Starts the bundled guard on 127.0.0.1, and returns when it is ready.
- *
- * @param kubeconfig file with the guard's credentials
- * @param directory the certificates go into a new folder of this one
- */
-export async function startGuardProcess(kubeconfig: string, directory: string, reaper: ProcessReaper) {
-  const certDir = await mkdtemp(join(directory, 'guard-'));
-  // Not inside certDir: the guard watches that folder, and each line would wake it.
-  const log = `${certDir}.log`;
-  await runProgram('certs', '--out', certDir, '--ip', '127.0.0.1', '--dns', SERVICE_NAME);
+/** A replica of the guard as a process of this machine, with the environment of its image. */
+export class GuardProcess {
+  readonly #options: GuardProcessOptions;
+  #child: Child;
+  #ports: Ports = { securePort: 0, healthPort: 0, metricsPort: 0 };
 
-  function startChild(ports: Ports, { script, env = {} }: Launch = {}) {
-    const flags = ['--shutdown-delay-duration=0s', '--log-level=info'];
-    const serve = [...serveArguments({ kubeconfig, certificate: certificateIn(certDir), ports }), ...flags];
+  private constructor(options: GuardProcessOptions) {
+    this.#options = options;
+    this.#child = this.#startChild();
+  }
+
+  /** Starts the bundled guard at free ports, and returns when it is ready. */
+  static async start(options: GuardProcessOptions): Promise<GuardProcess> {
+    const guard = new GuardProcess(options);
+    const isReady = async () => {
+      const lines = await readJsonLines<Ports & { msg: string }>(options.log);
+      const ports = lines.find(({ msg }) => msg === 'listening');
+      if (ports === undefined) return false;
+      guard.#ports = ports;
+      return guard.#isReady();
+    };
+    await guard.#child.waitUntil(isReady);
+    return guard;
+  }
+
+  get ports() {
+    return this.#ports;
+  }
+
+  /** Address of the webhook. */
+  get url() {
+    return `https://127.0.0.1:${this.#ports.securePort}/validate`;
+  }
+
+  get healthUrl() {
+    return `http://127.0.0.1:${this.#ports.healthPort}`;
+  }
+
+  get metricsUrl() {
+    return `https://127.0.0.1:${this.#ports.metricsPort}`;
+  }
+
+  get ca() {
+    return this.#options.ca;
+  }
+
+  get certDir() {
+    return this.#options.certDir;
+  }
+
+  get log() {
+    return this.#options.log;
+  }
+
+  get isRunning() {
+    return this.#child.isRunning;
+  }
+
+  /** The number of the current or last process. */
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  /** Sends a signal without waiting for its effect. */
+  signal(signal: NodeJS.Signals) {
+    this.#child.kill(signal);
+  }
+
+  async kill() {
+    await this.#child.stop('SIGKILL');
+  }
+
+  /** Kills the process and starts another one at the same ports, until it is ready. */
+  async restart(launch?: Launch) {
+    await this.kill();
+    this.#child = this.#startChild(launch);
+    // The log cannot tell: a launch may redirect it.
+    await this.#child.waitUntil(() => this.#isReady());
+  }
+
+  async stop() {
+    await this.#child.stop();
+  }
+
+  #isReady() {
+    return isHealthy(`${this.healthUrl}/readyz`);
+  }
+
+  #startChild({ script, env }: Launch = {}) {
+    const { args, kubeconfig, log, reaper } = this.#options;
+    const { securePort, healthPort, metricsPort } = this.#ports;
+    const serve = [
+      PROGRAM,
+      ...args,
+      // The last flag counts. The replicas share the addresses of this machine.
+      `--secure-port=${securePort}`,
+      `--health-port=${healthPort}`,
+      `--metrics-port=${metricsPort}`,
+      `--kubeconfig=${kubeconfig}`,
+      '--shutdown-delay-duration=0s',
+    ];
     return new Child({
       command: script === undefined ? process.execPath : '/bin/sh',
       args: script === undefined ? serve : ['-c', script, 'sh', process.execPath, ...serve],
       logFile: log,
       reaper,
-      env: { ...process.env, ...imageEnvironment(), ...env },
+      env: { PATH: process.env['PATH'], ...imageEnvironment(), ...env },
     });
   }
-
-  let child = startChild({ securePort: 0, healthPort: 0, metricsPort: 0 });
-  await child.waitUntil(async () => (await findPorts(log, 'ready')) !== undefined, READY_TIMEOUT_MS);
-  const ports = (await findPorts(log, 'ready')) as Ports;
-  const healthUrl = `http://127.0.0.1:${ports.healthPort}`;
-
-  return {
-    /** Address of the webhook. */
-    url: `https://127.0.0.1:${ports.securePort}/validate`,
-    healthUrl,
-    metricsUrl: `https://127.0.0.1:${ports.metricsPort}`,
-    /** PEM of the authority that issued the certificate. */
-    ca: await readFile(join(certDir, 'ca.crt'), 'utf8'),
-    /** Folder with ca.crt, tls.crt and tls.key. */
-    certDir,
-    /** File with the output of the process. */
-    log,
-    kill: () => child.stop('SIGKILL'),
-
-    get isRunning() {
-      return child.isRunning;
-    },
-
-    /** The number of the current or last process. */
-    get pid(): number {
-      return child.pid;
-    },
-
-    /** Sends a signal without waiting for its effect. */
-    signal(signal: NodeJS.Signals) {
-      child.kill(signal);
-    },
-
-    /** Kills the process and starts another one with the same certificate and ports, until it is ready. */
-    async restart(launch?: Launch) {
-      await child.stop('SIGKILL');
-      child = startChild(ports, launch);
-      // The log cannot tell: a launch may redirect it.
-      await child.waitUntil(() => isHealthy(`${healthUrl}/readyz`), READY_TIMEOUT_MS);
-    },
-
-    /** Returns the exit code. */
-    stop: () => child.stop('SIGTERM'),
-  };
 }
 
 /** The guard's log lines about a config in a file, oldest first. */
@@ -112,38 +160,6 @@ export async function decisionsAbout(file: string, config: string) {
 export function decisionsIn(log: string, config: string) {
   const lines = parseJsonLines<DecisionLine>(log);
   return lines.filter(({ name, verdict }) => name === config && verdict !== undefined);
-}
-
-/** The ports in the line of a log with this message. */
-export async function findPorts(log: string, message: string): Promise<Ports | undefined> {
-  return (await readJsonLines<Ports & { msg: string }>(log)).find(({ msg }) => msg === message);
-}
-
-/** The arguments for node to serve on 127.0.0.1. `certificate`: the flags about the certificate. */
-export function serveArguments({
-  kubeconfig,
-  certificate,
-  ports,
-}: {
-  readonly kubeconfig: string;
-  readonly certificate: readonly string[];
-  readonly ports: Ports;
-}) {
-  return [
-    PROGRAM,
-    'serve',
-    `--kubeconfig=${kubeconfig}`,
-    ...certificate,
-    '--bind-address=127.0.0.1',
-    `--secure-port=${ports.securePort}`,
-    `--health-port=${ports.healthPort}`,
-    `--metrics-port=${ports.metricsPort}`,
-  ];
-}
-
-/** The flags for tls.crt and tls.key in a folder. */
-export function certificateIn(directory: string) {
-  return [`--tls-cert-file=${join(directory, 'tls.crt')}`, `--tls-private-key-file=${join(directory, 'tls.key')}`];
 }
 
 /** The lines of a log file that are complete JSON objects. Lines may lack fields of this type. */

@@ -2,20 +2,17 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
-import { Child } from '../control-plane/child.ts';
 import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { minorOf } from '../control-plane/releases.ts';
-import { isHealthy, until } from '../control-plane/until.ts';
-import { findPorts, type Ports } from './guard-process.ts';
-import { imageEnvironment } from './image-environment.ts';
+import { until } from '../control-plane/until.ts';
+import { GuardProcess } from './guard-process.ts';
+import { readAuthority } from './guard-service.ts';
 import { PATHS } from './paths.ts';
-import { PROGRAM } from './program.ts';
 import type { Replicas } from './replicas.ts';
 import { serviceAccountToken } from './service-account.ts';
 
 const NAME = 'machineconfig-guard';
-const READY_TIMEOUT_MS = 40_000;
 const ENDPOINTS = `${PATHS.guardNamespace}/endpoints`;
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
 const SERVICE_LABEL = 'kubernetes.io/service-name';
@@ -30,12 +27,6 @@ interface DeploymentSpec {
   };
 }
 
-interface Replica {
-  readonly child: Child;
-  readonly log: string;
-  readonly ports: Ports;
-}
-
 type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 
 /**
@@ -44,18 +35,24 @@ type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> 
  */
 export class GuardProcesses implements Replicas {
   readonly #controlPlane: ControlPlane;
-  readonly #replicas: Replica[] = [];
+  readonly #apiUrl: string;
+  readonly #replicas: GuardProcess[] = [];
   #startCount = 0;
 
-  constructor(controlPlane: ControlPlane) {
+  /** @param apiUrl the address at which the guards reach the API server */
+  constructor(controlPlane: ControlPlane, apiUrl = controlPlane.apiServer.url) {
     this.#controlPlane = controlPlane;
+    this.#apiUrl = apiUrl;
+  }
+
+  /** The replicas that were started and not killed. */
+  get running(): readonly GuardProcess[] {
+    return this.#replicas;
   }
 
   /** Starts the replicas that do not run. */
   async awaitRollout() {
-    const { spec } = await until('the Deployment', () => this.#admin.find(PATHS.deployment), {
-      timeoutMs: READY_TIMEOUT_MS,
-    });
+    const { spec } = await until('the Deployment', () => this.#admin.find(PATHS.deployment));
     const { replicas, template } = spec as DeploymentSpec;
     const missing = replicas - this.#replicas.length;
     if (missing === 0) return;
@@ -63,14 +60,16 @@ export class GuardProcesses implements Replicas {
     await mkdir(directory, { recursive: true });
     const args = template.spec.containers[0]?.args ?? [];
     if (args.some((arg) => arg.includes(MOUNT_PATH))) await this.#writeCertificate(directory);
-    const start = () => this.#startReplica(args, directory);
+    const findAuthority = async () => (await readAuthority(this.#admin)) || undefined;
+    const ca = await until('the authority of the webhook', findAuthority);
+    const start = () => this.#startReplica(args, directory, ca);
     this.#replicas.push(...(await Promise.all(Array.from({ length: missing }, start))));
     await this.#publish();
   }
 
-  /** Kills all replicas or this number. The Service leads to the others. */
-  async kill(count = this.#replicas.length) {
-    await Promise.all(this.#replicas.splice(0, count).map(({ child }) => child.stop('SIGKILL')));
+  /** Kills all replicas. The Service leads nowhere then. */
+  async kill() {
+    await Promise.all(this.#replicas.splice(0).map((replica) => replica.kill()));
     await this.#publish();
   }
 
@@ -79,11 +78,11 @@ export class GuardProcesses implements Replicas {
   }
 
   async listMetricsAddresses() {
-    return this.#replicas.map(({ ports }) => `127.0.0.1:${ports.metricsPort}`);
+    return this.#replicas.map(({ metricsUrl }) => new URL(metricsUrl).host);
   }
 
   async stop() {
-    await Promise.all(this.#replicas.map(({ child }) => child.stop()));
+    await Promise.all(this.#replicas.map((replica) => replica.stop()));
   }
 
   get #admin() {
@@ -91,37 +90,26 @@ export class GuardProcesses implements Replicas {
   }
 
   async #writeCertificate(directory: string) {
-    const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET), {
-      timeoutMs: READY_TIMEOUT_MS,
-    });
+    const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET));
     for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
   }
 
-  async #startReplica(args: readonly string[], directory: string): Promise<Replica> {
-    const { apiServer, caCertificate, reaper } = this.#controlPlane;
-    const path = join(directory, String((this.#startCount += 1)));
+  async #startReplica(args: readonly string[], directory: string, ca: string): Promise<GuardProcess> {
+    const { caCertificate, reaper } = this.#controlPlane;
+    // Beside the folder of the certificate: the guard watches that one, and each line would wake it.
+    const path = `${directory}-${(this.#startCount += 1)}`;
     // Each replica gets a token of its own, as a pod does.
     const token = await serviceAccountToken(this.#admin, NAME, NAME);
-    await writeFile(`${path}.kubeconfig`, kubeconfig(apiServer.url, caCertificate, { token }), {
-      mode: 0o600,
-    });
-    const log = `${path}.log`;
-    const ownArgs = args.map((arg) => arg.replace(MOUNT_PATH, directory));
-    // The replicas share the address of this machine. The last flag counts.
-    const ports = ['--secure-port=0', '--health-port=0', '--metrics-port=0'];
-    const child = new Child({
-      command: process.execPath,
-      args: [PROGRAM, ...ownArgs, ...ports, `--kubeconfig=${path}.kubeconfig`],
-      logFile: log,
+    const file = `${path}.kubeconfig`;
+    await writeFile(file, kubeconfig(this.#apiUrl, caCertificate, { token }), { mode: 0o600 });
+    return GuardProcess.start({
+      args: args.map((arg) => arg.replace(MOUNT_PATH, directory)),
+      kubeconfig: file,
+      log: `${path}.log`,
+      certDir: directory,
+      ca,
       reaper,
-      env: { PATH: process.env['PATH'], ...imageEnvironment() },
     });
-    const isReady = async () => {
-      const healthPort = (await findPorts(log, 'listening'))?.healthPort;
-      return healthPort !== undefined && isHealthy(`http://127.0.0.1:${healthPort}/readyz`);
-    };
-    await child.waitUntil(isReady, READY_TIMEOUT_MS);
-    return { child, log, ports: (await findPorts(log, 'listening')) as Ports };
   }
 
   /**

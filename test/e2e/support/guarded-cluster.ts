@@ -1,134 +1,88 @@
 import { writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
-import type { Settings } from '../../../src/decision/settings.ts';
-import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
-import type { Binaries } from '../control-plane/binaries.ts';
-import { ControlPlane, kubeconfig, type ApiServer } from '../control-plane/control-plane.ts';
-import { KubeClient } from '../control-plane/kube-client.ts';
-import { until } from '../control-plane/until.ts';
-import { awaitGuardCalls, unique, type ClusterConnection } from './cluster.ts';
-import { readJsonLines, startGuardProcess, type Launch } from './guard-process.ts';
-import { issueGuardToken } from './guard-token.ts';
-import { kubectlOk } from './kubectl.ts';
-import { MANIFESTS } from './overlays.ts';
+import type { ApiServer } from '../control-plane/api-server.ts';
+import { ControlPlane } from '../control-plane/control-plane.ts';
+import { awaitGuardCalls } from './cluster.ts';
+import type { GuardProcess, Launch } from './guard-process.ts';
+import { GuardProcesses } from './guard-processes.ts';
+import { InstalledCluster } from './installed-cluster.ts';
 import { PATHS } from './paths.ts';
-import { createServiceAccount } from './service-account.ts';
+import { requireProgram } from './program.ts';
+import { runBinaries } from './run-binaries.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-import { startThrottlingProxy } from './throttling-proxy.ts';
 
-const NAMESPACE = 'machineconfig-guard';
 /** The guard's user name in the API server. */
-export const GUARD_USER = `system:serviceaccount:${NAMESPACE}:machineconfig-guard`;
+export const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
 
 /** Prepares a launch of the guard. It may put files into this folder. */
 export type LaunchPreparation = (directory: string) => Promise<Launch>;
 
-export type GuardedCluster = Awaited<ReturnType<typeof startGuardedCluster>>;
+/** A cluster with one guard process, which reaches the API server through a network that can fail. */
+export class GuardedCluster extends InstalledCluster<GuardProcesses> {
+  readonly network: TcpProxy;
+  #secondApiServer: Promise<ApiServer> | undefined;
+  #lastPreparation: LaunchPreparation | undefined;
 
-/**
- * Starts a control plane and one guard process with the rights of its manifests, and returns when the API
- * server calls the guard. The guard reaches the API server through `network` and `throttle`, so that both can
- * fail.
- *
- * @param options `direct: true` connects the guard to the API server without proxies, for measurements
- */
-export async function startGuardedCluster(binaries: Binaries, { direct = false } = {}) {
-  const controlPlane = await ControlPlane.start(binaries);
-  try {
-    return await addGuard(controlPlane, direct);
-  } catch (error) {
-    await controlPlane.stop();
-    throw error;
+  constructor(controlPlane: ControlPlane, replicas: GuardProcesses, network: TcpProxy) {
+    super(controlPlane, replicas);
+    this.network = network;
+  }
+
+  get guard(): GuardProcess {
+    const [guard] = this.replicas.running;
+    if (guard === undefined) throw new Error('The guard was not started.');
+    return guard;
+  }
+
+  get connection() {
+    return this.cluster.connection;
+  }
+
+  /** A second API server, which calls the guard, too. The guard never reads from it. */
+  secondApiServer() {
+    this.#secondApiServer ??= this.controlPlane.startApiServer().then(async (second) => {
+      await awaitGuardCalls(second.admin);
+      return second;
+    });
+    return this.#secondApiServer;
+  }
+
+  /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */
+  async launchGuard(prepare?: LaunchPreparation) {
+    if (prepare === this.#lastPreparation) return;
+    await this.guard.restart(await prepare?.(this.controlPlane.directory));
+    this.#lastPreparation = prepare;
+  }
+
+  override async stop() {
+    await this.network.refuse();
+    await super.stop();
   }
 }
 
-async function addGuard(controlPlane: ControlPlane, direct: boolean) {
-  const { apiServer, caCertificate, directory, reaper } = controlPlane;
-  await kubectlOk(controlPlane, ['create', 'namespace', NAMESPACE]);
-  await kubectlOk(controlPlane, ['create', '--filename', join(MANIFESTS, 'base', 'rbac.yaml')]);
-  const token = await issueGuardToken(apiServer.admin, join(directory, 'guard.token'));
-  const throttle = await startThrottlingProxy(apiServer.url, caCertificate);
-  const network = await TcpProxy.start(throttle.port);
-  const url = direct ? apiServer.url : `https://127.0.0.1:${network.port}`;
-  const file = join(directory, 'guard.kubeconfig');
-  await writeFile(file, kubeconfig(url, direct ? caCertificate : throttle.ca, { tokenFile: token.file }));
-  const guard = await startGuardProcess(file, directory, reaper);
-  const caBundle = Buffer.from(guard.ca).toString('base64');
-  const clientConfig = { url: guard.url, caBundle };
-  const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
-  await apiServer.admin.create(PATHS.webhookConfigurations, configuration);
-  await awaitGuardCalls(apiServer.admin);
-  const scraperRules = [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }];
-  const scraperToken = await createServiceAccount(apiServer.admin, unique('scraper'), scraperRules);
-  const scraper = new KubeClient({ url: guard.metricsUrl, ca: guard.ca, token: scraperToken });
-  const connection: ClusterConnection = { admin: apiServer.connection, auditLog: apiServer.auditLog };
-  /** The value of a metric, or undefined. The guard needs the API server to check the token. */
-  const readSample = async (name: string) => {
-    const read = async () => {
-      const { status, body } = await scraper.request('GET', '/metrics');
-      return status === 200 && String(body);
-    };
-    const metrics = await until("the guard's metrics", read, { timeoutMs: 60_000 });
-    const sample = metrics.split('\n').find((line) => line.startsWith(`${name} `));
-    return sample === undefined ? undefined : Number(sample.slice(name.length));
-  };
-  let secondApiServer: Promise<ApiServer> | undefined;
-  let lastPreparation: LaunchPreparation | undefined;
-  return {
-    controlPlane,
-    network,
-    throttle,
-    token,
-    guard,
-    /** The guard's kubeconfig. */
-    kubeconfig: file,
-    connection,
-
-    /** A second API server, which calls the guard, too. The guard never reads from it. */
-    secondApiServer() {
-      secondApiServer ??= controlPlane.startApiServer().then(async (second) => {
-        await awaitGuardCalls(second.admin);
-        return second;
-      });
-      return secondApiServer;
-    },
-
-    /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */
-    async launchGuard(prepare?: LaunchPreparation) {
-      if (prepare === lastPreparation) return;
-      await guard.restart(await prepare?.(directory));
-      lastPreparation = prepare;
-    },
-
-    /** Creates a MachineConfigGuard without a hold. Without its CRD, the guard holds configs for 2 h. */
-    async switchHoldOff() {
-      await kubectlOk(controlPlane, ['create', '--filename', join(MANIFESTS, 'base', 'crd.yaml')]);
-      const settings = {
-        apiVersion: 'machineconfig-guard.io/v1alpha1',
-        kind: 'MachineConfigGuard',
-        metadata: { name: 'cluster' },
-        spec: { holdSuperseded: '0s' },
-      };
-      // The guard may create it first.
-      const create = async () =>
-        [201, 409].includes((await apiServer.admin.request('POST', dirname(PATHS.guard), settings)).status);
-      await until('the MachineConfigGuard', create);
-      await apiServer.admin.patch(PATHS.guard, { spec: settings.spec });
-      const isApplied = async () =>
-        (await readJsonLines<Partial<Settings>>(guard.log)).some((line) => line.holdSupersededMs === 0);
-      await until('the guard without a hold', isApplied);
-    },
-
-    /** The value of a series, or 0 without one. */
-    async readMetric(series: string) {
-      return (await readSample(series)) ?? 0;
-    },
-
-    async stop() {
-      await network.refuse();
-      throttle.stop();
-      await controlPlane.stop();
-    },
-  };
+/**
+ * Starts a cluster with the overlay `service-ca` and one replica, and returns when the API server calls the guard.
+ *
+ * @param options `direct: true` connects the guard to the API server without a proxy, for measurements
+ */
+export async function startGuardedCluster({ direct = false } = {}): Promise<GuardedCluster> {
+  requireProgram();
+  const controlPlane = await ControlPlane.start(await runBinaries());
+  const network = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port));
+  const replicas = new GuardProcesses(controlPlane, direct ? undefined : `https://127.0.0.1:${network.port}`);
+  const cluster = new GuardedCluster(controlPlane, replicas, network);
+  try {
+    await cluster.applyOverlay('service-ca');
+    await controlPlane.apiServer.admin.patch(PATHS.deployment, { spec: { replicas: 1 } });
+    await cluster.awaitGuard();
+    const { certificatePem, privateKeyPem } = await cluster.serviceCa.authority();
+    // Tests of rotations issue certificates from it.
+    await writeFile(join(cluster.guard.certDir, 'ca.crt'), certificatePem);
+    await writeFile(join(cluster.guard.certDir, 'ca.key'), privateKeyPem, { mode: 0o600 });
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+  return cluster;
 }

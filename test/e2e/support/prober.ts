@@ -28,13 +28,12 @@ export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
   moved: 'in use',
   unused: 'allowed',
 };
-const RIGHT_TIMEOUT_MS = 120_000;
 
 export function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
 }
 
-export function isWronglyAllowed({ subject, answer }: Probe) {
+function isWronglyAllowed({ subject, answer }: Probe) {
   return subject !== 'unused' && answer === 'allowed';
 }
 
@@ -94,7 +93,7 @@ export class Prober {
       return ends.every((probe) => probe !== undefined) && Math.max(...ends.map((end) => end.answeredAt));
     };
     const describe = () => `right answers, not ${JSON.stringify(this.probes.slice(-4))}`;
-    return until(describe, findLast, { timeoutMs: RIGHT_TIMEOUT_MS, everyMs: 50 });
+    return until(describe, findLast, { everyMs: 50 });
   }
 
   /** The probes whose answer was not right. */
@@ -110,10 +109,7 @@ export class Prober {
   /** Waits for more probes. */
   async awaitMore(count: number) {
     const total = this.probes.length + count;
-    await until('more probes', async () => this.probes.length >= total, {
-      timeoutMs: 60_000,
-      everyMs: 20,
-    });
+    await until('more probes', async () => this.probes.length >= total, { everyMs: 20 });
   }
 
   /** Returns when all probes have their answer or timed out. */
@@ -187,6 +183,15 @@ export async function probeDuring(
     await prober.stop();
   }
   return prober;
+}
+
+/** The number of times that each answer came. */
+export type AnswerCounts = Readonly<Partial<Record<Answer, number>>>;
+
+export function countAnswers(probes: readonly Pick<Probe, 'answer'>[]): AnswerCounts {
+  const counts: Partial<Record<Answer, number>> = {};
+  for (const { answer } of probes) counts[answer] = (counts[answer] ?? 0) + 1;
+  return counts;
 }
 
 async function createConfig(client: KubeClient) {

@@ -34,3 +34,14 @@ export function runProcess(
     child.once('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
   });
 }
+
+/**
+ * Runs a process to its end and returns its standard output.
+ *
+ * @throws Error unless the exit code is 0
+ */
+export async function runOk(command: string, args: readonly string[], options?: ProcessOptions): Promise<string> {
+  const { exitCode, stdout, stderr } = await runProcess(command, args, options);
+  if (exitCode === 0) return stdout;
+  throw new Error(`${command} ${args.join(' ')} ended with ${exitCode}: ${stderr || stdout}`);
+}

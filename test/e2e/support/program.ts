@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import { runProcess } from './process.ts';
+import { runOk } from './process.ts';
 
 /** The bundle. */
 export const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
+const CONTAINERFILE = fileURLToPath(new URL('../../../Containerfile', import.meta.url));
 
 /** @throws Error if the bundle was not built */
 export function requireProgram() {
@@ -18,7 +19,11 @@ export function requireProgram() {
  */
 export async function runProgram(...args: readonly string[]) {
   requireProgram();
-  const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args]);
-  if (exitCode !== 0) throw new Error(`machineconfig-guard ${args.join(' ')} ended with ${exitCode}: ${stderr}`);
-  return stdout;
+  return runOk(process.execPath, [PROGRAM, ...args]);
+}
+
+/** The environment variables of the image. The tests run the guard with them, as a cluster does. */
+export function imageEnvironment(): Readonly<Record<string, string>> {
+  const variables = readFileSync(CONTAINERFILE, 'utf8').matchAll(/^ENV (\w+)="?([^"\n]+)"?$/gm);
+  return Object.fromEntries([...variables].map(([, name, value]) => [name, value])) as Record<string, string>;
 }

@@ -39,7 +39,7 @@ export async function startPrometheus(configuration: object, files: Readonly<Rec
   ];
   const child = new Child({ command, args, logFile: join(directory, 'prometheus.log'), reaper });
   const url = `http://127.0.0.1:${port}`;
-  await child.waitUntil(() => isHealthy(`${url}/-/ready`), 20_000);
+  await child.waitUntil(() => isHealthy(`${url}/-/ready`));
 
   /** Reads a resource of the HTTP API, such as `rules`. */
   async function read(resource: string): Promise<unknown> {

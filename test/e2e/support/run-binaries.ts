@@ -5,13 +5,9 @@ import { log, selectRelease } from './runner.ts';
 export const RELEASE_VARIABLE = 'MCG_E2E_KUBERNETES';
 /** `test/e2e/run.ts --long` sets this variable to 1. */
 export const LONG_VARIABLE = 'MCG_E2E_LONG';
-/** `test/e2e/run.ts --write-docs` sets this variable to 1. */
-export const WRITE_DOCS_VARIABLE = 'MCG_E2E_WRITE_DOCS';
 
 /** Whether tests that have a short and a long version run the long one. */
 export const IS_LONG = process.env[LONG_VARIABLE] === '1';
-/** Whether the results go into the documentation. */
-export const MUST_WRITE_DOCS = process.env[WRITE_DOCS_VARIABLE] === '1';
 
 /** The binaries of the release of this test run, or of the newest release if `run.ts` did not start it. */
 export async function runBinaries() {

@@ -22,9 +22,9 @@ type ConfigMap = KubeObject & { readonly data?: Readonly<Record<string, string>>
 export class ServiceCa {
   readonly #controlPlane: ControlPlane;
   readonly #loop: Promise<void>;
-  #authority: Authority | undefined;
+  #authority: Promise<Authority> | undefined;
   /** Stays trusted after a rotation. */
-  #previousAuthority: Authority | undefined;
+  #previousAuthority: Promise<Authority> | undefined;
   #isStopping = false;
 
   constructor(controlPlane: ControlPlane) {
@@ -37,10 +37,16 @@ export class ServiceCa {
     const name = await this.#findSecretName();
     if (name === undefined) throw new Error('There is nothing to rotate yet.');
     this.#previousAuthority = this.#authority;
-    this.#authority = await createAuthority({ days: 30, now: new Date() });
+    this.#authority = undefined;
+    const authority = await this.authority();
     await this.#reconcile();
     await pause(1_000);
-    await this.#admin.patch(`${SECRETS}/${name}`, await buildSecret(name, this.#authority));
+    await this.#admin.patch(`${SECRETS}/${name}`, await buildSecret(name, authority));
+  }
+
+  /** The authority that issues certificates now. */
+  authority(): Promise<Authority> {
+    return (this.#authority ??= createAuthority({ days: 30, now: new Date() }));
   }
 
   async stop() {
@@ -63,11 +69,11 @@ export class ServiceCa {
   async #reconcile() {
     const name = await this.#findSecretName();
     if (name === undefined) return;
-    const authority = (this.#authority ??= await createAuthority({ days: 30, now: new Date() }));
+    const authority = await this.authority();
     if ((await this.#admin.find(`${SECRETS}/${name}`)) === undefined) {
       await this.#admin.create(SECRETS, await buildSecret(name, authority));
     }
-    const bundle = `${authority.certificatePem}${this.#previousAuthority?.certificatePem ?? ''}`;
+    const bundle = `${authority.certificatePem}${(await this.#previousAuthority)?.certificatePem ?? ''}`;
     await this.#injectIntoConfigMap(bundle);
     await this.#injectIntoWebhook(bundle);
   }
@@ -97,7 +103,8 @@ export class ServiceCa {
 
 async function buildSecret(name: string, authority: Authority) {
   const dnsNames = [SERVICE_NAME, `${SERVICE_NAME}.cluster.local`];
-  const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: 20, now: new Date() });
+  // Tests connect to this machine without a Service.
+  const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: ['127.0.0.1'], days: 20, now: new Date() });
   const data = {
     'tls.crt': encodeBase64(leaf.certificatePem),
     'tls.key': encodeBase64(leaf.privateKeyPem),

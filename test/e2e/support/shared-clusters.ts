@@ -1,7 +1,6 @@
 import type { GuardProcesses } from './guard-processes.ts';
 import { startGuardedCluster, type GuardedCluster } from './guarded-cluster.ts';
 import { InstalledCluster } from './installed-cluster.ts';
-import { runBinaries } from './run-binaries.ts';
 
 let installed: Promise<InstalledCluster<GuardProcesses>> | undefined;
 let guarded: Promise<GuardedCluster> | undefined;
@@ -15,9 +14,9 @@ export function sharedInstalledCluster() {
   return installed;
 }
 
-/** A cluster with one guard process behind proxies that can fail. The test files of a worker share it. */
+/** A cluster with one guard process behind a network that can fail. The test files of a worker share it. */
 export function sharedGuardedCluster() {
-  guarded ??= runBinaries().then((binaries) => startGuardedCluster(binaries));
+  guarded ??= startGuardedCluster();
   return guarded;
 }
 

@@ -6,6 +6,7 @@ export class TcpProxy {
   readonly port: number;
   readonly #server: Server;
   readonly #targetPort: number;
+  readonly #delayMs: number;
   readonly #sockets = new Set<Socket>();
   /** The number of connections so far. */
   accepted = 0;
@@ -13,17 +14,19 @@ export class TcpProxy {
   open = 0;
   #isSilent = false;
 
-  private constructor(server: Server, targetPort: number) {
+  private constructor(server: Server, targetPort: number, delayMs: number) {
     this.#server = server;
     this.#targetPort = targetPort;
+    this.#delayMs = delayMs;
     this.port = (server.address() as AddressInfo).port;
     server.on('connection', (socket: Socket) => this.#accept(socket));
   }
 
-  static async start(targetPort: number) {
+  /** @param options `delayMs` is how late the answers of the target arrive */
+  static async start(targetPort: number, { delayMs = 0 } = {}) {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new TcpProxy(server, targetPort);
+    return new TcpProxy(server, targetPort, delayMs);
   }
 
   /** Resets the open connections and refuses new ones. */
@@ -66,7 +69,9 @@ export class TcpProxy {
     this.#track(upstream);
     client.once('close', () => upstream.destroy());
     upstream.once('close', () => client.destroy());
-    client.pipe(upstream).pipe(client);
+    client.pipe(upstream);
+    if (this.#delayMs === 0) upstream.pipe(client);
+    else upstream.on('data', (chunk: Buffer) => setTimeout(() => client.write(chunk), this.#delayMs));
   }
 
   #track(socket: Socket) {

@@ -41,8 +41,7 @@ test('finds that the guard protects, and deletes nothing', async () => {
     protected: true,
     by: 'guard',
     state: 'PROTECTED',
-    webhooks: [{ failurePolicy: 'Fail', caBundle: true, injected: true, installation: 'service-ca' }],
-    deployment: { replicas: 2, hostNetwork: false },
+    webhooks: [{ failurePolicy: 'Fail', caBundle: true, installation: 'service-ca' }],
     floor: [],
     mode: 'Enforce',
     tried: { config: used, kind: 'Node', name: 'worker-0', field: 'currentConfig' },
@@ -60,7 +59,7 @@ test('finds no protection without webhook and policies, and that policies protec
     await installed.awaitGuard();
   });
   await cluster.admin.delete(PATHS.guardWebhook);
-  await expectVerify(1, 'EXPOSED: the deletion is allowed: the guard is not installed');
+  await expectVerify(1, 'EXPOSED: a config in use can be deleted: the guard is not installed');
 
   await installed.applyOverlay('policy-floor');
   await awaitFloor(cluster);

@@ -13,48 +13,32 @@ function createList(bytes: Buffer, contentType: string) {
   const count = Math.ceil(bytes.length / 65_536);
   const chunks = Array.from({ length: count }, (_, index) => bytes.subarray(65_536 * index, 65_536 * (index + 1)));
   const body = Readable.from(chunks) as ApiResponse['body'];
-  const headers = { 'content-type': contentType };
-  const request = async () => await Promise.resolve({ status: 200, headers, body });
+  const request = async () => await Promise.resolve({ status: 200, headers: { 'content-type': contentType }, body });
   const api = { request } as unknown as KubeApi;
   const { signal } = new AbortController();
   const list = async (onObject: () => void) => await listCollection(api, '/api/v1/nodes', NODES, onObject, signal);
   return { list, body };
 }
 
-const NAMES = Array.from({ length: 2_000 }, (_, index) => `worker-${index}`);
-const MANAGED = new Uint8Array(1_000);
+const NAMES = Array.from({ length: 2_000 }, (_, at) => ({ name: `worker-${at}`, managed: new Uint8Array(1_000) }));
+const LIST = { apiVersion: 'v1', kind: 'NodeList', metadata: { resourceVersion: '7' } };
 
 test.each([
-  [
-    'JSON',
-    'application/json',
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'NodeList',
-      metadata: { resourceVersion: '7' },
-      items: NAMES.map((name) => ({ metadata: { name } })),
-    }),
-  ],
-  [
-    'protobuf',
-    PROTOBUF,
-    encodeAnswer(encodeList({ resourceVersion: '7', items: NAMES.map((name) => ({ name, managed: MANAGED })) })),
-  ],
+  ['JSON', 'application/json', JSON.stringify({ ...LIST, items: NAMES.map(({ name }) => ({ metadata: { name } })) })],
+  ['protobuf', PROTOBUF, encodeAnswer(encodeList(NAMES))],
 ])('lets other work run between the objects of a long list in %s', async (_title, contentType, text) => {
   const { list } = createList(Buffer.from(text), contentType);
-  let objectsInTurn = 0;
-  const counts: number[] = [];
+  const countsOfTurns = [0];
   const startTurn = () => {
-    counts.push(objectsInTurn);
-    objectsInTurn = 0;
+    countsOfTurns.push(0);
     timer = setImmediate(startTurn);
   };
   let timer = setImmediate(startTurn);
   onTestFinished(() => clearImmediate(timer));
-  expect(await list(() => void (objectsInTurn += 1))).toMatchObject({ resourceVersion: '7' });
-  counts.push(objectsInTurn);
-  expect(counts.reduce((sum, count) => sum + count)).toBe(NAMES.length);
-  expect(Math.max(...counts)).toBeLessThan(500);
+  const countObject = () => void (countsOfTurns[countsOfTurns.length - 1] = (countsOfTurns.at(-1) ?? 0) + 1);
+  expect(await list(countObject)).toMatchObject({ resourceVersion: '7' });
+  expect(countsOfTurns.reduce((sum, count) => sum + count)).toBe(NAMES.length);
+  expect(Math.max(...countsOfTurns)).toBeLessThan(500);
 });
 
 test('does not read on after a part of a protobuf list is malformed', async () => {

@@ -28,11 +28,23 @@ export const EXPLANATIONS = {
   Unparsable: 'the bootstrap host fails; repair it: YAML in UTF-8, JSON after {, only comments after ---',
 } as const;
 type Code = keyof typeof EXPLANATIONS;
-export type Finding = ReturnType<typeof createFinding>;
+
+/** Part of the JSON of `check --manifests`. */
+export interface ManifestProblem {
+  readonly severity: 'error' | 'warning';
+  readonly code: Code;
+  readonly file: string;
+  readonly line: number;
+  /** Null for a problem of the whole file. */
+  readonly kind: string | null;
+  readonly name: string | null;
+  readonly message: string;
+  readonly advice: string;
+}
 
 /** Of a directory. */
 export const MAX_TOKENS = 750_000;
-const MAX_FINDINGS = 10_000;
+const MAX_PROBLEMS = 10_000;
 const OBJECT_FIELD = /^(?:|metadata(?:\.labels|\.annotations)?|spec(?:\.kernelArguments|\.extensions)?)$/;
 const TEXT_FIELD =
   /^(?:apiVersion$|kind$|metadata\.(?:name$|labels\.|annotations\.)|spec\.(?:kernelArguments|extensions)\.)/;
@@ -42,38 +54,23 @@ const MACHINE_CONFIG = /^machineconfiguration\.\S+\/MachineConfig\//;
 const RENDERED_CONFIG = /^machineconfiguration\.\S+\/MachineConfig\/[^/]*\/rendered-/;
 const LIST = /List\/[^/]*\/[^/]*$/;
 
-/** Returns whether the object has the problem, or a detail. */
-type Check = (object: ManifestObject, fileName: string) => string | boolean | undefined;
-
-const CHECKS: readonly (readonly [Code, Check])[] = [
-  ['IncompleteObject', ({ id, fields }) => !LIST.test(id) && REQUIRED_FIELDS.find((field) => !fields.get(field))],
-  ['MissingRole', ({ id, fields }) => MACHINE_CONFIG.test(id) && !fields.get(ROLE_LABEL)],
-  [
-    'NotAString',
-    ({ fields }) => [...fields.keys()].find((field) => TEXT_FIELD.test(field) && !isText(fields.get(field))),
-  ],
-  ['ObjectList', ({ id }) => LIST.test(id)],
-  ['OnlyInCluster', ({ id }, fileName) => findClusterInput(id, fileName)],
-  ['RenderedName', ({ id }) => RENDERED_CONFIG.test(id)],
-];
-
 /**
  * Finds what lets the bootstrap host of a new cluster fail, or render another config than the cluster.
  *
  * @param files in the order in which cluster-bootstrap creates their objects: sorted by name
- * @throws FileError if there are too many documents, YAML tokens or findings
+ * @throws FileError if there are too many documents, YAML tokens or problems
  */
 export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable<ManifestFile>) {
-  const findings: Finding[] = [];
+  const problems: ManifestProblem[] = [];
   const budget = { tokensLeft: MAX_TOKENS };
   const seen = new Map<string, string>();
   let fileCount = 0;
   for await (const { path, content } of files) {
     const file = formatPath(path);
     const fileName = path.slice(path.lastIndexOf('/') + 1);
-    const add = (code: Code, problem: ReturnType<Check>, object?: { line: number; id?: string }): void => {
-      if (problem === undefined || problem === false) return;
-      findings.push(createFinding(code, file, object?.line ?? 1, problem, object?.id ?? ''));
+    /** @param detail false or undefined if there is no problem */
+    const add = (code: Code, detail: string | boolean | undefined, { line = 1, id = '' } = {}): void => {
+      if (detail !== undefined && detail !== false) problems.push(createProblem(code, file, line, detail, id));
     };
     const findEarlier = (key: string): string | undefined => {
       const earlier = seen.get(key);
@@ -95,26 +92,32 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
     const [lost] = [...others, ...objects].filter(({ id }) => isRenderInput(id)).concat(others);
     add('MultipleDocuments', others.length > 0 && `${objects.length}`, lost);
     for (const object of objects) {
-      for (const [code, check] of CHECKS) add(code, check(object, fileName), object);
-      add('DuplicateObject', !object.id.endsWith('/') && findEarlier(object.id), object);
+      const { id, fields } = object;
+      const isList = LIST.test(id);
+      add('IncompleteObject', !isList && REQUIRED_FIELDS.find((field) => !fields.get(field)), object);
+      add('MissingRole', MACHINE_CONFIG.test(id) && !fields.get(ROLE_LABEL), object);
+      const texts = [...fields].filter(([field]) => TEXT_FIELD.test(field));
+      // Go reads null as an empty string.
+      add('NotAString', texts.find(([, value]) => typeof value !== 'string' && value !== null)?.[0], object);
+      add('ObjectList', isList, object);
+      add('OnlyInCluster', findClusterInput(id, fileName), object);
+      add('RenderedName', RENDERED_CONFIG.test(id), object);
+      add('DuplicateObject', !id.endsWith('/') && findEarlier(id), object);
     }
-    if (findings.length > MAX_FINDINGS) throw new FileError(`${file} and the files before it have too many problems`);
+    if (problems.length > MAX_PROBLEMS) throw new FileError(`${file} and the files before it have too many problems`);
   }
-  return { fileCount, findings };
+  return { fileCount, problems };
 }
 
-function createFinding(code: Code, file: string, line: number, detail: string | true, id: string) {
-  const [problem = '', advice = ''] = EXPLANATIONS[code].split('; ');
-  const message = problem.replace('%s', () => formatText(detail));
+function createProblem(code: Code, file: string, line: number, detail: string | true, id: string): ManifestProblem {
+  const [text = '', advice = ''] = EXPLANATIONS[code].split('; ');
+  const message = text.replace('%s', () => formatText(detail));
   // Without a render input, the cluster only lacks an object.
   const isLoss = (code === 'MultipleDocuments' || code === 'DuplicateObject') && !isRenderInput(id);
-  const isWarning = isLoss || code === 'IgnoredFile' || code === 'OnlyInCluster';
-  const severity: 'error' | 'warning' = isWarning ? 'warning' : 'error';
+  const severity = isLoss || code === 'IgnoredFile' || code === 'OnlyInCluster' ? 'warning' : 'error';
   const [name = '', , kind = ''] = id.split('/').toReversed();
   return { severity, code, file, line, kind: kind || null, name: name || null, message, advice };
 }
-
-type ManifestObject = ReturnType<typeof describe>;
 
 /** The scalars in the upper levels of the object by their paths, and its `apiVersion/kind/namespace/name`. */
 function describe({ line, value }: ManifestDocument) {
@@ -127,11 +130,6 @@ function* listFields(value: unknown, path = ''): Generator<[path: string, value:
   if (typeof value !== 'object' || value === null) yield [path, value];
   else if (OBJECT_FIELD.test(path))
     for (const [key, item] of Object.entries(value)) yield* listFields(item, path === '' ? key : `${path}.${key}`);
-}
-
-/** Go reads null as an empty string. */
-function isText(value: unknown): boolean {
-  return typeof value === 'string' || value === null;
 }
 
 function formatText(value: unknown): string {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -56,46 +55,32 @@ test('follows symbolic links to files', async () => {
   expect(await read()).toEqual(['openshift/a.yaml', 'openshift/b.yaml']);
 });
 
+function writeSparse(name: string, bytes: number): void {
+  write(name);
+  truncateSync(path.join(directory, name), bytes);
+}
+
+function writeLargeFiles(): void {
+  for (let index = 0; index < 9; index += 1) writeSparse(`${index}.json`, 1024 ** 2);
+}
+
+function writeManyFiles(): void {
+  for (let index = 0; index <= 5_000; index += 1) writeFileSync(path.join(directory, `${index}`), '');
+}
+
 test.each([
   ['a link to a device', () => symlinkSync('/dev/zero', path.join(directory, 'a.yaml')), /not a regular file$/],
-  ['a named pipe', () => execFileSync('mkfifo', [path.join(directory, 'a.yaml')]), /not a regular file$/],
-  ['a link to itself', () => symlinkSync('a.yaml', path.join(directory, 'a.yaml')), /symbolic link$/],
   ['a dangling link', () => symlinkSync('b', path.join(directory, 'a.yaml')), /does not exist$/],
   ['a directory', () => mkdirSync(path.join(directory, 'a.yaml')), /is a directory$/],
   ['openshift as a file', () => write('openshift'), /not a directory$/],
   ['no directory', () => void (directory += '/none'), /does not exist$/],
-  [
-    'a file of 1 GB',
-    () => {
-      write('a.yaml');
-      truncateSync(path.join(directory, 'a.yaml'), 1024 ** 3);
-    },
-    /a\.yaml has more than 2097152 bytes$/,
-  ],
-  [
-    'too many bytes',
-    () => {
-      for (const name of 'abcde') {
-        write(`${name}.txt`);
-        truncateSync(path.join(directory, `${name}.txt`), 1024 ** 2);
-        execFileSync('cp', [path.join(directory, `${name}.txt`), path.join(directory, `${name}1.json`)]);
-        execFileSync('cp', [path.join(directory, `${name}.txt`), path.join(directory, `${name}2.json`)]);
-      }
-    },
-    /has more than 8388608 bytes$/,
-  ],
-  [
-    'too many files',
-    () => {
-      for (let index = 0; index <= 5_000; index += 1) writeFileSync(path.join(directory, `${index}`), '');
-    },
-    /has more than 5000 files/,
-  ],
+  ['a file of 1 GB', () => writeSparse('a.yaml', 1024 ** 3), /a\.yaml has more than 2097152 bytes$/],
+  ['too many bytes', writeLargeFiles, /has more than 8388608 bytes$/],
+  ['too many files', writeManyFiles, /has more than 5000 files/],
 ])('rejects %s', async (_what, prepare, message) => {
   prepare();
-  const signal = new AbortController().signal;
   const readAll = async (): Promise<void> => {
-    for await (const file of readManifests(directory, signal)) expect(file).toBeDefined();
+    for await (const file of readManifests(directory, new AbortController().signal)) expect(file).toBeDefined();
   };
   await expect(readAll()).rejects.toThrow(message);
 });

@@ -1,0 +1,257 @@
+import { stat } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { readMissingNames, readReferencedNames, listAll } from '../../client/cluster-reader.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { type Advice, advise, PIPE } from '../../client/output/advice.ts';
+import { readWithRetries } from '../../client/poll.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import { waitOrAbort, withTimeout } from '../../common/wait.ts';
+import type { ConfigName } from '../../decision/config-name.ts';
+import { FileError, formatPath } from '../../files/file-error.ts';
+import { isArchive } from '../../files/read-archive.ts';
+import { readRegularFile, readStream } from '../../files/read-file.ts';
+import { objectPath } from '../../kube/api-paths.ts';
+import { type KubeApi, readApiError } from '../../kube/api.ts';
+import { ApiError, ApiUnreachable, describeError } from '../../kube/errors.ts';
+import { NODES } from '../../references/sources.ts';
+import {
+  addCopy,
+  type FoundConfigs,
+  MAX_CONFIG_BYTES,
+  parseRenderedConfig,
+  readRenderedConfigs,
+  type RenderedConfig,
+} from '../../rendered-config/rendered-config.ts';
+
+const STDIN = '-';
+const NODE_PREFIX = /^nodes?\//;
+const NODE_NAME = /^(?!.*\.(?:json|ya?ml|tar|tgz|gz)$)[a-z0-9][-.a-z0-9]*$/;
+
+/**
+ * Reads all copies of the configs of `--from`. Of a directory, only the configs that a node or a pool names.
+ *
+ * @throws CliError if it contains no fitting config, errors of `api`, or the signal's reason
+ */
+export async function readSources(
+  api: KubeApi,
+  from: readonly string[],
+  name: ConfigName | undefined,
+  signal: AbortSignal,
+): Promise<FoundConfigs> {
+  const configs: RenderedConfig[] = [];
+  const problems: string[] = [];
+  for (const source of from) {
+    try {
+      const found = await readSource(api, source, name, signal);
+      for (const config of found.configs) addCopy(configs, config);
+      problems.push(...found.problems);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof FileError)) throw error;
+      const isMissing = (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
+      const hint = isMissing && NODE_NAME.test(source) ? `; to read the disk of a node, use --from node/${source}` : '';
+      throw new CliError(`${error.message}${hint}`, EXIT_CODE.usage, { cause: error });
+    }
+  }
+  return { configs, problems };
+}
+
+async function readSource(
+  api: KubeApi,
+  source: string,
+  name: ConfigName | undefined,
+  signal: AbortSignal,
+): Promise<FoundConfigs> {
+  if (NODE_PREFIX.test(source)) {
+    const configs = await readConfigsFromNode(api, source.replace(NODE_PREFIX, ''), name, signal);
+    return { configs, problems: [] };
+  }
+  const stats = await stat(source).catch(() => undefined);
+  if (isArchive(source) || stats?.isDirectory() === true) {
+    const found = await readRenderedConfigs(source, await selectConfigs(api, name, signal), signal);
+    if (found.configs.length > 0 || name === undefined) return found;
+    const reasons = found.problems.length === 0 ? 'choose another source' : found.problems.join('; ');
+    throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
+  }
+  const isStdin = source === STDIN;
+  const text = isStdin
+    ? await readStream(process.stdin, 'standard input', MAX_CONFIG_BYTES, signal)
+    : await readRegularFile(source, MAX_CONFIG_BYTES, signal);
+  const label = isStdin ? 'standard input' : formatPath(source);
+  return { configs: [parseRenderedConfig(text.toString(), label)], problems: [] };
+}
+
+/** Of a directory, the configs that nothing names are not of interest. */
+async function selectConfigs(api: KubeApi, name: ConfigName | undefined, signal: AbortSignal) {
+  if (name !== undefined) return (config: ConfigName) => config === name;
+  const names = await readWithRetries((limited) => readReferencedNames(api, limited), signal);
+  return (config: ConfigName) => names.has(config);
+}
+
+const NAMESPACE_PATH = '/api/v1/namespaces/openshift-machine-config-operator';
+const CONTAINER = 'machine-config-daemon';
+const PODS = { kind: 'Pod', paths: [`${NAMESPACE_PATH}/pods`], isMetadataOnly: true } as const;
+/** The machine-config-server writes the first one on every machine. The daemon writes the second one at an update. */
+const FILES = ['/etc/mcs-machine-config-content.json', '/etc/machine-config-daemon/currentconfig'] as const;
+/** The daemon's pod mounts the disk of the host here. */
+const HOST_ROOT = '/rootfs';
+const EXEC_TIMEOUT_MS = 30_000;
+const MAX_REASON_LENGTH = 300;
+
+/**
+ * Reads all copies of configs on the disk of a node with its machine-config-daemon pod, which also runs while it is
+ * Degraded. In image mode, the machine-config-server changes osImageURL in the file that it writes.
+ *
+ * @param name undefined means the configs that the node names, and of these the missing ones if there are any
+ * @throws CliError, ClusterAccessError, TimeoutError, or the signal's reason
+ */
+export async function readConfigsFromNode(
+  api: KubeApi,
+  node: string,
+  name: ConfigName | undefined,
+  signal: AbortSignal,
+): Promise<readonly RenderedConfig[]> {
+  const wanted = await findWantedNames(api, node, name, signal);
+  const pod = await findDaemonPod(api, node, signal);
+  const configs: RenderedConfig[] = [];
+  const failures: string[] = [];
+  for (const file of FILES) {
+    const result = await readFile(api, pod, node, file, signal);
+    if (typeof result === 'string') failures.push(`${file}: ${result}`);
+    else if (wanted.includes(result.name)) addCopy(configs, result);
+    else failures.push(`${file} contains ${result.name}`);
+  }
+  if (configs.length > 0) return configs;
+  throw explainFailure(node, `cannot read ${wanted.join(' or ')} from node ${node}: ${failures.join('; ')}`);
+}
+
+async function findWantedNames(
+  api: KubeApi,
+  node: string,
+  name: ConfigName | undefined,
+  signal: AbortSignal,
+): Promise<readonly ConfigName[]> {
+  const query = { fieldSelector: `metadata.name=${node}` };
+  const [referrer] = await readWithRetries((limited) => listAll(api, NODES, NODES.parse, limited, query), signal);
+  if (referrer === undefined) {
+    throw fail(`node ${node} does not exist`, advise('list the nodes', ['oc', 'get', 'nodes']));
+  }
+  if (name !== undefined) return [name];
+  const strong = referrer.references.filter(({ strength }) => strength === 'strong');
+  const named = [...new Set(strong.map(({ config }) => config))];
+  if (named.length === 0) throw fail(`node ${node} names no config`);
+  const missing = await readWithRetries((limited) => readMissingNames(api, limited), signal);
+  return named.some((config) => missing.includes(config)) ? named.filter((config) => missing.includes(config)) : named;
+}
+
+async function findDaemonPod(api: KubeApi, node: string, signal: AbortSignal): Promise<string> {
+  const query = { labelSelector: `k8s-app=${CONTAINER}`, fieldSelector: `spec.nodeName=${node}` };
+  const [pod] = await readWithRetries(
+    (limited) => listAll(api, PODS, ({ metadata }) => String(metadata?.name), limited, query),
+    signal,
+  );
+  if (pod === undefined) throw explainFailure(node, `node ${node} has no pod of the machine-config-daemon`);
+  return pod;
+}
+
+/** @returns the config, or why it cannot be read */
+async function readFile(
+  api: KubeApi,
+  pod: string,
+  node: string,
+  file: string,
+  signal: AbortSignal,
+): Promise<RenderedConfig | string> {
+  try {
+    const text = await withTimeout(EXEC_TIMEOUT_MS, signal, (limited) =>
+      execInPod(api, pod, ['cat', `${HOST_ROOT}${file}`], limited),
+    );
+    return parseRenderedConfig(text, `node/${node}:${file}`);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    // The message of the API server says whether a right is missing, or how the kubelet cannot be reached.
+    const reason = error instanceof ApiError ? error.message : describeError(error);
+    return toPrintableLine(reason, MAX_REASON_LENGTH);
+  }
+}
+
+function explainFailure(node: string, problem: string): CliError {
+  const debug = ['oc', 'debug', `node/${node}`, '--', 'chroot', '/host', 'cat', FILES[0]];
+  const restore = ['machineconfig-guard', 'restore', '--from', '-'];
+  return fail(problem, advise('read it in another way', [...debug, PIPE, ...restore]));
+}
+
+function fail(problem: string, advice?: Advice): CliError {
+  return new CliError(problem, EXIT_CODE.failure, { advice });
+}
+
+/** Every kubelet speaks it. A message starts with its channel (kubernetes, staging/src/k8s.io/kubelet). */
+const PROTOCOL = 'v4.channel.k8s.io';
+const CHANNEL = { stdout: 1, stderr: 2, status: 3 } as const;
+const MAX_ERROR_BYTES = 4_096;
+
+/**
+ * Runs a command in the container of the daemon, as `kubectl exec` does, and returns its standard output. The node can
+ * be compromised, so its output is limited and an invalid message is an error.
+ *
+ * @throws ApiError, ApiUnreachable, Error with its standard error, or the signal's reason
+ */
+export async function execInPod(
+  api: KubeApi,
+  pod: string,
+  words: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { server } = api.connection;
+  const { headers, ...tls } = await api.connection.credentials();
+  const query = new URLSearchParams({ container: CONTAINER, stdout: 'true', stderr: 'true' });
+  for (const word of words) query.append('command', word);
+  const path = `${server.pathname.replace(/\/$/, '')}${objectPath(PODS.paths[0], pod)}/exec?${query.toString()}`;
+  const { WebSocket } = await import('ws');
+  const socket = new WebSocket(new URL(path, server.origin.replace('http', 'ws')), PROTOCOL, {
+    ...tls,
+    headers: { ...headers },
+    maxPayload: MAX_CONFIG_BYTES,
+    perMessageDeflate: false,
+  });
+  const output = { [CHANNEL.stdout]: [] as Buffer[], [CHANNEL.stderr]: [] as Buffer[] };
+  let bytes = 0;
+  const received = new Promise<string>((resolve, reject) => {
+    socket.on('unexpected-response', (_request, response: IncomingMessage) => {
+      readApiError(response.statusCode ?? 0, response, signal).then(reject, reject);
+    });
+    // By default `ws` delivers every message as a Buffer.
+    socket.on('message', (message: Buffer) => {
+      const [channel, content] = [message[0], message.subarray(1)];
+      bytes += content.length;
+      if (bytes > MAX_CONFIG_BYTES) reject(new Error(`it printed more than ${MAX_CONFIG_BYTES} bytes`));
+      else if (channel === CHANNEL.stdout || channel === CHANNEL.stderr) output[channel].push(content);
+      else if (channel === CHANNEL.status) {
+        const failure = findFailure(content, Buffer.concat(output[CHANNEL.stderr]));
+        if (failure === undefined) resolve(Buffer.concat(output[CHANNEL.stdout]).toString());
+        else reject(new Error(failure));
+      }
+    });
+    socket.on('error', (error) => {
+      reject(new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`));
+    });
+    // Without effect after a status.
+    socket.on('close', () => reject(new ApiUnreachable('the connection closed before the command ended')));
+  });
+  try {
+    return await waitOrAbort(received, signal);
+  } finally {
+    socket.terminate();
+  }
+}
+
+/** Reads the Status that a kubelet sends at the end. */
+function findFailure(content: Buffer, stderr: Buffer): string | undefined {
+  const errorText = stderr.subarray(0, MAX_ERROR_BYTES).toString().trim();
+  try {
+    const { status, message } = JSON.parse(content.toString()) as { readonly status?: unknown; message?: unknown };
+    return status === 'Success' ? undefined : errorText || String(message);
+  } catch {
+    return errorText || 'the kubelet sent no valid status';
+  }
+}

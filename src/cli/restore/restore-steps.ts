@@ -1,0 +1,198 @@
+import { type Advice, advise } from '../../client/output/advice.ts';
+import { accessCluster } from '../../client/cluster-access.ts';
+import { findReferencedConfig, type InspectedNode } from '../../client/cluster-snapshot.ts';
+import { toPausePatch } from '../../client/paused-for-restore.ts';
+import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import type { ConfigName } from '../../decision/config-name.ts';
+import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
+import { type KubeApi, MERGE_PATCH } from '../../kube/api.ts';
+import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
+import { countMissingMachines, findNodesOfConfig, type RestorePool, type RestoreState } from './restore-state.ts';
+
+export type StepAction =
+  'PausePool' | 'CreateConfig' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool' | 'AwaitNodes';
+
+/** One step in one state of the cluster, as the plan, the dry run, the execution and the report need it. */
+export interface RestoreStep {
+  readonly action: StepAction;
+  /** What it does: a verb phrase. */
+  readonly description: string;
+  /** What is true after it: a clause. */
+  readonly result: string;
+  readonly isNeeded: boolean;
+  /** Undefined if the step only waits. */
+  readonly write?: Write;
+  /** Present if the step cannot end in this state. */
+  readonly wait?: Wait | undefined;
+}
+
+export interface Wait {
+  /** Follows the word "waiting". */
+  readonly reason: string;
+  /** What a person can do to end it. */
+  readonly advice?: Advice;
+}
+
+interface Write {
+  readonly method: 'PATCH' | 'POST';
+  readonly path: string;
+  readonly body: { readonly metadata?: object; readonly [field: string]: unknown };
+  /** The API server answers with a conflict if the object has another version, such as when a person has paused it. */
+  readonly resourceVersion?: string;
+}
+
+const MAX_REASON_LENGTH = 200;
+const MAX_NAMED_NODES = 3;
+
+/** Lists the steps that end the deadlock of a config, in their order, also those that the state does not need. */
+export function listSteps(state: RestoreState, config: RenderedConfig, pool: RestorePool | undefined): RestoreStep[] {
+  const { name } = config;
+  const isMissing = !state.configs.has(name);
+  const owner = pool === undefined ? 'without an owner' : `owned by pool ${pool.referrer.name}`;
+  const createStep: RestoreStep = {
+    action: 'CreateConfig',
+    description: `create ${name}, ${owner}`,
+    result: `created ${name}`,
+    isNeeded: isMissing,
+    // Strict, because the API server drops unknown fields otherwise, and the content would change.
+    write: { method: 'POST', path: `${MACHINE_CONFIGS_PATH}?fieldValidation=Strict`, body: buildConfig(config, pool) },
+    wait: state.terminatingConfigs.has(name) ? { reason: `until the finalizers of ${name} are removed` } : undefined,
+  };
+  const nodesStep = createNodesStep(name, findNodesOfConfig(state, name));
+  if (pool === undefined) return [createStep, nodesStep];
+
+  const { name: poolName } = pool.referrer;
+  const missingCount = countMissingMachines(state, pool);
+  const isUnserved = needsStatus(state, pool, name);
+  const hasStatus = findReferencedConfig(pool.referrer, 'status') !== undefined;
+  const isPauseNeeded = isMissing && !pool.paused && (!hasStatus || isUnserved || missingCount > 0);
+  const isPausedForConfig = pool.pausedFor === name;
+  // The operator sets the status itself once the machines run the config in the spec.
+  const isStatusNeeded = isUnserved && findReferencedConfig(pool.referrer, 'spec') !== name && nodesStep.isNeeded;
+  const joinVerb = missingCount === 1 ? 'joins' : 'join';
+  const poolPath = objectPath(POOLS_PATH, poolName);
+  const toPatch = (path: string, body: Write['body']): Write => {
+    return { method: 'PATCH', path, body, resourceVersion: pool.resourceVersion };
+  };
+  return [
+    {
+      action: 'PausePool',
+      description: `pause pool ${poolName}`,
+      result: `paused pool ${poolName}`,
+      isNeeded: isPauseNeeded,
+      write: toPatch(poolPath, toPausePatch(name)),
+    },
+    createStep,
+    {
+      action: 'SetPoolStatus',
+      description: `set status.configuration.name of pool ${poolName}, from which new machines get their config`,
+      result: `set the status of pool ${poolName}; new machines can get their config`,
+      isNeeded: isStatusNeeded,
+      write: toPatch(`${poolPath}/status`, { status: { configuration: { name } } }),
+    },
+    {
+      action: 'AwaitMachines',
+      description: `wait until ${countNoun(missingCount, 'more machine')} ${joinVerb} pool ${poolName}`,
+      result: `all machines of pool ${poolName} have joined`,
+      isNeeded: missingCount > 0,
+      wait: describeMissingMachines(state, missingCount, poolName),
+    },
+    {
+      action: 'UnpausePool',
+      description: `unpause pool ${poolName}`,
+      result: `unpaused pool ${poolName}`,
+      isNeeded: isPauseNeeded || isPausedForConfig,
+      write: toPatch(poolPath, toPausePatch(null)),
+    },
+    nodesStep,
+  ];
+}
+
+/**
+ * Whether new machines of the pool get no config: the machine-config-server serves the pool's spec once a machine
+ * is updated, and else its status (machine-config-operator, pkg/server/cluster_server.go).
+ */
+function needsStatus({ configs }: RestoreState, pool: RestorePool, config: ConfigName): boolean {
+  const status = findReferencedConfig(pool.referrer, 'status');
+  const isDangling = status === undefined || (status !== config && !configs.has(status));
+  return isDangling && pool.updatedMachineCount === 0;
+}
+
+function describeMissingMachines({ pendingRequests }: RestoreState, count: number, poolName: string): Wait {
+  const reason = `for ${countNoun(count, 'machine')} to join pool ${poolName}`;
+  if (pendingRequests.length === 0) return { reason };
+  const nodes = [...new Set(pendingRequests.map(({ node }) => node ?? 'an unknown node'))];
+  const names = pendingRequests.map((request) => request.name);
+  return {
+    reason: `${reason}; certificate requests of ${joinWithAnd(nodes)} are pending`,
+    advice: advise('check their requestors, then approve them', ['oc', 'adm', 'certificate', 'approve', ...names]),
+  };
+}
+
+/** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
+const FAILED_STATES = new Set(['Degraded', 'Unreconcilable']);
+
+function createNodesStep(name: ConfigName, nodes: readonly InspectedNode[]): RestoreStep {
+  const verbs = nodes.length === 1 ? 'names it leaves' : 'name it leave';
+  return {
+    action: 'AwaitNodes',
+    description: `wait until ${countNoun(nodes.length, 'node')} that ${verbs} Degraded`,
+    result: `no node that names ${name} is Degraded`,
+    isNeeded: nodes.length > 0,
+    wait: describeFailedNodes(nodes.filter(({ state }) => FAILED_STATES.has(state))),
+  };
+}
+
+function describeFailedNodes(nodes: readonly InspectedNode[]): Wait | undefined {
+  const { state, reason } = nodes.find((node) => node.reason !== '') ?? nodes[0] ?? {};
+  if (state === undefined) return undefined;
+  const names = nodes.map(({ referrer }) => referrer.name);
+  const quote = reason === '' ? '' : ` ("${toPrintableLine(String(reason), MAX_REASON_LENGTH)}")`;
+  const verb = nodes.length === 1 ? 'leaves' : 'leave';
+  return { reason: `until ${joinFirst(names, MAX_NAMED_NODES)} ${verb} ${state}${quote}` };
+}
+
+/** The annotations of a rendered config that the operator and `oc adm prune` read. */
+const KEPT_ANNOTATIONS = ['generated-by-controller-version', 'release-image-version', 'os-image-url-overridden'].map(
+  (key) => `${MCO_GROUP}/${key}`,
+);
+
+/**
+ * Builds the object as the operator does, from its content and the live pool: without labels, because a pool could
+ * select it, and never with the owner in the file, because the garbage collector deletes objects of an unknown owner.
+ */
+function buildConfig({ name, apiVersion, annotations, spec }: RenderedConfig, pool?: RestorePool): Write['body'] {
+  const owner = pool && {
+    apiVersion: `${MCO_GROUP}/v1`,
+    kind: 'MachineConfigPool',
+    name: pool.referrer.name,
+    uid: pool.uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+  const kept = KEPT_ANNOTATIONS.filter((key) => annotations[key] !== undefined);
+  const metadata = {
+    name,
+    annotations: Object.fromEntries(kept.map((key) => [key, annotations[key]])),
+    ...(owner && { ownerReferences: [owner] }),
+  };
+  return { apiVersion, kind: 'MachineConfig', metadata, spec };
+}
+
+/** @throws ClusterAccessError, or the signal's reason */
+export async function sendWrite(
+  api: KubeApi,
+  { method, path, body, resourceVersion }: Write,
+  { isDryRun, signal }: { readonly isDryRun: boolean; readonly signal: AbortSignal },
+): Promise<void> {
+  // Nothing is written in a dry run, so no change can be lost.
+  const isVersioned = resourceVersion !== undefined && !isDryRun;
+  const request = {
+    method,
+    path: isDryRun ? `${path}${path.includes('?') ? '&' : '?'}dryRun=All` : path,
+    body: isVersioned ? { ...body, metadata: { ...body.metadata, resourceVersion } } : body,
+    ...(method === 'PATCH' && { contentType: MERGE_PATCH }),
+    signal,
+  };
+  await accessCluster(method === 'POST' ? 'create' : 'patch', path, signal, () => api.json(request));
+}

@@ -1,0 +1,49 @@
+import { joinFirst, joinWithAnd } from '../../common/printable-text.ts';
+import { formatName } from '../../decision/message.ts';
+import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
+import type { TableFormat } from './text-format.ts';
+
+const RENDERED_NAME = /^(?<prefix>rendered-.+-)(?<hash>[0-9a-f]{32})$/;
+const HASH_LENGTH = 8;
+const MAX_NAMES_PER_KIND = 3;
+
+/** One unit, unlike kubectl (`5m30s`): `45s`, `12m`, `30h`, `250d`. */
+export function formatAge(ms: number): string {
+  if (Number.isNaN(ms)) return '<unknown>';
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  if (seconds < 120) return `${seconds}s`;
+  if (seconds < 2 * 3_600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 48 * 3_600) return `${Math.floor(seconds / 3_600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}
+
+interface NamedObject {
+  readonly kind: string | null;
+  readonly name: string | null;
+}
+
+/** `nodes a, b, c and 2 more and pool d`. */
+export function formatObjectNames(objects: readonly NamedObject[]): string {
+  const texts = REFERRER_KINDS.flatMap((kind) => {
+    const names = new Set(objects.filter((object) => object.kind === kind).map(({ name }) => name ?? ''));
+    if (names.size === 0) return [];
+    const noun = `${REFERRER_NOUNS[kind]}${names.size === 1 ? '' : 's'}`;
+    return [`${noun} ${joinFirst([...names], MAX_NAMES_PER_KIND)}`];
+  });
+  return joinWithAnd(texts);
+}
+
+/**
+ * Shortens the hashes in a terminal. who-uses accepts the short names. A pipe, `-o wide` and configs whose short names
+ * would be the same get full names.
+ */
+export function createNameShortener({ columns, isWide }: TableFormat, configs: Iterable<string>) {
+  if (columns === undefined || isWide === true) return formatName;
+  const names = new Set(configs);
+  return new Set([...names].map(shortenName)).size === names.size ? shortenName : formatName;
+}
+
+function shortenName(config: string): string {
+  const { prefix, hash } = RENDERED_NAME.exec(config)?.groups ?? {};
+  return formatName(prefix === undefined ? config : prefix + hash?.slice(0, HASH_LENGTH));
+}

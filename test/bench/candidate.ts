@@ -1,0 +1,131 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { issueServerCertificate } from '../e2e/control-plane/certificates.ts';
+import { Child } from '../e2e/control-plane/child.ts';
+import { type ControlPlane, kubeconfig } from '../e2e/control-plane/control-plane.ts';
+import { freePorts } from '../e2e/control-plane/free-ports.ts';
+import { goBuild } from '../e2e/control-plane/go-build.ts';
+import { until } from '../e2e/control-plane/until.ts';
+import type { Cluster } from '../e2e/support/cluster.ts';
+import type { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
+import { kubectlOk } from '../e2e/support/kubectl.ts';
+import { PATHS } from '../e2e/support/paths.ts';
+import { imageEnvironment, PROGRAM } from '../e2e/support/program.ts';
+import { serviceAccountToken } from '../e2e/support/service-account.ts';
+import type { Deletion } from './deletions.ts';
+
+const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
+const LABEL = 'bench.machineconfig-guard.io/candidate';
+const CONFIG_BYTES = 8_000;
+/** Between two attempts, so that the attempts take little of the processor. */
+const RETRY_MS = 2;
+
+/** The webhook on controller-runtime, which takes about 2 minutes to build at first, with its arguments. */
+export async function goCommand({ directory, reaper }: ControlPlane, mode: 'scan' | 'index') {
+  const output = join(directory, 'peer');
+  await goBuild({ module: GO_MODULE, package: '.', output, ldflags: '-s -w', reaper });
+  return (folder: string, port: number, file: string) => {
+    return [output, `--mode=${mode}`, `--cert-dir=${folder}`, `--port=${port}`, `--kubeconfig=${file}`];
+  };
+}
+
+/** The bundled guard with its arguments. */
+export function guardCommand(folder: string, port: number, file: string): readonly string[] {
+  const certificate = [`--tls-cert-file=${folder}/tls.crt`, `--tls-private-key-file=${folder}/tls.key`];
+  const ports = ['--bind-address=127.0.0.1', `--secure-port=${port}`, '--health-port=0', '--metrics-port=0'];
+  return [process.execPath, PROGRAM, 'serve', `--kubeconfig=${file}`, ...certificate, ...ports];
+}
+
+/** A webhook with the rights of the guard that decides about its own configs. */
+export class Candidate {
+  readonly name: string;
+  /** In the audit log. */
+  readonly user: string;
+  /** The deletion of a config that nodes name, and of an unused one. */
+  readonly denied: Deletion;
+  readonly allowed: Deletion;
+  readonly #cluster: Cluster;
+  readonly #startChild: () => Child;
+  #child: Child | undefined;
+
+  private constructor(cluster: Cluster, name: string, configs: readonly string[], startChild: () => Child) {
+    const [denied = '', allowed = ''] = configs;
+    this.name = name;
+    this.user = `system:serviceaccount:default:${toObjectName(name)}`;
+    this.denied = { candidate: name, config: denied, answer: 403 };
+    this.allowed = { candidate: name, config: allowed, answer: 200 };
+    this.#cluster = cluster;
+    this.#startChild = startChild;
+  }
+
+  /** Creates its account, its configs and its webhook configuration. It does not run yet. */
+  static async register(
+    { cluster, controlPlane }: GuardedCluster,
+    name: string,
+    createCommand: (folder: string, port: number, kubeconfig: string) => readonly string[],
+  ): Promise<Candidate> {
+    const id = toObjectName(name);
+    const folder = join(controlPlane.directory, id);
+    await kubectlOk(controlPlane, ['create', 'serviceaccount', id, '--namespace=default']);
+    const binding = ['create', 'clusterrolebinding', id, '--clusterrole=machineconfig-guard'];
+    await kubectlOk(controlPlane, [...binding, `--serviceaccount=default:${id}`]);
+    const token = await serviceAccountToken(cluster.admin, 'default', id);
+    const file = `${folder}.kubeconfig`;
+    await writeFile(file, kubeconfig(controlPlane.apiServer.url, controlPlane.caCertificate, { token }));
+    const { ca, key, certificate } = await issueServerCertificate();
+    await mkdir(folder);
+    await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
+    await writeFile(join(folder, 'tls.crt'), certificate);
+    const [port = 0] = await freePorts(1);
+    const [command = '', ...args] = createCommand(folder, port, file);
+    // The guard watches the folder of its certificate, so the log must not be there.
+    const options = { command, args, logFile: `${folder}.log`, reaper: controlPlane.reaper };
+    const env = { ...process.env, ...imageEnvironment() };
+    const clientConfig = {
+      url: `https://127.0.0.1:${port}/validate`,
+      caBundle: Buffer.from(ca).toString('base64'),
+    };
+    const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
+    const objectSelector = { matchLabels: { [LABEL]: id } };
+    const webhooks = configuration.webhooks.map((webhook) => {
+      return { ...webhook, name: `${id}.bench.machineconfig-guard.io`, objectSelector };
+    });
+    await cluster.admin.create(PATHS.webhookConfigurations, { ...configuration, webhooks });
+    const configs = [await createConfig(cluster, id), await createConfig(cluster, id)];
+    return new Candidate(cluster, name, configs, () => new Child({ ...options, env }));
+  }
+
+  createConfig(): Promise<string> {
+    return createConfig(this.#cluster, toObjectName(this.name));
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** Returns the milliseconds from its start to the first denial of a config in use through the API server. */
+  async start(): Promise<number> {
+    const startedAt = performance.now();
+    this.#child = this.#startChild();
+    const isDenied = async () => {
+      const { status, body } = await this.#cluster.dryRun(this.denied.config);
+      return status === 403 && JSON.stringify(body).includes('is in use by') && performance.now();
+    };
+    const what = `the first right answer of ${this.name}`;
+    return (await until(what, isDenied, { timeoutMs: 60_000, everyMs: RETRY_MS })) - startedAt;
+  }
+
+  async kill(): Promise<void> {
+    await this.#child?.stop('SIGKILL');
+  }
+}
+
+function createConfig(cluster: Cluster, id: string) {
+  return cluster.config({ labels: { [LABEL]: id }, bytes: CONFIG_BYTES });
+}
+
+function toObjectName(candidate: string): string {
+  return candidate.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+}

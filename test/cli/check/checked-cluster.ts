@@ -1,0 +1,99 @@
+import type { PendingCertificateRequests } from '../../../src/client/certificate-requests.ts';
+import { parseInspectedPool } from '../../../src/client/cluster-reader.ts';
+import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../../../src/client/cluster-snapshot.ts';
+import { type MissingConfigReport, UNKNOWN_TO_GUARD } from '../../../src/client/guard-report.ts';
+import type { CheckReport } from '../../../src/cli/check/check-cluster.ts';
+import { type CheckScope, checkSnapshot } from '../../../src/cli/check/problems.ts';
+import { planRepairs } from '../../../src/cli/check/repairs.ts';
+import { type ConfigName, toConfigName } from '../../../src/decision/config-name.ts';
+import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
+import { parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
+
+/** The names of an agent-based install that stopped at 93 % (OpenShift 4.18.32). */
+export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
+export const MASTER = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';
+export const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
+
+/** The time of every check. */
+const NOW = new Date('2026-11-20T12:00:00Z');
+
+interface NodeOptions {
+  readonly current?: string | undefined;
+  readonly desired?: string | undefined;
+  readonly role?: string;
+  readonly state?: string;
+}
+
+/** A node of a role, with the annotations that it has reported. */
+export function inspectedNode(name: string, options: NodeOptions): InspectedNode {
+  const { current, desired, role = 'worker', state = 'Done' } = options;
+  const annotations = { [`${MCO_GROUP}/currentConfig`]: current, [`${MCO_GROUP}/desiredConfig`]: desired };
+  const labels = { [`node-role.kubernetes.io/${role}`]: '' };
+  return { referrer: parseNodeReferrer({ metadata: { name, annotations } }), labels, state, reason: '' };
+}
+
+interface PoolOptions {
+  readonly spec?: string | undefined;
+  readonly status?: string | undefined;
+  readonly terminating?: boolean;
+  /** Of one machine. */
+  readonly updatedMachineCount?: number;
+  readonly ageMinutes?: number;
+}
+
+/** A pool of the nodes that have its name as their role. By default it is an hour old. */
+export function inspectedPool(name: string, options: PoolOptions): InspectedPool {
+  const { spec, status, terminating = false, ageMinutes = 60 } = options;
+  const { updatedMachineCount = status === undefined ? 0 : 1 } = options;
+  const creationTimestamp = new Date(NOW.getTime() - ageMinutes * 60_000).toISOString();
+  const deletion = terminating ? { deletionTimestamp: '2026-11-20T11:59:00Z' } : {};
+  const nodeSelector = { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } };
+  return parseInspectedPool({
+    metadata: { name, creationTimestamp, ...deletion },
+    spec: { configuration: { name: spec }, nodeSelector },
+    status: { configuration: { name: status }, machineCount: 1, updatedMachineCount },
+  });
+}
+
+export function names(configs: readonly string[]): ReadonlySet<ConfigName> {
+  return new Set(configs.map(toConfigName));
+}
+
+interface CheckFacts extends Partial<Pick<ClusterSnapshot, 'skippedNodes' | 'roles'>> {
+  readonly configs?: readonly string[];
+  readonly terminatingConfigs?: readonly string[];
+  readonly guard?: Readonly<Record<string, Partial<MissingConfigReport>>>;
+  readonly requests?: Partial<PendingCertificateRequests>;
+  readonly scope?: CheckScope;
+}
+
+/** Checks a cluster in which by default MASTER and WORKER exist. */
+export function check(
+  nodes: readonly InspectedNode[],
+  pools: readonly InspectedPool[],
+  { configs = [MASTER, WORKER], terminatingConfigs = [], guard = {}, requests = {}, scope, ...facts }: CheckFacts = {},
+): CheckReport {
+  const snapshot = { nodes, pools, configs: names(configs), terminatingConfigs: names(terminatingConfigs), ...facts };
+  const reports = Object.entries(guard).map(
+    ([config, report]) => [config, { ...UNKNOWN_TO_GUARD, ...report }] as const,
+  );
+  const cluster = checkSnapshot(snapshot, scope ?? { selector: undefined, minNodes: 1 }, NOW, new Map(reports));
+  const pendingCertificateRequests = { readable: true, reason: null, requests: [], ...requests };
+  const repairs = planRepairs(cluster, pendingCertificateRequests.requests);
+  const checkedAt = NOW.toISOString();
+  return { server: '127.0.0.1:6443', checkedAt, waitedSeconds: 0, ...cluster, pendingCertificateRequests, repairs };
+}
+
+/** The install: the masters name a config that only the bootstrap host rendered. */
+export function checkIncidentB(): CheckReport {
+  const stuck = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
+  const reason = `missing MachineConfig ${MISSING}\nmachineconfigs "${MISSING}" not found`;
+  const nodes = [
+    ...['control1.gw.lo', 'control2.gw.lo'].map((name) => ({ ...inspectedNode(name, stuck), reason })),
+    ...['worker0.gw.lo', 'worker1.gw.lo'].map((name) => inspectedNode(name, { current: WORKER, desired: WORKER })),
+  ];
+  const pools = [inspectedPool('master', { spec: MASTER }), inspectedPool('worker', { spec: WORKER, status: WORKER })];
+  const signer = 'kubernetes.io/kube-apiserver-client-kubelet';
+  const request = { name: 'csr-8vnps', node: 'control0.gw.lo', signer, createdAt: '2026-11-20T11:48:00Z' };
+  return check(nodes, pools, { requests: { requests: [request] } });
+}

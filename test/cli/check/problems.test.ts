@@ -1,0 +1,174 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parsePoolName, toConfigName } from '../../../src/decision/config-name.ts';
+import { NAMES } from '../../support/arbitrary.ts';
+import { GONE, NEW, OLD } from '../inspected-cluster.ts';
+import { check, inspectedNode, inspectedPool } from './checked-cluster.ts';
+
+const INFRA = 'rendered-infra-d4983d88dabdc54ecf977ee120fd3796';
+const NODE = inspectedNode('w0', { current: NEW, desired: NEW });
+const POOL = inspectedPool('worker', { spec: NEW, status: NEW });
+const NEW_AND_OLD = { configs: [NEW, OLD] };
+
+test('accepts a rollout, a paused pool, a degraded node and a terminating pool', () => {
+  const node = inspectedNode('w0', { current: OLD, desired: NEW, state: 'Degraded' });
+  const pool = { ...inspectedPool('worker', { spec: NEW, status: OLD }), paused: true };
+  const terminating = inspectedPool('infra', { spec: GONE, terminating: true });
+  expect(check([node], [pool, terminating], NEW_AND_OLD)).toMatchObject({ ok: true, recoverable: false, problems: [] });
+});
+
+test('an empty status is unrecoverable while a node names a missing config', () => {
+  const nodes = [inspectedNode('n', { current: NEW, desired: GONE })];
+  const { problems } = check(nodes, [inspectedPool('worker', { spec: NEW })], NEW_AND_OLD);
+  expect(problems).toMatchObject([
+    { code: 'ConfigMissing', name: 'n', field: 'desiredConfig', recoverable: false },
+    { code: 'StatusEmpty', name: 'worker', field: 'status', recoverable: false },
+  ]);
+});
+
+test('reports a config in use and being deleted, which only a pool spec lets return', () => {
+  const nodes = [inspectedNode('n', { current: NEW, desired: OLD })];
+  const checkSpec = (spec: string) =>
+    check(nodes, [inspectedPool('worker', { spec, status: OLD })], { configs: [NEW], terminatingConfigs: [OLD] });
+  const problem = { code: 'ConfigTerminating', config: OLD, recoverable: false };
+  const message = `${OLD} is in use and being deleted; node n (desiredConfig) names it`;
+  expect(checkSpec(NEW)).toMatchObject({
+    ok: false,
+    recoverable: false,
+    problems: [
+      { ...problem, name: 'n', field: 'desiredConfig', message },
+      { ...problem, name: 'worker', field: 'status' },
+    ],
+  });
+  expect(checkSpec(OLD)).toMatchObject({ ok: false, recoverable: true });
+});
+
+test.each([
+  ['young', { ageMinutes: 29 }, undefined],
+  ['young, and its node names a missing config', { ageMinutes: 0 }, GONE],
+  ['young and has an updated machine', { ageMinutes: 29, updatedMachineCount: 1 }, GONE],
+  ['old', { ageMinutes: 30 }, undefined],
+  ['old and has an updated machine', { ageMinutes: 30, updatedMachineCount: 1 }, GONE],
+])('judges the empty status of a custom pool that is %s', (_case, options, missing) => {
+  const nodes = [inspectedNode('n', { current: OLD, desired: missing ?? NEW, role: 'infra' })];
+  const pools = [POOL, inspectedPool('infra', { spec: NEW, ...options })];
+  const ofPool = check(nodes, pools, NEW_AND_OLD).problems.filter(({ name }) => name === 'infra');
+  const isStuck = missing !== undefined && !('updatedMachineCount' in options);
+  const code = isStuck ? 'StatusEmpty' : 'RolloutUnfinished';
+  const problem = { code, field: 'status', recoverable: missing === undefined };
+  expect(ofPool).toMatchObject(isStuck || options.ageMinutes >= 30 ? [problem] : []);
+});
+
+// Until then, the machine-config-server answers new machines with HTTP 500. docs/inspect.md and the help say the same.
+test.each(['master', 'worker', 'arbiter'])(
+  'an empty status of pool %s is a problem until a machine is updated',
+  (name) => {
+    const checkCount = (updatedMachineCount: number) =>
+      check([NODE], [inspectedPool(name, { spec: NEW, ageMinutes: 0, updatedMachineCount })], NEW_AND_OLD);
+    expect(checkCount(0)).toMatchObject({ recoverable: true, problems: [{ code: 'StatusEmpty', recoverable: true }] });
+    expect(checkCount(1).problems).toEqual([]);
+  },
+);
+
+test.each([
+  [true, GONE, ['PausedForRestore']],
+  [true, undefined, []],
+  [false, GONE, []],
+])('a pool with paused %s and the mark of a restore of %s has the problems %j', (paused, pausedFor, codes) => {
+  const mark = pausedFor === undefined ? {} : { pausedFor };
+  const { ok, recoverable, problems, pools } = check([NODE], [{ ...POOL, paused, ...mark }], NEW_AND_OLD);
+  expect(problems.map(({ code }) => code)).toEqual(codes);
+  expect([ok, recoverable]).toEqual([codes.length === 0, false]);
+  expect(pools).toMatchObject([{ paused, pausedFor: pausedFor ?? null }]);
+});
+
+test('an empty spec is the only problem of a pool without configs', () => {
+  const { problems } = check([NODE], [POOL, inspectedPool('infra', {})], NEW_AND_OLD);
+  expect(problems).toMatchObject([{ code: 'SpecEmpty', recoverable: true }]);
+});
+
+const UNMANAGED = 'the Machine Config Operator manages no node';
+
+test.each([
+  [0, 1, undefined, [], 'the cluster has no nodes'],
+  [0, 1, 'role/wroker', [], 'no node has label role/wroker. Roles here: master, worker'],
+  [0, 1, undefined, ['windows-0'], `${UNMANAGED} in the cluster`],
+  [0, 1, 'os=windows', ['windows-0'], `${UNMANAGED} with label os=windows`],
+  [1, 2, 'role/worker', ['windows-0'], 'only 1 node with label role/worker, 2 are required'],
+  [2, 3, undefined, [], 'only 2 nodes in the cluster, 3 are required'],
+])(
+  'with %i of %i nodes, the selector %j and without %j, says: %s',
+  (count, minNodes, selector, skippedNodes, message) => {
+    const facts = { ...NEW_AND_OLD, skippedNodes, roles: ['master', 'worker'], scope: { selector, minNodes } };
+    const result = check([NODE, NODE].slice(0, count), [POOL], facts);
+    expect(result).toMatchObject({ ok: false, recoverable: true, problems: [{ code: 'TooFewNodes', message }] });
+  },
+);
+
+test('assigns a node to master, else a custom pool, else worker, else the pool of its config', () => {
+  const pools = ['worker', 'infra', 'master'].map((name) => inspectedPool(name, { spec: NEW, status: NEW }));
+  const node = inspectedNode('n', { current: OLD, desired: INFRA });
+  const nodes = [['worker', 'infra', 'master'], ['worker', 'infra'], ['worker'], []].map((roles) => ({
+    ...node,
+    labels: Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, ''])),
+  }));
+  const assigned = check(nodes, pools, { configs: [OLD, NEW, INFRA] }).nodes.map(({ pool }) => pool);
+  expect(assigned).toEqual(['master', 'infra', 'worker', 'infra']);
+});
+
+test('reports what the guard knows about a missing config, and its closest name', () => {
+  const guard = { [GONE]: { explanation: 'deleted', deletedAt: '2026-11-20T11:58:00Z', deletedBy: 'alice' } };
+  const { problems } = check([inspectedNode('n', { current: NEW, desired: GONE })], [POOL], { configs: [NEW], guard });
+  expect(problems).toMatchObject([{ code: 'ConfigMissing', suggestion: NEW, ...guard[GONE] }]);
+});
+
+const config = fc.option(fc.constantFrom(...NAMES), { nil: undefined });
+const anyNode = fc.record({
+  current: config,
+  desired: config,
+  role: fc.constantFrom('worker', 'master', 'infra-a.b'),
+});
+const anyPool = fc.record({
+  spec: config,
+  status: config,
+  terminating: fc.boolean(),
+  ageMinutes: fc.constantFrom(10, 60),
+});
+
+test('agrees with a naive model for any cluster', () => {
+  fc.assert(
+    fc.property(
+      fc.array(anyNode, { minLength: 1, maxLength: 5 }),
+      fc.record({ worker: anyPool, master: anyPool, 'infra-a.b': anyPool }, { requiredKeys: [] }),
+      fc.subarray([...NAMES]),
+      (nodeOptions, poolOptions, existing) => {
+        const live = Object.entries(poolOptions).filter(([, { terminating }]) => !terminating);
+        const named = [
+          ...nodeOptions.flatMap(({ current, desired }) => [current, desired]),
+          // The status of a young custom pool may be empty.
+          ...live.flatMap(([pool, { spec, status, ageMinutes }]) =>
+            pool === 'infra-a.b' && status === undefined && ageMinutes < 30 ? [spec] : [spec, status],
+          ),
+        ];
+        const isMissing = (name: string | undefined) => name !== undefined && !existing.includes(name as never);
+        const isRendered = (name: string) => {
+          const ofPool = parsePoolName(toConfigName(name));
+          const isFirst = live.some(([pool, { spec }]) => pool === ofPool && spec === undefined);
+          return live.some(([, { spec }]) => spec === name) || (ofPool !== undefined && (live.length === 0 || isFirst));
+        };
+
+        const result = check(
+          nodeOptions.map((options, index) => inspectedNode(`n${index}`, options)),
+          Object.entries(poolOptions).map(([name, options]) => inspectedPool(name, options)),
+          { configs: existing },
+        );
+
+        expect(result.ok).toBe(named.every((name) => name !== undefined && !isMissing(name)));
+        const isUnrecoverable = named.some((name) => name !== undefined && isMissing(name) && !isRendered(name));
+        expect(result.recoverable).toBe(!result.ok && !isUnrecoverable);
+        for (const { suggestion } of result.problems) if (suggestion !== null) expect(existing).toContain(suggestion);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,75 @@
+import { expect } from 'vitest';
+import type { Evidence, PolicyBinding, RegisteredWebhook } from '../../../src/cli/protection/evidence.ts';
+import type { Protection } from '../../../src/cli/protection/protection.ts';
+import { CommandFormatter } from '../../../src/client/output/advice.ts';
+import { parseSettings } from '../../../src/decision/settings.ts';
+
+export const WEBHOOK: RegisteredWebhook = {
+  configuration: 'machineconfig-guard',
+  failurePolicy: 'Fail',
+  caBundle: true,
+  installation: 'rendered',
+  target: 'Service machineconfig-guard/machineconfig-guard:443',
+};
+export const OPEN = { ...WEBHOOK, failurePolicy: 'Ignore' };
+export const DEV = {
+  ...OPEN,
+  configuration: 'machineconfig-guard-dev-0123456789',
+  installation: 'dev',
+  target: 'https://127.0.0.1:9443/validate',
+} as const;
+export const FLOOR: PolicyBinding[] = ['nodes', 'pools'].map((name) => ({
+  policy: `${name}.machineconfig-guard.io`,
+  actions: ['Deny'],
+}));
+export const WARNING_FLOOR = FLOOR.map(({ policy }) => ({ policy, actions: ['Warn', 'Audit'] }));
+export const NO_POD = { replicas: 2, readyReplicas: 0 };
+
+/** The guard in its mode, with the condition CertificatesValid. */
+export function inMode(mode: string, certificates = 'True') {
+  const reason = certificates === 'True' ? 'Valid' : 'Expired';
+  const guard: Evidence['guard'] = {
+    spec: { mode },
+    status: {
+      version: '0.1.0',
+      protectedConfigs: 4,
+      danglingCount: 0,
+      lastDenial: { time: '2026-11-23T07:00:00Z', name: 'rendered-worker-1', user: 'alice' },
+      conditions: [{ type: 'CertificatesValid', status: certificates, reason, message: 'serving until 2026-11-30' }],
+    },
+  };
+  return { guard, mode: parseSettings(guard).settings.mode };
+}
+
+export const GUARDED: Evidence = {
+  readAt: new Date('2026-11-23T08:00:00Z'),
+  namespace: 'machineconfig-guard',
+  ...inMode('Enforce'),
+  webhooks: [WEBHOOK],
+  floor: [],
+  deployment: { replicas: 2, readyReplicas: 2 },
+  lease: {
+    holder: 'machineconfig-guard-7d9f8c6b5d-x2x4z_0b9a',
+    renewedAt: '2026-11-23T07:59:40.000000Z',
+    durationMs: 137_000,
+  },
+};
+
+const COMMANDS = new CommandFormatter('machineconfig-guard', {});
+
+/** Expects a state, with its explanation and its advice as one clause. */
+export function expectProtection(
+  { advice, ...protection }: Protection,
+  state: string,
+  by: string | null,
+  explanation: RegExp,
+  adviceClause: RegExp,
+): void {
+  expect({ ...protection, advice: advice === null ? '' : COMMANDS.toClause(advice) }).toMatchObject({
+    state,
+    protected: by !== null,
+    by,
+    explanation: expect.stringMatching(explanation) as string,
+    advice: expect.stringMatching(adviceClause) as string,
+  });
+}

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/config-name.ts';
+import { hasStrongReference, type Reference } from '../../src/decision/references.ts';
+import { isHold, parseSettings } from '../../src/decision/settings.ts';
+
+const HASH = 'a'.repeat(32);
+
+test.each([
+  [`rendered-worker-${HASH}`, 'worker'],
+  [`rendered-gpu-large-${HASH}`, 'gpu-large'],
+  [`my-rendered-worker-${HASH}`, undefined],
+  [`rendered-worker-${HASH}-copy`, undefined],
+  [`rendered-worker-${HASH.slice(1)}`, undefined],
+  [`rendered-${HASH}`, undefined],
+])('the pool in %s is %s', (name, pool) => {
+  expect(parsePoolName(toConfigName(name))).toBe(pool);
+});
+
+test.each([
+  ['a', true],
+  ['0', true],
+  ['a-b.c9', true],
+  ['x'.repeat(253), true],
+  ['x'.repeat(254), false],
+  ['', false],
+  ['-a', false],
+  ['a-', false],
+  ['a\n', false],
+  ['A', false],
+  ['a_b', false],
+  ['a/b', false],
+])('%j is a name of an object: %s', (name, expected) => {
+  expect(isObjectName(name)).toBe(expected);
+});
+
+test.each([
+  ['2h', true],
+  ['1h30m', true],
+  ['720h', true],
+  ['2592000s', true],
+  ['100ms', true],
+  ['720h1ms', false],
+  ['1000000000s', false],
+  ['1.5h', false],
+  ['h', false],
+  ['-1h', false],
+  ['1h ', false],
+  ['1us', false],
+  ['', false],
+])('the API server accepts the hold %j: %s', (value, expected) => {
+  expect(isHold(value)).toBe(expected);
+});
+
+test('names an invalid mode and an invalid hold, and what is valid', () => {
+  const { problems } = parseSettings({ spec: { mode: 'Off', holdSuperseded: '721h' } });
+  expect(problems).toEqual([
+    'spec.mode "Off" is not one of Enforce, Warn, Audit, Disabled; using Enforce',
+    'spec.holdSuperseded "721h" is not a duration of at most 720h; using 720h',
+  ]);
+});
+
+const CONFIG = toConfigName(`rendered-worker-${HASH}`);
+const STRONG: Reference = { field: 'currentConfig', config: CONFIG, strength: 'strong' };
+const WEAK: Reference = { field: 'desiredDrain', config: CONFIG, strength: 'weak' };
+const OTHER: Reference = { ...STRONG, config: toConfigName('rendered-other') };
+
+test.each([
+  ['one', [STRONG], true],
+  ['one beside others', [OTHER, WEAK, STRONG], true],
+  ['a weak one', [WEAK], false],
+  ['one to another config', [OTHER], false],
+  ['none', [], false],
+])('a node with %s has a strong reference: %j is %s', (_condition, references, expected) => {
+  expect(hasStrongReference(CONFIG, { kind: 'Node', name: 'a', references })).toBe(expected);
+});

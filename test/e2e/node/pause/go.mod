@@ -1,3 +1,0 @@
-module machineconfig-guard.io/pause
-
-go 1.24.0

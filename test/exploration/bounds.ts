@@ -1,0 +1,52 @@
+import type { ReferrerName } from './two-config-cluster.ts';
+
+/** What a bound limits. A forged review has a uid that no config has. A deadline can pass early. */
+export type Event = 'writes' | 'deliveries' | 'deletions' | 'forgedReviews' | 'faults' | 'deadlines' | 'delays';
+
+/** The explored schedules: all with at most so many events. */
+export interface Bound extends Partial<Readonly<Record<Event, number>>> {
+  /** The referrers of A at the start. All others name B. */
+  readonly starts: readonly (readonly ReferrerName[])[];
+  readonly writers: readonly ReferrerName[];
+  readonly holdMs?: number;
+}
+
+const ALL = ['node-1', 'node-2', 'worker', 'infra'] as const;
+const NODE = ['node-1'] as const;
+const NODE_AND_POOL = ['node-1', 'infra'] as const;
+const ANY_START = [[], ['node-1'], ['infra']] as const;
+/** The pool in the names of the configs, for the hold. */
+const POOL = ['worker'] as const;
+/** Two delays exceed it, also rounded up to seconds. One does not. */
+export const HOLD_MS = 2_000;
+/** One deletion, with one late watch event. */
+const ONE = { deliveries: 1, deletions: 1 };
+
+/** For `npm test`. */
+const SHORT_BOUNDS: Readonly<Record<string, Bound>> = {
+  'two writes': { ...ONE, starts: [[]], writers: ALL, writes: 2 },
+  'three writes': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 3 },
+  'a build': { ...ONE, starts: [[], NODE], writers: ['node-1', 'build-1'], writes: 3 },
+  'two deletions': { ...ONE, starts: [[], NODE], writers: NODE, writes: 1, deletions: 2 },
+  'a deadline': { starts: [[]], writers: NODE, writes: 1, deletions: 2, deadlines: 1 },
+  'a fault': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 1, faults: 1 },
+  'a forged review': { ...ONE, starts: ANY_START, writers: NODE, writes: 1, deletions: 0, forgedReviews: 1 },
+  'a hold': { starts: [[], POOL], writers: POOL, writes: 2, deletions: 1, holdMs: HOLD_MS },
+};
+
+/** For `npm run explore`. */
+const LONG_BOUNDS: typeof SHORT_BOUNDS = {
+  'three writes': { starts: ANY_START, writers: ALL, writes: 3, deliveries: 3, deletions: 1 },
+  'five writes': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 5 },
+  'two deletions': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 2, deletions: 2 },
+  'three deletions': { starts: [NODE], writers: NODE, writes: 1, deletions: 3 },
+  'two faults': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 1, faults: 2 },
+  'a deadline': { ...ONE, starts: [[], NODE], writers: NODE, writes: 1, deletions: 2, deadlines: 1, faults: 1 },
+  'a delay': { ...ONE, starts: [[], NODE], writers: NODE, writes: 1, deletions: 2, delays: 1 },
+  'a hold': { ...ONE, starts: [[], POOL], writers: ['worker', 'node-1'], writes: 3, holdMs: HOLD_MS },
+  'a hold and two delays': { starts: [POOL], writers: POOL, writes: 2, deletions: 1, delays: 2, holdMs: HOLD_MS },
+};
+
+/** `npm run explore` sets the variable. */
+export const IS_LONG = process.env['MCG_EXPLORATION'] === 'long';
+export const BOUNDS = IS_LONG ? LONG_BOUNDS : SHORT_BOUNDS;

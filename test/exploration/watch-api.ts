@@ -1,0 +1,51 @@
+import { Readable } from 'node:stream';
+import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
+import { parseResource, type TwoConfigCluster } from './two-config-cluster.ts';
+
+interface Watch {
+  readonly body: Readable;
+  /** Those that the index has not received. */
+  readonly events: Change[];
+}
+
+/** The API servers for the index: one for each resource. Their watches lag until the scheduler delivers an event. */
+export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
+  readonly #cluster: TwoConfigCluster;
+  readonly #watches = new Map<string, Watch>();
+
+  constructor(cluster: TwoConfigCluster) {
+    this.#cluster = cluster;
+    cluster.onChange((change) => this.#watches.get(change.resource)?.events.push(change));
+  }
+
+  /** The events that the index has not received. */
+  get events(): readonly (readonly Change[])[] {
+    return [...this.#watches.values()].map(({ events }) => events);
+  }
+
+  /** The next event of each watch. */
+  get next(): readonly Change[] {
+    return this.events.flatMap((events) => events.slice(0, 1));
+  }
+
+  /** Sends the next event of this resource to the index. */
+  deliver(resource: string): void {
+    const { body, events } = this.#watches.get(resource) ?? {};
+    body?.push(`${JSON.stringify(events?.shift())}\n`);
+  }
+
+  async json(request: ApiRequest): Promise<unknown> {
+    return await this.#cluster.answer(request);
+  }
+
+  async request(request: ApiRequest): Promise<ApiResponse> {
+    const body =
+      request.isWatch === true
+        ? new Readable({ read: () => {} })
+        : Readable.from([Buffer.from(JSON.stringify(await this.json(request)))]);
+    request.signal.addEventListener('abort', () => body.destroy());
+    if (request.isWatch === true) this.#watches.set(parseResource(request), { body, events: [] });
+    return { status: 200, headers: {}, body: body as ApiResponse['body'] };
+  }
+}

@@ -1,0 +1,210 @@
+import { hash } from 'node:crypto';
+import { vi } from 'vitest';
+import type { Code } from '../../src/decision/codes.ts';
+import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { Bound, Event } from './bounds.ts';
+import type { Call, Fault } from './controlled-api.ts';
+import { type BrokenGuard, ExploredGuard } from './explored-guard.ts';
+import type { Action, Run } from './explorer.ts';
+import { ReviewedDeletion } from './reviewed-deletion.ts';
+import { type ReferrerName, TwoConfigCluster, type Write } from './two-config-cluster.ts';
+
+interface Step extends Omit<Action, 'perform'> {
+  /** What the bound limits. */
+  readonly event?: Event | undefined;
+  readonly perform: () => Promise<void> | void;
+}
+
+/** Late in a second, because the API server cuts the fractions of its times. */
+const START = new Date('2026-01-01T00:00:00.900Z');
+/** Longer than each pause and timeout, except for the deadline, which three of them exceed. */
+const DELAY_MS = 1_300;
+const DELAY_STEP_MS = 50;
+const RANKS = { write: 0, deliver: 1, serve: 2, guard: 3 };
+
+/** The real one. A world replaces the global. */
+const realSetImmediate = setImmediate;
+
+/**
+ * A cluster and a guard in which the scheduler owns every await: both halves of each call, watch events, turns of the
+ * event loop, and time. The caller enables `vi.useFakeTimers`.
+ */
+export class World implements Run {
+  readonly trace: string[] = [];
+  readonly #bound: Bound;
+  readonly #onEnd: (codes: readonly Code[]) => void;
+  readonly #cluster: TwoConfigCluster;
+  readonly #guard: ExploredGuard;
+  readonly #deletions: ReviewedDeletion[] = [];
+  readonly #turns: (() => void)[] = [];
+  readonly #counts = { writes: 0, deliveries: 0, deletions: 0, forgedReviews: 0, faults: 0, deadlines: 0, delays: 0 };
+
+  /** Starts a guard whose index has listed everything. */
+  static async start(...args: ConstructorParameters<typeof World>): Promise<World> {
+    const world = new World(...args);
+    await settle();
+    return world;
+  }
+
+  /** @param onEnd is called with the answers */
+  constructor(
+    bound: Bound,
+    namingA: readonly ReferrerName[],
+    broken: BrokenGuard = {},
+    onEnd: (codes: readonly Code[]) => void = () => {},
+  ) {
+    vi.clearAllTimers();
+    vi.setSystemTime(START);
+    vi.stubGlobal('setImmediate', (turn: () => void) => void this.#turns.push(turn));
+    this.#bound = bound;
+    this.#onEnd = onEnd;
+    this.#cluster = new TwoConfigCluster(namingA, bound.holdMs !== undefined);
+    this.#guard = new ExploredGuard(this.#cluster, bound.holdMs ?? 0, broken);
+    this.trace.push(`at the start, A is named by ${this.#cluster.describeReferrers()}`);
+  }
+
+  get state(): string {
+    const deletions = this.#deletions.map(({ state }) => state);
+    const state = [this.#counts, Date.now(), this.#cluster.state, this.#guard.state, this.#turns.length, deletions];
+    return hash('sha1', JSON.stringify(state));
+  }
+
+  get violation(): string | undefined {
+    const isUndisturbed = this.#counts.faults + this.#counts.delays === 0;
+    const { holdMs = 0 } = this.#bound;
+    const violations = this.#deletions.map((deletion) => deletion.findViolation(holdMs, isUndisturbed));
+    const isWaiting = this.#deletions.some(({ code }) => code === undefined);
+    const isListing = this.#guard.api.calls.some(({ reads, resource }) => reads.includes(resource));
+    if (isListing && !isWaiting) violations.push('the guard lists for no review');
+    return violations.find((violation) => violation !== undefined);
+  }
+
+  actions(): readonly Action[] {
+    const waiting = this.#deletions.filter(({ code }) => code === undefined);
+    const isLeft = (event: Event): boolean => this.#counts[event] < (this.#bound[event] ?? 0);
+    if (waiting.length === 0 && !isLeft('deletions') && !isLeft('forgedReviews')) return [];
+    const { calls } = this.#guard.api;
+    const served = calls.filter(({ answer }) => answer !== undefined);
+    const unserved = calls.filter(({ answer }) => answer === undefined);
+    const steps = [
+      ...this.#cluster.writesOf(this.#bound.writers).map((write) => this.#write(write)),
+      ...this.#guard.watches.next.map((change) => this.#deliver(change)),
+      ...unserved.map((call) => this.#serve(call)),
+      ...served.map((call) => this.#answer(call)),
+      ...unserved.flatMap((call) => call.faults.map((fault) => this.#answer(call, fault))),
+      ...waiting.map((deletion) => this.#reachDeadline(deletion)),
+      ...(this.#turns.length > 0 ? [this.#runGuard('the event loop takes a turn', () => this.#takeTurn())] : []),
+      this.#send('deletions', 'the client deletes A'),
+      this.#send('forgedReviews', 'a client sends a review of A with another uid'),
+      this.#delay(waiting.length > 0 && calls.length === 0 && this.#turns.length === 0),
+    ];
+    return steps.filter(({ event }) => event === undefined || isLeft(event)).map((step) => this.#toAction(step));
+  }
+
+  async stop(): Promise<void> {
+    this.#onEnd(this.#deletions.flatMap(({ code }) => code ?? []));
+    this.#guard.stop();
+    for (const deletion of this.#deletions) deletion.reachDeadline();
+    this.#takeTurn();
+    await settle();
+  }
+
+  #takeTurn(): void {
+    for (const turn of this.#turns.splice(0)) turn();
+  }
+
+  #write({ name, resource, object, apply }: Write): Step {
+    const perform = (): void => {
+      apply();
+      for (const deletion of this.#deletions) deletion.recordUse();
+    };
+    return { name, rank: RANKS.write, reads: ['clock'], writes: ['use', resource, object], event: 'writes', perform };
+  }
+
+  #deliver({ resource, object }: Change): Step {
+    const name = `the watch delivers ${object.metadata.name} (version ${object.metadata.resourceVersion})`;
+    const perform = (): void => this.#guard.watches.deliver(resource);
+    const access = { reads: [], writes: [`watch of ${resource}`] };
+    return { name, rank: RANKS.deliver, ...access, event: 'deliveries', perform };
+  }
+
+  #serve(call: Call): Step {
+    const name = `an API server serves ${call.name}`;
+    const perform = async (): Promise<void> => await this.#guard.api.serve(call);
+    return { name, rank: RANKS.serve, reads: [...call.reads, 'clock'], writes: [call.name], perform };
+  }
+
+  #answer(call: Call, fault?: Fault): Step {
+    const name = fault === undefined ? `the guard receives the answer to ${call.name}` : `${call.name} ${fault}`;
+    const perform = async (): Promise<void> => await this.#guard.api.deliver(call, fault);
+    const access = { reads: fault === undefined ? [] : call.reads, writes: ['guard', call.name] };
+    return { ...this.#runGuard(name, perform), ...access, event: fault === undefined ? undefined : 'faults' };
+  }
+
+  #reachDeadline(deletion: ReviewedDeletion): Step {
+    const writes = ['guard', ...this.#guard.api.calls.map(({ name }) => name)];
+    const perform = (): void => deletion.reachDeadline();
+    return { ...this.#runGuard(`the deadline of deletion ${deletion.id} passes`, perform), writes, event: 'deadlines' };
+  }
+
+  #send(event: 'deletions' | 'forgedReviews', name: string): Step {
+    const id = this.#deletions.length + 1;
+    const perform = (): void => {
+      const deletion = new ReviewedDeletion(id, this.#cluster, event === 'forgedReviews');
+      this.#deletions.push(deletion);
+      deletion.send(this.#guard.judge);
+    };
+    return { ...this.#runGuard(`${name} (deletion ${id})`, perform), reads: ['use', 'clock'], event };
+  }
+
+  #delay(isIdle: boolean): Step {
+    const perform = async (): Promise<void> => {
+      for (let ms = 0; ms < DELAY_MS; ms += DELAY_STEP_MS) {
+        vi.advanceTimersByTime(DELAY_STEP_MS);
+        await settle();
+      }
+    };
+    // A call can be aborted.
+    const writes = ['guard', 'clock', ...this.#guard.api.calls.map(({ name }) => name)];
+    return { ...this.#runGuard(`${DELAY_MS / 1_000} s pass`, perform), writes, event: isIdle ? undefined : 'delays' };
+  }
+
+  /** A step after which the guard runs until it waits for the scheduler again. */
+  #runGuard(name: string, start: Step['perform']): Step {
+    const perform = async (): Promise<void> => {
+      this.#guard.observe(name);
+      await start();
+    };
+    return { name, rank: RANKS.guard, reads: [], writes: ['guard'], perform };
+  }
+
+  #toAction({ event, ...step }: Step): Action {
+    const perform = async (): Promise<readonly string[]> => {
+      const before = this.#describeOutput();
+      this.#guard.reads.clear();
+      if (event !== undefined) this.#counts[event] += 1;
+      await step.perform();
+      await settle();
+      const output = this.#describeOutput().filter((text) => !before.includes(text));
+      const use = step.rank === RANKS.write ? [`A is named by ${this.#cluster.describeReferrers()}`] : [];
+      this.trace.push([step.name, ...use, ...output].join('; '));
+      // Whether an answer is wrong depends on when something was written.
+      const isAnswer = output.some((text) => text.startsWith('answers'));
+      return [...step.reads, ...this.#guard.reads, ...(isAnswer ? ['use', 'clock'] : [])];
+    };
+    return { ...step, perform };
+  }
+
+  #describeOutput(): readonly string[] {
+    const calls = this.#guard.api.calls.map(({ name }) => `sends ${name}`);
+    const answered = this.#deletions.filter(({ code }) => code !== undefined);
+    return [...calls, ...answered.map(({ id, code }) => `answers deletion ${id} with ${code}`)];
+  }
+}
+
+/** Lets the code run until it waits for something that the scheduler owns. */
+async function settle(): Promise<void> {
+  await new Promise((resolve) => {
+    realSetImmediate(resolve);
+  });
+}
