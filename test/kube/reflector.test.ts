@@ -197,7 +197,7 @@ test('probes and lists immediately if a version looks old, instead of after its 
   const { cluster, reflector, known, awaitWatch } = await follow({ timing: { backoffMs: [60_000, 60_000] } });
   await awaitWatch();
   expect(reflector.newestVersion).toBe(String(cluster.resourceVersion));
-  cluster.faults.intercept(({ isWatch }) => (isWatch ? 'pass' : { status: 200, body: toList('1') }));
+  cluster.faults.intercept(({ isWatch }) => (isWatch ? { status: 410 } : { status: 200, body: toList('1') }));
   cluster.faults.dropWatches();
   const checkAndList = () => {
     reflector.checkVersion();
