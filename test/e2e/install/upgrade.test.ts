@@ -73,7 +73,7 @@ test.each<[OldProfile, string, readonly string[]]>([
     ['--profile: was fail-open-with-floor, is kept', SERVICE_CA, OPEN_NETWORK],
   ],
 ])(
-  'from %s of 0.1.0, no call fails during upgrades by render and by the overlay, one over the other',
+  'from %s of stored manifests, no call fails during upgrades by render and by the overlay, one over the other',
   async (profile, overlayName, notes) => {
     await installOld(profile);
     const before = await listImages();

@@ -36,7 +36,7 @@ async function joinAfterRestore() {
   await stuck.joinMaster(missing.name, 'Done');
 }
 
-test('restores what the nodes of a dead-locked install name, and ends when every config exists', async () => {
+test('restores what the nodes of a deadlocked install name, and ends when every config exists', async () => {
   file = { stdout: pool.missing.text };
   const [result] = await Promise.all([shell.run(SCRIPT), joinAfterRestore()]);
   expect(result.stderr).toContain(`restoring ${pool.missing.name}, which ${pool.masters.toSorted().join('\t')} name`);
