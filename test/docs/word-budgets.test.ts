@@ -9,10 +9,10 @@ const ADMINISTRATOR_PAGES = [...NAMES.map((name) => `docs/${name}.md`), ...RUNBO
 
 // Readers do not finish long pages, so a new passage should replace an old one.
 test.each([
-  { title: 'README.md has', pages: ['README.md'], limit: 750 },
-  { title: 'the pages for administrators have', pages: ADMINISTRATOR_PAGES, limit: 10_500 },
-  { title: 'the pages for readers of the code have', pages: INTERNAL_PAGES, limit: 4_500 },
-])('$title at most $limit words', ({ pages, limit }) => {
+  ['README.md has', 750, ['README.md']],
+  ['the pages for administrators have', 10_500, ADMINISTRATOR_PAGES],
+  ['the pages for readers of the code have', 4_500, INTERNAL_PAGES],
+])('%s at most %d words', (_, limit, pages) => {
   const words = pages.map((page) => countWords(readFile(page)));
   expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(limit);
 });
