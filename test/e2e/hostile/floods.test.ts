@@ -43,7 +43,7 @@ test.runIf(IS_LONG).each(createAttacks(attacker))(
       const { peak } = await memoryOf(pid);
       const flooded = prober.probes.filter(({ sentAt }) => sentAt >= startedAt && sentAt < stoppedAt);
       const right = flooded.filter(isRight).length;
-      // The numbers of docs/internals/threat-model.md.
+      // The numbers of docs/threat-model.md.
       console.info(
         `${attack.title}: ${right} of ${flooded.length} deletions answered, ${Math.round(peak)} MB, ` +
           `right again after ${((recoveredAt - stoppedAt) / 1_000).toFixed(1)} s`,
