@@ -77,7 +77,7 @@ test('two builds in different directories, with another umask, have the same fil
   const names = files.map(({ parentPath, name }) => path.relative(release, path.join(parentPath, name)));
   const listed = [...readFile('SHA256SUMS').matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, name = '']) => name);
   expect([...listed, 'SHA256SUMS'].toSorted()).toEqual(names.toSorted());
-  const page = readFileSync(path.join(ROOT, 'docs', 'install.md'), 'utf8');
+  const page = readFileSync(path.join(ROOT, 'docs', 'release.md'), 'utf8');
   expect(readdirSync(release).filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
 
