@@ -115,9 +115,9 @@ export const PROBLEM_TEXTS: Readonly<Record<ProblemCode, ProblemTexts>> = {
 };
 
 function explainDeletion({ explanation, deletedAt, deletedBy }: MissingConfigReport): string {
-  const toText = (part: string | null) => toPrintableLine(part ?? '', MAX_QUOTE);
-  if (deletedAt === null) return toText(explanation);
-  const [time, user] = [toText(deletedAt), toText(deletedBy)];
+  if (deletedAt === null) return toPrintableLine(explanation ?? '', MAX_QUOTE);
+  const time = toPrintableLine(deletedAt, MAX_QUOTE);
+  const user = toPrintableLine(deletedBy ?? '', MAX_QUOTE);
   return user === '' ? `The guard saw its deletion at ${time}` : `The guard allowed "${user}" to delete it at ${time}`;
 }
 
