@@ -64,11 +64,11 @@ test('the ClusterGroupUpgrade enforces the Policies in the order of their waves'
   expect(upgrade.spec.managedPolicies).toEqual(inWaves.map(({ name }) => name));
 });
 
-test('the allowlist names metrics of docs/metrics.md and of the alerts of the platform', () => {
+test('the allowlist names metrics of docs/monitoring.md and of the alerts of the platform', () => {
   const { data } = parse(readFile('docs/fleet/metrics-allowlist.yaml')) as { data: Record<string, string> };
   const { matches } = parse(data['metrics_list.yaml'] ?? '') as { readonly matches: readonly string[] };
   const { names } = parse(data['uwl_metrics_list.yaml'] ?? '') as { readonly names: readonly string[] };
-  const documented = findAll(readFile('docs/metrics.md'), /^\| `(\w+)`/gm);
+  const documented = findAll(readFile('docs/monitoring.md'), /^\| `(\w+)`/gm);
   expect(names.filter((name) => !documented.includes(name))).toEqual([]);
   const alerts = readFile('manifests/components/platform-alert/alerting-rule.yaml');
   const apiServerMetrics = new Set(findAll(alerts, /\b(apiserver_\w+)\{/g));
