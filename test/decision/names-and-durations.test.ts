@@ -46,6 +46,7 @@ test.each([
   ['-1h', false],
   ['1h ', false],
   ['1us', false],
+  ['1h1us', false],
   ['', false],
 ])('the API server accepts the hold %j: %s', (value, expected) => {
   expect(isHold(value)).toBe(expected);
