@@ -8,9 +8,9 @@ import { REPOSITORY_URL } from './release-notes.ts';
 /** Krew requires the name of the plugin, which kubectl runs as `kubectl mcguard`. */
 export const KREW_MANIFEST = 'mcguard.yaml';
 
-const DESCRIPTION = `machineconfig-guard is a validating admission webhook for OpenShift that denies the deletion of a rendered
-MachineConfig that is in use. This plugin installs it, verifies that it protects a cluster, finds missing
-MachineConfigs, and restores them:
+const DESCRIPTION = `machineconfig-guard is a validating admission webhook for OpenShift. It denies
+the deletion of a rendered MachineConfig that is in use. This plugin installs it,
+verifies that it protects a cluster, and finds and restores missing MachineConfigs:
 
   kubectl mcguard check
   kubectl mcguard who-uses

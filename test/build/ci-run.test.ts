@@ -19,7 +19,7 @@ interface Machine {
   readonly auditExitCode?: number;
 }
 
-/** Runs a copy of `.ci/run` with programs that only print. Returns its exit code, its last lines and calls of apt-get. */
+/** Runs a copy of `.ci/run` with programs that only print. Returns its exit code, last lines and calls of apt-get. */
 function runCi({ args = [], env = {}, hasGo = true, output = '', endToEndExitCode = 0, auditExitCode = 0 }: Machine) {
   const folder = mkdtempSync(path.join(tmpdir(), 'mcg-ci-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -37,7 +37,7 @@ const NPM_PUBLISH = 'npm publish --ignore-scripts --provenance --access public .
 
 const listCommands = (steps: readonly Step[]): string[] => steps.flatMap(({ run }) => run ?? []);
 
-test('every action is pinned by the digest of its commit, with its version beside it, the same in all workflows', () => {
+test('every action is pinned by the digest of a commit with its version beside it, the same in all workflows', () => {
   const actions = TEXTS.flatMap((text) => text.match(/uses: (?!\.\/).*/g) ?? []);
   expect(actions.length).toBeGreaterThan(15);
   for (const action of actions) expect(action).toMatch(/^uses: [\w-]+\/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
@@ -64,7 +64,7 @@ test('a push to main, a pull request and a release run .ci/run', () => {
 });
 
 test('only these jobs can write', () => {
-  for (const [name, { permissions }] of WORKFLOWS) expect(permissions, name).toEqual({});
+  for (const { permissions } of WORKFLOWS.values()) expect(permissions).toEqual({});
   const writers = JOBS.map(({ name, permissions }) => {
     const rights = Object.entries(permissions).filter(([, access]) => access === 'write');
     return [name, rights.map(([right]) => right).toSorted()] as const;
