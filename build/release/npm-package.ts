@@ -4,7 +4,7 @@ import path from 'node:path';
 import packageJson from '../../package.json' with { type: 'json' };
 import { ROOT, runTool } from './run-tool.ts';
 
-export const NPM_PACKAGE = 'machineconfig-guard.tgz';
+const NPM_PACKAGE = 'machineconfig-guard.tgz';
 /** npm packs these in addition to the `files` of package.json. */
 const ALWAYS_PACKED = ['LICENSE', 'README.md', 'package.json'];
 
