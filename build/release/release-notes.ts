@@ -1,4 +1,4 @@
-const REPOSITORY_URL = 'https://github.com/machineconfig-guard/machineconfig-guard';
+export const REPOSITORY_URL = 'https://github.com/machineconfig-guard/machineconfig-guard';
 /** A link to a file of the repository. */
 const RELATIVE_LINK = /\]\((?!https?:|#)/g;
 

@@ -7,6 +7,8 @@ import { bundle } from '../bundle.ts';
 import { buildExecutables } from './executables.ts';
 import { buildImage } from './image.ts';
 import { INSTALL_FILES, renderInstallFile } from './install-files.ts';
+import { formatKrewManifest, KREW_MANIFEST } from './krew-manifest.ts';
+import { packForNpm } from './npm-package.ts';
 import { formatReleaseNotes } from './release-notes.ts';
 import { ROOT } from './run-tool.ts';
 
@@ -62,6 +64,8 @@ async function fill(options: ReleaseOptions, version: string): Promise<Release> 
   const layout = path.join(directory, 'image');
   const digest = await buildImage({ baseImage, dist: directory, layout, platforms, timestamp, version });
   await buildExecutables(directory, PROGRAM, timestamp);
+  await packForNpm(directory);
+  await write(KREW_MANIFEST, await formatKrewManifest(directory, version));
   const image = `${repository}@${digest}`;
   for (const name of INSTALL_FILES) await write(name, renderInstallFile(name, image, version));
   await write('IMAGE', `${image}\n`);

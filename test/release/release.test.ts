@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listFiles } from '../docs/pages.ts';
 import { writeBaseImages } from './base-image.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
@@ -77,8 +78,9 @@ test('two builds in different directories, with another umask, have the same fil
   const names = files.map(({ parentPath, name }) => path.relative(release, path.join(parentPath, name)));
   const listed = [...readFile('SHA256SUMS').matchAll(/^[0-9a-f]{64} {2}(.+)$/gm)].map(([, name = '']) => name);
   expect([...listed, 'SHA256SUMS'].toSorted()).toEqual(names.toSorted());
-  const page = readFileSync(path.join(ROOT, 'docs', 'release.md'), 'utf8');
-  expect(readdirSync(release).filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  const pages = listFiles('docs').filter((file) => file.endsWith('.md'));
+  const text = pages.map((page) => readFileSync(path.join(ROOT, page), 'utf8')).join('\n');
+  expect(readdirSync(release).filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });
 
 test('the image adds few files to its base, and has the version and the time of the commit', () => {
@@ -132,3 +134,28 @@ test('the executable runs without Node, also as a plugin of kubectl, and its arc
   const { components } = JSON.parse(sbom) as { components: unknown[] };
   expect(components.at(-1)).toMatchObject({ name: `node-linux-${process.arch}`, hashes: [{ alg: 'SHA-512' }] });
 });
+
+test('npm installs the package without a registry, and it runs', () => {
+  const folder = path.join(directory, 'npm');
+  mkdirSync(folder);
+  execFileSync('npm', ['install', '--offline', path.join(release, 'machineconfig-guard.tgz')], { cwd: folder });
+  const program = path.join(folder, 'node_modules', '.bin', 'machineconfig-guard');
+  expect(execFileSync(program, ['--version'], { encoding: 'utf8' })).toBe(`${VERSION}\n`);
+});
+
+test('Krew validates its manifest and installs the plugin', () => {
+  const manifest = path.join(release, 'mcguard.yaml');
+  const root = path.join(directory, 'krew');
+  const runKrew = (program: string, ...args: string[]) =>
+    execFileSync('go', ['run', `sigs.k8s.io/krew/cmd/${program}@v0.4.3`, ...args], {
+      cwd: directory,
+      env: { ...process.env, KREW_ROOT: root },
+    });
+  // It would download the archives from the release.
+  runKrew('validate-krew-manifest', '-manifest', manifest, '-skip-install');
+  const architecture = process.arch === 'x64' ? 'amd64' : 'arm64';
+  const archive = path.join(release, `machineconfig-guard-linux-${architecture}.tar.gz`);
+  runKrew('krew', 'install', '--manifest', manifest, '--archive', archive);
+  const plugin = path.join(root, 'bin', 'kubectl-mcguard');
+  expect(execFileSync(plugin, ['--help'], { encoding: 'utf8' })).toContain('Usage: kubectl mcguard ');
+}, 600_000);

@@ -1,39 +1,104 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
 
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
 interface Job {
   readonly permissions: Readonly<Record<string, string>>;
   readonly needs?: readonly string[];
-  readonly steps: readonly { readonly uses?: string; readonly run?: string }[];
+  /** A workflow that the job runs instead of steps. */
+  readonly uses?: string;
+  readonly steps?: readonly Step[];
 }
 
-const TEXT = readFileSync(path.join(import.meta.dirname, '../../../.github/workflows/release.yaml'), 'utf8');
-const { permissions, jobs } = parse(TEXT) as { permissions: object; jobs: Readonly<Record<string, Job>> };
-const STEPS = Object.values(jobs).flatMap(({ steps }) => steps);
+interface Workflow {
+  readonly on: Readonly<Record<string, unknown>>;
+  readonly permissions: object;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
 
-test('every action is pinned by the digest of its commit, with its version beside it', () => {
-  const actions = TEXT.match(/uses: .*/g) ?? [];
-  expect(actions.length).toBeGreaterThan(5);
-  for (const action of actions) expect(action).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+const ROOT = path.join(import.meta.dirname, '../../..');
+const FOLDER = '.github/workflows';
+const NAMES = readdirSync(path.join(ROOT, FOLDER));
+const TEXTS = NAMES.map((name) => readFileSync(path.join(ROOT, FOLDER, name), 'utf8'));
+const WORKFLOWS = new Map(TEXTS.map((text, index) => [NAMES[index] ?? '', parse(text) as Workflow]));
+const JOBS = [...WORKFLOWS].flatMap(([workflow, { jobs }]) =>
+  Object.entries(jobs).map(([name, { steps = [], ...job }]) => ({ name: `${workflow} ${name}`, steps, ...job })),
+);
+const PUBLISHING_JOBS = ['release.yaml publish', 'release.yaml publish-npm'];
+const NPM_PUBLISH = 'npm publish --ignore-scripts --provenance --access public ./machineconfig-guard.tgz';
+
+const listCommands = (steps: readonly Step[]): string[] => steps.flatMap(({ run }) => run ?? []);
+
+test('every action is pinned by the digest of a commit with its version beside it, the same in all workflows', () => {
+  const actions = TEXTS.flatMap((text) => text.match(/uses: (?!\.\/).*/g) ?? []);
+  expect(actions.length).toBeGreaterThan(15);
+  for (const action of actions) expect(action).toMatch(/^uses: [\w-]+\/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  const names = new Set(actions.map((action) => action.replace(/@.*/, '')));
+  expect(new Set(actions).size).toBe(names.size);
 });
 
 test('every npm script exists', () => {
-  const scripts = STEPS.flatMap(({ run = '' }) => [...run.matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name));
+  const commands = listCommands(JOBS.flatMap(({ steps }) => steps)).join('\n');
+  const scripts = [...commands.matchAll(/npm run ([\w:]+)/g)].map(([, name = '']) => name);
   expect(scripts).toContain('release');
   expect(scripts.filter((name) => !Object.hasOwn(packageJson.scripts, name))).toEqual([]);
 });
 
-test('only the job that publishes can write, after the others, and it runs no code of the repository', () => {
-  expect(permissions).toEqual({});
-  for (const [name, { permissions: rights, needs, steps }] of Object.entries(jobs)) {
-    const canWrite = Object.values(rights).includes('write');
-    expect(canWrite).toBe(name === 'publish');
-    if (!canWrite) continue;
-    expect(needs).toEqual(['test', 'build']);
+test('a push to main, a pull request and a release run .ci/run', () => {
+  const ci = WORKFLOWS.get('ci.yaml');
+  expect(ci?.on).toEqual({ push: { branches: ['main'] }, pull_request: null, workflow_call: null });
+  expect(listCommands(ci?.jobs['test']?.steps ?? [])).toEqual(['.ci/run --install']);
+  expect(WORKFLOWS.get('release.yaml')?.jobs).toMatchObject({
+    test: { uses: './.github/workflows/ci.yaml' },
+    publish: { needs: ['test', 'build'] },
+    'publish-npm': { needs: ['publish'] },
+  });
+});
+
+test('only these jobs can write', () => {
+  for (const { permissions } of WORKFLOWS.values()) expect(permissions).toEqual({});
+  const writers = JOBS.map(({ name, permissions }) => {
+    const rights = Object.entries(permissions).filter(([, access]) => access === 'write');
+    return [name, rights.map(([right]) => right).toSorted()] as const;
+  });
+  expect(Object.fromEntries(writers.filter(([, rights]) => rights.length > 0))).toEqual({
+    'release.yaml publish': ['attestations', 'contents', 'id-token', 'packages'],
+    'release.yaml publish-npm': ['id-token'],
+    'scorecard.yaml analysis': ['id-token', 'security-events'],
+  });
+});
+
+test('the jobs that publish check the files, and run no code of the repository or of its dependencies', () => {
+  const jobs = JOBS.filter(({ name }) => PUBLISHING_JOBS.includes(name));
+  expect(jobs).toHaveLength(PUBLISHING_JOBS.length);
+  for (const { steps } of jobs) {
     expect(steps.map(({ uses = '' }) => uses).join()).not.toContain('actions/checkout');
-    expect(steps.map(({ run = '' }) => run).join('\n')).not.toMatch(/\bnpm\b/);
+    const commands = listCommands(steps);
+    expect(commands).toContain('sha256sum --check --strict SHA256SUMS');
+    const others = commands.filter((command) => command !== NPM_PUBLISH);
+    expect(others.join('\n')).not.toMatch(/\b(?:npm|npx|node|machineconfig-guard\.cjs)\b/);
   }
+  expect(listCommands(jobs.flatMap(({ steps }) => steps))).toContain(NPM_PUBLISH);
+});
+
+test('no cache of another workflow reaches a release', () => {
+  const steps = JOBS.filter(({ name }) => name.startsWith('release.yaml ')).flatMap((job) => job.steps);
+  expect(steps.filter((step) => step.uses?.startsWith('actions/cache@') || step.with?.['cache'])).toEqual([]);
+});
+
+test('the image and all files get provenance', () => {
+  const publish = JOBS.find(({ name }) => name === 'release.yaml publish');
+  const provenance = publish?.steps.filter(({ uses }) => uses?.startsWith('actions/attest-build-provenance@'));
+  expect(provenance?.map((step) => step.with)).toMatchObject([
+    { 'subject-digest': '${{ steps.image.outputs.digest }}', 'push-to-registry': true },
+    { 'subject-checksums': 'SHA256SUMS' },
+  ]);
 });
