@@ -14,7 +14,6 @@ import { kubectlOk } from '../e2e/support/kubectl.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { imageEnvironment, PROGRAM } from '../e2e/support/program.ts';
 import { serviceAccountToken } from '../e2e/support/service-account.ts';
-import type { Deletion } from './deletions.ts';
 
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
 const LABEL = 'bench.machineconfig-guard.io/candidate';
@@ -43,19 +42,18 @@ export class Candidate {
   readonly name: string;
   /** In the audit log. */
   readonly user: string;
-  /** The deletion of a config that nodes name, and of an unused one. */
-  readonly denied: Deletion;
-  readonly allowed: Deletion;
+  /** A config that nodes name. */
+  readonly used: string;
+  readonly unused: string;
   readonly #cluster: Cluster;
   readonly #startChild: () => Child;
   #child: Child | undefined;
 
-  private constructor(cluster: Cluster, name: string, configs: readonly string[], startChild: () => Child) {
-    const [denied = '', allowed = ''] = configs;
+  private constructor(cluster: Cluster, name: string, [used, unused]: [string, string], startChild: () => Child) {
     this.name = name;
     this.user = `system:serviceaccount:default:${toObjectName(name)}`;
-    this.denied = { candidate: name, config: denied, answer: 403 };
-    this.allowed = { candidate: name, config: allowed, answer: 200 };
+    this.used = used;
+    this.unused = unused;
     this.#cluster = cluster;
     this.#startChild = startChild;
   }
@@ -83,17 +81,14 @@ export class Candidate {
     // The guard watches the folder of its certificate, so the log must not be there.
     const options = { command, args, logFile: `${folder}.log`, reaper: controlPlane.reaper };
     const env = { ...process.env, ...imageEnvironment() };
-    const clientConfig = {
-      url: `https://127.0.0.1:${port}/validate`,
-      caBundle: Buffer.from(ca).toString('base64'),
-    };
+    const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle: Buffer.from(ca).toString('base64') };
     const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
     const objectSelector = { matchLabels: { [LABEL]: id } };
     const webhooks = configuration.webhooks.map((webhook) => {
       return { ...webhook, name: `${id}.bench.machineconfig-guard.io`, objectSelector };
     });
     await cluster.admin.create(PATHS.webhookConfigurations, { ...configuration, webhooks });
-    const configs = [await createConfig(cluster, id), await createConfig(cluster, id)];
+    const configs: [string, string] = [await createConfig(cluster, id), await createConfig(cluster, id)];
     return new Candidate(cluster, name, configs, () => new Child({ ...options, env }));
   }
 
@@ -105,16 +100,18 @@ export class Candidate {
     return this.#child?.pid ?? 0;
   }
 
-  /** Returns the milliseconds from its start to the first denial of a config in use through the API server. */
+  /** Returns the milliseconds to its first denial of a config in use. It also allows deletions when this resolves. */
   async start(): Promise<number> {
     const startedAt = performance.now();
     this.#child = this.#startChild();
-    const isDenied = async () => {
-      const { status, body } = await this.#cluster.dryRun(this.denied.config);
+    const findDenial = async () => {
+      const { status, body } = await this.#cluster.dryRun(this.used);
       return status === 403 && JSON.stringify(body).includes('is in use by') && performance.now();
     };
-    const what = `the first right answer of ${this.name}`;
-    return (await until(what, isDenied, { timeoutMs: 60_000, everyMs: RETRY_MS })) - startedAt;
+    const deniedAt = await until(`the first denial of ${this.name}`, findDenial, { everyMs: RETRY_MS });
+    const isAllowed = async () => (await this.#cluster.dryRun(this.unused)).status === 200;
+    await until(`the first allowed deletion of ${this.name}`, isAllowed);
+    return deniedAt - startedAt;
   }
 
   async kill(): Promise<void> {
