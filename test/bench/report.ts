@@ -1,9 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
-import { join } from 'node:path';
 import type { Release } from '../e2e/control-plane/releases.ts';
-import { log } from '../e2e/support/runner.ts';
 
 export interface Table {
   readonly title: string;
@@ -16,8 +13,6 @@ export interface Table {
 
 /** The result of the bench or the soak. */
 export interface Report {
-  /** Of its file. */
-  readonly name: string;
   readonly question: string;
   readonly command: string;
   /** From {@link describeEnvironment}. */
@@ -40,16 +35,10 @@ function git(...args: readonly string[]): string {
   return execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8' }).trim();
 }
 
-/** Prints a report and stores it in a folder, as Markdown. */
-export function writeReport({ name, question, command, environment, seconds, tables }: Report, folder?: string): void {
+/** Formats a report as Markdown. */
+export function formatReport({ question, command, environment, seconds, tables }: Report): string {
   const circumstances = `\`${command}\`, ${environment}; ${seconds} s.`;
-  const markdown = [`# ${name}`, '', question, '', circumstances, ...tables.flatMap(formatTable), ''].join('\n');
-  process.stdout.write(`\n${markdown}\n`);
-  if (folder === undefined) return;
-  mkdirSync(folder, { recursive: true });
-  const file = join(folder, `${name}.md`);
-  writeFileSync(file, markdown);
-  log(`Written to ${file}`);
+  return [`# ${question}`, '', circumstances, ...tables.flatMap(formatTable), ''].join('\n');
 }
 
 function formatTable({ title, columns, rows, notes }: Table): string[] {

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { KubeResponse } from '../e2e/control-plane/kube-client.ts';
 import type { AuditEvent } from '../e2e/support/audit-log.ts';
@@ -8,21 +7,20 @@ import { type GuardedCluster, startGuardedCluster } from '../e2e/support/guarded
 import { renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
-import { Candidate, goCommand, guardCommand } from './candidate.ts';
+import { type Candidate, goCommand, guardCommand, registerCandidate } from './candidate.ts';
 import { createFleet, NODE_SIZE } from './fleet.ts';
 import { interleave } from './interleave.ts';
 import { memoryOf, resetPeak } from './memory.ts';
-import { describeEnvironment, formatNumber, type Table, writeReport } from './report.ts';
+import { describeEnvironment, formatNumber, formatReport, type Table } from './report.ts';
 
-const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const QUESTION = 'How does the guard compare with a webhook in Go on controller-runtime?';
-const HELP = `Compares the guard with the same rule on controller-runtime. Writes test/bench/results/peer.md.
+const HELP = `Compares the guard with the same rule on controller-runtime.
 
-Usage: npm run bench [-- --quick]
+Usage: npm run --silent bench > test/bench/results/peer.md
 
 Options:
   --help   print this text
-  --quick  run small cases whose figures mean nothing, and write nothing
+  --quick  run small cases whose figures mean nothing
 `;
 
 const FULL = { nodes: 2_000, starts: 5, denials: 200, allows: 60, parallels: 12, burst: 300, restMs: 15_000 };
@@ -66,8 +64,7 @@ async function main(): Promise<number> {
     const table = await comparePeer(guarded, flags.quick ? QUICK : FULL);
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
     const command = `npm run bench${flags.quick ? ' -- --quick' : ''}`;
-    const report = { name: 'peer', question: QUESTION, command, environment, seconds, tables: [table] };
-    writeReport(report, flags.quick ? undefined : RESULTS);
+    process.stdout.write(formatReport({ question: QUESTION, command, environment, seconds, tables: [table] }));
   } finally {
     await guarded.stop();
   }
@@ -82,9 +79,9 @@ async function comparePeer(guarded: GuardedCluster, sizes: typeof FULL): Promise
   await guarded.guard.stop();
   log('Building the webhook on controller-runtime …');
   const candidates = [
-    await Candidate.register(guarded, 'guard', guardCommand),
-    await Candidate.register(guarded, 'controller-runtime', await goCommand(controlPlane, 'scan')),
-    await Candidate.register(guarded, 'controller-runtime, indexed', await goCommand(controlPlane, 'index')),
+    await registerCandidate(guarded, 'guard', guardCommand),
+    await registerCandidate(guarded, 'controller-runtime', await goCommand(controlPlane, 'scan')),
+    await registerCandidate(guarded, 'controller-runtime, indexed', await goCommand(controlPlane, 'index')),
   ];
   const figures: Figures = new Map(candidates.map((candidate) => [candidate, { late: 0 }]));
   log(`Creating ${sizes.nodes} nodes …`);
@@ -98,13 +95,13 @@ async function comparePeer(guarded: GuardedCluster, sizes: typeof FULL): Promise
   await measureStarts(figures, sizes.starts);
   for (const candidate of candidates) await candidate.start();
   await sleep(sizes.restMs);
-  for (const [{ pid }, own] of figures) own.rest = (await memoryOf(pid)).now;
+  for (const [{ getPid }, own] of figures) own.rest = (await memoryOf(getPid())).now;
   log('Dry runs …');
-  for (const { pid } of candidates) await resetPeak(pid);
+  for (const { getPid } of candidates) await resetPeak(getPid());
   await measureDryRuns(cluster, figures, 'denial', { rounds: sizes.denials, clients: 1 });
   await measureDryRuns(cluster, figures, 'allow', { rounds: sizes.allows, clients: 1 });
   await measureDryRuns(cluster, figures, 'parallel', { rounds: sizes.parallels, clients: PARALLEL });
-  for (const [{ pid }, own] of figures) own.peak = (await memoryOf(pid)).peak;
+  for (const [{ getPid }, own] of figures) own.peak = (await memoryOf(getPid())).peak;
   for (const [candidate, own] of figures) {
     log(`${candidate.name}: ${sizes.burst} parallel DELETEs …`);
     Object.assign(own, await measureBurst(cluster, candidate, sizes.burst));
@@ -143,7 +140,7 @@ async function measureDryRuns(
 async function measureBurst(cluster: Cluster, candidate: Candidate, count: number) {
   const configs: string[] = [];
   while (configs.length < count) configs.push(await candidate.createConfig());
-  await resetPeak(candidate.pid);
+  await resetPeak(candidate.getPid());
   const isList = ({ user, verb, objectRef }: AuditEvent) =>
     user.username === candidate.user && verb === 'list' && objectRef?.resource === 'nodes';
   const countLists = async () => (await cluster.auditLog.events(isList)).length;
@@ -154,7 +151,7 @@ async function measureBurst(cluster: Cluster, candidate: Candidate, count: numbe
     burst: (performance.now() - startedAt) / 1_000,
     burstLate: countLate(responses, 200),
     burstLists: (await countLists()) - listsBefore,
-    burstPeak: (await memoryOf(candidate.pid)).peak,
+    burstPeak: (await memoryOf(candidate.getPid())).peak,
   };
 }
 
