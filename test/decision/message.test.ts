@@ -71,19 +71,19 @@ const LEAVE_NODE = 'leave the node Degraded';
 const LEAVE_THEM = 'leave them Degraded';
 const ON_NODE = toInUse('node a (currentConfig)', LEAVE_NODE, onceMoved('the node has'));
 
-const CONFIG = { config: NAME };
 const NO_CONFIG = { uid: 'u', isDryRun: false, user: 'x', config: undefined };
 const NODES_UNREADABLE = { referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] };
 const ENFORCE: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 const UNVERIFIED = { outcome: 'denied', denialStatus: { code: 503, reason: 'ServiceUnavailable' } };
 const OTHER_OBJECT = 'MCG_NOT_IN_USE: not the deletion of a MachineConfig';
-const ON_NODE_A = {
+const IN_USE_BY_A = {
   outcome: 'would-deny',
   cause: 'MCG_IN_USE',
   references: [{ kind: 'Node', name: 'a', field: 'currentConfig', config: NAME, strength: 'strong' }],
   referencesTotal: 1,
 };
 const ALLOWS_ONLY_HERE = 'allows this deletion; mode Enforce would deny it.';
+const MAY_BE_DELETED = 'may be deleted: its allow-deletion annotation gives a reason';
 const OVERRIDDEN = {
   outcome: 'overridden',
   overrideReason: 'ticket 7',
@@ -94,72 +94,57 @@ const HELD_MESSAGE =
   'and a machine may be booting with it. Delete it after that time, or give a reason in its annotation ' +
   `machineconfig-guard.io/allow-deletion. ${toHelp('MCG_HELD')}`;
 
+function expectVerdict(verdict: Verdict, message: string, fields: object) {
+  const [code] = message.split(':');
+  expect(verdict).toEqual({ ...ALLOWED, code, message, ...fields });
+}
+
 test.each<[string, () => Verdict, string, object]>([
-  ['on another object', allowOtherObject, OTHER_OBJECT, {}],
+  ['another object', allowOtherObject, OTHER_OBJECT, {}],
   [
-    'on a review that is no deletion of a config',
+    'a review that is no deletion of a config',
     () => decide(NO_CONFIG, NODES_UNREADABLE, ENFORCE, () => undefined),
     OTHER_OBJECT,
     {},
   ],
   [
-    'on a source config',
-    () => decideSituation({ name: '00-worker' }),
-    'MCG_NOT_IN_USE: 00-worker is not a rendered config',
-    { config: '00-worker' },
-  ],
-  ['on an unused config', () => decideSituation(), `MCG_NOT_IN_USE: ${NAME} is not in use`, CONFIG],
-  [
-    'with a reason between spaces',
-    () => decideSituation({ allowDeletion: ' ticket 7\n' }),
-    `MCG_OVERRIDDEN: ${NAME} may be deleted: its allow-deletion annotation gives a reason`,
-    { ...CONFIG, ...OVERRIDDEN },
-  ],
-  [
-    'in mode Disabled',
-    () => decideSituation({ mode: 'Disabled' }),
-    `MCG_DISABLED: ${NAME} was not checked: the guard is disabled`,
-    CONFIG,
-  ],
-  [
-    'on a config in use in mode Audit',
-    () => decideSituation({ referrers: [toNode('a')], mode: 'Audit' }),
-    `MCG_WOULD_DENY: mode Audit ${ALLOWS_ONLY_HERE} ${ON_NODE}`,
-    { ...CONFIG, ...ON_NODE_A },
-  ],
-  [
-    'without the time of the lists',
-    () => decideSituation({ readAt: undefined }),
-    toUnverified(`${NAME} is in use ()`),
-    { ...CONFIG, ...UNVERIFIED },
-  ],
-  [
-    'on a config whose name is unknown, in mode Enforce',
+    'an unknown name in mode Enforce',
     () => denyUnverified(undefined, NODES_UNREADABLE.unreadable, ENFORCE),
     toUnverified('the config is in use (nodes: broken)'),
     UNVERIFIED,
   ],
   [
-    'on a config whose name is unknown, in mode Warn',
+    'an unknown name in mode Warn',
     () => denyUnverified(undefined, [], { ...ENFORCE, mode: 'Warn' }),
     `MCG_WOULD_DENY: mode Warn ${ALLOWS_ONLY_HERE} ${toUnverified('the config is in use ()')}`,
     { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' },
   ],
   [
-    'on a review that is not readable',
+    'a review that is not readable',
     () => denyBadReview('the body is\nnot JSON'),
     `MCG_BAD_REVIEW: the body is not JSON. ${toHelp('MCG_BAD_REVIEW')}`,
     { outcome: 'denied', denialStatus: { code: 400, reason: 'BadRequest' } },
   ],
+])('the whole verdict without a config, on %s', (_condition, decideReview, message, fields) => {
+  expectVerdict(decideReview(), message, fields);
+});
+
+const RECENTLY_CHANGED: Situation = { referrers: [toPool('worker', { specChangedAt: NOW })], holdSupersededMs: 60_000 };
+
+test.each<[Situation, string, object]>([
+  [{ name: '00-worker' }, 'MCG_NOT_IN_USE: 00-worker is not a rendered config', { config: '00-worker' }],
+  [{}, `MCG_NOT_IN_USE: ${NAME} is not in use`, {}],
+  [{ allowDeletion: ' ticket 7\n' }, `MCG_OVERRIDDEN: ${NAME} ${MAY_BE_DELETED}`, OVERRIDDEN],
+  [{ mode: 'Disabled' }, `MCG_DISABLED: ${NAME} was not checked: the guard is disabled`, {}],
   [
-    'on a held config',
-    () => decideSituation({ referrers: [toPool('worker', { specChangedAt: NOW })], holdSupersededMs: 60_000 }),
-    HELD_MESSAGE,
-    { ...CONFIG, outcome: 'denied', denialStatus: { code: 403, reason: 'Forbidden' } },
+    { referrers: [toNode('a')], mode: 'Audit' },
+    `MCG_WOULD_DENY: mode Audit ${ALLOWS_ONLY_HERE} ${ON_NODE}`,
+    IN_USE_BY_A,
   ],
-])('the whole verdict %s', (_condition, decideReview, message, fields) => {
-  const [code] = message.split(':');
-  expect(decideReview()).toEqual({ ...ALLOWED, code, message, ...fields });
+  [{ readAt: undefined }, toUnverified(`${NAME} is in use ()`), UNVERIFIED],
+  [RECENTLY_CHANGED, HELD_MESSAGE, { outcome: 'denied', denialStatus: { code: 403, reason: 'Forbidden' } }],
+])('the whole verdict on %j', (situation, message, fields) => {
+  expectVerdict(decideSituation(situation), message, { config: NAME, ...fields });
 });
 
 const WORKER = toReferrer('MachineConfigPool', 'worker', ['spec']);
