@@ -151,6 +151,7 @@ const WORKER = toReferrer('MachineConfigPool', 'worker', ['spec']);
 const BUILD = toReferrer('MachineOSBuild', 'b', ['machineConfig']);
 const LIVE = toPool('worker');
 const TERMINATING = toPool('worker', { isTerminating: true });
+const POOL_INFRA = toReferrer('MachineConfigPool', 'infra', ['spec']);
 const INFRA = toPool('infra');
 
 test.each<[string, string, string, readonly Referrer[]]>([
@@ -162,6 +163,7 @@ test.each<[string, string, string, readonly Referrer[]]>([
     [toNode('a', ['currentConfig', 'desiredConfig'])],
   ],
   ['pool worker (spec)', 'leave the pool Degraded', onceMoved('the pool has'), [WORKER]],
+  ['pool infra (spec)', 'leave the pool Degraded', onceMoved('the pool has'), [POOL_INFRA, TERMINATING]],
   ['build b (machineConfig)', 'make the build fail', 'Delete it once the build has ended.', [BUILD]],
   ['node a (currentConfig) and pool worker (spec)', LEAVE_THEM, onceMoved('they have'), [toNode('a'), WORKER]],
   [
