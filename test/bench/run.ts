@@ -85,11 +85,8 @@ async function comparePeer(guarded: GuardedCluster, sizes: typeof FULL): Promise
   ];
   const figures: Figures = new Map(candidates.map((candidate) => [candidate, { late: 0 }]));
   log(`Creating ${sizes.nodes} nodes …`);
-  await createFleet(
-    cluster.admin,
-    sizes.nodes,
-    candidates.map(({ used }) => used),
-  );
+  const usedConfigs = candidates.map(({ used }) => used);
+  await createFleet(cluster.admin, sizes.nodes, usedConfigs);
   for (const name of ['master', 'worker', 'infra']) await cluster.pool({ name, spec: renderedName(name) });
   log(`${sizes.starts} starts of each …`);
   await measureStarts(figures, sizes.starts);
