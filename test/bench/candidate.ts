@@ -8,13 +8,11 @@ import { type ControlPlane, kubeconfig } from '../e2e/control-plane/control-plan
 import { freePorts } from '../e2e/control-plane/free-ports.ts';
 import { goBuild } from '../e2e/control-plane/go-build.ts';
 import { until } from '../e2e/control-plane/until.ts';
-import type { Cluster } from '../e2e/support/cluster.ts';
 import type { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { kubectlOk } from '../e2e/support/kubectl.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { imageEnvironment, PROGRAM } from '../e2e/support/program.ts';
 import { serviceAccountToken } from '../e2e/support/service-account.ts';
-import type { Deletion } from './deletions.ts';
 
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
 const LABEL = 'bench.machineconfig-guard.io/candidate';
@@ -39,93 +37,67 @@ export function guardCommand(folder: string, port: number, file: string): readon
 }
 
 /** A webhook with the rights of the guard that decides about its own configs. */
-export class Candidate {
-  readonly name: string;
-  /** In the audit log. */
-  readonly user: string;
-  /** The deletion of a config that nodes name, and of an unused one. */
-  readonly denied: Deletion;
-  readonly allowed: Deletion;
-  readonly #cluster: Cluster;
-  readonly #startChild: () => Child;
-  #child: Child | undefined;
+export type Candidate = Awaited<ReturnType<typeof registerCandidate>>;
 
-  private constructor(cluster: Cluster, name: string, configs: readonly string[], startChild: () => Child) {
-    const [denied = '', allowed = ''] = configs;
-    this.name = name;
-    this.user = `system:serviceaccount:default:${toObjectName(name)}`;
-    this.denied = { candidate: name, config: denied, answer: 403 };
-    this.allowed = { candidate: name, config: allowed, answer: 200 };
-    this.#cluster = cluster;
-    this.#startChild = startChild;
-  }
+/** Creates its account, its configs and its webhook configuration. It does not run yet. */
+export async function registerCandidate(
+  { cluster, controlPlane }: GuardedCluster,
+  name: string,
+  createCommand: (folder: string, port: number, kubeconfig: string) => readonly string[],
+) {
+  const id = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+  const folder = join(controlPlane.directory, id);
+  await kubectlOk(controlPlane, ['create', 'serviceaccount', id, '--namespace=default']);
+  const binding = ['create', 'clusterrolebinding', id, '--clusterrole=machineconfig-guard'];
+  await kubectlOk(controlPlane, [...binding, `--serviceaccount=default:${id}`]);
+  const token = await serviceAccountToken(cluster.admin, 'default', id);
+  const file = `${folder}.kubeconfig`;
+  await writeFile(file, kubeconfig(controlPlane.apiServer.url, controlPlane.caCertificate, { token }));
+  const { ca, key, certificate } = await issueServerCertificate();
+  await mkdir(folder);
+  await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
+  await writeFile(join(folder, 'tls.crt'), certificate);
+  const [port = 0] = await freePorts(1);
+  const [command = '', ...args] = createCommand(folder, port, file);
+  // The guard watches the folder of its certificate, so the log must not be there.
+  const options = { command, args, logFile: `${folder}.log`, reaper: controlPlane.reaper };
+  const env = { ...process.env, ...imageEnvironment() };
+  const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle: Buffer.from(ca).toString('base64') };
+  const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
+  const objectSelector = { matchLabels: { [LABEL]: id } };
+  const webhooks = configuration.webhooks.map((webhook) => {
+    return { ...webhook, name: `${id}.bench.machineconfig-guard.io`, objectSelector };
+  });
+  await cluster.admin.create(PATHS.webhookConfigurations, { ...configuration, webhooks });
+  const createConfig = async () => await cluster.config({ labels: { [LABEL]: id }, bytes: CONFIG_BYTES });
+  /** Nodes name it. */
+  const used = await createConfig();
+  const unused = await createConfig();
+  let child: Child | undefined;
 
-  /** Creates its account, its configs and its webhook configuration. It does not run yet. */
-  static async register(
-    { cluster, controlPlane }: GuardedCluster,
-    name: string,
-    createCommand: (folder: string, port: number, kubeconfig: string) => readonly string[],
-  ): Promise<Candidate> {
-    const id = toObjectName(name);
-    const folder = join(controlPlane.directory, id);
-    await kubectlOk(controlPlane, ['create', 'serviceaccount', id, '--namespace=default']);
-    const binding = ['create', 'clusterrolebinding', id, '--clusterrole=machineconfig-guard'];
-    await kubectlOk(controlPlane, [...binding, `--serviceaccount=default:${id}`]);
-    const token = await serviceAccountToken(cluster.admin, 'default', id);
-    const file = `${folder}.kubeconfig`;
-    await writeFile(file, kubeconfig(controlPlane.apiServer.url, controlPlane.caCertificate, { token }));
-    const { ca, key, certificate } = await issueServerCertificate();
-    await mkdir(folder);
-    await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
-    await writeFile(join(folder, 'tls.crt'), certificate);
-    const [port = 0] = await freePorts(1);
-    const [command = '', ...args] = createCommand(folder, port, file);
-    // The guard watches the folder of its certificate, so the log must not be there.
-    const options = { command, args, logFile: `${folder}.log`, reaper: controlPlane.reaper };
-    const env = { ...process.env, ...imageEnvironment() };
-    const clientConfig = {
-      url: `https://127.0.0.1:${port}/validate`,
-      caBundle: Buffer.from(ca).toString('base64'),
-    };
-    const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
-    const objectSelector = { matchLabels: { [LABEL]: id } };
-    const webhooks = configuration.webhooks.map((webhook) => {
-      return { ...webhook, name: `${id}.bench.machineconfig-guard.io`, objectSelector };
-    });
-    await cluster.admin.create(PATHS.webhookConfigurations, { ...configuration, webhooks });
-    const configs = [await createConfig(cluster, id), await createConfig(cluster, id)];
-    return new Candidate(cluster, name, configs, () => new Child({ ...options, env }));
-  }
-
-  createConfig(): Promise<string> {
-    return createConfig(this.#cluster, toObjectName(this.name));
-  }
-
-  get pid(): number {
-    return this.#child?.pid ?? 0;
-  }
-
-  /** Returns the milliseconds from its start to the first denial of a config in use through the API server. */
-  async start(): Promise<number> {
+  /** Returns the milliseconds to its first denial of a config in use. It also allows deletions when this resolves. */
+  async function start(): Promise<number> {
     const startedAt = performance.now();
-    this.#child = this.#startChild();
-    const isDenied = async () => {
-      const { status, body } = await this.#cluster.dryRun(this.denied.config);
+    child = new Child({ ...options, env });
+    const findDenial = async () => {
+      const { status, body } = await cluster.dryRun(used);
       return status === 403 && JSON.stringify(body).includes('is in use by') && performance.now();
     };
-    const what = `the first right answer of ${this.name}`;
-    return (await until(what, isDenied, { timeoutMs: 60_000, everyMs: RETRY_MS })) - startedAt;
+    const deniedAt = await until(`the first denial of ${name}`, findDenial, { everyMs: RETRY_MS });
+    const isAllowed = async () => (await cluster.dryRun(unused)).status === 200;
+    await until(`the first allowed deletion of ${name}`, isAllowed);
+    return deniedAt - startedAt;
   }
 
-  async kill(): Promise<void> {
-    await this.#child?.stop('SIGKILL');
-  }
-}
-
-function createConfig(cluster: Cluster, id: string) {
-  return cluster.config({ labels: { [LABEL]: id }, bytes: CONFIG_BYTES });
-}
-
-function toObjectName(candidate: string): string {
-  return candidate.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+  return {
+    name,
+    /** In the audit log. */
+    user: `system:serviceaccount:default:${id}`,
+    used,
+    unused,
+    createConfig,
+    start,
+    kill: async () => await child?.stop('SIGKILL'),
+    getPid: () => child?.pid ?? 0,
+  };
 }

@@ -30,25 +30,19 @@ const WRITES = parseAllDocuments(readFileSync(new URL('node.yaml', import.meta.u
 
 export const NODE_SIZE = 'A node has 18.4 kB of JSON, 6.1 kB of it metadata.';
 
-export interface FleetOptions {
-  /** The index of the first node. Default 0. */
-  readonly from?: number;
-  /** The index after the last node. */
-  readonly to: number;
-  /** The configs that the nodes name in turn, two each. */
-  readonly configs: readonly string[];
-}
-
 /** The name of the node with this index. */
 export function nodeName(index: number): string {
   return `worker-${String(index).padStart(5, '0')}.cluster.example.com`;
 }
 
-/** Creates nodes of real size. */
-export async function createFleet(admin: KubeClient, { from = 0, to, configs }: FleetOptions): Promise<void> {
-  const indexes = Array.from({ length: to - from }, (_, offset) => from + offset);
+/**
+ * Creates nodes of real size.
+ *
+ * @param configs the nodes name them in turn, two each
+ */
+export async function createFleet(admin: KubeClient, count: number, configs: readonly string[]): Promise<void> {
   const queue = new PQueue({ concurrency: MAX_PARALLEL_WRITES });
-  await queue.addAll(indexes.map((index) => () => createNode(admin, index, configs)));
+  await queue.addAll(Array.from({ length: count }, (_, index) => () => createNode(admin, index, configs)));
 }
 
 async function createNode(admin: KubeClient, index: number, configs: readonly string[]): Promise<void> {

@@ -7,10 +7,12 @@ const OLD = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NEW = toConfigName(`rendered-worker-${'b'.repeat(32)}`);
 const OTHER = toConfigName(`rendered-worker-${'c'.repeat(32)}`);
 const HOUR = 3_600_000;
+/** In hours. */
+const SECOND = 1 / 3_600;
 
 /** A time in hours of the test. It is hour 10, and the hold is two hours. */
 function at(hours: number): Date {
-  return new Date(Date.UTC(2026, 10, 20) + hours * HOUR);
+  return new Date(Date.UTC(2026, 10, 20) + Math.round(hours * HOUR));
 }
 
 interface PoolTimes {
@@ -33,14 +35,15 @@ function toRollingPool(times: PoolTimes): PoolReferrer {
   return { ...pool, references: pool.references.with(1, { field: 'status', config: OTHER, strength: 'strong' }) };
 }
 
-function toNode(createdAtHours?: number): Referrer {
+function toNode(createdAtHours?: number, name = 'fresh'): Referrer {
   const createdAt = createdAtHours === undefined ? undefined : at(createdAtHours);
-  return { kind: 'Node', name: 'fresh', references: [], createdAt };
+  return { kind: 'Node', name, references: [], createdAt };
 }
 
 interface Situation {
   readonly name?: string;
   readonly ownerPool?: string;
+  /** NaN if it is unknown. */
   readonly configCreatedAt?: number;
   /** Of other configs. */
   readonly createdAt?: Readonly<Record<string, number>>;
@@ -50,7 +53,8 @@ interface Situation {
 /** Returns the hours of the hold, or the node because of which it lasts longer. */
 function hold(referrers: readonly Referrer[], situation: Situation = {}): string {
   const { name = OLD, configCreatedAt = 1, createdAt = {}, holdMs = 2 * HOUR, ...owner } = situation;
-  const found = findHold({ name: toConfigName(name), createdAt: at(configCreatedAt), ...owner }, referrers, {
+  const config = { name: toConfigName(name), createdAt: isNaN(configCreatedAt) ? undefined : at(configCreatedAt) };
+  const found = findHold({ ...config, ...owner }, referrers, {
     holdMs,
     now: at(10),
     createdAt: (other) => (createdAt[other] === undefined ? undefined : at(createdAt[other])),
@@ -59,28 +63,37 @@ function hold(referrers: readonly Referrer[], situation: Situation = {}): string
   expect(found.pool).toBe(referrers[0]?.name);
   const toHours = (time: Date) => (time.getTime() - at(0).getTime()) / HOUR;
   // The times of the API server have no fractions, so one second is added.
-  const [since, until] = [toHours(found.since) - 1 / 3_600, toHours(found.until)];
-  if (found.node !== undefined) return `${found.node} to ${until}`;
-  expect(until).toBeCloseTo(since + 1 / 3_600 + holdMs / HOUR, 9);
-  return `since ${Math.round(since * 1e6) / 1e6}`;
+  const [since, until] = [toHours(found.since) - SECOND, toHours(found.until)];
+  const round = (hours: number) => Math.round(hours * 1e6) / 1e6;
+  if (found.node !== undefined) return `${found.node} to ${round(until)}`;
+  expect(until).toBeCloseTo(since + SECOND + holdMs / HOUR, 9);
+  return `since ${round(since)}`;
 }
 
 const QUIET = toPool({ spec: 1, updated: 2 });
+const ONLY_SPEC = { references: toPool({}).references.slice(0, 1) };
+const ROLLING = toRollingPool({ spec: 9, updated: 1 });
 const UNMANAGED = toRollingPool({ updated: 1 });
 
 test.each<[string, string, PoolReferrer, Situation?]>([
   ['whose spec changed long ago', 'none', QUIET],
   ['whose spec changed lately', 'since 9', toRollingPool({ spec: 9, updated: 2 })],
+  ['whose spec changed two hours ago', 'since 8', toRollingPool({ spec: 8, updated: 2 })],
+  ['whose spec changed a second earlier', 'none', toRollingPool({ spec: 8 - SECOND, updated: 2 })],
   ['whose last machine updated lately', 'since 9.5', toPool({ spec: 9, updated: 9.5 })],
   ['that is paused after its spec changed lately', 'since 8.5', toRollingPool({ spec: 8.5, updated: 1 })],
   ['without machines, so its status moved silently', 'since 9.75', toPool({ spec: 9, updated: 1, status: 9.75 })],
   ['whose status moved in the second of its spec', 'since 9.75', toPool({ spec: 9, updated: 9, status: 9.75 })],
   ['whose status counts machines', 'none', toPool({ spec: 1, updated: 2, status: 9.9 })],
   ['that never had the condition Updated', 'since 9', toPool({ spec: 9, status: 8 })],
+  ['without the condition, whose status moved silently', 'since 9.5', toPool({ spec: 9, status: 9.5 })],
+  ['whose status names nothing, so it did not move', 'since 9', toPool({ spec: 9, updated: 1 }, ONLY_SPEC)],
+  ['that names no config and has no times: now', 'since 10', toPool({}, { references: [] })],
   ['whose status moved at an unknown time: now', 'since 10', toPool({ spec: 9, updated: 1 })],
   ['that named the config never: it is new', 'since 9', QUIET, { configCreatedAt: 9 }],
   ['without managedFields: the newest of its configs', 'since 9', UNMANAGED, { createdAt: { [NEW]: 9, [OTHER]: 2 } }],
   ['without managedFields and with an unknown config: now', 'since 10', UNMANAGED, { createdAt: { [NEW]: 2 } }],
+  ['without managedFields and condition: the config', 'since 9', toPool({}), { createdAt: { [NEW]: 9 } }],
   ['that is being deleted', 'none', toPool({ spec: 9 }, { references: [], isTerminating: true })],
   ['of another name', 'none', toPool({ spec: 9 }, { name: 'infra' })],
   ['that owns a config of another name', 'since 9', toRollingPool({ spec: 9 }), { name: 'x', ownerPool: 'worker' }],
@@ -92,12 +105,16 @@ test.each<[string, string, PoolReferrer, Situation?]>([
 test.each<[string, string, readonly Referrer[], number?]>([
   ['that joined 23 hours ago', 'fresh to 11', [QUIET, toNode(-13)]],
   ['that joined 24 hours ago', 'none', [QUIET, toNode(-14)]],
+  ['that joined a second later', 'fresh to 10.000278', [QUIET, toNode(-14 + SECOND)]],
   ['that joined lately', 'fresh to 33', [QUIET, toNode(9)]],
-  ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5), toNode(9)]],
-  ['and no pool', 'none', [toNode(9)]],
-  ['that joined before the end of a longer hold', 'since 9', [toRollingPool({ spec: 9, updated: 1 }), toNode(-13.1)]],
-  ['that joined before the config was created', 'since 9', [QUIET, toNode(8.9)], 9],
+  ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5, 'older'), toNode(9)]],
+  ['that joined lately, before an older one', 'fresh to 33', [QUIET, toNode(9), toNode(5, 'older')]],
+  ['and no pool', 'none', [toNode(9, 'worker')]],
+  ['that joined before the end of a longer hold', 'since 9', [ROLLING, toNode(-13.1)]],
+  ['that holds exactly as long as the pool', 'since 9', [ROLLING, toNode(-13 + SECOND)]],
+  ['that joined in the second before the config was created', 'since 9', [QUIET, toNode(9 - SECOND)], 9],
   ['that joined in the second in which the config was created', 'fresh to 33', [QUIET, toNode(9)], 9],
+  ['that joined lately, with a config of unknown age', 'fresh to 33', [QUIET, toNode(9)], Number.NaN],
   ['that was created, and has reported its config', 'none', [QUIET, toNode()]],
 ])('a node without currentConfig %s: %s', (_condition, expected, referrers, configCreatedAt = -20) => {
   expect(hold(referrers, { configCreatedAt })).toBe(expected);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/config-name.ts';
 import { hasStrongReference, type Reference } from '../../src/decision/references.ts';
-import { isHold, parseSettings } from '../../src/decision/settings.ts';
+import { isHold } from '../../src/decision/settings.ts';
 
 const HASH = 'a'.repeat(32);
 
@@ -50,14 +50,6 @@ test.each([
   ['', false],
 ])('the API server accepts the hold %j: %s', (value, expected) => {
   expect(isHold(value)).toBe(expected);
-});
-
-test('names an invalid mode and an invalid hold, and what is valid', () => {
-  const { problems } = parseSettings({ spec: { mode: 'Off', holdSuperseded: '721h' } });
-  expect(problems).toEqual([
-    'spec.mode "Off" is not one of Enforce, Warn, Audit, Disabled; using Enforce',
-    'spec.holdSuperseded "721h" is not a duration of at most 720h; using 720h',
-  ]);
 });
 
 const CONFIG = toConfigName(`rendered-worker-${HASH}`);

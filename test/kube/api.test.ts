@@ -8,13 +8,14 @@ import { KubeApi } from '../../src/kube/api.ts';
 import { connectionFromKubeconfig, KubeconfigError } from '../../src/kube/connection.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
+import { startHttpsServer } from '../support/tls.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
-import { startApi, startServer } from './test-api-server.ts';
+import { startApi } from './test-api-server.ts';
 
 /** Sends one request to a server whose address depends on its port, and returns what the server received. */
 async function sendRequest(address: (port: number) => string, proxyUrl?: (port: number) => Promise<string>) {
   const received: { host: string | undefined; url: string | undefined }[] = [];
-  const { port } = await startServer(({ headers: { host }, url }, response) => {
+  const { port } = await startHttpsServer(({ headers: { host }, url }, response) => {
     received.push({ host, url });
     response.end('{}');
   });

@@ -4,16 +4,23 @@ import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { startApi } from './test-api-server.ts';
 
-/** Keeps the requests of parallel calls open together. */
-const answerLater: RequestListener = (_request, response) => void setTimeout(() => response.end('{}'), 50);
+/** Answers the first requests together, so that each needs a connection of its own. */
+function answerTogether(count: number): RequestListener {
+  const responses: ServerResponse[] = [];
+  return (_request, response) => {
+    responses.push(response);
+    if (responses.length >= count) for (const waiting of responses) waiting.end('{}');
+  };
+}
 
 /** Requests that are sent only once, also on a busy machine. */
 const POST = { method: 'POST' } as const;
 
 test('sends a GET again on a new connection after 1 s of silence, and closes the idle ones', async () => {
   const silent = new Set<Socket>();
+  const answer = answerTogether(3);
   const { send, sendInParallel, sockets } = await startApi((request, response) => {
-    if (!silent.has(request.socket)) answerLater(request, response);
+    if (!silent.has(request.socket)) answer(request, response);
   });
   await sendInParallel(3, POST);
   for (const socket of sockets) silent.add(socket);
@@ -65,9 +72,10 @@ test.each([
 
 test('keeps the idle connections if the signal of a GET aborts', async () => {
   const abort = new AbortController();
+  const answer = answerTogether(3);
   const { send, sendInParallel, sockets, countOpen } = await startApi((request, response) => {
     if (request.method === 'GET') abort.abort();
-    else answerLater(request, response);
+    else answer(request, response);
   });
   await sendInParallel(3, POST);
   const openAfterClose = Promise.race(sockets.map(async (socket) => await once(socket, 'close').then(countOpen)));
@@ -77,7 +85,7 @@ test('keeps the idle connections if the signal of a GET aborts', async () => {
 });
 
 test('opens at most 32 connections, and closes them after 5 s without a request', async () => {
-  const { sendInParallel, sockets, countOpen } = await startApi(answerLater);
+  const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(32));
   await sendInParallel(100, POST);
   expect(sockets).toHaveLength(32);
   await expect.poll(countOpen).toBe(0);

@@ -1,17 +1,15 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { type ClusterEvent, EventRecorder } from '../../src/kube/event-recorder.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const CONFIG = { apiVersion: 'v1', kind: 'MachineConfig', name: 'rendered-a', uid: 'c-uid' };
 const DENIAL = { regarding: CONFIG, reason: 'DeletionDenied', action: 'Delete', note: 'a' } as const;
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: Date.UTC(2026, 10, 20, 12), toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
-});
+beforeEach(() => fakeUntilEnd('performance'));
 
 /** A recorder, and the Events that it has written. */
 function createRecorder(answer: () => unknown = () => ({})) {

@@ -45,13 +45,15 @@ async function follow({
     },
   });
   runUntilEnd((signal) => reflector.run(signal));
-  const { requests } = cluster.faults;
+  const { requests, watches } = cluster.faults;
   return {
     cluster,
     reflector,
     messages,
     changes,
-    awaitWatch: async () => await expect.poll(() => cluster.faults.openWatches).toBe(1),
+    awaitWatch: async () => await expect.poll(() => watches.size).toBe(1),
+    sendToWatch: (text: string | Uint8Array) => watches.forEach((watch) => watch.write(text)),
+    watches,
     /** `NAME CONFIG` of all known objects. */
     known: () => [...reflector.objects()].map((referrer) => `${referrer.name} ${configOf(referrer)}`).sort(),
     /** The resourceVersions that watches started from. */
@@ -83,7 +85,7 @@ const toEvent = (type: string, object: unknown) => `${JSON.stringify({ type, obj
 const toBookmark = (resourceVersion: string) => toEvent('BOOKMARK', { metadata: { resourceVersion } });
 
 test('follows additions, changes and deletions, with bookmarks and metadata only', async () => {
-  const { cluster, known, reflector, awaitWatch } = await follow();
+  const { cluster, known, reflector, awaitWatch, sendToWatch } = await follow();
   await awaitWatch();
   expect(reflector.isSynced).toBe(true);
   expect(known()).toEqual(['a rendered-1']);
@@ -94,9 +96,9 @@ test('follows additions, changes and deletions, with bookmarks and metadata only
   const metadata = { ...toNode('c', 'rendered-é').metadata, resourceVersion: '99' };
   const added = Buffer.from(toEvent('ADDED', { metadata }));
   const middle = added.indexOf('é') + 1;
-  cluster.faults.sendToWatches(added.subarray(0, middle));
+  sendToWatch(added.subarray(0, middle));
   await expect.poll(known).toEqual(['a rendered-2']);
-  cluster.faults.sendToWatches(added.subarray(middle));
+  sendToWatch(added.subarray(middle));
   await expect.poll(known).toEqual(['a rendered-2', 'c rendered-é']);
   const watch = cluster.faults.requests.find(({ isWatch }) => isWatch);
   expect(watch?.query.get('allowWatchBookmarks')).toBe('true');
@@ -105,14 +107,14 @@ test('follows additions, changes and deletions, with bookmarks and metadata only
 });
 
 test('reports each change with the object before and after, also between two lists', async () => {
-  const { cluster, changes, known, reflector, awaitWatch, messages } = await follow();
+  const { cluster, changes, known, reflector, awaitWatch, messages, sendToWatch } = await follow();
   await awaitWatch();
   cluster.create('nodes', toNode('b', 'x'));
   setConfig(cluster, 'a', 'rendered-2');
   await expect.poll(() => changes).toEqual(['a - rendered-1', 'b - x', 'a rendered-1 rendered-2']);
   changes.splice(0);
   const recover = cluster.faults.intercept(() => ({ status: 503 }));
-  cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
+  sendToWatch(toEvent('ERROR', { code: 410 }));
   await expect.poll(messages).not.toEqual([]);
   // While the API server is unavailable, the reflector keeps what it knows.
   expect([reflector.isSynced, ...known()]).toEqual([true, 'a rendered-2', 'b x']);
@@ -141,16 +143,16 @@ test('reports the changes of a long list in slices, so that other work can run',
 });
 
 test('continues from the last bookmark without a list if the watch ends', async () => {
-  const { cluster, known, watchedVersions, listCount, awaitWatch } = await follow();
+  const { cluster, known, watchedVersions, listCount, awaitWatch, sendToWatch, watches } = await follow();
   await awaitWatch();
   const listedVersion = String(cluster.resourceVersion);
   cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
   const bookmarkedVersion = String(cluster.resourceVersion);
   // One chunk: the bookmark has been read when the effect of the event is visible.
   const added = toEvent('ADDED', { metadata: { name: 'b', resourceVersion: listedVersion } });
-  cluster.faults.sendToWatches(added + toBookmark(bookmarkedVersion));
+  sendToWatch(added + toBookmark(bookmarkedVersion));
   await expect.poll(known).toEqual(['a rendered-1', 'b -']);
-  cluster.faults.endWatches();
+  for (const watch of watches) watch.end();
   await expect.poll(watchedVersions).toEqual([listedVersion, bookmarkedVersion]);
   setConfig(cluster, 'a', 'rendered-2');
   await expect.poll(known).toEqual(['a rendered-2', 'b -']);
@@ -194,11 +196,11 @@ test('lists again if versions went back, which a watch does not report', async (
 });
 
 test('probes and lists immediately if a version looks old, instead of after its pause', async () => {
-  const { cluster, reflector, known, awaitWatch } = await follow({ timing: { backoffMs: [60_000, 60_000] } });
+  const { cluster, reflector, known, awaitWatch, watches } = await follow({ timing: { backoffMs: [60_000, 60_000] } });
   await awaitWatch();
   expect(reflector.newestVersion).toBe(String(cluster.resourceVersion));
   cluster.faults.intercept(({ isWatch }) => (isWatch ? { status: 410 } : { status: 200, body: toList('1') }));
-  cluster.faults.dropWatches();
+  for (const watch of watches) watch.destroy();
   const checkAndList = () => {
     reflector.checkVersion();
     return [reflector.newestVersion, ...known()];
@@ -208,14 +210,14 @@ test('probes and lists immediately if a version looks old, instead of after its 
 
 test('does not accept an older list unless the probe finds that versions went back', async () => {
   let isStale = false;
-  const { cluster, reflector, known, messages, awaitWatch } = await follow({
+  const { reflector, known, messages, awaitWatch, sendToWatch } = await follow({
     onRequest: ({ isWatch, query }) =>
       isStale && !isWatch && !query.has('limit') ? { status: 200, body: toList('1') } : 'pass',
   });
   await awaitWatch();
   const newest = reflector.newestVersion;
   isStale = true;
-  cluster.faults.sendToWatches(toEvent('ERROR', { code: 410 }));
+  sendToWatch(toEvent('ERROR', { code: 410 }));
   const problem = `cannot watch nodes: the list has version 1, which is older than ${newest}`;
   await expect.poll(messages).toContain(problem);
   expect([reflector.newestVersion, ...known()]).toEqual([newest, 'a rendered-1']);
@@ -245,13 +247,15 @@ test('opens another watch if the probe hangs, because the watch may hang as well
 
 test('keeps a watch that receives bookmarks, until they stop', async () => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
-  const { cluster, reflector, messages, watchedVersions, awaitWatch } = await follow({ timing: { silenceMs: 2_000 } });
+  const { reflector, messages, watchedVersions, awaitWatch, sendToWatch } = await follow({
+    timing: { silenceMs: 2_000 },
+  });
   await awaitWatch();
   const first = Number(reflector.newestVersion);
   for (let count = 1; count <= 3; count += 1) {
     vi.advanceTimersByTime(1_500);
     const version = String(first + count);
-    cluster.faults.sendToWatches(toBookmark(version));
+    sendToWatch(toBookmark(version));
     await expect.poll(() => reflector.newestVersion).toBe(version);
   }
   expect(watchedVersions()).toHaveLength(1);
@@ -276,7 +280,7 @@ test.each<[string, Fault]>([
 });
 
 test('follows a kind whose CRD is created and deleted', async () => {
-  const { cluster, known, reflector } = await follow({ resource: BUILDS });
+  const { cluster, known, reflector, watches } = await follow({ resource: BUILDS });
   cluster.serve('machineosbuilds', []);
   await expect.poll(() => reflector.isSynced).toBe(true);
   expect(known()).toEqual([]);
@@ -286,7 +290,7 @@ test('follows a kind whose CRD is created and deleted', async () => {
   cluster.serve('machineosbuilds', ['v1']);
   await expect.poll(known).toEqual(['b rendered-1']);
   cluster.serve('machineosbuilds', []);
-  cluster.faults.dropWatches();
+  for (const watch of watches) watch.destroy();
   await expect.poll(known).toEqual([]);
   expect(reflector.isSynced).toBe(true);
 });

@@ -211,24 +211,19 @@ describe('over HTTPS', () => {
 
 /** Answers late, with the state of the time of the request. Its delays pass with the fake timers. */
 class SlowApi extends InProcessApi {
-  /** Called after the answer was determined. */
-  onList: (path: string, count: number) => void = () => {};
-  delay: (path: string, count: number) => Promise<void> = async () => {};
+  /** Called after the answer was determined. The answer waits for it. */
+  onList: (path: string, count: number) => Promise<void> | void = () => {};
   change = (_path: string, _count: number, answer: ApiResponse) => answer;
-  readonly #counts = new Map<string, number>();
+  /** The number of lists sent to each path. */
+  readonly counts = new Map<string, number>();
 
   override async request(request: ApiRequest): Promise<ApiResponse> {
     const { path } = request;
-    const count = (this.#counts.get(path) ?? 0) + 1;
-    this.#counts.set(path, count);
+    const count = (this.counts.get(path) ?? 0) + 1;
+    this.counts.set(path, count);
     const answer = super.request(request);
-    this.onList(path, count);
-    await this.delay(path, count);
+    await this.onList(path, count);
     return this.change(path, count, await answer);
-  }
-
-  countLists(path: string) {
-    return this.#counts.get(path) ?? 0;
   }
 }
 
@@ -297,7 +292,7 @@ describe('with fake timers', () => {
 
   test('does not join a read that has started, so a later write is found', async () => {
     const releases: (() => void)[] = [];
-    api.delay = async (path, count) => {
+    api.onList = async (path, count) => {
       if (path === NODES && count === 1) await new Promise<void>((resolve) => releases.push(resolve));
     };
     const early = reader.read(NO_DEADLINE);
@@ -314,7 +309,7 @@ describe('with fake timers', () => {
 
   test('starts the next read beside one that is silent for 1 s, which aborts at its deadline', async () => {
     let hung: AbortSignal | undefined;
-    api.delay = async (path, count) => {
+    api.onList = async (path, count) => {
       if (path !== NODES || count > 1) return;
       hung = api.requests.findLast((request) => request.path === NODES)?.signal;
       await new Promise(() => {});
@@ -324,7 +319,7 @@ describe('with fake timers', () => {
     await advance(0);
     const next = reader.read(NO_DEADLINE);
     await advance(999);
-    expect(api.countLists(NODES)).toBe(1);
+    expect(api.counts.get(NODES)).toBe(1);
     await advance(1);
     expect((await next).unreadable).toEqual([]);
     expect(hung?.aborted).toBe(false);
@@ -346,7 +341,7 @@ describe('with fake timers', () => {
       body.write(list.subarray(at, at + 25));
       await advance(300);
     }
-    expect(api.countLists(NODES)).toBe(1);
+    expect(api.counts.get(NODES)).toBe(1);
     body.end();
     for (const read of [early, late]) expect((await read).unreadable).toEqual([]);
     expect(reader.readCount).toBe(2);

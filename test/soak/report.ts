@@ -1,5 +1,5 @@
 import { summarize } from '../bench/interleave.ts';
-import { formatNumber, type Table } from '../bench/table.ts';
+import { formatNumber, type Table } from '../bench/report.ts';
 
 export interface Observation {
   /** Resident memory, MB. */

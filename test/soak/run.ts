@@ -1,11 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readEnvironment } from '../bench/environment.ts';
 import { createFleet, nodeName } from '../bench/fleet.ts';
 import { memoryOf } from '../bench/memory.ts';
-import { writeReport } from '../bench/report.ts';
+import { describeEnvironment, formatReport } from '../bench/report.ts';
 import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { pause } from '../e2e/control-plane/until.ts';
 import { Cluster } from '../e2e/support/cluster.ts';
@@ -19,7 +17,6 @@ import { parseWholeNumber } from '../support/usage.ts';
 import { createTables, listFailures, type Observation, type SoakRun } from './report.ts';
 
 const WORK_PROBE = new URL('work-probe.mjs', import.meta.url).href;
-const RESULTS = fileURLToPath(new URL('results', import.meta.url));
 const OBSERVATIONS = 400;
 /**
  * The interval of a kubelet (kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go, nodeStatusReportFrequency). Its
@@ -33,16 +30,15 @@ const TICKS_PER_SECOND = 100;
 const QUESTION = 'Do the memory or the open files of the guard grow in a busy cluster?';
 const HELP = `Fails if the guard's memory or open files grow in a busy cluster.
 
-Usage: npm run soak [-- --minutes N --nodes N --out DIR]
+Usage: npm run --silent soak [-- --minutes N --nodes N] > test/soak/results/soak.md
 
 Options:
   --help       print this text
   --minutes N  duration after the creation of the nodes (default: 30)
   --nodes N    number of nodes (default: 5000, which take some minutes to create)
-  --out DIR    folder for soak.md (default: test/soak/results)
 
 Exits with 1 if something grows or an answer is wrong, and with 2 on wrong usage.
-Example: npm run soak -- --minutes 2 --nodes 200 --out /tmp/soak
+Example: npm run soak -- --minutes 2 --nodes 200
 `;
 
 async function main(): Promise<number> {
@@ -50,7 +46,6 @@ async function main(): Promise<number> {
     options: {
       minutes: { type: 'string', default: '30' },
       nodes: { type: 'string', default: '5000' },
-      out: { type: 'string', default: RESULTS },
       help: { type: 'boolean', default: false },
     },
   });
@@ -61,14 +56,11 @@ async function main(): Promise<number> {
   const minutes = parseWholeNumber('minutes', values.minutes);
   const nodes = parseWholeNumber('nodes', values.nodes, 10);
   const { release } = await prepareRun();
-  const environment = readEnvironment(release);
+  const environment = describeEnvironment(release);
   const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
   const run = await soak(minutes, nodes);
   const tables = createTables(run);
-  writeReport(
-    { name: 'soak', question: QUESTION, command, environment, seconds: minutes * 60, tables },
-    resolve(values.out),
-  );
+  process.stdout.write(formatReport({ question: QUESTION, command, environment, seconds: minutes * 60, tables }));
   const failures = listFailures(run);
   for (const failure of failures) log(`FAILED: ${failure}`);
   return failures.length === 0 ? 0 : 1;
@@ -87,7 +79,7 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
     });
     const cluster = new Cluster(guarded.connection);
     log(`Creating ${nodes} nodes …`);
-    await createFleet(cluster.admin, { to: nodes, configs: [await cluster.config()] });
+    await createFleet(cluster.admin, nodes, [await cluster.config()]);
     log(`${minutes} minutes of work …`);
     guard.signal('SIGUSR2');
     const cpuBefore = await readCpuSeconds(guard.pid);

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ApiServer } from '../../src/demo/cluster/api-server.ts';
-import { ServedKinds } from './served-kinds.ts';
+import { type Kind, KINDS, parseResourcePath, toApiVersion } from '../../src/demo/cluster/kinds.ts';
 
 export interface SeenRequest {
   readonly method: string;
@@ -35,11 +35,13 @@ export type Interceptor = (request: SeenRequest) => Fault;
 
 export class Faults {
   readonly requests: SeenRequest[] = [];
-  readonly servedKinds = new ServedKinds();
+  /** The kinds whose CRDs exist. By default each has its preferred version. */
+  readonly servedVersions = new Map<Kind, readonly string[]>(KINDS.map((kind) => [kind, kind.versions.slice(0, 1)]));
+  /** The responses of all open watches. */
+  readonly watches = new Set<ServerResponse>();
   readonly #server: Pick<ApiServer, 'stop'>;
   readonly #interceptors = new Set<Interceptor>();
   readonly #sockets = new Set<Socket>();
-  readonly #watches = new Set<ServerResponse>();
   readonly #revokedTokens = new Set<string | undefined>();
 
   constructor(server: Pick<ApiServer, 'stop'>) {
@@ -60,22 +62,6 @@ export class Faults {
 
   cutConnections() {
     for (const socket of this.#sockets) socket.destroy();
-  }
-
-  dropWatches() {
-    for (const response of this.#watches) response.destroy();
-  }
-
-  sendToWatches(text: string | Uint8Array) {
-    for (const response of this.#watches) response.write(text);
-  }
-
-  endWatches() {
-    for (const response of this.#watches) response.end();
-  }
-
-  get openWatches() {
-    return this.#watches.size;
   }
 
   /** Rejects the tokens that were used so far. */
@@ -102,15 +88,38 @@ export class Faults {
     const fault = faults.find((candidate) => candidate !== 'pass');
     if (fault !== undefined) return answerWith(fault, response);
     if (this.#revokedTokens.has(headers.authorization)) return answerWith({ status: 401 }, response);
-    const answer = this.servedKinds.answer(path);
+    const answer = this.#discover(path);
     if (answer !== undefined) return answerWith(answer, response);
     if (isWatch) {
-      this.#watches.add(response);
-      response.once('close', () => this.#watches.delete(response));
+      this.watches.add(response);
+      response.once('close', () => this.watches.delete(response));
     }
     return false;
   }
+
+  /** Answers discovery, and 404 to other requests for a kind without a CRD. */
+  #discover(path: string): Exclude<Fault, 'pass'> | undefined {
+    const served = [...this.servedVersions].flatMap(([kind, versions]) =>
+      versions.map((version) => ({ kind, version })),
+    );
+    if (path === '/apis') {
+      const groups = served.map(({ kind, version }) => ({ name: kind.group, versions: [{ version }] }));
+      return { status: 200, body: { kind: 'APIGroupList', groups } };
+    }
+    const [, groupVersion] = /^\/apis\/(?<groupVersion>[^/]+\/[^/]+)$/.exec(path) ?? [];
+    const target = parseResourcePath(path);
+    if (groupVersion === undefined) {
+      const isServed = target === undefined || this.servedVersions.get(target.kind)?.includes(target.version) === true;
+      return isServed ? undefined : NOT_FOUND;
+    }
+    const resources = served
+      .filter(({ kind, version }) => toApiVersion(kind, version) === groupVersion)
+      .map(({ kind }) => ({ name: kind.resource }));
+    return resources.length === 0 ? NOT_FOUND : { status: 200, body: { kind: 'APIResourceList', resources } };
+  }
 }
+
+const NOT_FOUND = { status: 404, body: '404 page not found\n' };
 
 function answerWith(fault: Exclude<Fault, 'pass'>, response: ServerResponse) {
   if (fault === 'reset') response.destroy();

@@ -10,11 +10,7 @@ export const UID = '0df28fbd-5f5f-11e8-bc74-36e6bb280816';
 /** A review as kube-apiserver 1.33 sends it on a DELETE, with parts of the request exchanged. */
 export function reviewBody(change: Record<string, unknown> = {}) {
   const kind = { group: 'machineconfiguration.openshift.io', version: 'v1', kind: 'MachineConfig' };
-  const resource = {
-    group: 'machineconfiguration.openshift.io',
-    version: 'v1',
-    resource: 'machineconfigs',
-  };
+  const resource = { group: 'machineconfiguration.openshift.io', version: 'v1', resource: 'machineconfigs' };
   return {
     kind: 'AdmissionReview',
     apiVersion: 'admission.k8s.io/v1',

@@ -25,12 +25,7 @@ export class TestCluster extends InMemoryCluster {
 
   constructor({ ca }: TestTls, leaf: ConstructorParameters<typeof ApiServer>[0]['leaf']) {
     super();
-    this.#server = new ApiServer({
-      cluster: this,
-      ca,
-      leaf,
-      onRequest: (...call) => this.faults.apply(...call),
-    });
+    this.#server = new ApiServer({ cluster: this, ca, leaf, onRequest: (...call) => this.faults.apply(...call) });
     this.faults = new Faults(this.#server);
   }
 
@@ -61,7 +56,7 @@ export class TestCluster extends InMemoryCluster {
 
   /** Sets the versions at which a kind is served. None means that its CRD is absent. */
   serve(resource: string, versions: readonly string[]) {
-    this.faults.servedKinds.set(findKind(resource), versions);
+    this.faults.servedVersions.set(findKind(resource), versions);
   }
 
   async request(method: string, path: string, body?: unknown, user = ADMIN_USER): Promise<Answer> {

@@ -1,6 +1,11 @@
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
+import { listen } from '../../src/webhook/tls-server.ts';
 
 /** An authority and leaves for this machine. */
 export interface TestTls {
@@ -22,4 +27,18 @@ async function createTestTls() {
     ca: authority.certificatePem,
     leaf: async () => await issueLeaf({ authority, dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], days: 1, now }),
   };
+}
+
+/** Starts an HTTPS server on 127.0.0.1 until the end of the test. `sockets` are all its connections so far. */
+export async function startHttpsServer(onRequest: RequestListener) {
+  const { ca, leaf } = await testTls();
+  const { certificatePem: cert, privateKeyPem: key } = await leaf();
+  const server = createServer({ key, cert }, onRequest);
+  const sockets: Socket[] = [];
+  server.on('secureConnection', (socket) => sockets.push(socket));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { port: await listen(server, 0, '127.0.0.1'), ca, sockets };
 }

@@ -73,11 +73,15 @@ async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE, ta
   return { ...(answer as AdmissionReviewResponse).response, connection: answered['connection'] };
 }
 
+const LARGE = JSON.stringify(reviewBody({ padding: 'x'.repeat(4 * MIB - 2_000) }));
+const WITH_CHARSET = { ...JSON_TYPE, 'content-type': 'application/json; charset=utf-8' };
+
 test.each([
-  [false, {}],
-  [true, { authorization: 'Bearer of-the-api-server' }],
-])('allows the deletion of an unused config, and reports one answer, with authorization: %s', async (has, headers) => {
-  const response = await post(GOOD, { ...JSON_TYPE, ...headers });
+  ['a review', GOOD, JSON_TYPE, false],
+  ['a body of almost 4 MiB, with a charset', LARGE, WITH_CHARSET, false],
+  ['an authorization', GOOD, { ...JSON_TYPE, authorization: 'Bearer of-the-api-server' }, true],
+])('allows the deletion of an unused config, and reports one answer, with %s', async (_case, body, headers, has) => {
+  const response = await post(body, headers);
   expect(response).toMatchObject({ uid: UID, allowed: true, connection: 'keep-alive' });
   const address = expect.stringMatching(/127\.0\.0\.1$/) as string;
   const review = { uid: UID, user: 'kube:admin' };
@@ -102,11 +106,6 @@ test.each<[string, string, string, Record<string, string>]>([
   }
   expect(judgeCalls).toBe(0);
   await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toEqual(Array(2).fill('MCG_BAD_REVIEW'));
-});
-
-test('accepts a body of almost 4 MiB, and a content type with a charset', async () => {
-  const body = JSON.stringify(reviewBody({ padding: 'x'.repeat(4 * MIB - 2_000) }));
-  expect((await post(body, { 'content-type': 'application/json; charset=utf-8' })).allowed).toBe(true);
 });
 
 test('answers in the mode in force after an error of the judge, and logs the error without sending it', async () => {

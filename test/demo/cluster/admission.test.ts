@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { register, type StubAnswer, stubWebhook } from '../../support/stub-webhook.ts';
+import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { type StubAnswer, stubWebhook } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 
 const CONFIG = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
@@ -10,8 +11,8 @@ const DENIED: StubAnswer = {
 
 async function registerWebhook(answer: StubAnswer, failurePolicy: 'Fail' | 'Ignore' = 'Fail') {
   const cluster = await startTestCluster();
-  const { at, calls } = await stubWebhook(() => answer);
-  register(cluster, at, failurePolicy);
+  const { at: clientConfig, calls } = await stubWebhook(() => answer);
+  cluster.create('validatingwebhookconfigurations', buildWebhookConfiguration({ clientConfig, failurePolicy }));
   cluster.create('machineconfigs', { metadata: { name: CONFIG }, spec: { config: { x: 1 } } });
   return { cluster, calls };
 }
