@@ -5,12 +5,10 @@ import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
 import { ExecServer } from '../../support/exec-server.ts';
-import { kubeconfig } from '../control-plane/control-plane.ts';
 import { setKubeletPort } from '../restore/machines.ts';
-import { unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { PROGRAM } from '../support/program.ts';
-import { createServiceAccount, serviceAccountToken } from '../support/service-account.ts';
+import { serviceAccountToken } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
@@ -143,18 +141,12 @@ function isCertificate(value: string): boolean {
 }
 
 test('gathers the rest if rights are missing, and names what is missing', async () => {
-  const name = unique('gatherer');
-  const reader = await createServiceAccount(admin, name, [
+  const gatherShell = await Shell.openAs(controlPlane, [
     { apiGroups: ['machineconfig-guard.io'], resources: ['machineconfigguards'], verbs: ['list'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
   ]);
-  const { apiServer, caCertificate } = controlPlane;
-  const file = join(controlPlane.directory, `${name}.kubeconfig`);
-  await writeFile(file, kubeconfig(apiServer.url, caCertificate, { token: reader }), { mode: 0o600 });
 
-  const { exitCode, files } = await runGather('forbidden', {
-    gatherShell: await Shell.open(controlPlane, file),
-  });
+  const { exitCode, files } = await runGather('forbidden', { gatherShell });
 
   expect(exitCode).toBe(1);
   expect([...files.keys()].toSorted()).toEqual([
