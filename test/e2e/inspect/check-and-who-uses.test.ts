@@ -118,9 +118,9 @@ test('who-uses needs only get and list, and lists unused configs', async () => {
   expect(exitCode).toBe(1);
   const { stdout } = await shell.run('machineconfig-guard who-uses --unused --output json');
   const report = JSON.parse(stdout) as ReferencesReport;
-  const sizes = new Map(report.configs.map(({ name, sizeBytes }) => [name, sizeBytes]));
-  expect([...sizes.keys()].toSorted()).toEqual([old, unused]);
-  expect(sizes.get(old)).toBeGreaterThan(1_200_000);
+  const sizes = Object.fromEntries(report.configs.map(({ name, sizeBytes }) => [name, sizeBytes]));
+  expect(Object.keys(sizes).toSorted()).toEqual([old, unused]);
+  expect(sizes[old]).toBeGreaterThan(1_200_000);
 
   const requests = await cluster.auditLog.events((event) => event.user.username.endsWith(`:${user}`));
   expect(new Set(requests.map(({ verb }) => verb))).toEqual(new Set(['get', 'list']));
