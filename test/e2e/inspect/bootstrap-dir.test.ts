@@ -66,7 +66,7 @@ const DIFFERENCES = [
   'extension usbguard',
   'file /etc/a',
   'file /etc/b',
-  'kernel argument systemd.unified_cgroup_hierarchy=sha256:391552c099c1',
+  'kernel argument systemd.unified_cgroup_hierarchy',
   'setting config.ignition.version',
   'setting fips',
   'setting kernelType',

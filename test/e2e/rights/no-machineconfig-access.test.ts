@@ -1,31 +1,17 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
-
 import { afterAll, expect, test } from 'vitest';
 
 import type { GuardStatus } from '../../../src/status/status-writer.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
-import { pause, until } from '../control-plane/until.ts';
+import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
-import { parseJsonLines } from '../support/guard-process.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { renderedName } from '../support/objects.ts';
-import { MANIFESTS } from '../support/overlays.ts';
+import { combine, overlay } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 
 const installed = await InstalledCluster.start();
-const { cluster, controlPlane, replicas } = installed;
-const directory = join(controlPlane.directory, 'no-machineconfig-access');
-const manifests = relative(directory, MANIFESTS);
-await mkdir(directory);
-await writeFile(
-  join(directory, 'kustomization.yaml'),
-  JSON.stringify({
-    resources: [join(manifests, 'overlays/service-ca')],
-    components: [join(manifests, 'components/no-machineconfig-access')],
-  }),
-);
-await installed.applyOverlay(directory);
+const { cluster, controlPlane } = installed;
+await installed.applyOverlay(await combine(controlPlane, overlay('service-ca'), ['no-machineconfig-access']));
 await installed.awaitGuard();
 
 afterAll(() => installed.stop());
@@ -61,18 +47,6 @@ test('says in the status that it cannot check whether configs exist', async () =
   expect(status).not.toHaveProperty('danglingCount');
   expect(status).not.toHaveProperty('protectedConfigs');
 }, 60_000);
-
-test('logs once that it cannot read MachineConfigs', async () => {
-  // oxlint-disable-next-line house/no-clock -- nothing reports a second attempt, which follows after 125 ms to 4 s
-  await pause(5_000);
-  for (const log of await replicas.readLogs()) {
-    const lines = parseJsonLines<{ readonly msg: string; readonly resource?: string }>(log);
-    const aboutConfigs = lines.filter(({ resource }) => resource === 'machineconfigs');
-    expect(aboutConfigs.map(({ msg }) => msg)).toEqual([
-      'cannot watch machineconfigs: the API server answered 403 Forbidden',
-    ]);
-  }
-});
 
 test('holds a config that a pool has left, and allows the deletion of others', async () => {
   await installed.setSettings({ mode: 'Enforce', holdSuperseded: '1h' });
