@@ -64,7 +64,7 @@ export class GuardPods implements Replicas {
   async install(...flags: readonly string[]) {
     const { controlPlane } = this.cluster;
     const directory = await mkdtemp(join(controlPlane.directory, 'rendered-'));
-    const settings = ['--image', GUARD_IMAGE, '--mode', 'Enforce', '--hold', '0s', '--kubernetes-version', '1.31'];
+    const settings = ['--image', GUARD_IMAGE, '--mode', 'Enforce', '--hold', '0s', '--openshift-version', '4.18'];
     await runProgram('render', '--out', directory, ...settings, ...flags);
     await setUser(directory);
     const apply = async () => (await kubectl(controlPlane, ['apply', '--filename', directory])).exitCode === 0;

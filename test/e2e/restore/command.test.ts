@@ -113,8 +113,8 @@ test('reads standard input and prints the plan', async () => {
 
 test.each([
   ['SIGINT', 130],
-  // A killed process has no exit code.
-  ['SIGKILL', -1],
+  // As a shell reports it.
+  ['SIGKILL', 137],
 ] as const)(
   'after %s, the pool stays paused, until a person gives up or continues',
   async (signal, expectedExitCode) => {

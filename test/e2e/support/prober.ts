@@ -185,15 +185,6 @@ export async function probeDuring(
   return prober;
 }
 
-/** The number of times that each answer came. */
-export type AnswerCounts = Readonly<Partial<Record<Answer, number>>>;
-
-export function countAnswers(probes: readonly Pick<Probe, 'answer'>[]): AnswerCounts {
-  const counts: Partial<Record<Answer, number>> = {};
-  for (const { answer } of probes) counts[answer] = (counts[answer] ?? 0) + 1;
-  return counts;
-}
-
 async function createConfig(client: KubeClient) {
   const name = renderedName('chaos');
   await client.create(PATHS.configs, machineConfig({ name }));
