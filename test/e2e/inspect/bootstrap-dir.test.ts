@@ -135,7 +135,7 @@ test('finds that the API has the config of each pool, with get and list only', a
   expect(new Set(requests.map(({ verb }) => verb))).toEqual(new Set(['get', 'list']));
 });
 
-test('names every difference of a missing config and the source config that sets it, and prints no contents', async () => {
+test('names every difference of a missing config, with the source config that sets it, and no contents', async () => {
   const name = unique('99-master-password');
   await createConfig({ config: { ignition: { version: '3.5.0' }, storage: { files: FILES.slice(1) } } }, name);
   const rendered = await createConfig(SPEC);

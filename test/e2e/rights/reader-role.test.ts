@@ -18,12 +18,7 @@ import { PATHS } from '../support/paths.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
-interface ClusterRole extends KubeObject {
-  readonly rules: readonly Rule[];
-  readonly aggregationRule?: {
-    readonly clusterRoleSelectors: readonly { readonly matchLabels: Readonly<Record<string, string>> }[];
-  };
-}
+type ClusterRole = KubeObject & { readonly rules: readonly Rule[] };
 
 const REQUESTS_PATH = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const CLUSTER_ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
@@ -136,23 +131,6 @@ test('every right of the two roles is needed by a command', async () => {
 function isComplete({ resources = [], verbs }: Rule): boolean {
   return resources.length > 0 && verbs.length > 0;
 }
-
-test('Kubernetes adds the right to read the MachineConfigGuard to its role view', async () => {
-  const { metadata, rules } = await getRole('machineconfig-guard-view');
-  const { aggregationRule } = await getRole('view');
-  const labels = metadata.labels ?? {};
-  const isSelected = ({ matchLabels }: { matchLabels: Readonly<Record<string, string>> }) =>
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value);
-  expect(aggregationRule?.clusterRoleSelectors.some(isSelected)).toBe(true);
-  expect(labels).toHaveProperty(['rbac.authorization.k8s.io/aggregate-to-cluster-reader'], 'true');
-  expect(rules).toEqual([
-    {
-      apiGroups: ['machineconfig-guard.io'],
-      resources: ['machineconfigguards'],
-      verbs: ['get', 'list', 'watch'],
-    },
-  ]);
-});
 
 test('nobody has the roles for people', async () => {
   const bindings = (await admin.list(
