@@ -8,7 +8,6 @@ import { afterAll, expect, test } from 'vitest';
 
 import { pause, until } from '../control-plane/until.ts';
 import type { Answer } from '../support/answer.ts';
-import { Cluster } from '../support/cluster.ts';
 import { debianProgram } from '../support/debian-program.ts';
 import type { GuardedCluster, LaunchPreparation } from '../support/guarded-cluster.ts';
 import { nodeConfigPatch } from '../support/objects.ts';
@@ -149,11 +148,10 @@ const descriptorsExhausted: Fault = {
   },
 };
 
-const INDEX_DENIALS = 'mcguard_decision_duration_seconds_count{path="index"}';
 const RIGHT_ANSWERS = 3;
 
 const guarded = await sharedGuardedCluster();
-const cluster = new Cluster(guarded.connection);
+const { cluster } = guarded;
 const faults = [etcdRestored, clockBehind, clockAhead, descriptorsExhausted];
 
 afterAll(() => guarded.launchGuard(), 60_000);
@@ -174,7 +172,9 @@ test.for(faults.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(
       await recover();
       await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
       await prober.stop();
-      await awaitIndexDenial();
+      const config = await cluster.config();
+      await cluster.node({ currentConfig: config });
+      await guarded.awaitDenialFromIndex(config);
       const answers = prober.probes.filter(({ sentAt }) => sentAt >= startedAt).map(({ answer }) => answer);
       expect(prober.errors).toEqual([]);
       if (requiredAnswer !== undefined) expect(answers).toContain(requiredAnswer);
@@ -184,16 +184,3 @@ test.for(faults.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(
     }
   },
 );
-
-/** Waits until the index leads to a denial of a config that a node names only since now. */
-async function awaitIndexDenial(): Promise<void> {
-  const config = await cluster.config();
-  await cluster.node({ currentConfig: config });
-  const readCount = async () => (await guarded.readMetric(INDEX_DENIALS)) ?? 0;
-  const before = await readCount();
-  const isFromIndex = async () => {
-    await cluster.dryRun(config);
-    return (await readCount()) > before;
-  };
-  await until('a denial from the index', isFromIndex, { everyMs: 200 });
-}

@@ -2,9 +2,6 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
-import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
-import { kubeconfig } from '../control-plane/control-plane.ts';
 import { unique } from '../support/cluster.ts';
 import type { Rule } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -29,10 +26,7 @@ const REQUESTS: Rule = {
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
 const admins = await Shell.open(controlPlane);
-const { url, connection } = controlPlane.apiServer;
-const api = new KubeApi(
-  connectionFromKubeconfig(kubeconfig(url, controlPlane.caCertificate, { token: connection.token ?? '' })),
-);
+const api = controlPlane.connectApi();
 
 beforeEach(() => installed.clear());
 afterAll(async () => {

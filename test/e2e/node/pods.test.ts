@@ -79,7 +79,7 @@ interface PodFault {
   readonly inject: (prober: Prober) => Promise<void>;
 }
 
-/** By installation. They hit the pod that the API server calls, or its node. test/e2e/replicas has others. */
+/** By installation. They hit the pod that the API server calls, or its node. test/e2e/replicas restarts them. */
 const FAULTS: readonly PodFault[] = [
   {
     installation: 'one replica',
@@ -101,6 +101,29 @@ const FAULTS: readonly PodFault[] = [
       const pod = await pods.findServing();
       await pods.exhaustMemory(pod);
       expect(await pods.awaitRestart(pod)).toBe('OOMKilled');
+    },
+  },
+  {
+    installation: 'two replicas',
+    title: 'the pod is deleted with `--force`',
+    mayFail: true,
+    async inject() {
+      const { metadata } = await pods.findServing();
+      await pods.kubectl('delete', 'pod', metadata.name, '--force', '--grace-period=0');
+      await pods.awaitRollout();
+    },
+  },
+  {
+    installation: 'two replicas',
+    title: 'the processes of the pod are frozen',
+    mayFail: true,
+    async inject(prober) {
+      const pod = await pods.findServing();
+      await pods.signal(pod, 'SIGSTOP');
+      // The other replica answers.
+      await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
+      await pods.signal(pod, 'SIGCONT');
+      await pods.awaitRollout();
     },
   },
   {

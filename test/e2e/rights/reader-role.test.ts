@@ -6,9 +6,7 @@ import { readReferencesReport } from '../../../src/cli/who-uses/references-repor
 import { verifyProtection } from '../../../src/cli/protection/verify-protection.ts';
 import { toConfigName } from '../../../src/decision/config-name.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
-import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
-import { kubeconfig } from '../control-plane/control-plane.ts';
+import type { KubeApi } from '../../../src/kube/api.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { BINDINGS } from '../support/floor.ts';
@@ -44,8 +42,7 @@ async function getRole(name: string): Promise<ClusterRole> {
 /** A client with these rights, until the end of the test. */
 async function connectWith(rules: readonly Rule[]): Promise<KubeApi> {
   const token = await createServiceAccount(admin, unique('reader'), rules);
-  const { apiServer, caCertificate } = controlPlane;
-  const api = new KubeApi(connectionFromKubeconfig(kubeconfig(apiServer.url, caCertificate, { token })));
+  const api = controlPlane.connectApi(token);
   onTestFinished(() => {
     api.close();
   });

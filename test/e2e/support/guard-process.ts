@@ -8,7 +8,6 @@ import { imageEnvironment, PROGRAM } from './program.ts';
 /** Fields of a log line about a decision. */
 export interface DecisionLine {
   readonly name: string;
-  readonly verdict: string;
   /** The source of the answer: `index`, `live` or `none`. */
   readonly path: string;
 }
@@ -149,17 +148,6 @@ export class GuardProcess {
       env: { PATH: process.env['PATH'], ...imageEnvironment(), ...env },
     });
   }
-}
-
-/** The guard's log lines about a config in a file, oldest first. */
-export async function decisionsAbout(file: string, config: string) {
-  return decisionsIn(await readFile(file, 'utf8'), config);
-}
-
-/** The guard's log lines about a config, oldest first. */
-export function decisionsIn(log: string, config: string) {
-  const lines = parseJsonLines<DecisionLine>(log);
-  return lines.filter(({ name, verdict }) => name === config && verdict !== undefined);
 }
 
 /** The lines of a log file that are complete JSON objects. Lines may lack fields of this type. */
