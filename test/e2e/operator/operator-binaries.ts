@@ -8,8 +8,7 @@ import { promisify } from 'node:util';
 import { cachePath, fillCache } from '../control-plane/cache.ts';
 import { goBuild, hasGo } from '../control-plane/go-build.ts';
 import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
-import { downloadModule, readModuleFiles } from '../control-plane/module-files.ts';
-import { OPERATOR_CRDS } from './operator-objects.ts';
+import { downloadModule } from '../control-plane/module-files.ts';
 import type { OperatorRelease } from './operator-releases.ts';
 
 const MODULE = 'github.com/openshift/machine-config-operator';
@@ -58,25 +57,6 @@ export async function findOperator(release: OperatorRelease, log: (line: string)
     await rm(source, { recursive: true });
   });
   return directory;
-}
-
-/**
- * Builds the programs of a release and downloads the CRDs. Without it, the first test would wait for minutes.
- *
- * @returns why this machine cannot run them, in one sentence; undefined if it can
- */
-export async function prepareOperator(
-  release: OperatorRelease,
-  log: (line: string) => void,
-): Promise<string | undefined> {
-  try {
-    await findOperator(release, log);
-    await readModuleFiles(OPERATOR_CRDS);
-    return undefined;
-  } catch (error) {
-    if (error instanceof MissingControlPlaneError) return error.message;
-    throw error;
-  }
 }
 
 /** Go applies the replacements of a go.mod only to the main module, so the module is copied and built in its folder. */
