@@ -169,7 +169,6 @@ test('holds a new config that no pool has named yet, and an old one of an unchan
 
 test('holds a config longer while a node has not reported one', async () => {
   const { path, first, createConfig, setSpec, setStatus } = await createPool();
-  for (const os of ['linux', 'windows'] as const) await cluster.unmanagedNode(os);
   const fresh = await cluster.node();
   // The operator assigns a config before the node reports one.
   const next = await createConfig();

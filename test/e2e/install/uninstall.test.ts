@@ -75,11 +75,6 @@ test.each(INSTALLATIONS)(
   120_000,
 );
 
-test('uninstall finds nothing on a cluster without the guard', async () => {
-  const { exitCode, stdout } = await shell.run('machineconfig-guard uninstall');
-  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'No object of the guard exists.\n' });
-});
-
 test.runIf(hasPolicies(controlPlane))(
   'uninstall exits with 1 while a policy of somebody else denies',
   async () => {

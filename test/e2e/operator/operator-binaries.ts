@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { cachePath, fillCache } from '../control-plane/cache.ts';
-import { goBuild, hasGo } from '../control-plane/go-build.ts';
-import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
+import { goBuild, requireGo } from '../control-plane/go-build.ts';
 import { downloadModule } from '../control-plane/module-files.ts';
 import type { OperatorRelease } from './operator-releases.ts';
 
@@ -41,9 +40,7 @@ export async function findOperator(release: OperatorRelease, log: (line: string)
   const hash = createHash('sha256').update(JSON.stringify([release, PROGRAMS, FOLDERS, FLAGS, PATCH]));
   const directory = cachePath('operator', `${release.openshift}-${hash.digest('hex').slice(0, 16)}`);
   if (existsSync(directory)) return directory;
-  if (!(await hasGo())) {
-    throw new MissingControlPlaneError('The Machine Config Operator is built with Go: install it (https://go.dev/dl).');
-  }
+  await requireGo('There is no Machine Config Operator to run');
   log(`Building the Machine Config Operator ${release.openshift}, once: about 4 minutes on two cores.`);
   await fillCache(directory, async (unfinished, reaper) => {
     const source = join(unfinished, 'source');
