@@ -4,7 +4,7 @@ import { connect } from 'node:tls';
 
 import { memoryOf } from '../../bench/memory.ts';
 import { reviewBody } from '../../support/review.ts';
-import { Cluster, unique } from '../support/cluster.ts';
+import { type Cluster, unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { machineConfig } from '../support/objects.ts';
@@ -44,9 +44,8 @@ export class Attacker {
     this.uid = uid;
   }
 
-  static async create({ guard, connection }: GuardedCluster): Promise<Attacker> {
+  static async create({ guard, cluster }: GuardedCluster): Promise<Attacker> {
     const target = { host: '127.0.0.1', port: guard.ports.securePort, ca: guard.ca };
-    const cluster = new Cluster(connection);
     const config = await cluster.config();
     await cluster.node({ name: unique('attacked'), currentConfig: config });
     const object = await cluster.admin.find(`${PATHS.configs}/${config}`);

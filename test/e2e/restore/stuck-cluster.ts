@@ -34,14 +34,17 @@ export class StuckCluster {
     this.cluster = new Cluster({ admin: connection, auditLog });
   }
 
-  static async start(): Promise<StuckCluster> {
-    return new StuckCluster(await ControlPlane.start(await runBinaries()));
-  }
-
   /** The test files of a worker share this cluster, one after another. */
   static shared(): Promise<StuckCluster> {
-    shared ??= StuckCluster.start();
+    shared ??= StuckCluster.#start();
     return shared;
+  }
+
+  static async #start(): Promise<StuckCluster> {
+    const controlPlane = await ControlPlane.start(await runBinaries());
+    // OpenShift enables it.
+    await controlPlane.apiServer.restart(['--enable-admission-plugins=OwnerReferencesPermissionEnforcement']);
+    return new StuckCluster(controlPlane);
   }
 
   /** @param token undefined connects as an administrator */

@@ -23,13 +23,13 @@ export interface Probe {
 
 const SUBJECTS: readonly Subject[] = ['used', 'moved', 'unused'];
 /** The answers of a guard without faults. */
-export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
+const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
   used: 'in use',
   moved: 'in use',
   unused: 'allowed',
 };
 
-export function isRight({ subject, answer }: Probe) {
+function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
 }
 
