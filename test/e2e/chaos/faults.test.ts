@@ -9,6 +9,7 @@ import { afterAll, expect, test } from 'vitest';
 import { pause, until } from '../control-plane/until.ts';
 import type { Answer } from '../support/answer.ts';
 import { debianProgram } from '../support/debian-program.ts';
+import type { GuardProcess } from '../support/guard-process.ts';
 import type { GuardedCluster, LaunchPreparation } from '../support/guarded-cluster.ts';
 import { nodeConfigPatch } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
@@ -68,6 +69,33 @@ const etcdRestored: Fault = {
 function swapConfigs({ used, unused }: Prober['configs']): Prober['configs'] {
   return { used: unused, unused: used };
 }
+
+/** In each 100 ms, as a CPU quota of a tenth of a core does (kernel, sched-bwc). */
+const RUNNING_MS = 10;
+const STOPPED_MS = 90;
+
+async function limitCpu(guard: GuardProcess, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    guard.signal('SIGCONT');
+    await pause(RUNNING_MS);
+    guard.signal('SIGSTOP');
+    await pause(STOPPED_MS);
+  }
+  guard.signal('SIGCONT');
+}
+
+const cpuLimited: Fault = {
+  name: 'cpu-starved',
+  durationMs: 6_000,
+  inject: async ({ guard }) => {
+    const stop = new AbortController();
+    const limited = limitCpu(guard, stop.signal);
+    return () => {
+      stop.abort();
+      return limited;
+    };
+  },
+};
 
 /** libfaketime reads the offset of the guard's clock from this file at each call. */
 function setClock(directory: string, offset: string): Promise<void> {
@@ -152,7 +180,7 @@ const RIGHT_ANSWERS = 3;
 
 const guarded = await sharedGuardedCluster();
 const { cluster } = guarded;
-const faults = [etcdRestored, clockBehind, clockAhead, descriptorsExhausted];
+const faults = [etcdRestored, cpuLimited, clockBehind, clockAhead, descriptorsExhausted];
 
 afterAll(() => guarded.launchGuard(), 60_000);
 
