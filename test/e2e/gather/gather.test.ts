@@ -56,24 +56,20 @@ async function readFiles(directory: string): Promise<ReadonlyMap<string, string>
   return new Map(await Promise.all(texts));
 }
 
-/** Runs the program of the image. */
-async function runGather() {
-  const directory = join(shell.home, 'must-gather');
-  const script = (await readFile(GATHER, 'utf8'))
-    .replace('/usr/local/bin/machineconfig-guard', PROGRAM)
-    .replace('/must-gather', directory);
-  const file = join(shell.home, 'gather.sh');
-  await writeFile(file, script);
-  const { exitCode, stderr } = await shell.run(`MUST_GATHER_SINCE=2h0m0s sh ${file}`);
-  return { exitCode, stderr, files: await readFiles(directory) };
-}
-
 await cluster.expectDenied(config, [
   { kind: 'Node', name: node, field: 'currentConfig' },
   { kind: 'Node', name: node, field: 'desiredConfig' },
 ]);
 await cluster.awaitEvent(config);
-const { exitCode, stderr, files } = await runGather();
+// The program of the image.
+const directory = join(shell.home, 'must-gather');
+const script = (await readFile(GATHER, 'utf8'))
+  .replace('/usr/local/bin/machineconfig-guard', PROGRAM)
+  .replace('/must-gather', directory);
+const scriptFile = join(shell.home, 'gather.sh');
+await writeFile(scriptFile, script);
+const { exitCode, stderr } = await shell.run(`MUST_GATHER_SINCE=2h0m0s sh ${scriptFile}`);
+const files = await readFiles(directory);
 
 test('gathers the installed guard completely', () => {
   expect([exitCode, stderr]).toEqual([0, '']);

@@ -4,12 +4,10 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 
-import { until } from '../control-plane/until.ts';
 import { runProcess } from '../support/process.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -22,15 +20,10 @@ afterAll(() => rm(empty, { recursive: true }));
 async function startCommand() {
   const command = spawn(process.execPath, COMMAND, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void command.kill('SIGKILL'));
-  return { command, output: await readUntil(command.stdout, 'Ctrl-C stops it') };
-}
-
-async function readUntil(stream: Readable, end: string): Promise<string> {
   let output = '';
-  stream.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-  });
-  return await until(end, async () => (output.includes(end) ? output : undefined), { timeoutMs: 40_000 });
+  command.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await expect.poll(() => output).toContain('Ctrl-C stops it');
+  return { command, output };
 }
 
 async function listProcesses(directory: string): Promise<readonly string[]> {
