@@ -10,6 +10,7 @@ export default defineConfig({
       'test/guard/judge.test.ts',
       'test/cli/restore/restore-plan.test.ts',
     ],
+    testTimeout: 120_000,
     restoreMocks: true,
     unstubEnvs: true,
   },

@@ -31,7 +31,7 @@ export interface Release {
 }
 
 /**
- * Builds what a release publishes (docs/release.md). The same sources, base image and timestamp give the same files.
+ * Builds what a release publishes (docs/install.md). The same sources, base image and timestamp give the same files.
  *
  * @throws Error if a part cannot be built, and then removes the directory, or if that contains files
  */

@@ -35,8 +35,8 @@ const INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 
 /**
- * Follows the authority in a Secret until the signal aborts, and issues serving certificates (leaves) in
- * memory (docs/adr/0004). Resolves with the first leaf. While the Secret is missing or invalid, the last leaf
+ * Follows the authority in a Secret until the signal aborts, and issues serving certificates (leaves) in memory
+ * (docs/internals/decisions/0004). Resolves with the first leaf. While the Secret is missing or invalid, the last leaf
  * stays. Rejects only with the signal's reason.
  */
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {

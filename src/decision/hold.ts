@@ -26,10 +26,10 @@ const UNREPORTED_HOLD_MS = 24 * 3_600_000;
 const API_TIME_RESOLUTION_MS = 1_000;
 
 /**
- * Returns the hold on a config, or undefined if there is none or it has ended (docs/adr/0010). The caller has found no
- * pool, node or unfinished build that references the config. A machine may be booting with it if its pool named it
- * lately. The API server has recorded in the pool when the fields that name configs last changed, so the hold needs no
- * memory.
+ * Returns the hold on a config, or undefined if there is none or it has ended (docs/internals/decisions/0010). The
+ * caller has found no pool, node or unfinished build that references the config. A machine may be booting with it if
+ * its pool named it lately. The API server has recorded in the pool when the fields that name configs last changed, so
+ * the hold needs no memory.
  *
  * @param referrers all referrers, listed after the config became unused
  */

@@ -29,7 +29,7 @@ export interface JudgeOptions {
   readonly log: Logger;
 }
 
-/** Denies from the index or a live read, and allows only after a live read (docs/adr/0001). */
+/** Denies from the index or a live read, and allows only after a live read (docs/internals/decisions/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
   readonly #gets = new SharedGets<Referrer | undefined>();
@@ -78,7 +78,7 @@ export class Judge implements ReviewJudge {
 
   /**
    * Any client can send reviews, so a config must exist before its review may cause a list, an Event or a status
-   * (docs/threat-model.md). A deletion that `early` allows causes none of them.
+   * (docs/internals/threat-model.md). A deletion that `early` allows causes none of them.
    */
   async #lookUp(config: ConfigToDelete, early: Verdict | undefined, signal: AbortSignal): Promise<LookupResult> {
     const { configs } = this.#options;

@@ -20,7 +20,10 @@ export interface InstallationOptions {
   readonly authority: Authority | undefined;
   /** The API servers trust this authority as well, because running replicas have certificates from it. */
   readonly previousAuthority?: Authority | undefined;
-  /** The guard creates the MachineConfigGuard with this mode and hold. It does not change an existing one. */
+  /**
+   * The guard creates the MachineConfigGuard with this mode and hold, and does not change an existing one. The
+   * manifests contain none, because `kubectl apply` looks up all kinds before it creates the CRD.
+   */
   readonly mode?: Mode | undefined;
   /** `holdSuperseded`. */
   readonly hold?: string | undefined;

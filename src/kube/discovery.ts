@@ -9,7 +9,7 @@ interface DiscoveryEntry {
 
 /**
  * Whether discovery lists this collection. A misconfigured proxy can also answer 404, and an absent
- * collection counts as "no references" (docs/adr/0001).
+ * collection counts as "no references" (docs/internals/decisions/0001).
  *
  * @throws ApiError, ApiUnreachable, or the signal's reason
  */

@@ -57,8 +57,9 @@ class RelistRequired extends Error {
 }
 
 /**
- * Keeps the objects of one resource up to date by list and watch. It can be late, so it never proves that an
- * object does not exist. docs/adr/0002 explains why the informer of the client library is not used.
+ * Keeps the objects of one resource up to date by list and watch. It can be late, so it never proves that an object
+ * does not exist. The informer of `@kubernetes/client-node` 2.0.1 would stop at the first 429, 5xx or reset connection,
+ * keep whole objects, and end the process if a handler throws.
  */
 export class Reflector<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;

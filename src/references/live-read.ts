@@ -35,7 +35,7 @@ export interface KnownVersions {
  *
  * A config that moves between a pool and a node could be in neither list. So the read lists pools and builds
  * before and after the nodes, and starts again if they changed (a double collect: Afek et al., "Atomic
- * snapshots of shared memory", 1993). See docs/adr/0001 for its limits.
+ * snapshots of shared memory", 1993). See docs/internals/decisions/0001 for its limits.
  */
 export class LiveRead {
   /** Resolves when every list succeeded or failed permanently, or soon after {@link abort}. */

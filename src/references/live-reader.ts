@@ -11,7 +11,7 @@ const MAX_CONCURRENT_READS = 3;
 /**
  * Lists every reference from the API server. A review only joins a read that has not started, and a list
  * without resourceVersion contains every write that was acknowledged before. So an allowed deletion never
- * rests on stale data (docs/adr/0001).
+ * rests on stale data (docs/internals/decisions/0001).
  *
  * N parallel deletions cost two reads, plus one for every 1.5 s in which they keep arriving.
  */

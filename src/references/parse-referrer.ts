@@ -111,7 +111,7 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
     references,
     nodeSelector,
     updatedChangedAt,
-    // The API server records when the fields that name configs were last written (docs/adr/0010).
+    // The API server records when the fields that name configs were last written (docs/internals/decisions/0010).
     specChangedAt: findWriteTime(pool, ['f:spec', 'f:configuration']),
     statusChangedAt: findWriteTime(pool, ['f:status', 'f:configuration'], 'status'),
     emptyStatus: isStatusEmpty ? emptyStatus : undefined,

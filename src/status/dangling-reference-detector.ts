@@ -50,12 +50,14 @@ const FINDINGS_PER_SLICE = 50;
 /** Finds dangling references. The indexes can be late, so a GET confirms that a config is missing. */
 export class DanglingReferenceDetector {
   readonly #options: DanglingReferenceDetectorOptions;
+  readonly #startedAt: Date;
   #findings = new Map<string, DanglingFinding>();
   #protectedConfigs = 0;
   #lastNames: ReadonlySet<ConfigName> = new Set();
 
   constructor(options: DanglingReferenceDetectorOptions) {
     this.#options = options;
+    this.#startedAt = options.now?.() ?? new Date();
   }
 
   get findings(): readonly DanglingFinding[] {
@@ -98,7 +100,7 @@ export class DanglingReferenceDetector {
         if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
         if (pool !== undefined) poolsWithDanglingNode.add(pool);
         const deletedAt = configs.deletedAt(config);
-        const explanation = explainMissingConfig(deletedAt);
+        const explanation = explainMissingConfig(deletedAt, this.#startedAt);
         add({ ...reference, deletedAt, explanation, suggestion: await suggest(config) });
       }
     }
@@ -168,11 +170,11 @@ export class DanglingReferenceDetector {
   }
 }
 
-/** Returns one sentence without a period. */
+/** Returns sentences without the last period. */
 export function describeFinding({ kind, name, field, config, explanation, suggestion }: DanglingFinding): string {
   if (config === undefined) return `${kind} ${name}: ${explanation}`;
-  const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
-  return `${kind} ${name} (${field}) names ${formatName(config)}, which does not exist (${explanation})${hint}`;
+  const hint = suggestion === undefined ? '' : `. Closest existing name: ${suggestion}`;
+  return `${kind} ${name} (${field}) names ${formatName(config)}, which does not exist. ${explanation}${hint}`;
 }
 
 function keyOf({ kind, name, field, config }: Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>): string {

@@ -1,5 +1,6 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import type { PoolReferrer, Referrer, ReferrerKind } from '../decision/references.ts';
+import { toSeconds } from './status-writer.ts';
 
 /** A strong reference to a config that does not exist. */
 export interface DanglingReference {
@@ -68,10 +69,11 @@ export function findPoolNameByConfig({ references }: Referrer): string | undefin
   return config === undefined ? undefined : parsePoolName(config);
 }
 
-export function explainMissingConfig(deletedAt: Date | undefined): string {
-  if (deletedAt !== undefined) return `deleted at ${deletedAt.toISOString()}`;
-  const cause = 'deleted earlier, rendered elsewhere, as during bootstrap, or misspelled';
-  return `never existed since this guard pod started to watch: ${cause}`;
+/** Whole sentences without the last period, because `check` prints them as they are. */
+export function explainMissingConfig(deletedAt: Date | undefined, guardStart: Date): string {
+  if (deletedAt !== undefined) return `It was deleted at ${toSeconds(deletedAt)}`;
+  const cause = 'It was deleted before, exists only on the bootstrap host, or the name is wrong';
+  return `The guard has not seen this config since it started at ${toSeconds(guardStart)}. ${cause}`;
 }
 
 export function explainEmptyStatus(code: EmptyStatusCode): string {

@@ -59,7 +59,10 @@ const CLIENT_CLOSED = new DOMException('the client has closed the connection', '
 /** Stands for a review that the guard could not read. */
 const UNREAD_REVIEW: Review = { uid: '', isDryRun: false, user: 'unknown', config: undefined };
 
-/** Answers every POST /validate with a well-formed AdmissionReview (docs/adr/0003). */
+/**
+ * Answers every POST /validate with status 200 and a well-formed AdmissionReview. After any other answer,
+ * `failurePolicy: Ignore` would allow the deletion.
+ */
 export function createAdmissionApp(options: AdmissionAppOptions): Express {
   const calls = new ReviewCalls(options);
   const answer: RequestHandler = async (request, response) => {
@@ -110,7 +113,10 @@ class ReviewCalls {
     throw new BadReview('the content type is not application/json', review.uid);
   }
 
-  /** Only a malformed review is denied in every mode. */
+  /**
+   * Every mode denies a malformed review, because the API server never sends one. After other faults the mode decides,
+   * because the review may be a good one and the guard may be the cause.
+   */
   #judgeFault(error: unknown, review: Review): JudgedReview {
     const fault = { path: 'none', configState: 'unknown' } as const;
     if (error instanceof ReviewFault) {

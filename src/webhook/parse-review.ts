@@ -28,7 +28,7 @@ const MAX_TEXT = 256;
 
 /**
  * A config with 5,000 files has 80,000. JSON.parse takes up to a microsecond for each, and could take a second for a
- * body of 4 MiB that consists of them (docs/adr/0008).
+ * body of 4 MiB that consists of them (docs/internals/decisions/0008).
  */
 const MAX_TOKENS = 100_000;
 const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, OPEN_BRACE] = [0x22, 0x5c, 0x2c, 0x5b, 0x7b];
@@ -39,7 +39,7 @@ const MAX_START_BYTES = 512;
 
 /**
  * Finds the uid in the first bytes of a review, for an answer before the rest was read. Without the uid the API
- * server takes the answer for a failed call (docs/adr/0003).
+ * server takes the answer for a failed call, and `failurePolicy` decides.
  *
  * @returns an empty string if it is not there
  */

@@ -40,7 +40,7 @@ beforeEach(async () => {
     status: { configuration, conditions: [{ type: HOSTILE, status: HOSTILE, message: HOSTILE }] },
   });
   cluster.create('machineconfigs', {
-    metadata: { name: UNUSED, creationTimestamp: HOSTILE, annotations: { [HOSTILE]: HOSTILE } },
+    metadata: { name: UNUSED, annotations: { [HOSTILE]: HOSTILE } },
     spec: { kernelType: HOSTILE },
   });
   const danglingReferences = [{ config: GONE, explanation: HOSTILE }];

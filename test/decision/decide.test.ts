@@ -36,7 +36,7 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
 /** When the parts of the cluster last changed, in minutes. */
 type Times = Readonly<Record<'spec' | 'updated' | 'status' | 'config' | 'node', number>>;
 
-/** The rule of docs/adr/0010 for a hold of 30 minutes, without any code of src. */
+/** The rule of docs/internals/decisions/0010 for a hold of 30 minutes, without any code of src. */
 function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, now: number): boolean {
   const pool = pools.find(
     ({ metadata }) => metadata?.name === name.slice(9, -33) && metadata?.deletionTimestamp === undefined,

@@ -21,6 +21,12 @@ test.each(ALERTS)('$alert follows the conventions of OpenShift and links to its 
   expect(headings).toEqual([`# ${alert}`, '## Meaning', '## Impact', '## Diagnosis', '## Mitigation']);
 });
 
+test.each(ALERTS)('the runbook of $alert first says whether it can wait, and where the program is', ({ alert }) => {
+  const [, start] = readFile(`docs/runbooks/${alert}.md`).split(/^#.*\n/m);
+  expect(start).toMatch(/^\n\*\*Can it wait until morning\?\*\* (Yes|No|Only if)\b/);
+  expect(start).toContain('[Get `machineconfig-guard`](../install.md#get-the-program).');
+});
+
 test('docs/monitoring.md lists every alert with its severity', () => {
   const rows = readTableRows('docs/monitoring.md').filter(([link]) => link?.startsWith('[Machine'));
   const listed = rows.map(([link = '', severity]) => `${/\w+/.exec(link)?.[0]}: ${severity}`);

@@ -64,11 +64,11 @@ test('the ClusterGroupUpgrade enforces the Policies in the order of their waves'
   expect(upgrade.spec.managedPolicies).toEqual(inWaves.map(({ name }) => name));
 });
 
-test('the allowlist names metrics of docs/metrics.md and of the alerts of the platform', () => {
+test('the allowlist names metrics of docs/monitoring.md and of the alerts of the platform', () => {
   const { data } = parse(readFile('docs/fleet/metrics-allowlist.yaml')) as { data: Record<string, string> };
   const { matches } = parse(data['metrics_list.yaml'] ?? '') as { readonly matches: readonly string[] };
   const { names } = parse(data['uwl_metrics_list.yaml'] ?? '') as { readonly names: readonly string[] };
-  const documented = findAll(readFile('docs/metrics.md'), /^\| `(\w+)`/gm);
+  const documented = findAll(readFile('docs/monitoring.md'), /^\| `(\w+)`/gm);
   expect(names.filter((name) => !documented.includes(name))).toEqual([]);
   const alerts = readFile('manifests/components/platform-alert/alerting-rule.yaml');
   const apiServerMetrics = new Set(findAll(alerts, /\b(apiserver_\w+)\{/g));
@@ -80,16 +80,16 @@ test('the allowlist names metrics of docs/metrics.md and of the alerts of the pl
 test('remote bases name this version', () => {
   const pages = findAll(listFiles('docs').join('\n'), /^(.*\.(?:md|yaml))$/gm);
   const versions = pages.flatMap((page) => findAll(readFile(page), /github\.com\/\S+\/manifests\/[^\s?]+(\S*)/g));
-  expect(versions.length).toBeGreaterThan(5);
+  expect(versions.length).toBeGreaterThan(1);
   expect(new Set(versions)).toEqual(new Set([`?ref=v${packageJson.version}`]));
 });
 
 test('docs/install.md names flags that render has, and every overlay', async () => {
-  const names = findAll(readFile('docs/install.md'), /^\| `([a-z-]+)/gm);
+  const page = readFile('docs/install.md');
   const { stdout } = await runProgram(['render', '--help']);
-  const flags = names.filter((name) => name.startsWith('--'));
+  const flags = findAll(page, /^\| `(--[a-z-]+)/gm);
   expect(flags.length).toBeGreaterThan(5);
   expect(flags.filter((flag) => !stdout.includes(`${flag} `))).toEqual([]);
   const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
-  expect(names.filter((name) => !name.startsWith('--')).toSorted()).toEqual(overlays.toSorted());
+  expect(findAll(page, /^\| `([a-z][a-z-]*)` \|/gm).toSorted()).toEqual(overlays.toSorted());
 });

@@ -4,7 +4,7 @@ import { Metrics } from '../../src/webhook/metrics.ts';
 import { CALL } from '../support/review.ts';
 import { readTableRows } from './pages.ts';
 
-test('docs/metrics.md lists every metric with its type and labels', async () => {
+test('docs/monitoring.md lists every metric with its type and labels', async () => {
   const metrics = new Metrics({
     resources: ['nodes'],
     unsynced: () => [],
@@ -28,7 +28,7 @@ test('docs/metrics.md lists every metric with its type and labels', async () => 
     const labels = new Set(samples.flatMap((sample) => sample.match(/\w+(?==")/g) ?? []));
     return `${name} (${type}): ${[...labels].filter((label) => label !== 'le').join(', ')}`;
   });
-  const rows = readTableRows('docs/metrics.md').filter(([name]) => name?.startsWith('`'));
+  const rows = readTableRows('docs/monitoring.md').filter(([name]) => name?.startsWith('`'));
   const documented = rows.map(([name, type, labels]) => `${name} (${type}): ${labels}`.replaceAll('`', ''));
   expect(documented.toSorted()).toEqual(exported.toSorted());
 });

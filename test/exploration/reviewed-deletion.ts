@@ -5,9 +5,9 @@ import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
 const DEADLINE_MS = 3_800;
 
 /**
- * A review of the deletion of A, and what the guard promises about its answer (docs/simulation.md). The API server
- * sends the review in the moment in which the guard receives it, and deletes A in the moment of the answer. Any other
- * moments would only make the promises weaker, because they begin with the sending and end with the deletion:
+ * A review of the deletion of A, and what the guard promises about its answer (docs/internals/testing.md). The API
+ * server sends the review in the moment in which the guard receives it, and deletes A in the moment of the answer. Any
+ * other moments would only make the promises weaker, because they begin with the sending and end with the deletion:
  *
  * 1. The guard never allows the deletion if A was in use all the time, no matter which referrers named it when.
  * 2. The guard never allows the deletion within the hold since the pool of A named it, as of the sending.

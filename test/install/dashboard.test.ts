@@ -19,7 +19,7 @@ const { rows } = JSON.parse(
 ) as { readonly rows: readonly { readonly panels: readonly Panel[] }[] };
 const PANELS = rows.flatMap(({ panels }) => panels);
 const DOCUMENTED = [
-  ...readFileSync(path.join(ROOT, 'docs', 'metrics.md'), 'utf8').matchAll(/^\| `(?<name>\w+)` \| (?<type>\w+)/gm),
+  ...readFileSync(path.join(ROOT, 'docs', 'monitoring.md'), 'utf8').matchAll(/^\| `(?<name>\w+)` \| (?<type>\w+)/gm),
 ].map(({ groups }) => `${groups?.['name']}${groups?.['type'] === 'histogram' ? '_bucket' : ''}`);
 
 /** Panel types of OpenShift's console (openshift/monitoring-plugin, legacy-dashboard.tsx). */

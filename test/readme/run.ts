@@ -1,4 +1,7 @@
-/** Runs the commands of README.md in a copy of the repository: in their order, and the demo beside them. */
+/**
+ * Runs the commands of README.md in a copy of the repository: in their order, and the demo beside them. Compares the
+ * denial that the page shows with the one that its command prints.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -22,16 +25,20 @@ const DEMO = 'npm run demo';
 /** A comment after a command that must fail with this text. */
 const DENIED = /\s+# (?:denied|exit code 1): (?<code>.+)$/;
 
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+/** The denial of the page, and the command that prints it. The page leaves out the beginning of the link. */
+const { groups: shownDenial } = /^\$ (?<command>kubectl delete .*)\n(?<text>Error [^`…]*?)\s*…/m.exec(README) ?? {};
+
 const copy = copyRepository();
 /** All terminals of the reader share one environment. */
 const env: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: '1' };
 const servers: { readonly command: string; readonly child: ChildProcess }[] = [];
 const failures: string[] = [];
+let isShownDenialPrinted = false;
 
 /** The lines of the `sh` blocks. The copy has packages already. */
 function findCommands(): readonly string[] {
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8').replaceAll('npm ci && ', '');
-  const blocks = [...readme.matchAll(/^```sh\n([\s\S]*?)^```$/gm)];
+  const blocks = [...README.replaceAll('npm ci && ', '').matchAll(/^```sh\n([\s\S]*?)^```$/gm)];
   const lines = blocks.flatMap(([, block = '']) => block.split('\n'));
   return lines.filter((line) => /^[^#]/.test(line) && !STEPS_OF_CI.has(line));
 }
@@ -62,6 +69,7 @@ async function run(line: string): Promise<void> {
     const deniedCode = DENIED.exec(line)?.groups?.['code'];
     const isDenied = exitCode !== 0 && output.includes(deniedCode ?? '');
     if (isDenied !== (deniedCode !== undefined)) throw new Error(`ended with ${exitCode}`);
+    if (command === shownDenial?.['command'] && isDenied) checkShownDenial(output);
     return;
   }
   servers.push({ command, child });
@@ -73,6 +81,13 @@ async function run(line: string): Promise<void> {
   console.log(`\n$ ${line}\n${output}`);
   env['KUBECONFIG'] = groups['kubeconfig'] ?? env['KUBECONFIG'];
   if (groups['bin'] !== undefined) env['PATH'] = `${groups['bin']}:${env['PATH'] ?? ''}`;
+}
+
+/** @throws Error if the page shows another denial. Line breaks may differ. */
+function checkShownDenial(output: string): void {
+  const [printed, text = ''] = [output, shownDenial?.['text']].map((value) => value?.replaceAll(/\s+/g, ' '));
+  if (text === '' || !printed?.includes(text)) throw new Error(`the page shows another denial: ${text}`);
+  isShownDenialPrinted = true;
 }
 
 /** @throws Error if a server ended before, or does not end */
@@ -100,6 +115,7 @@ const demo = commands.includes(DEMO) ? check(DEMO, () => run(DEMO)) : undefined;
 for (const command of commands) if (command !== DEMO) await check(command, () => run(command));
 await demo;
 await check('Ctrl-C', interruptServers);
+if (!isShownDenialPrinted) failures.push('no command prints the denial that the page shows');
 rmSync(copy, { recursive: true, force: true });
 for (const failure of failures) console.error(`\nREADME: ${failure}`);
 console.log(`\n${commands.length + 1 - failures.length} passed, ${failures.length} failed`);

@@ -150,10 +150,14 @@ test('tells a deleted config from an unknown one, and suggests a near name, also
   const it = new DetectorTest();
   it.configs.delete(CONFIG);
   it.deletedAt.set(CONFIG, NOW);
-  const explanation = 'deleted at 2026-11-21T12:00:00.000Z';
+  const explanation = 'It was deleted at 2026-11-21T12:00:00Z';
   expect(await it.check()).toMatchObject([{ deletedAt: NOW, explanation, suggestion: undefined }]);
   it.configOfNode = [CONFIG.replace('rendered', 'render')];
-  const unknown = { explanation: expect.stringMatching(/^never existed/) as string, suggestion: undefined };
+  it.now = new Date(NOW.getTime() + 60_000);
+  const unseen =
+    'The guard has not seen this config since it started at 2026-11-21T12:00:00Z. ' +
+    'It was deleted before, exists only on the bootstrap host, or the name is wrong';
+  const unknown = { explanation: unseen, suggestion: undefined };
   expect(await it.check()).toMatchObject([unknown]);
   it.configs.add(CONFIG);
   expect(await it.check()).toMatchObject([{ suggestion: CONFIG }]);

@@ -115,8 +115,9 @@ export const PROBLEM_TEXTS: Readonly<Record<ProblemCode, ProblemTexts>> = {
 };
 
 function explainDeletion({ explanation, deletedAt, deletedBy }: MissingConfigReport): string {
-  const [text, time, user] = [explanation, deletedAt, deletedBy].map((part) => toPrintableLine(part ?? '', MAX_QUOTE));
-  if (deletedAt === null) return text === '' ? '' : `The guard reports: ${text}`;
+  if (deletedAt === null) return toPrintableLine(explanation ?? '', MAX_QUOTE);
+  const time = toPrintableLine(deletedAt, MAX_QUOTE);
+  const user = toPrintableLine(deletedBy ?? '', MAX_QUOTE);
   return user === '' ? `The guard saw its deletion at ${time}` : `The guard allowed "${user}" to delete it at ${time}`;
 }
 

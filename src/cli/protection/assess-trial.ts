@@ -68,7 +68,7 @@ export function assessTrial(
   const denier = policy === undefined ? `the webhook ${webhook ?? failed}` : `the policy ${policy}`;
   // A component that also denies other deletions may not know which configs are in use.
   if (failed === undefined && isGuardAbsent && unused !== undefined && unused.status < 400) {
-    const limits = 'docs/alternatives.md explains what other policies can miss';
+    const limits = 'docs/install.md#other-policies explains what other policies can miss';
     const explanation = `only ${denier} denies the deletion of a config in use: ${guard.reason}; ${limits}`;
     return toProtection('PROTECTED', 'other', explanation, guard.advice);
   }

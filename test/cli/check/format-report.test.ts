@@ -77,7 +77,10 @@ const NO_SPEC = `does not exist; node n names it. No pool's spec names it, so wa
 const deletedAt = '2026-11-20T11:58:00Z';
 
 test.each([
-  [{ explanation: 'never seen' }, `${NO_SPEC} Closest existing name: ${WORKER}. The guard reports: never seen.`],
+  [
+    { explanation: 'The guard has not seen it' },
+    `${NO_SPEC} Closest existing name: ${WORKER}. The guard has not seen it.`,
+  ],
   [{ explanation: 'x', deletedAt }, `The guard saw its deletion at ${deletedAt}.`],
   [{ deletedAt, deletedBy: 'ci:pruner\u001B[2J' }, `The guard allowed "ci:pruner [2J" to delete it at ${deletedAt}.`],
 ])('explains a missing config about which the guard knows %j', (report, sentences) => {

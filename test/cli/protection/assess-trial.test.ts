@@ -37,7 +37,7 @@ test.each<Case>([
   ['only a policy is installed', FLOOR_IN_USE, FLOOR_ONLY, 'floor', /^only the policy nodes.* is not inst/, /^inst/],
   ['the mode is Warn', FLOOR_IN_USE, { floor: FLOOR, ...inMode('Warn') }, 'floor', /^only .* is Warn\. /, /"Enforce"/],
   ['only Kyverno denies', KYVERNO, ABSENT, 'other', /^only the webhook validate\.kyverno\.svc-fail denies/, /^install/],
-  ['only a foreign policy denies', FOREIGN, ABSENT, 'other', /^only the policy x\..*alternatives\.md/, /^inst/],
+  ['only a foreign policy denies', FOREIGN, ABSENT, 'other', /^only the policy x\..*#other-policies/, /^inst/],
 ])('is protected if %s', (_case, message, changes, by, explanation, advice) => {
   const protection = assessTrial(deny(message), { ...GUARDED, ...changes }, 'Node', ALLOWED);
   expectProtection(protection, 'PROTECTED', by, explanation, advice);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { useTerminal } from '../../cli/terminal.ts';
 import {
   applyStyle,
@@ -20,6 +20,7 @@ test.each([
 });
 
 test('a terminal shows styles, a pipe does not', () => {
+  for (const name of ['NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS']) vi.stubEnv(name, undefined);
   expect(applyStyle(createTextFormat(), 'red', 'text')).toBe('text');
   useTerminal(80);
   expect(applyStyle(createTextFormat(), 'red', 'text')).toBe('\u001B[31mtext\u001B[39m');

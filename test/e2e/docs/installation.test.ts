@@ -12,10 +12,9 @@ import { PATHS } from '../support/paths.ts';
 import { Shell } from '../support/shell.ts';
 
 const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
-const DELETION = `oc delete machineconfig ${CONFIG}`;
+const DELETION = `kubectl delete machineconfig ${CONFIG}`;
 const README = new DocumentedPage(PAGES.installation[0]);
 const INSTALL = new DocumentedPage(PAGES.installation[1]);
-const FLOOR = new DocumentedPage(PAGES.installation[2]);
 
 const installed = await sharedNodeCluster();
 const { cluster, controlPlane } = installed;
@@ -39,7 +38,7 @@ async function listLeftovers(): Promise<readonly string[]> {
 const isApply = (line: string) => line.startsWith('oc apply');
 const isVerify = (line: string) => line.startsWith('machineconfig-guard verify');
 
-test('README.md installs and verifies the guard, and shows its denial', async () => {
+test('README.md installs, tries, verifies and switches off the guard', async () => {
   await README.run(shell, { heading: 'Install it', isWanted: (line) => !isVerify(line) });
   await installed.awaitGuard();
   shell.goHome();
@@ -47,14 +46,9 @@ test('README.md installs and verifies the guard, and shows its denial', async ()
     heading: 'machineconfig-guard',
     exitCodes: { [DELETION]: 1 },
   });
-  // The page differs in line breaks and in the end of the link. Here the pool names the config, too.
-  const { stdout } = await shell.run(
-    `sed -n '/^Error from/,/^\`\`\`/p' ${join(import.meta.dirname, '../../../README.md')}`,
-  );
-  const [documented = ''] = stdout.replaceAll(/\s+/g, ' ').split(' node worker-0');
-  expect(documented).toMatch(/^Error from server \(Forbidden\)/);
-  expect(stderr.replaceAll(/\s+/g, ' ')).toContain(documented);
+  expect(stderr).toMatch(/^Error from server \(Forbidden\): .*: MCG_IN_USE: /);
   await README.run(shell, { heading: 'Install it', isWanted: isVerify });
+  await README.run(shell, { heading: 'While the guard is down' });
   await removeGuard(installed);
   expect(README.remaining).toEqual([]);
 }, 180_000);
@@ -120,26 +114,18 @@ test('docs/install.md helps when the namespace was deleted before the webhook', 
   });
 
   await expect.poll(dryRunStatus, { timeout: 5_000 }).toBe(200);
-  expect(INSTALL.remaining).toEqual([]);
 }, 120_000);
 
-test('docs/policy-floor.md applies, tries and removes the policies', async () => {
+test('docs/install.md applies, tries and removes the policy floor, and all its commands were run', async () => {
   shell.goHome();
-  await FLOOR.run(shell, { heading: 'Apply it', isWanted: isApply });
+  await INSTALL.run(shell, { heading: 'Apply it', isWanted: isApply });
   await awaitFloor(cluster);
 
-  const dryRun =
-    'oc delete --dry-run=server machineconfig ' +
-    `$(oc get machineconfigpool worker -o jsonpath='{.spec.configuration.name}')`;
-  const results = await FLOOR.run(shell, {
-    heading: 'Apply it',
-    isWanted: (line) => !isApply(line),
-    exitCodes: { [dryRun]: 1 },
-  });
+  const results = await INSTALL.run(shell, { heading: 'Apply it', isWanted: (line) => !isApply(line) });
   expect(results.at(-1)?.stderr).toContain(`MCG_IN_USE: ${CONFIG} is in use by `);
 
-  await FLOOR.run(shell, { heading: 'Remove it' });
+  await INSTALL.run(shell, { heading: 'Remove it' });
   const bindings = await cluster.admin.list(BINDINGS);
   expect(bindings).toEqual([]);
-  expect(FLOOR.remaining).toEqual([]);
+  expect(INSTALL.remaining).toEqual([]);
 }, 120_000);

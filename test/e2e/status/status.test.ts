@@ -156,7 +156,7 @@ test('reports dangling references in status, columns and Events until their repa
   ]);
   expect(found.toSorted()).toEqual(['MachineConfigPool master status ', ...ofNodes]);
   const ofNode = status.danglingReferences.find(({ kind }) => kind === 'Node');
-  expect(ofNode?.explanation).toMatch(/^never existed since/);
+  expect(ofNode?.explanation).toMatch(/^The guard has not seen this config since it started at /);
   expect(formatConditions(status)).toContain('ReferencesConsistent=False');
   const table = await kubectlOk(controlPlane, ['get', 'mcguard', 'cluster']);
   const [columns, row] = table.split('\n').map((line) => line.split(/\s{2,}/));

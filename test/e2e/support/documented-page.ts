@@ -28,7 +28,7 @@ export const PAGES = {
   audit: ['docs/audit.md'],
   fleet: ['docs/fleet/README.md'],
   inspection: ['docs/inspect.md'],
-  installation: ['README.md', 'docs/install.md', 'docs/policy-floor.md'],
+  installation: ['README.md', 'docs/install.md'],
 } as const satisfies Record<string, readonly string[]>;
 
 /** A command that a page tells its reader to run. */

@@ -10,7 +10,7 @@ export interface ManifestFile {
   readonly content: Buffer | undefined;
 }
 
-/** What is wrong and why it matters; what to do. docs/adr/0012-check-manifests.md has the evidence. */
+/** What is wrong and why it matters; what to do. docs/internals/decisions/0012-check-manifests.md has the evidence. */
 export const EXPLANATIONS = {
   DuplicateFileName: '%s has the same name: the bootstrap host copies one over the other; rename one of them',
   DuplicateObject: 'it is in %s, too: the bootstrap host reads both, the cluster gets only that one; keep one',

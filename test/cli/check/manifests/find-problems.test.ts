@@ -90,7 +90,7 @@ const LATER_MCO_KINDS = ['MachineOSConfig', 'OSImageStream'];
 const CONFIG_KINDS = ['ImageDigestMirrorSet', 'ImageTagMirrorSet', 'Image', 'FeatureGate', 'Node', 'APIServer'];
 const LATER_CONFIG_KINDS = ['ClusterImagePolicy', 'ImagePolicy', 'DNS', 'Infrastructure', 'Network', 'Proxy'];
 
-// Each kind changed the name of the rendered config (docs/adr/0012-check-manifests.md).
+// Each kind changed the name of the rendered config (docs/internals/decisions/0012-check-manifests.md).
 test.each([
   ...[...MCO_KINDS, ...LATER_MCO_KINDS].map((kind) => [`${MCO}/v1`, kind, 'error']),
   [`${MCO}/v1alpha1`, 'InternalReleaseImage', 'error'],

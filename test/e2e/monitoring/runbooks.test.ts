@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { DocumentedPage } from '../support/documented-page.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
+import { Shell } from '../support/shell.ts';
+
+interface ManagedFields {
+  readonly manager: string;
+  readonly time: string;
+  readonly fieldsV1: Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>;
+}
+
+const MONITORING = 'docs/monitoring.md';
+const NOT_ENFORCING = 'docs/runbooks/MachineConfigGuardNotEnforcing.md';
+const MONITOR = '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
+const DASHBOARD = '/api/v1/namespaces/openshift-config-managed/configmaps/machineconfig-guard-dashboard';
+
+const installed = await InstalledCluster.start(['prometheus-operator']);
+const { cluster, controlPlane } = installed;
+const shell = await Shell.open(controlPlane);
+
+beforeAll(async () => {
+  await installed.applyOverlay('service-ca');
+  await kubectlOk(controlPlane, ['create', 'namespace', 'openshift-config-managed']);
+  await installed.awaitGuard();
+});
+
+afterAll(() => installed.stop());
+
+test('docs/monitoring.md adds metrics and a dashboard, and leaves the Deployment alone', async () => {
+  const page = new DocumentedPage(MONITORING);
+  const [{ stdout }] = await page.run(shell);
+  expect(stdout).toContain('servicemonitor.monitoring.coreos.com/machineconfig-guard created');
+  // An overlay would replace its image.
+  expect(stdout).not.toContain('deployment.apps/');
+  expect(page.remaining).toEqual([]);
+  expect(await cluster.admin.find(DASHBOARD)).toBeDefined();
+
+  const text = readFileSync(MONITORING, 'utf8');
+  const directories = [...text.matchAll(/^\|.* \| `(manifests\/[^`]*)` \|$/gm)].map(([, directory = '']) => directory);
+  const authorities: unknown[] = [];
+  for (const directory of directories) {
+    await kubectlOk(controlPlane, ['apply', '--kustomize', `${shell.home}/${directory}`]);
+    const monitor = (await cluster.admin.find(MONITOR)) as KubeObject & {
+      readonly spec: { readonly endpoints: readonly { readonly tlsConfig: { readonly ca: object } }[] };
+    };
+    authorities.push(Object.values(monitor.spec.endpoints[0]?.tlsConfig.ca ?? {})[0]);
+  }
+  expect(authorities).toMatchObject([
+    { name: 'machineconfig-guard-service-ca' },
+    { name: 'machineconfig-guard-ca' },
+    { name: 'machineconfig-guard-tls' },
+  ]);
+});
+
+test('the runbook of NotEnforcing finds which client changed the mode and when, and sets Enforce', async () => {
+  const page = new DocumentedPage(NOT_ENFORCING);
+  const patch = ['patch', 'mcguard', 'cluster', '--type=merge', '-p', '{"spec":{"mode":"Audit"}}'];
+  await kubectlOk(controlPlane, [...patch, '--field-manager=night-shift']);
+
+  const [{ stdout }] = await page.run(shell, { heading: 'Diagnosis' });
+  const { metadata } = parse(stdout) as { readonly metadata: { readonly managedFields: readonly ManagedFields[] } };
+  const changes = metadata.managedFields.filter(({ fieldsV1 }) => 'f:mode' in (fieldsV1['f:spec'] ?? {}));
+  expect(changes).toMatchObject([{ manager: 'night-shift', time: expect.stringMatching(/^\d{4}-.*Z$/) }]);
+
+  await page.run(shell, { heading: 'Mitigation' });
+  expect((await cluster.admin.find(PATHS.guard))?.spec).toMatchObject({ mode: 'Enforce' });
+  expect(page.remaining).toEqual([]);
+});
