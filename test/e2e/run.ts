@@ -4,9 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { availableReleases, findBinaries } from './control-plane/binaries.ts';
+import { MissingControlPlaneError } from './control-plane/missing-control-plane-error.ts';
 import { UsageError } from '../support/usage.ts';
-import { prepareNodes } from './node/prepare.ts';
-import { prepareOperator } from './operator/operator-binaries.ts';
+import { findNodeFiles } from './node/prepare.ts';
+import { findOperator } from './operator/operator-binaries.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
 import { findPolicyController } from './support/policy-controller.ts';
 import { LONG_VARIABLE, RELEASE_VARIABLE } from './support/run-binaries.ts';
@@ -83,8 +84,9 @@ async function main(): Promise<number> {
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
   const [newest = await selectRelease('--kubernetes', undefined)] = releases;
   const { nodeTests, operatorTests } = selectTests(files);
-  const nodeObstacle = nodeTests.length === 0 ? undefined : await prepareNodes(newest, log);
-  const operatorObstacle = operatorTests.length === 0 ? undefined : await prepareOperator(operator, log);
+  // Otherwise the first test would wait for minutes.
+  const nodeObstacle = await findObstacle(nodeTests, () => findNodeFiles(newest, log));
+  const operatorObstacle = await findObstacle(operatorTests, () => findOperator(operator, log));
   const exitCodes: number[] = [];
   for (const [index, release] of releases.entries()) {
     const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE);
@@ -105,6 +107,18 @@ async function main(): Promise<number> {
   const failed = exitCodes.filter((exitCode) => exitCode !== 0).length;
   log(failed === 0 ? 'All runs of Vitest passed.' : `${failed} of ${exitCodes.length} runs of Vitest failed.`);
   return exitCodes.length > 0 && failed === 0 ? 0 : 1;
+}
+
+/** Builds what tests need. Returns why this machine cannot run them, in one sentence; undefined if it can. */
+async function findObstacle(files: readonly string[], build: () => Promise<unknown>): Promise<string | undefined> {
+  if (files.length === 0) return undefined;
+  try {
+    await build();
+    return undefined;
+  } catch (error) {
+    if (error instanceof MissingControlPlaneError) return error.message;
+    throw error;
+  }
 }
 
 function reportNotRun(what: string, files: readonly string[], obstacle: string | undefined) {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { expect, test } from 'vitest';
 
-import { pause, until } from '../control-plane/until.ts';
+import { until } from '../control-plane/until.ts';
 import { GUARD_IMAGE } from '../node/images.ts';
 import { sharedInstalledNodeCluster, sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { isDeniedInUse } from '../support/cluster.ts';
@@ -13,9 +13,6 @@ import { IS_LONG } from '../support/run-binaries.ts';
 
 const ROTATIONS = IS_LONG ? 20 : 1;
 const ROTATED = 'serving certificate issued: the authority was rotated';
-const SECRET = '/api/v1/namespaces/machineconfig-guard/secrets/machineconfig-guard-ca';
-/** Within this time the guard uses a new Secret. */
-const ISSUE_MS = 2_000;
 
 const rendered = await sharedNodeCluster();
 const { cluster, controlPlane, replicas: pods } = rendered;
@@ -82,7 +79,7 @@ test('no deletion of a config in use is allowed if the second step follows at on
   expect(errors).toEqual([]);
 }, 120_000);
 
-test('the original manifests, applied during a rotation, are in effect within 2 s', async () => {
+test('the original manifests, applied during a rotation, take effect', async () => {
   const issued = (await countInLogs(ROTATED)).map((count) => count + 1);
   await upgrade('--new-authority');
   await expect.poll(() => countInLogs(ROTATED), { timeout: 60_000 }).toEqual(issued);
@@ -90,28 +87,8 @@ test('the original manifests, applied during a rotation, are in effect within 2 
 
   await kubectlOk(controlPlane, ['apply', '--filename', installation]);
 
-  // Twice the promised time, for a busy machine.
-  await until('the API server to trust the guard', isProtected, { timeoutMs: 2 * ISSUE_MS });
-  // oxlint-disable-next-line house/no-clock -- The API server reports no reload of a webhook that a test could await.
-  await pause(ISSUE_MS);
-  expect(await isProtected()).toBe(true);
+  await until('the API server to trust the guard', isProtected);
 }, 120_000);
-
-test('the guard goes on without its Secret and with an unreadable one, and logs no key', async () => {
-  const { admin } = cluster;
-  const count = countInLogs;
-  const limit = { timeout: 60_000 };
-  await admin.patch(SECRET, { data: { 'ca.key': 'Z2FyYmFnZQ==' } });
-  const unreadable = 'cannot be used: the private key cannot be read as PEM';
-  await expect.poll(() => count(unreadable), limit).toEqual([1, 1]);
-  expect(await isProtected()).toBe(true);
-  await admin.delete(SECRET);
-  await expect.poll(() => count('cannot be used: it does not exist'), limit).toEqual([1, 1]);
-  expect(await isProtected()).toBe(true);
-  expect(await count(unreadable)).toEqual([1, 1]);
-  expect(await count('PRIVATE KEY')).toEqual([0, 0]);
-  expect(await count('Z2FyYmFnZQ')).toEqual([0, 0]);
-}, 180_000);
 
 test('no call fails and no pod restarts when the service CA rotates', async () => {
   const { serviceCa } = await sharedInstalledNodeCluster();

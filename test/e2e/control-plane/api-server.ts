@@ -53,10 +53,6 @@ export class ApiServer {
     await this.#child?.stop('SIGKILL');
   }
 
-  signal(name: NodeJS.Signals) {
-    this.#child?.kill(name);
-  }
-
   /** Restarts, from now on with these flags in addition. */
   async restart(flags = this.#flags) {
     this.#flags = flags;

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 
 import { parse } from 'yaml';
 
+import { KubeApi } from '../../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { ApiServer } from './api-server.ts';
 import type { Binaries } from './binaries.ts';
 import { issueServerCertificate, type ServerCertificate } from './certificates.ts';
@@ -106,6 +108,12 @@ export class ControlPlane {
     const [first] = this.#apiServers;
     if (first === undefined) throw new Error('The control plane has no API server yet.');
     return first;
+  }
+
+  /** A client of the guard's program, of an administrator or with this token. */
+  connectApi(token: string = this.#tokens.admin, userAgent?: string) {
+    const text = kubeconfig(this.apiServer.url, this.caCertificate, { token });
+    return new KubeApi(connectionFromKubeconfig(text), userAgent);
   }
 
   /** Creates the CRDs of OpenShift and starts the controllers: the garbage collector, or all for real nodes. */

@@ -38,10 +38,9 @@ export async function goBuild(build: {
   }
 }
 
-/** Whether `go` is on the PATH. */
-export function hasGo(): Promise<boolean> {
-  return run('go', ['version']).then(
-    () => true,
-    () => false,
-  );
+/** @throws MissingControlPlaneError with this problem and what to do, unless `go` is on the PATH */
+export async function requireGo(problem: string, alternative = '') {
+  await run('go', ['version']).catch(() => {
+    throw new MissingControlPlaneError(`${problem}: install Go (https://go.dev/dl)${alternative}.`);
+  });
 }

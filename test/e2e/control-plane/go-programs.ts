@@ -4,9 +4,8 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { cachePath, fillCache } from './cache.ts';
-import { goBuild, hasGo } from './go-build.ts';
+import { goBuild, requireGo } from './go-build.ts';
 import { readPins, writeKubernetesModule } from './kubernetes-module.ts';
-import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 import type { Release } from './releases.ts';
 
 export type Log = (line: string) => void;
@@ -30,13 +29,11 @@ export async function findPrograms(what: string, release: Release, programs: rea
   const name = `${release.kubernetes}-${hash.digest('hex').slice(0, 16)}`;
   const directory = cachePath(what.replace(' ', '-'), name);
   if (existsSync(directory)) return directory;
-  if (!(await hasGo())) {
-    const names = programs.map((program) => program.name).toSorted();
-    throw new MissingControlPlaneError(
-      `There is no ${what} of Kubernetes ${release.kubernetes} to run on: install Go (https://go.dev/dl), ` +
-        `or point KUBEBUILDER_ASSETS at a folder with ${names.join(', ')}.`,
-    );
-  }
+  const names = programs.map((program) => program.name).toSorted();
+  await requireGo(
+    `There is no ${what} of Kubernetes ${release.kubernetes} to run on`,
+    `, or point KUBEBUILDER_ASSETS at a folder with ${names.join(', ')}`,
+  );
   log(
     `Building the ${what} of Kubernetes ${release.kubernetes} from its Go modules, once: about 5 minutes on two cores.`,
   );

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { cachePath, fillCache } from './cache.ts';
-import { hasGo } from './go-build.ts';
+import { requireGo } from './go-build.ts';
 import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 
 /** Its go.sum has the checksum of every module that is downloaded here. Go verifies it. */
@@ -35,11 +35,7 @@ export async function readModuleFiles({ module, files }: ModuleFiles) {
 }
 
 async function download(module: string, files: readonly string[], directory: string) {
-  if (!(await hasGo())) {
-    throw new MissingControlPlaneError(
-      `The cache has no CRDs of ${module}: install Go (https://go.dev/dl) to download them.`,
-    );
-  }
+  await requireGo(`The cache has no CRDs of ${module}`);
   const source = await downloadModule(module);
   await fillCache(directory, async (unfinished) => {
     for (const file of files) await copyFile(join(source, file), join(unfinished, basename(file)));

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KubeClient, statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
-import { BINDINGS } from '../support/floor.ts';
 import { nodeConfigPatch, renderedName } from '../support/objects.ts';
 import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
 import { MANIFESTS } from '../support/overlays.ts';
@@ -124,22 +123,6 @@ test.each([
   expect(denied).toMatchObject({ name: recorded });
 });
 
-test('allows a well-formed name, which the guard reports if it does not exist', async () => {
-  const name = await cluster.node({ currentConfig: await cluster.config() });
-  const missing = renderedName();
-
-  const response = await sendPatch(`${PATHS.nodes}/${name}`, nodeConfigPatch({ desiredConfig: missing }));
-
-  expect(response).toMatchObject({ status: 200, warnings: [] });
-  const isReported = async () => {
-    const { status = {} } = (await admin.find(PATHS.guard)) ?? {};
-    const { danglingReferences = [] } = status as { danglingReferences?: readonly object[] };
-    return danglingReferences.some((reference) => 'config' in reference && reference.config === missing);
-  };
-  await until('the dangling reference in the status', isReported);
-  await cluster.admin.delete(`${PATHS.nodes}/${name}`);
-});
-
 test('allows the removal of a name, and other changes of a node with a misspelled name', async () => {
   const typo = 'render-worker-25a1be6c1264c64551ae911d23717173';
   // Kubelets register nodes, and a denial would keep the machine out of the cluster.
@@ -148,6 +131,7 @@ test('allows the removal of a name, and other changes of a node with a misspelle
 
   for (const patch of [
     nodeConfigPatch({ desiredConfig: typo }),
+    // The guard reports a name that does not exist.
     nodeConfigPatch({ currentConfig: renderedName() }),
     nodeConfigPatch({ desiredConfig: '' }),
     { metadata: { annotations: { 'machineconfiguration.openshift.io/desiredDrain': `drain-${typo}` } } },
@@ -196,17 +180,4 @@ test(`the policy evaluates none of ${HEARTBEATS} heartbeats and other updates of
   expect(new Set(answers)).toEqual(new Set([200]));
   await installed.applyOverlay(directory);
   await awaitProbe(200, renderedName());
-});
-
-test('the binding switches between denial and warning', async () => {
-  const path = `${BINDINGS}/${POLICY}`;
-  await admin.patch(path, { spec: { validationActions: ['Warn'] } });
-  await awaitProbe(200);
-
-  const response = await sendPatch(probe, nodeConfigPatch({ desiredConfig: 'render-worker' }));
-
-  expect(response.status).toBe(200);
-  expect(response.warnings.join()).toContain('MCG_UNKNOWN_CONFIG: node');
-  await admin.patch(path, { spec: { validationActions: ['Deny'] } });
-  await awaitProbe(403);
 });

@@ -4,9 +4,7 @@ import type { ReferencesReport } from '../../../src/cli/who-uses/references-repo
 import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
-import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProgram } from '../support/program.ts';
@@ -169,19 +167,8 @@ test('holds a new config that no pool has named yet, and an old one of an unchan
   await awaitEndOfHold(config);
 }, 90_000);
 
-test('does not hold the configs of a deleted pool, nor of a pool that never existed', async () => {
-  const { path, first } = await createPool();
-  await admin.delete(path);
-  await cluster.expectAllowed(first);
-  const other = await cluster.config({ name: renderedName('no-such-pool') });
-  const node = await cluster.node({ currentConfig: other });
-  await admin.delete(`${PATHS.nodes}/${node}`);
-  await cluster.expectAllowed(other);
-});
-
 test('holds a config longer while a node has not reported one', async () => {
   const { path, first, createConfig, setSpec, setStatus } = await createPool();
-  for (const os of ['linux', 'windows'] as const) await cluster.unmanagedNode(os);
   const fresh = await cluster.node();
   // The operator assigns a config before the node reports one.
   const next = await createConfig();
@@ -249,53 +236,4 @@ test('who-uses --unused knows the holds of the guard, and omits the names of hel
   const names = await runProgram('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
   const printed = [free, first, owned].filter((config) => names.split('\n').includes(config));
   expect(printed).toEqual([free]);
-}, 60_000);
-
-test('lists no MachineConfigs to hold one', async () => {
-  await installed.setSettings({ ...HOLD, holdSuperseded: '1h' });
-  const countLists = async () => {
-    const lists = await cluster.auditLog.events(
-      ({ user, verb, objectRef: object }) =>
-        user.username === GUARD_USER && verb === 'list' && object?.resource === 'machineconfigs',
-    );
-    return lists.length;
-  };
-  const { first, rollOut } = await createPool();
-  await rollOut();
-  const before = await countLists();
-  expect(before).toBeGreaterThan(0);
-  for (let call = 0; call < 20; call += 1) await expectHeld(first);
-  // Each replica may check for an etcd restore.
-  expect((await countLists()) - before).toBeLessThanOrEqual(2);
-}, 60_000);
-
-const LIFECYCLE_AGENT = 'system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-controller-manager';
-
-/** As the seed generation: deletes what no spec names, until the first error (controllers/seedgen_controller.go). */
-async function cleanUpAsLifecycleAgent(): Promise<string> {
-  const pools = await admin.list(PATHS.pools);
-  const specs = pools.map(({ spec }) => (spec as { configuration?: { name?: string } }).configuration?.name);
-  const current = new Set(specs);
-  for (const { metadata } of await admin.list(PATHS.configs)) {
-    if (!metadata.name.startsWith('rendered') || current.has(metadata.name)) continue;
-    const args = ['delete', 'machineconfig', metadata.name, `--as=${LIFECYCLE_AGENT}`];
-    const { exitCode, stderr } = await kubectl(controlPlane, args);
-    if (exitCode !== 0) return stderr;
-  }
-  return '';
-}
-
-test('ends the seed generation of the Lifecycle Agent by default, but not with holdSuperseded 0s', async () => {
-  const admins = ['create', 'clusterrolebinding', 'lifecycle-agent', '--clusterrole=cluster-admin'];
-  await kubectlOk(controlPlane, [...admins, `--user=${LIFECYCLE_AGENT}`]);
-  const { first, rollOut } = await createPool();
-  const next = await rollOut();
-
-  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '2h' });
-  expect(await cleanUpAsLifecycleAgent()).toContain('MCG_HELD');
-  expect(await cluster.exists(first)).toBe(true);
-
-  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
-  expect(await cleanUpAsLifecycleAgent()).toBe('');
-  expect([await cluster.exists(first), await cluster.exists(next)]).toEqual([false, true]);
 }, 60_000);

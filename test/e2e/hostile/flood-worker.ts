@@ -8,8 +8,6 @@ import type { Target } from './attacker.ts';
 
 /** Between two connections of a client, so that a closed port costs the attacker no processor. */
 const RECONNECT_MS = 10;
-/** Between two bytes of a slow client. */
-const BYTE_INTERVAL_MS = 500;
 
 const { target, kind, connections, bytes } = workerData as Attack & { readonly target: Target };
 let startedCount = 0;
@@ -26,12 +24,7 @@ async function attack(): Promise<void> {
   socket.on('data', (chunk: Buffer) => {
     if (kind === 'requests' && chunk.includes('HTTP/1.1')) socket.write(bytes);
   });
-  if (kind === 'slow') {
-    for (const byte of bytes) {
-      await sleep(BYTE_INTERVAL_MS, undefined, { signal: ended.signal });
-      socket.write(Buffer.of(byte));
-    }
-  } else socket.write(bytes);
+  socket.write(bytes);
   await closed;
 }
 

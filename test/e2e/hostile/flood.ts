@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
+import { renderedName } from '../support/objects.ts';
 import type { Attacker } from './attacker.ts';
 
 const MIB = 2 ** 20;
@@ -13,10 +15,9 @@ export interface Attack {
   /**
    * What each connection does. When the guard has closed it, it opens another one.
    * - `requests`: sends a request, and the next one after the answer;
-   * - `parts`: sends the bytes, and waits;
-   * - `slow`: sends one byte after the other.
+   * - `parts`: sends the bytes, and waits.
    */
-  readonly kind: 'requests' | 'parts' | 'slow';
+  readonly kind: 'requests' | 'parts';
   readonly connections: number;
   readonly bytes: Buffer;
 }
@@ -31,16 +32,23 @@ export async function startFlood({ target }: Attacker, attack: Attack): Promise<
   return worker;
 }
 
-/** Bodies that cost much, in the size that the guard accepts, larger ones, and connections that send little. */
+/** Bodies that cost much, in the size that the guard accepts, larger ones, and bodies that do not end. */
 export function createAttacks(attacker: Attacker): readonly Attack[] {
+  /** A review of a config that does not exist, or of a used config with another uid. */
+  const forgeReview = (name: string, annotations = {}) =>
+    attacker.review({
+      name,
+      oldObject: { metadata: { name, uid: randomUUID(), annotations }, spec: {} },
+      dryRun: false,
+    });
   const entries = Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 'v'.repeat(9)]);
   const largeAnnotation = { a: `\u00e9${'x'.repeat(1_900_000)}` };
   const emptyArrays = attacker.review({ padding: Array.from({ length: 1_300_000 }, () => []) });
   const reviews: readonly (readonly [title: string, connections: number, review: string])[] = [
-    ['reviews with 20,000 annotations', 512, attacker.forgedReview({ annotations: Object.fromEntries(entries) })],
-    ['reviews of 1.9 MB', 150, attacker.forgedReview({ annotations: largeAnnotation })],
+    ['reviews with 20,000 annotations', 512, forgeReview(renderedName(), Object.fromEntries(entries))],
+    ['reviews of 1.9 MB', 150, forgeReview(renderedName(), largeAnnotation)],
     ['reviews of 4 MB that are empty arrays', 16, emptyArrays],
-    ['reviews with another uid of a config in use', 64, attacker.forgedReview({ name: attacker.usedConfig })],
+    ['reviews with another uid of a config in use', 64, forgeReview(attacker.usedConfig)],
   ];
   const head = ['Content-Type: application/json', `Content-Length: ${MIB}`];
   const body = attacker.review({ padding: 'x'.repeat(MIB) }).slice(0, MIB / 4);
@@ -50,6 +58,5 @@ export function createAttacks(attacker: Attacker): readonly Attack[] {
       return { title, kind: 'requests', connections, bytes: attacker.request(review) } as const;
     }),
     { title: 'unfinished bodies', kind: 'parts', connections: 1_900, bytes: unfinished },
-    { title: 'slow requests', kind: 'slow', connections: 500, bytes: attacker.request() },
   ];
 }

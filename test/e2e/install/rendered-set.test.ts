@@ -3,13 +3,11 @@ import { join } from 'node:path';
 
 import { expect, onTestFailed, test } from 'vitest';
 
-import { AUTHORITY_SECRET_PATH } from '../../../src/kube/api-paths.ts';
 import { until } from '../control-plane/until.ts';
 import { GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
-import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { kubectl } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { probeDuring } from '../support/prober.ts';
 import { runProgram } from '../support/program.ts';
 
 /** The installer gives up after 20 minutes. */
@@ -35,13 +33,12 @@ async function createAll(files: readonly string[]): Promise<void> {
   await until(describe, createRemaining, { timeoutMs: TIMEOUT_MS });
 }
 
-const FLAGS = ['--image', GUARD_IMAGE, '--mode', 'Warn', '--hold', '1h'];
-
 test('the objects may exist before OpenShift does, in any order, and the guard protects then', async () => {
   await controlPlane.deleteOpenShiftCrds();
   onTestFailed(() => controlPlane.createOpenShiftCrds().catch(() => undefined));
   const directory = join(controlPlane.directory, 'rendered');
-  await runProgram('render', '--out', directory, '--openshift-version', controlPlane.release.openshift, ...FLAGS);
+  const flags = ['--image', GUARD_IMAGE, '--mode', 'Warn', '--hold', '1h'];
+  await runProgram('render', '--out', directory, '--openshift-version', controlPlane.release.openshift, ...flags);
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   await createAll(files.toReversed().map((name) => join(directory, name)));
   await pods.awaitRollout();
@@ -58,23 +55,3 @@ test('the objects may exist before OpenShift does, in any order, and the guard p
   expect((await cluster.delete(used)).status).toBe(403);
   expect((await cluster.delete(await cluster.config())).status).toBe(200);
 }, 120_000);
-
-test('no call fails during an upgrade by a stream, which keeps the authority and the settings', async () => {
-  const { admin } = installed.cluster;
-  const readKept = async () => {
-    const [secret, guard] = await Promise.all([AUTHORITY_SECRET_PATH, PATHS.guard].map((path) => admin.find(path)));
-    return { data: (secret as { readonly data?: object } | undefined)?.data, settings: guard?.spec };
-  };
-  const before = await readKept();
-  const { kubeconfig } = controlPlane.apiServer;
-  const flags = ['--from-cluster', '--kubeconfig', kubeconfig, '--out', '-', ...FLAGS];
-  const { faults } = await probeDuring(installed.cluster.connection.admin, async (prober) => {
-    const stream = await runProgram('render', ...flags);
-    await kubectlOk(controlPlane, ['apply', '--filename=-'], stream);
-    await prober.awaitMore(50);
-  });
-
-  expect(faults).toEqual([]);
-  expect(before).toMatchObject({ data: { 'ca.key': expect.any(String) as string } });
-  expect(await readKept()).toEqual(before);
-}, 60_000);

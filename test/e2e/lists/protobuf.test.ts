@@ -1,19 +1,15 @@
 import { afterAll, expect, test } from 'vitest';
 
 import { type ApiObject, parseTime } from '../../../src/kube/api-object.ts';
-import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { listCollection } from '../../../src/kube/lists/list.ts';
 import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE } from '../../../src/kube/resource.ts';
-import { kubeconfig } from '../control-plane/control-plane.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const METADATA_FIELDS = new Set(['name', 'uid', 'creationTimestamp', 'deletionTimestamp', 'labels', 'annotations']);
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
-const { url, ca, token = '' } = await installed.connectAsGuard();
-const api = new KubeApi(connectionFromKubeconfig(kubeconfig(url, ca, { token })));
+const api = installed.controlPlane.connectApi((await installed.connectAsGuard()).token);
 const config = await cluster.config();
 const createNode = () => cluster.node({ currentConfig: config, desiredConfig: config });
 await Promise.all(Array.from({ length: 300 }, createNode));

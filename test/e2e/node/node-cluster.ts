@@ -51,9 +51,8 @@ export class NodeCluster {
     return new NodeCluster(controlPlane, started);
   }
 
-  /** Waits until the kubelet of a node has reported, at this time or later, that the node is ready. */
-  async awaitReady(node: Node, since = new Date(0)) {
-    await awaitReady(this.controlPlane, node, since);
+  async awaitReady(node: Node) {
+    await awaitReady(this.controlPlane, node);
   }
 
   /** Waits until the control plane misses the reports of a node. */
@@ -125,18 +124,13 @@ async function writeKubeconfig(
 }
 
 /** Adds the labels that a kubelet may not set on its own node, and waits until the node reports that it is ready. */
-async function awaitReady(controlPlane: ControlPlane, { name }: Node, since = new Date(0)) {
+async function awaitReady(controlPlane: ControlPlane, { name }: Node) {
   const { admin } = controlPlane.apiServer;
   const path = `${PATHS.nodes}/${name}`;
   await until(`the node ${name}`, () => admin.find(path));
   const labels = { 'node-role.kubernetes.io/control-plane': '', 'node-role.kubernetes.io/master': '' };
   await admin.patch(path, { metadata: { labels } });
-  const isReady = async () => {
-    const ready = findCondition(await admin.find(path), 'Ready');
-    // Reports are in whole seconds.
-    const isRecent = Date.parse(ready?.lastHeartbeatTime ?? '') + 1_000 > since.getTime();
-    return ready?.status === 'True' && isRecent;
-  };
+  const isReady = async () => findCondition(await admin.find(path), 'Ready')?.status === 'True';
   await until(`${name} to be ready`, isReady);
 }
 
@@ -149,6 +143,4 @@ export function findCondition(object: KubeObject | undefined, type: string): Con
 interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
-  /** When the kubelet reported it last. Only nodes have it. */
-  readonly lastHeartbeatTime?: string;
 }

@@ -39,7 +39,6 @@ export class Node {
   readonly #namespaces: ChildProcess;
   /** Of the first process in the namespaces. */
   #pid = 0;
-  #kubelet: Child | undefined;
 
   private constructor(options: NodeOptions) {
     this.name = options.name;
@@ -63,7 +62,7 @@ export class Node {
       await node.#awaitNamespaces();
       await node.#connectNetwork();
       await node.#startContainerd();
-      node.startKubelet();
+      node.#startKubelet();
       await node.#startKubeProxy();
     } catch (error) {
       await node.stop();
@@ -81,26 +80,6 @@ export class Node {
   async importImage({ archive }: Image) {
     const { exitCode, stderr } = await this.#ctr('images', 'import', archive);
     if (exitCode !== 0) throw new Error(`containerd cannot import ${archive}: ${stderr}`);
-  }
-
-  startKubelet() {
-    const { name, addresses, kubeconfigs } = this.#options;
-    this.#kubelet = this.#startChild('kubelet', join(this.#options.binaries, 'kubelet'), [
-      `--config=${this.#path('kubelet.json')}`,
-      `--kubeconfig=${kubeconfigs.kubelet}`,
-      `--root-dir=${this.#path('kubelet')}`,
-      `--cert-dir=${this.#path('certificates')}`,
-      `--hostname-override=${name}`,
-      `--node-ip=${addresses.address}`,
-    ]);
-  }
-
-  /** The containers go on. */
-  async killKubelet() {
-    const kubelet = this.#kubelet;
-    if (kubelet === undefined) return;
-    for (const pid of childrenOf(kubelet.pid)) process.kill(pid, 'SIGKILL');
-    await kubelet.stop();
   }
 
   /** Drops every packet between the node and the API server, as a broken switch does. */
@@ -174,6 +153,18 @@ export class Node {
   #ctr(...args: readonly string[]) {
     const socket = this.#path('containerd.sock');
     return runProcess('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args]);
+  }
+
+  #startKubelet() {
+    const { name, addresses, binaries, kubeconfigs } = this.#options;
+    this.#startChild('kubelet', join(binaries, 'kubelet'), [
+      `--config=${this.#path('kubelet.json')}`,
+      `--kubeconfig=${kubeconfigs.kubelet}`,
+      `--root-dir=${this.#path('kubelet')}`,
+      `--cert-dir=${this.#path('certificates')}`,
+      `--hostname-override=${name}`,
+      `--node-ip=${addresses.address}`,
+    ]);
   }
 
   async #startKubeProxy() {
@@ -279,8 +270,3 @@ const SILENCE = [
   ['FORWARD', '--out-interface', 'eth0', '--jump', 'DROP'],
   ['OUTPUT', '--out-interface', 'eth0', '--jump', 'DROP'],
 ];
-
-function childrenOf(pid: number): readonly number[] {
-  const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return list === '' ? [] : list.split(' ').map(Number);
-}

@@ -1,6 +1,5 @@
 import type { Binaries } from '../control-plane/binaries.ts';
 import { findPrograms, type Log } from '../control-plane/go-programs.ts';
-import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
 import type { Release } from '../control-plane/releases.ts';
 import { findImages } from './images.ts';
 import { NodeCluster } from './node-cluster.ts';
@@ -11,24 +10,14 @@ const PROGRAMS = ['kubelet', 'kube-proxy', 'kube-scheduler'].map((name) => {
   return { name, package: `k8s.io/kubernetes/cmd/${name}` };
 });
 
-async function findFiles(release: Release, log: Log) {
+/**
+ * Builds what nodes of a release need besides the control plane.
+ *
+ * @throws MissingControlPlaneError if this machine cannot run a node
+ */
+export async function findNodeFiles(release: Release, log: Log) {
   requireNode(release);
   return { nodeBinaries: await findPrograms('node', release, PROGRAMS, log), images: await findImages(log) };
-}
-
-/**
- * Builds what nodes of a release need. Without it, the first test would wait for minutes.
- *
- * @returns why this machine cannot run nodes, in one sentence; undefined if it can
- */
-export async function prepareNodes(release: Release, log: Log): Promise<string | undefined> {
-  try {
-    await findFiles(release, log);
-    return undefined;
-  } catch (error) {
-    if (error instanceof MissingControlPlaneError) return error.message;
-    throw error;
-  }
 }
 
 /**
@@ -37,7 +26,7 @@ export async function prepareNodes(release: Release, log: Log): Promise<string |
  * @throws MissingControlPlaneError if this machine cannot run a node
  */
 export async function startNodeCluster(controlPlane: Binaries, nodeCount: number, log: Log): Promise<NodeCluster> {
-  const files = await findFiles(controlPlane.release, log);
+  const files = await findNodeFiles(controlPlane.release, log);
   log(`Starting ${nodeCount} node${nodeCount === 1 ? '' : 's'} …`);
   return NodeCluster.start({ controlPlane, ...files }, nodeCount);
 }

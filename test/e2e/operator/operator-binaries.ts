@@ -6,10 +6,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { cachePath, fillCache } from '../control-plane/cache.ts';
-import { goBuild, hasGo } from '../control-plane/go-build.ts';
-import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
-import { downloadModule, readModuleFiles } from '../control-plane/module-files.ts';
-import { OPERATOR_CRDS } from './operator-objects.ts';
+import { goBuild, requireGo } from '../control-plane/go-build.ts';
+import { downloadModule } from '../control-plane/module-files.ts';
 import type { OperatorRelease } from './operator-releases.ts';
 
 const MODULE = 'github.com/openshift/machine-config-operator';
@@ -42,9 +40,7 @@ export async function findOperator(release: OperatorRelease, log: (line: string)
   const hash = createHash('sha256').update(JSON.stringify([release, PROGRAMS, FOLDERS, FLAGS, PATCH]));
   const directory = cachePath('operator', `${release.openshift}-${hash.digest('hex').slice(0, 16)}`);
   if (existsSync(directory)) return directory;
-  if (!(await hasGo())) {
-    throw new MissingControlPlaneError('The Machine Config Operator is built with Go: install it (https://go.dev/dl).');
-  }
+  await requireGo('There is no Machine Config Operator to run');
   log(`Building the Machine Config Operator ${release.openshift}, once: about 4 minutes on two cores.`);
   await fillCache(directory, async (unfinished, reaper) => {
     const source = join(unfinished, 'source');
@@ -58,25 +54,6 @@ export async function findOperator(release: OperatorRelease, log: (line: string)
     await rm(source, { recursive: true });
   });
   return directory;
-}
-
-/**
- * Builds the programs of a release and downloads the CRDs. Without it, the first test would wait for minutes.
- *
- * @returns why this machine cannot run them, in one sentence; undefined if it can
- */
-export async function prepareOperator(
-  release: OperatorRelease,
-  log: (line: string) => void,
-): Promise<string | undefined> {
-  try {
-    await findOperator(release, log);
-    await readModuleFiles(OPERATOR_CRDS);
-    return undefined;
-  } catch (error) {
-    if (error instanceof MissingControlPlaneError) return error.message;
-    throw error;
-  }
 }
 
 /** Go applies the replacements of a go.mod only to the main module, so the module is copied and built in its folder. */

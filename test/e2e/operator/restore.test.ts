@@ -97,36 +97,30 @@ describe.concurrent('restore', () => {
     expect(await server.fetchName('master')).toBe(rendered);
   });
 
-  test('creates a deleted config again from the file that the server of the cluster wrote', async () => {
-    const { disk } = await operator.bootPool('served');
-    const config = await deleteConfigInUse('served');
-    expect(readName(disk)).toBe(config);
+  test('creates a deleted config again from the file of the server, and after an update from the disk', async () => {
+    const { name, disk } = await operator.bootPool('served');
+    const first = await deleteConfigInUse('served');
+    expect(readName(disk)).toBe(first);
     // The bootstrap server also writes apiVersion and kind.
     const fields = Object.keys(JSON.parse(disk.get(SERVED_FILE) ?? '') as object);
     expect(fields.toSorted()).toEqual(['metadata', 'spec']);
 
     await restoreFromFile(disk);
 
-    await operator.awaitUpdated('served', 1, config);
-  });
-
-  test('creates a deleted config again from the disk of a node that the operator has updated', async () => {
-    const { name, disk, config: first } = await operator.bootPool('updated');
-    await operator.applySource('updated', '50-updated', { kernelArguments: ['first=1'] });
-    await operator.awaitUpdated('updated', 1, first);
-    const config = await deleteConfigInUse('updated');
-    expect(disk.get(CURRENT_FILE)).toContain(config);
+    await operator.awaitUpdated('served', 1, first);
+    const second = await deleteConfigInUse('served');
+    expect(disk.get(CURRENT_FILE)).toContain(second);
     const kubelet = await ExecServer.start(([, path = '']) => {
       const stdout = disk.get(path.slice(HOST_ROOT.length));
       return stdout === undefined ? { stderr: 'cat: No such file or directory', exitCode: 1 } : { stdout };
     });
     await createDaemonPod(installed.cluster, name, kubelet.port);
 
-    await restore(config, `node/${name}`);
+    await restore(second, `node/${name}`);
 
     kubelet.stop();
     // The operator would wait until the kubelet ends it, because no DaemonSet owns it.
     await admin.delete(DAEMON_PODS, { gracePeriodSeconds: '0' });
-    await operator.awaitUpdated('updated', 1, config);
+    await operator.awaitUpdated('served', 1, second);
   });
 });

@@ -2,14 +2,12 @@ import { afterEach, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
-import { Cluster } from '../support/cluster.ts';
-import { decisionsAbout } from '../support/guard-process.ts';
 import { PATHS } from '../support/paths.ts';
+import { probeDuring } from '../support/prober.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
 const guarded = await sharedGuardedCluster();
-const { network } = guarded;
-const cluster = new Cluster(guarded.connection);
+const { cluster, network } = guarded;
 
 afterEach(async () => {
   await network.resume();
@@ -23,13 +21,7 @@ test('recovers from a gap in its watches that ends with 410', async () => {
   const first = await cluster.config();
   const second = await cluster.config();
   const name = await cluster.node({ currentConfig: first });
-  const isInIndex = async (config: string) => {
-    expect([403, 503]).toContain((await cluster.delete(config)).status);
-    const decisions = await decisionsAbout(guarded.guard.log, config);
-    return decisions.some(({ path }) => path === 'index');
-  };
-  const polling = { everyMs: 500 };
-  await until('the index to have the node', () => isInIndex(first), polling);
+  await guarded.awaitDenialFromIndex(first);
   const list = await cluster.admin.request('GET', PATHS.nodes);
   const { resourceVersion } = (list.body as { metadata: { resourceVersion: string } }).metadata;
 
@@ -44,7 +36,7 @@ test('recovers from a gap in its watches that ends with 410', async () => {
   expect(event.object?.code ?? watch.status).toBe(410);
   await network.resume();
 
-  await until('the index to have the change', () => isInIndex(second), polling);
+  await guarded.awaitDenialFromIndex(second);
   await cluster.expectDenied(second, [{ kind: 'Node', name, field: 'currentConfig' }]);
   await cluster.expectAllowed(first);
   expect(guarded.guard.isRunning).toBe(true);
@@ -77,4 +69,19 @@ test('denies when the connections break in the middle of a decision', async () =
   await network.refuse();
 
   await pending;
+});
+
+test('answers correctly again after all open connections went silent', async () => {
+  const config = await cluster.config();
+  await cluster.node({ currentConfig: config });
+  const { accepted } = network;
+  const { errors } = await probeDuring(cluster.connection.admin, async (prober) => {
+    // Several open connections.
+    await Promise.all(Array.from({ length: 20 }, () => cluster.dryRun(config)));
+    network.freeze();
+    await prober.awaitRightAnswers(performance.now(), 5);
+  });
+
+  expect(errors).toEqual([]);
+  expect(network.accepted).toBeGreaterThan(accepted);
 });

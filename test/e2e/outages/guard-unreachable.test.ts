@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
-import { Cluster, unique } from '../support/cluster.ts';
+import { unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
-const guarded = await sharedGuardedCluster();
-const { guard } = guarded;
-const cluster = new Cluster(guarded.connection);
+const { cluster, guard } = await sharedGuardedCluster();
 
 let config: string;
 let node: string;

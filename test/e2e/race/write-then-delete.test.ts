@@ -6,7 +6,7 @@ import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls } from '../support/cluster.ts';
 import { GuardProcesses } from '../support/guard-processes.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { countAnswers, Prober } from '../support/prober.ts';
+import { Prober } from '../support/prober.ts';
 import { IS_LONG, runBinaries } from '../support/run-binaries.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
@@ -44,7 +44,6 @@ test.for(['lagging', 'other'] as const)(
       await prober.stop();
     }
 
-    console.log(countAnswers(prober.probes));
     expect(prober.faults).toEqual([]);
     expect(countOf('unused')).toBeGreaterThan(ROUNDS / 50);
   },

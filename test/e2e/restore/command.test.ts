@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { toConfigName } from '../../../src/decision/config-name.ts';
-import type { ConfigReport, RestoreReport } from '../../../src/cli/restore/restore-run.ts';
+import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { startCommand } from '../../cli/command-process.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
@@ -12,9 +12,8 @@ import { unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
 import { PROGRAM } from '../support/program.ts';
-import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
+import { StuckCluster } from './stuck-cluster.ts';
 
-const MCS_FILE = '/etc/mcs-machine-config-content.json';
 const stuck = await StuckCluster.shared();
 const { cluster, controlPlane } = stuck;
 const { admin } = cluster;
@@ -33,38 +32,29 @@ async function runRestore(...args: string[]) {
   return { exitCode, report: (stdout === '' ? {} : JSON.parse(stdout)) as RestoreReport, stderr };
 }
 
-type Code = NonNullable<ConfigReport['rejection']>['code'];
-const nothing = () => undefined;
+test('rejects a config that is being deleted, and one whose content is another, and writes nothing', async () => {
+  const { missing } = await stuck.createStuckPool();
+  const { name, spec } = missing;
+  const expectRejected = async (config: { readonly text: string }, code: string, advice: string) => {
+    const before = [await admin.list(PATHS.configs), await stuck.getPool()];
+    const { exitCode, report, stderr } = await runRestore('--from', await writeConfig(config));
+    expect([exitCode, stderr]).toEqual([1, '']);
+    expect(report.configs).toMatchObject([{ outcome: 'rejected', rejection: { code }, steps: [] }]);
+    expect(report.configs[0]?.rejection?.advice.text).toContain(advice);
+    expect([await admin.list(PATHS.configs), await stuck.getPool()]).toEqual(before);
+  };
+  await expectRejected(
+    toConfigOnDisk('master', { ...spec, fips: true }, name),
+    'HashDiffers',
+    'unexpected on-disk state',
+  );
 
-/** Each with a change of the content, and a preparation that can return an argument. */
-test.each<[Code, advice: string, change: object, prepare: (pool: StuckPool) => unknown]>([
-  ['NameDiffers', 'from another node or file', {}, ({ rendered }) => `mc/${rendered}`],
-  ['NoIgnitionContent', MCS_FILE, { config: { ignition: { version: '3.4.0' } } }, nothing],
-  ['HashDiffers', 'unexpected on-disk state', { fips: true }, nothing],
-  ['HashDiffers', 'name several with --from', { kernelType: '\u2028' }, nothing],
-  ['NotReferenced', 'see which configs are missing', {}, () => admin.delete(PATHS.nodes)],
-  ['Terminating', 'remove its finalizers', {}, ({ missing }) => createTerminating(missing.name)],
-])('rejects with %s and the advice %s, and writes nothing', async (code, advice, change, prepare) => {
-  const pool = await stuck.createStuckPool();
-  const { name, spec } = pool.missing;
-  const args = [await prepare(pool)].filter((arg) => typeof arg === 'string');
-  const before = [await admin.list(PATHS.configs), await stuck.getPool()];
-
-  const file = await writeConfig(toConfigOnDisk('master', { ...spec, ...change }, name));
-  const { exitCode, report, stderr } = await runRestore(...args, '--from', file);
-
-  expect([exitCode, stderr]).toEqual([1, '']);
-  expect(report.configs).toMatchObject([{ outcome: 'rejected', rejection: { code }, steps: [] }]);
-  expect(report.configs[0]?.rejection?.advice.text).toContain(advice);
-  expect([await admin.list(PATHS.configs), await stuck.getPool()]).toEqual(before);
-  await admin.patch(`${PATHS.configs}/${name}`, { metadata: { finalizers: null } }).catch(() => {});
-});
-
-async function createTerminating(name: string): Promise<void> {
   await cluster.config({ name });
   await admin.patch(`${PATHS.configs}/${name}`, { metadata: { finalizers: ['example.com/a'] } });
   await cluster.delete(name);
-}
+  await expectRejected(missing, 'Terminating', 'remove its finalizers');
+  await admin.patch(`${PATHS.configs}/${name}`, { metadata: { finalizers: null } });
+});
 
 test('with --accept-content, says what the daemon does and creates the config', async () => {
   const { missing } = await stuck.createStuckPool({ masters: 3 });
@@ -113,7 +103,7 @@ test('reads standard input and prints the plan', async () => {
 
 test.each([
   ['SIGINT', 130],
-  // A killed process has no exit code.
+  // As a shell reports it.
   ['SIGKILL', 137],
 ] as const)(
   'after %s, the pool stays paused, until a person gives up or continues',

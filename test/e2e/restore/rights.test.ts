@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
 import { requestCertificate } from '../inspect/incident-b.ts';
@@ -10,17 +10,13 @@ import { MANIFESTS } from '../support/overlays.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 import { StuckCluster } from './stuck-cluster.ts';
 
-const stuck = await StuckCluster.start();
+const stuck = await StuckCluster.shared();
 const { cluster, controlPlane } = stuck;
-// OpenShift enables it.
-await controlPlane.apiServer.restart(['--enable-admission-plugins=OwnerReferencesPermissionEnforcement']);
 const roles = await buildDirectory(controlPlane, join(MANIFESTS, 'overlays', 'restore-role'));
 const role = roles.find(({ metadata }) => metadata.name === 'machineconfig-guard-restore');
 const { rules } = role as unknown as { readonly rules: readonly (Rule & { readonly resourceNames?: string[] })[] };
 const pool = await stuck.createStuckPool();
 await requestCertificate(cluster, 'control0');
-
-afterAll(() => controlPlane.stop());
 
 /** Expects what a user with these rights sees of a dry run: its steps and pending requests, or the missing right. */
 async function expectPlan(granted: readonly Rule[], expected: unknown): Promise<void> {

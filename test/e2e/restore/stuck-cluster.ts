@@ -1,8 +1,7 @@
 import { restore, type RestoreOptions } from '../../../src/cli/restore/restore-run.ts';
-import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import type { KubeApi } from '../../../src/kube/api.ts';
 import { type ConfigOnDisk, createConfigOnDisk } from '../../support/config-on-disk.ts';
-import { ControlPlane, kubeconfig } from '../control-plane/control-plane.ts';
+import { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { Cluster, unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
@@ -35,21 +34,22 @@ export class StuckCluster {
     this.cluster = new Cluster({ admin: connection, auditLog });
   }
 
-  static async start(): Promise<StuckCluster> {
-    return new StuckCluster(await ControlPlane.start(await runBinaries()));
-  }
-
   /** The test files of a worker share this cluster, one after another. */
   static shared(): Promise<StuckCluster> {
-    shared ??= StuckCluster.start();
+    shared ??= StuckCluster.#start();
     return shared;
   }
 
+  static async #start(): Promise<StuckCluster> {
+    const controlPlane = await ControlPlane.start(await runBinaries());
+    // OpenShift enables it.
+    await controlPlane.apiServer.restart(['--enable-admission-plugins=OwnerReferencesPermissionEnforcement']);
+    return new StuckCluster(controlPlane);
+  }
+
   /** @param token undefined connects as an administrator */
-  connect(token = this.controlPlane.apiServer.connection.token ?? ''): KubeApi {
-    const { apiServer, caCertificate } = this.controlPlane;
-    const text = kubeconfig(apiServer.url, caCertificate, { token });
-    return new KubeApi(connectionFromKubeconfig(text), 'machineconfig-guard/restore');
+  connect(token?: string): KubeApi {
+    return this.controlPlane.connectApi(token, 'machineconfig-guard/restore');
   }
 
   /** Removes the objects of other tests, and creates a pool whose masters are Degraded. */

@@ -199,23 +199,6 @@ test.each<[string, RegExp, (pool: StuckPool) => Promise<unknown>, (pool: StuckPo
   expect(await stuck.getPause()).toEqual(toExpected(pool));
 });
 
-test('serves new machines and unpauses the pool while its nodes stay Degraded, and reports them', async () => {
-  const pool = await stuck.createStuckPool();
-  const { name } = pool.missing;
-  const stay = [/^waiting until/, async () => {}] as const;
-  const options = { api, timeoutMs: 3_000, reactions: [stay, stuck.join(pool, 'Unreconcilable')] };
-
-  const { report } = await stuck.restore(pool, options);
-
-  expect(await stuck.getPause()).toEqual([false, undefined, name]);
-  expect(report).toMatchObject({ ok: false, configs: [{ outcome: 'restored' }], pausedPools: [] });
-  expect(report.problem).toMatch(
-    /^still waiting until control-\S+, control-\S+ and control-\S+ leave Degraded \("missing MachineConfig"\)$/,
-  );
-  const second = await stuck.restore(pool, options);
-  expect(second.report).toMatchObject({ ok: true, configs: [{ outcome: 'exists' }] });
-});
-
 test('stops at the timeout, and names the pending certificate request', async () => {
   const pool = await stuck.createStuckPool();
   await requestCertificate(cluster, 'control0');
@@ -282,30 +265,4 @@ test.each([
   expect(report).toMatchObject(RESTORED);
   expect(texts.filter((text) => text.endsWith('; retrying'))).toHaveLength(4);
   expect(await stuck.getPause()).toEqual([false, undefined, pool.missing.name]);
-});
-
-/** A client whose first requests to a path fail. */
-function failRequests(path: RegExp, error: Error, count: number): KubeApi {
-  let left = count;
-  return replaceJson(async (request) => {
-    if (!path.test(request.path) || left === 0) return await api.json(request);
-    left -= 1;
-    throw error;
-  });
-}
-
-test('waits for missing machines if the API server answers the question for their number late', async () => {
-  const pool = await stuck.createStuckPool();
-  const busy = failRequests(/cluster-config-v1/, new ApiUnreachable('connection refused'), 1);
-  const { report } = await stuck.restore(pool, { api: busy, isConfirmed: false });
-  expect(report.configs[0]?.steps.map(({ action }) => action)).toEqual(STEPS);
-});
-
-test('reports a missing right before the first write', async () => {
-  const pool = await stuck.createStuckPool();
-  const forbidden = new ApiError(403, 'Forbidden', 'no');
-  const denied = failRequests(/\/status/, forbidden, Number.POSITIVE_INFINITY);
-  await expect(stuck.restore(pool, { api: denied })).rejects.toMatchObject({ cause: forbidden });
-  expect(await stuck.getPause()).toEqual([false, undefined, undefined]);
-  expect(await cluster.exists(pool.missing.name)).toBe(false);
 });

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
-import { decisionsIn } from '../support/guard-process.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
@@ -120,22 +119,13 @@ async function useEveryPart(): Promise<void> {
   await cluster.node({ currentConfig: byNode });
   await cluster.pool({ spec: byPool });
   await cluster.build(byBuild, 'Building');
-  for (const config of [byNode, byPool, byBuild]) await awaitDenialFromIndex(config);
+  // Only such a denial confirms the reference with a GET.
+  for (const config of [byNode, byPool, byBuild]) await installed.awaitDenialFromIndex(config);
   expect((await cluster.delete(await cluster.config())).status).toBe(200);
   const node = await cluster.node({ currentConfig: 'rendered-worker-missing' });
   const isReported = async () => JSON.stringify((await admin.find(PATHS.guard))?.status).includes(node);
   await until('the dangling reference in the status', isReported, { timeoutMs: 40_000 });
   await scrapeMetrics();
-}
-
-/** Only such a denial confirms the reference with a GET. */
-async function awaitDenialFromIndex(config: string): Promise<void> {
-  const isDeniedFromIndex = async () => {
-    await cluster.delete(config);
-    const decisions = (await replicas.readLogs()).flatMap((log) => decisionsIn(log, config));
-    return decisions.some(({ path }) => path === 'index');
-  };
-  await until(`a denial of ${config} from the index`, isDeniedFromIndex, { timeoutMs: 10_000 });
 }
 
 async function scrapeMetrics(): Promise<void> {

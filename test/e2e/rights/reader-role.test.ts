@@ -6,9 +6,7 @@ import { readReferencesReport } from '../../../src/cli/who-uses/references-repor
 import { verifyProtection } from '../../../src/cli/protection/verify-protection.ts';
 import { toConfigName } from '../../../src/decision/config-name.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
-import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
-import { kubeconfig } from '../control-plane/control-plane.ts';
+import type { KubeApi } from '../../../src/kube/api.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { BINDINGS } from '../support/floor.ts';
@@ -18,12 +16,7 @@ import { PATHS } from '../support/paths.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
-interface ClusterRole extends KubeObject {
-  readonly rules: readonly Rule[];
-  readonly aggregationRule?: {
-    readonly clusterRoleSelectors: readonly { readonly matchLabels: Readonly<Record<string, string>> }[];
-  };
-}
+type ClusterRole = KubeObject & { readonly rules: readonly Rule[] };
 
 const REQUESTS_PATH = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const CLUSTER_ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
@@ -49,8 +42,7 @@ async function getRole(name: string): Promise<ClusterRole> {
 /** A client with these rights, until the end of the test. */
 async function connectWith(rules: readonly Rule[]): Promise<KubeApi> {
   const token = await createServiceAccount(admin, unique('reader'), rules);
-  const { apiServer, caCertificate } = controlPlane;
-  const api = new KubeApi(connectionFromKubeconfig(kubeconfig(apiServer.url, caCertificate, { token })));
+  const api = controlPlane.connectApi(token);
   onTestFinished(() => {
     api.close();
   });
@@ -136,23 +128,6 @@ test('every right of the two roles is needed by a command', async () => {
 function isComplete({ resources = [], verbs }: Rule): boolean {
   return resources.length > 0 && verbs.length > 0;
 }
-
-test('Kubernetes adds the right to read the MachineConfigGuard to its role view', async () => {
-  const { metadata, rules } = await getRole('machineconfig-guard-view');
-  const { aggregationRule } = await getRole('view');
-  const labels = metadata.labels ?? {};
-  const isSelected = ({ matchLabels }: { matchLabels: Readonly<Record<string, string>> }) =>
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value);
-  expect(aggregationRule?.clusterRoleSelectors.some(isSelected)).toBe(true);
-  expect(labels).toHaveProperty(['rbac.authorization.k8s.io/aggregate-to-cluster-reader'], 'true');
-  expect(rules).toEqual([
-    {
-      apiGroups: ['machineconfig-guard.io'],
-      resources: ['machineconfigguards'],
-      verbs: ['get', 'list', 'watch'],
-    },
-  ]);
-});
 
 test('nobody has the roles for people', async () => {
   const bindings = (await admin.list(

@@ -1,59 +1,38 @@
+import { loadavg } from 'node:os';
 import { dirname } from 'node:path';
 
 import { expect, test } from 'vitest';
 
 import { KubeClient, statusOf } from '../control-plane/kube-client.ts';
-import { pause, until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
 /** The documentation promises 2 s. Another 2 s are for a busy machine. */
 const EFFECT_MS = 4_000;
-const PHASE_MS = 5_000;
-const PHASES = [
-  ['Audit', 200],
-  ['Enforce', 403],
-  ['Disabled', 200],
-  ['Enforce', 403],
-] as const;
+const CLIENTS = 4;
 
 test('a change of the mode has its effect within 2 s on every replica', async () => {
   const config = await cluster.config();
   await cluster.node({ currentConfig: config });
-  const answers: { readonly sentAt: number; readonly answeredAt: number; readonly status: number }[] = [];
-  const stop = new AbortController();
-  const runClient = async () => {
-    const client = new KubeClient(cluster.connection.admin);
-    while (!stop.signal.aborted) {
-      const sentAt = performance.now();
-      const { status } = await client.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' });
-      answers.push({ sentAt, answeredAt: performance.now(), status });
-      await pause(20);
-    }
-  };
-  const clients = Array.from({ length: 4 }, runClient);
-  const phases: { mode: string; status: number; from: number; to: number }[] = [];
-  for (const [mode, status] of IS_LONG ? PHASES : PHASES.slice(0, 2)) {
+  // Calls at the same time need several connections of the API server, which lead to both replicas.
+  const clients = Array.from({ length: CLIENTS }, () => new KubeClient(cluster.connection.admin));
+  const ask = async (client: KubeClient) =>
+    (await client.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' })).status;
+  const askAll = async () => [...new Set(await Promise.all(clients.map(ask)))];
+  for (const [mode, status] of [
+    ['Audit', 200],
+    ['Enforce', 403],
+    ['Disabled', 200],
+    ['Enforce', 403],
+  ] as const) {
     await cluster.admin.patch(PATHS.guard, { spec: { mode } });
-    const from = performance.now() + EFFECT_MS;
-    await pause(PHASE_MS);
-    // A busy machine answers less often.
-    const countSettled = () => answers.filter(({ sentAt }) => sentAt > from).length;
-    await until('answers after the change', async () => countSettled() > 10, { timeoutMs: 60_000 });
-    phases.push({ mode, status, from, to: performance.now() });
-  }
-  stop.abort();
-  await Promise.all(clients);
-
-  expect(answers.filter(({ status }) => status !== 200 && status !== 403)).toEqual([]);
-  for (const { mode, status, from, to } of phases) {
-    // A call that is open when the mode changes again may get either answer.
-    const settled = answers.filter(({ sentAt, answeredAt }) => sentAt > from && answeredAt < to);
-    expect(settled.length).toBeGreaterThan(10);
-    expect([mode, ...new Set(settled.map((answer) => answer.status))]).toEqual([mode, status]);
+    await expect
+      .poll(askAll, { timeout: EFFECT_MS, message: `${mode}, load ${loadavg().join(' ')}` })
+      .toEqual([status]);
+    // No replica applies the earlier mode again.
+    for (let call = 0; call < 10; call += 1) expect(await askAll()).toEqual([status]);
   }
 }, 300_000);
 

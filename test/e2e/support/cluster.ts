@@ -20,7 +20,6 @@ import {
   pool,
   poolStatus,
   renderedName,
-  unmanagedNode,
   type NodeOptions,
   type PoolOptions,
   type RenderedConfigOptions,
@@ -66,13 +65,6 @@ export class Cluster {
   async node(options: Partial<NodeOptions> = {}) {
     const name = options.name ?? unique('worker');
     await this.admin.create(PATHS.nodes, node({ ...options, name }));
-    return name;
-  }
-
-  /** Creates a node that the operator does not manage and returns its name. */
-  async unmanagedNode(os: 'linux' | 'windows') {
-    const name = unique(os);
-    await this.admin.create(PATHS.nodes, unmanagedNode(name, os));
     return name;
   }
 

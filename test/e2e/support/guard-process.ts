@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 
 import { Child } from '../control-plane/child.ts';
+import { freePorts } from '../control-plane/free-ports.ts';
 import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { isHealthy } from '../control-plane/until.ts';
 import { imageEnvironment, PROGRAM } from './program.ts';
@@ -8,7 +9,6 @@ import { imageEnvironment, PROGRAM } from './program.ts';
 /** Fields of a log line about a decision. */
 export interface DecisionLine {
   readonly name: string;
-  readonly verdict: string;
   /** The source of the answer: `index`, `live` or `none`. */
   readonly path: string;
 }
@@ -42,44 +42,35 @@ interface GuardProcessOptions {
 
 /** A replica of the guard as a process of this machine, with the environment of its image. */
 export class GuardProcess {
+  readonly ports: Ports;
   readonly #options: GuardProcessOptions;
   #child: Child;
-  #ports: Ports = { securePort: 0, healthPort: 0, metricsPort: 0 };
 
-  private constructor(options: GuardProcessOptions) {
+  private constructor(options: GuardProcessOptions, ports: Ports) {
     this.#options = options;
+    this.ports = ports;
     this.#child = this.#startChild();
   }
 
-  /** Starts the bundled guard at free ports, and returns when it is ready. */
+  /** Starts the bundled guard, and returns when it is ready. */
   static async start(options: GuardProcessOptions): Promise<GuardProcess> {
-    const guard = new GuardProcess(options);
-    const isReady = async () => {
-      const lines = await readJsonLines<Ports & { msg: string }>(options.log);
-      const ports = lines.find(({ msg }) => msg === 'listening');
-      if (ports === undefined) return false;
-      guard.#ports = ports;
-      return guard.#isReady();
-    };
-    await guard.#child.waitUntil(isReady);
+    const [securePort = 0, healthPort = 0, metricsPort = 0] = await freePorts(3);
+    const guard = new GuardProcess(options, { securePort, healthPort, metricsPort });
+    await guard.#awaitReady();
     return guard;
-  }
-
-  get ports() {
-    return this.#ports;
   }
 
   /** Address of the webhook. */
   get url() {
-    return `https://127.0.0.1:${this.#ports.securePort}/validate`;
+    return `https://127.0.0.1:${this.ports.securePort}/validate`;
   }
 
   get healthUrl() {
-    return `http://127.0.0.1:${this.#ports.healthPort}`;
+    return `http://127.0.0.1:${this.ports.healthPort}`;
   }
 
   get metricsUrl() {
-    return `https://127.0.0.1:${this.#ports.metricsPort}`;
+    return `https://127.0.0.1:${this.ports.metricsPort}`;
   }
 
   get ca() {
@@ -116,21 +107,20 @@ export class GuardProcess {
   async restart(launch?: Launch) {
     await this.kill();
     this.#child = this.#startChild(launch);
-    // The log cannot tell: a launch may redirect it.
-    await this.#child.waitUntil(() => this.#isReady());
+    await this.#awaitReady();
   }
 
   async stop() {
     await this.#child.stop();
   }
 
-  #isReady() {
-    return isHealthy(`${this.healthUrl}/readyz`);
+  async #awaitReady() {
+    await this.#child.waitUntil(() => isHealthy(`${this.healthUrl}/readyz`));
   }
 
   #startChild({ script, env }: Launch = {}) {
     const { args, kubeconfig, log, reaper } = this.#options;
-    const { securePort, healthPort, metricsPort } = this.#ports;
+    const { securePort, healthPort, metricsPort } = this.ports;
     const serve = [
       PROGRAM,
       ...args,
@@ -149,17 +139,6 @@ export class GuardProcess {
       env: { PATH: process.env['PATH'], ...imageEnvironment(), ...env },
     });
   }
-}
-
-/** The guard's log lines about a config in a file, oldest first. */
-export async function decisionsAbout(file: string, config: string) {
-  return decisionsIn(await readFile(file, 'utf8'), config);
-}
-
-/** The guard's log lines about a config, oldest first. */
-export function decisionsIn(log: string, config: string) {
-  const lines = parseJsonLines<DecisionLine>(log);
-  return lines.filter(({ name, verdict }) => name === config && verdict !== undefined);
 }
 
 /** The lines of a log file that are complete JSON objects. Lines may lack fields of this type. */

@@ -1,9 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import type { ApiServer } from '../control-plane/api-server.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
-import { awaitGuardCalls } from './cluster.ts';
 import type { GuardProcess, Launch } from './guard-process.ts';
 import { GuardProcesses } from './guard-processes.ts';
 import { InstalledCluster } from './installed-cluster.ts';
@@ -21,7 +19,6 @@ export type LaunchPreparation = (directory: string) => Promise<Launch>;
 /** A cluster with one guard process, which reaches the API server through a network that can fail. */
 export class GuardedCluster extends InstalledCluster<GuardProcesses> {
   readonly network: TcpProxy;
-  #secondApiServer: Promise<ApiServer> | undefined;
   #lastPreparation: LaunchPreparation | undefined;
 
   constructor(controlPlane: ControlPlane, replicas: GuardProcesses, network: TcpProxy) {
@@ -37,15 +34,6 @@ export class GuardedCluster extends InstalledCluster<GuardProcesses> {
 
   get connection() {
     return this.cluster.connection;
-  }
-
-  /** A second API server, which calls the guard, too. The guard never reads from it. */
-  secondApiServer() {
-    this.#secondApiServer ??= this.controlPlane.startApiServer().then(async (second) => {
-      await awaitGuardCalls(second.admin);
-      return second;
-    });
-    return this.#secondApiServer;
   }
 
   /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */

@@ -1,6 +1,8 @@
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
+import { expect } from 'vitest';
+
 import { parseDuration } from '../../../src/common/duration.ts';
 import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/decision/settings.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
@@ -8,9 +10,8 @@ import { expectStatus, KubeClient, type KubeClientOptions } from '../control-pla
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
-import { parseJsonLines } from './guard-process.ts';
+import { parseJsonLines, type DecisionLine } from './guard-process.ts';
 import { GuardProcesses } from './guard-processes.ts';
-import { readAuthority, SERVICE_NAME } from './guard-service.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
@@ -103,20 +104,14 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
     return { url, ca: this.controlPlane.caCertificate, token };
   }
 
-  /** The value of a metric of the first replica, as an administrator reads it. Undefined if it has none. */
-  async readMetric(series: string): Promise<number | undefined> {
-    const [address] = await this.replicas.listMetricsAddresses();
-    const ca = await readAuthority(this.cluster.admin);
-    const { connection } = this.controlPlane.apiServer;
-    const client = new KubeClient({ ...connection, url: `https://${address}`, ca, servername: SERVICE_NAME });
-    const read = async () => {
-      const { status, body } = await client.request('GET', '/metrics');
-      return status === 200 && String(body);
+  /** Deletes a config in use until the index leads to the denial, and not a live read. */
+  async awaitDenialFromIndex(config: string) {
+    const isDeniedFromIndex = async () => {
+      expect([403, 503]).toContain((await this.cluster.delete(config)).status);
+      const decisions = (await this.replicas.readLogs()).flatMap((log) => parseJsonLines<DecisionLine>(log));
+      return decisions.some(({ name, path }) => name === config && path === 'index');
     };
-    // The guard needs the API server to check the token.
-    const metrics = await until("the guard's metrics", read);
-    const line = metrics.split('\n').find((text) => text.startsWith(`${series} `));
-    return line === undefined ? undefined : Number(line.slice(series.length));
+    await until(`a denial of ${config} from the index`, isDeniedFromIndex, { everyMs: 500 });
   }
 
   /** Removes the rights of the guard during a step. */

@@ -86,32 +86,6 @@ export function node({ name, role = 'worker', ...configs }: NodeOptions): KubeOb
   };
 }
 
-/**
- * A node that the operator does not manage: one that no pool selects, or a Windows node with annotations of a real one
- * (windows-machine-config-operator).
- */
-export function unmanagedNode(name: string, os: 'linux' | 'windows'): KubeObject {
-  const windowsLabels = { 'node-role.kubernetes.io/worker': '', 'node.openshift.io/os_id': 'Windows' };
-  const windowsAnnotations = { 'windowsmachineconfig.openshift.io/version': '10.18.0-5ae3d2f' };
-  return {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: {
-      name,
-      labels: {
-        'kubernetes.io/hostname': name,
-        'kubernetes.io/os': os,
-        ...(os === 'windows' && windowsLabels),
-      },
-      annotations: {
-        'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
-        ...(os === 'windows' && windowsAnnotations),
-      },
-    },
-    spec: {},
-  };
-}
-
 /** The merge patch by which the operator assigns a config to a node, or its daemon reports one. */
 export function nodeConfigPatch(configs: NodeConfigs): object {
   return { metadata: { annotations: configAnnotations(configs) } };

@@ -23,13 +23,13 @@ export interface Probe {
 
 const SUBJECTS: readonly Subject[] = ['used', 'moved', 'unused'];
 /** The answers of a guard without faults. */
-export const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
+const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
   used: 'in use',
   moved: 'in use',
   unused: 'allowed',
 };
 
-export function isRight({ subject, answer }: Probe) {
+function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
 }
 
@@ -183,15 +183,6 @@ export async function probeDuring(
     await prober.stop();
   }
   return prober;
-}
-
-/** The number of times that each answer came. */
-export type AnswerCounts = Readonly<Partial<Record<Answer, number>>>;
-
-export function countAnswers(probes: readonly Pick<Probe, 'answer'>[]): AnswerCounts {
-  const counts: Partial<Record<Answer, number>> = {};
-  for (const { answer } of probes) counts[answer] = (counts[answer] ?? 0) + 1;
-  return counts;
 }
 
 async function createConfig(client: KubeClient) {

@@ -1,11 +1,13 @@
-import { cp, mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { kubeconfig as formatKubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
+import { unique } from './cluster.ts';
 import { debianProgram } from './debian-program.ts';
 import { runProcess } from './process.ts';
 import { PROGRAM } from './program.ts';
+import { createServiceAccount, type Rule } from './service-account.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const OC = fileURLToPath(new URL('oc', import.meta.url));
@@ -42,6 +44,15 @@ export class Shell {
       KUBECONFIG: kubeconfig,
       OC_AUDIT_LOG: apiServer.auditLog,
     });
+  }
+
+  /** A shell of a new service account with these rights and no others. */
+  static async openAs(controlPlane: ControlPlane, rules: readonly Rule[], name = unique('reader')) {
+    const { apiServer, caCertificate, directory } = controlPlane;
+    const token = await createServiceAccount(apiServer.admin, name, rules);
+    const file = join(directory, `${name}.kubeconfig`);
+    await writeFile(file, formatKubeconfig(apiServer.url, caCertificate, { token }), { mode: 0o600 });
+    return Shell.open(controlPlane, file);
   }
 
   /** Changes to the directory in which the shell was opened. */

@@ -10,8 +10,6 @@ export class TcpProxy {
   readonly #sockets = new Set<Socket>();
   /** The number of connections so far. */
   accepted = 0;
-  /** The number of open connections. */
-  open = 0;
   #isSilent = false;
 
   private constructor(server: Server, targetPort: number, delayMs: number) {
@@ -56,8 +54,6 @@ export class TcpProxy {
 
   #accept(client: Socket) {
     this.accepted += 1;
-    this.open += 1;
-    client.once('close', () => (this.open -= 1));
     this.#track(client);
     if (this.#isSilent) {
       client.pause();

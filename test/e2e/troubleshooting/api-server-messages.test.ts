@@ -91,38 +91,34 @@ test('the page has the messages for no replica and for no Service', async () => 
   await expect.poll(readMessage, SOON).toBe('');
 });
 
-test.for([
-  {
-    problem: 'the authority is unknown',
-    end: 'x509: certificate signed by unknown authority',
-    start: async () => ({ ...(await startTlsServer('127.0.0.1', NOW)), ca: UNRELATED_CA }),
-  },
-  {
-    problem: 'the certificate has expired',
-    end: 'x509: certificate has expired or is not yet valid',
-    start: () => startTlsServer('127.0.0.1', LAST_WEEK),
-  },
-  {
-    problem: 'the certificate has another name',
-    end: 'x509: certificate is valid for …, not …',
-    start: () => startTlsServer('10.1.2.3', NOW),
-  },
-  {
-    problem: 'the port is closed',
-    end: 'connect: connection refused',
-    start: async () => {
-      const server = createServer();
-      const port = await listen(server);
-      await once(server.close(), 'close');
-      return { port, ca: UNRELATED_CA };
-    },
-  },
-  {
-    problem: 'the server does not answer',
-    end: 'context deadline exceeded',
-    start: async () => ({ port: await listen(createServer()), ca: UNRELATED_CA }),
-  },
-])('the page has the message when $problem', async ({ end, start }) => {
+const withUnrelatedCa = async (port: Promise<number>) => ({ port: await port, ca: UNRELATED_CA });
+
+async function findClosedPort(): Promise<number> {
+  const server = createServer();
+  const port = await listen(server);
+  await once(server.close(), 'close');
+  return port;
+}
+
+test.for<[problem: string, end: string, start: () => Promise<{ port: number; ca: string }>]>([
+  [
+    'the authority is unknown',
+    'x509: certificate signed by unknown authority',
+    () => withUnrelatedCa(startTlsServer('127.0.0.1', NOW).then(({ port }) => port)),
+  ],
+  [
+    'the certificate has expired',
+    'x509: certificate has expired or is not yet valid',
+    () => startTlsServer('127.0.0.1', LAST_WEEK),
+  ],
+  [
+    'the certificate has another name',
+    'x509: certificate is valid for …, not …',
+    () => startTlsServer('10.1.2.3', NOW),
+  ],
+  ['the port is closed', 'connect: connection refused', () => withUnrelatedCa(findClosedPort())],
+  ['the server does not answer', 'context deadline exceeded', () => withUnrelatedCa(listen(createServer()))],
+])('the page has the message when %s', async ([, end, start]) => {
   const { port, ca } = await start();
   await callInstead(port, ca);
 

@@ -26,24 +26,6 @@ test('answers a dry run like the deletion, deletes nothing and writes no Event',
   expect((await cluster.delete(config)).body).toEqual(dryRun.body);
 });
 
-test('writes one Event for repeated denials', async () => {
-  const config = await cluster.config();
-  const node = await cluster.node({ currentConfig: config });
-  const later = await cluster.config();
-  await cluster.node({ currentConfig: later });
-
-  for (let repeat = 0; repeat < 5; repeat += 1) expect((await cluster.delete(config)).status).toBe(403);
-
-  // The Event of a later denial follows all Events of earlier ones.
-  await cluster.delete(later);
-  await cluster.awaitEvent(later);
-  const [event, ...others] = await cluster.eventsAbout(config);
-  expect(event).toMatchObject({ type: 'Warning', reason: 'DeletionDenied' });
-  expect(event?.note).toContain(`is in use by node ${node}`);
-  // Another six minutes can have begun between the denials.
-  expect(others.length).toBeLessThanOrEqual(1);
-});
-
 test('allows unused configs while a pool changes ten times per second', async () => {
   const config = await cluster.config();
   const { metadata } = await cluster.pool({ status: config });
