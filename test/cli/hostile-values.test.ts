@@ -69,10 +69,7 @@ beforeEach(async () => {
   });
   const clientConfig = { url: `https://127.0.0.1:1/${HOSTILE}`, caBundle: HOSTILE };
   const webhook = buildWebhookConfiguration({ name: `webhook${HOSTILE}`, clientConfig, failurePolicy: 'Ignore' });
-  cluster.create('validatingwebhookconfigurations', {
-    ...webhook,
-    metadata: { ...webhook.metadata, labels: LABELS },
-  });
+  cluster.create('validatingwebhookconfigurations', { ...webhook, metadata: { ...webhook.metadata, labels: LABELS } });
   cluster.create('deployments', {
     metadata: { name: NAMESPACE, namespace: NAMESPACE, labels: LABELS },
     spec: { replicas: 1, template: { spec: { containers: [{ image: HOSTILE, args: [HOSTILE] }] } } },

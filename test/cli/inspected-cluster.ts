@@ -94,11 +94,7 @@ export function createPool(
       configuration: spec === undefined ? {} : { name: spec },
       nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
     },
-    status: {
-      configuration: status === undefined ? {} : { name: status },
-      machineCount: 1,
-      updatedMachineCount: 1,
-    },
+    status: { configuration: status === undefined ? {} : { name: status }, machineCount: 1, updatedMachineCount: 1 },
   });
 }
 

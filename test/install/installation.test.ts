@@ -213,8 +213,6 @@ test('the FlowSchema covers the reads that the roles of the guard allow, and not
 type Deployment = {
   readonly spec: {
     readonly strategy: { readonly rollingUpdate: object };
-    readonly template: {
-      readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] };
-    };
+    readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } };
   };
 };

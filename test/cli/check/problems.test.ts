@@ -123,11 +123,7 @@ test('reports what the guard knows about a missing config, and its closest name'
 });
 
 const config = fc.option(fc.constantFrom(...NAMES), { nil: undefined });
-const anyNode = fc.record({
-  current: config,
-  desired: config,
-  role: fc.constantFrom('worker', 'master', 'infra-a.b'),
-});
+const anyNode = fc.record({ current: config, desired: config, role: fc.constantFrom('worker', 'master', 'infra-a.b') });
 const anyPool = fc.record({
   spec: config,
   status: config,

@@ -76,12 +76,7 @@ describe('as a process', () => {
     await expect.poll(() => findLine(serve, 'msg', 'ready')).toBeDefined();
     const port: unknown = expect.any(Number);
     const ready = findLine(serve, 'msg', 'ready');
-    expect(ready).toMatchObject({
-      level: 'info',
-      securePort: port,
-      healthPort: port,
-      metricsPort: port,
-    });
+    expect(ready).toMatchObject({ level: 'info', securePort: port, healthPort: port, metricsPort: port });
     const clientConfig = { url: `https://127.0.0.1:${String(ready?.['securePort'])}/validate`, caBundle };
     const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
     inspected.cluster.create('validatingwebhookconfigurations', configuration);
@@ -106,10 +101,7 @@ describe('as a process', () => {
   });
 
   test('applies a change of the mode while it is stopping', async () => {
-    inspected.cluster.create('machineconfigguards', {
-      metadata: { name: 'cluster' },
-      spec: { mode: 'Enforce' },
-    });
+    inspected.cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } });
     const serve = startServe({ '--shutdown-delay-duration': '10s' });
     await expect.poll(() => findLine(serve, 'msg', 'ready')).toBeDefined();
 
@@ -132,13 +124,7 @@ describe('as a process', () => {
     await expect.poll(() => findLine(serve, 'msg', 'listening')).toBeDefined();
     const { securePort, metricsPort } = findLine(serve, 'msg', 'listening') ?? {};
     const shakeHands = async (port: unknown, ciphers: string) => {
-      const socket = connect({
-        host: '127.0.0.1',
-        port: Number(port),
-        ca,
-        ciphers,
-        maxVersion: 'TLSv1.2',
-      });
+      const socket = connect({ host: '127.0.0.1', port: Number(port), ca, ciphers, maxVersion: 'TLSv1.2' });
       await once(socket, 'secureConnect').finally(() => socket.destroy());
     };
     for (const port of [securePort, metricsPort]) {
