@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import {
   buildInstallation,
-  formatStream,
   type InstallationOptions,
   InvalidInstallation,
   OWN_FILE_NAME,
@@ -166,12 +165,6 @@ test.each([
   expect(failurePolicy).toBe(policy);
   const webhook = files.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
   expect(parse(webhook?.content ?? '')).toMatchObject({ webhooks: [{ failurePolicy: policy }] });
-});
-
-test('a stream has every object, in the order of the files', () => {
-  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, mode: 'Audit' });
-  const objects = parseAllDocuments(formatStream(files)).map((document) => document.toJS() as unknown);
-  expect(objects).toEqual(files.map(({ content }) => parse(content) as unknown));
 });
 
 test('without machineconfigAccess, no role lets the guard read MachineConfigs', () => {

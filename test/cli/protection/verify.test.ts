@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { buildWebhookConfiguration, WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
-import { stubWebhook } from '../../support/stub-webhook.ts';
+import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
+import { register, stubWebhook } from '../../support/stub-webhook.ts';
 import { runProgram, usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
 import { createConfig, createNode, NEW, OLD, startEmptyCluster } from '../inspected-cluster.ts';
@@ -16,16 +16,12 @@ async function startInUse() {
   return inspected;
 }
 
-function toWebhookConfiguration(clientConfig: { readonly url: string; readonly caBundle: string }) {
-  return buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
-}
-
 /** Starts a cluster with a config in use, whose deletion the guard allows. Returns a function that runs the program. */
 async function startInAuditMode() {
   const { cluster, run } = await startInUse();
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
   const { at } = await stubWebhook(() => ({ response: { allowed: true } }));
-  cluster.create('validatingwebhookconfigurations', toWebhookConfiguration(at));
+  register(cluster, at);
   return run;
 }
 
@@ -35,7 +31,7 @@ test('if the guard denies, prints each step and exits with 0', async () => {
   const { at } = await stubWebhook(({ request }) => ({
     response: request['name'] === NEW ? DENIAL : { allowed: true },
   }));
-  cluster.create('validatingwebhookconfigurations', toWebhookConfiguration(at));
+  register(cluster, at);
 
   const { exitCode, stdout, stderr } = await run('verify');
   expect([exitCode, stderr]).toEqual([0, '']);
@@ -71,7 +67,7 @@ test('with --wait, retries through outages, prints each change, and ends when th
     if (!path.endsWith('/validatingwebhookconfigurations')) return 'pass';
     reads += 1;
     if (reads === 1) return { status: 503 };
-    if (reads === 3) cluster.create('validatingwebhookconfigurations', toWebhookConfiguration(at));
+    if (reads === 3) register(cluster, at);
     return 'pass';
   });
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--timeout', '100s');
@@ -123,8 +119,7 @@ test('at 80 columns, wraps between words, and keeps the command with its --conte
 
 test('with -n, names the namespace in the advice', async () => {
   const { cluster, run } = await startInUse();
-  const configuration = toWebhookConfiguration({ url: 'https://127.0.0.1:1/validate', caBundle: 'x' });
-  cluster.create('validatingwebhookconfigurations', configuration);
+  register(cluster, { url: 'https://127.0.0.1:1/validate', caBundle: 'x' });
   cluster.create('namespaces', { metadata: { name: 'other' } });
   const { stdout } = await run('verify', '-n', 'other');
   expect(stdout).toMatch(/\nBLOCKED: [^]*\nNext: [^]*oc --kubeconfig \S+ get pods,endpointslices -n other\n/);
