@@ -36,26 +36,6 @@ test('lists all or selected objects, whole or as metadata', async () => {
   expect(empty).toMatchObject({ items: null });
 });
 
-test('watches the changes of one kind after a version', async () => {
-  const path = `${NODES}?watch=1&resourceVersion=1001`;
-  const { body } = await cluster.connect().request({ path, signal: SIGNAL });
-  let text = '';
-  body.on('data', (chunk: Buffer) => void (text += chunk.toString())).on('error', () => {});
-  cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
-  cluster.patch('nodes', 'a', { metadata: { annotations: { x: '1' } } });
-  cluster.erase('nodes', 'a');
-  const events = () =>
-    [...text.matchAll(/^\{"type":"(\w+)".*?"name":"(\w+)"/gm)].map(([, ...event]) => event.join(' '));
-  await expect.poll(events).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
-});
-
-test('applies a merge patch, and rejects one of an old version', async () => {
-  const resourceVersion = cluster.get('nodes', 'a')?.metadata.resourceVersion;
-  await cluster.request('PATCH', `${NODES}/a`, { metadata: { annotations: { x: null, z: '3' } } });
-  expect(cluster.get('nodes', 'a')?.metadata.annotations).toEqual({ y: '2', z: '3' });
-  expect((await cluster.request('PATCH', `${NODES}/a`, { metadata: { resourceVersion } })).status).toBe(409);
-});
-
 test('creates and changes nothing in a dry run', async () => {
   const version = cluster.resourceVersion;
   const body = { metadata: { name: 'c', labels: { x: '1' } } };
