@@ -12,11 +12,6 @@ async function complete(...words: string[]): Promise<string[]> {
   return stdout.trimEnd().replaceAll(/\t.*/g, '').split('\n');
 }
 
-test('describes each candidate', async () => {
-  const { stdout } = await runProgram(['__complete', 'wh']);
-  expect(stdout).toMatch(/^who-uses\tShow the nodes, [^\n]+\n:4\n$/);
-});
-
 test.each([
   ['che', 'check :4'],
   ['help che', 'check :4'],

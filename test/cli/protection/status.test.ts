@@ -87,7 +87,7 @@ test('exits with 1 if only the floor protects although the guard is installed', 
   expect(await readStates()).toMatchObject({ exitCode: 0, states: ['a PROTECTED'] });
   webhooks = [webhook];
   expect(await readStates()).toMatchObject({ exitCode: 1, states: ['a PROTECTED'] });
-  expect((await runStatus()).stdout).toMatch(/^a +PROTECTED \(floor\) /m);
+  expect((await runStatus()).stdout).toMatch(/^a +PROTECTED \(floor\) [^]*^a: PROTECTED: only the policy floor /m);
 });
 
 test('asks one context for each cluster and user with all, and prefers the current one', async () => {

@@ -16,15 +16,6 @@ async function startInUse() {
   return inspected;
 }
 
-/** Starts a cluster with a config in use, whose deletion the guard allows. Returns a function that runs the program. */
-async function startInAuditMode() {
-  const { cluster, run } = await startInUse();
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
-  const { at } = await stubWebhook(() => ({ response: { allowed: true } }));
-  register(cluster, at);
-  return run;
-}
-
 test('if the guard denies, prints each step and exits with 0', async () => {
   const { cluster, run } = await startInUse();
   createConfig(cluster, OLD);
@@ -99,16 +90,13 @@ test('with --wait, waits for the guard although the policy floor denies', async 
   expect(reads).toBeGreaterThan(1);
 });
 
-test('with --wait, does not wait if the mode does not deny', async () => {
-  const run = await startInAuditMode();
-  const { exitCode, stderr } = await run('verify', '--wait');
-  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^ +\d+s {2}EXPOSED: [^\n]*\n$/)]);
-});
-
-test('at 80 columns, wraps between words, and keeps the command with its --context whole', async () => {
+test('with --wait, does not wait if the mode does not deny, and keeps the command for its cluster whole', async () => {
   useTerminal(80);
-  const run = await startInAuditMode();
-  const { stdout } = await run('verify', '--context', 'in-memory');
+  const { cluster, run } = await startInUse();
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
+  register(cluster, (await stubWebhook(() => ({ response: { allowed: true } }))).at);
+  const { exitCode, stdout, stderr } = await run('verify', '--wait', '--context', 'in-memory');
+  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^ +\d+s {2}EXPOSED: [^\n]*\n$/)]);
   expect(stdout).toContain(
     `tried     dry-run deletion of ${NEW},\n          in use by Node worker-0 (currentConfig)\n`,
   );
