@@ -9,7 +9,7 @@ import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'];
 
-test('writes an authority and a certificate for the Service, and quotes the command that starts the guard', async () => {
+test('writes an authority and a certificate for the Service, and quotes the command that uses them', async () => {
   const out = path.join(createTemporaryDirectory(), 'new', 'my certs');
   const { exitCode, stdout, stderr } = await runProgram(['certs', '--out', out]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -24,8 +24,8 @@ test('writes an authority and a certificate for the Service, and quotes the comm
   expect(leaf.subjectAltName).toBe(`DNS:${service}, DNS:${service}.cluster.local`);
   for (const name of FILES) expect(stdout.replaceAll('\n', ' ')).toContain(`${out}/${name}`);
   expect(stdout.replaceAll('\n', ' ')).toContain(`for ${service} and ${service}.cluster.local until 20`);
-  const serve = `  machineconfig-guard serve --tls-cert-file '${out}/tls.crt' --tls-private-key-file '${out}/tls.key'\n`;
-  expect(stdout).toContain(serve);
+  const flags = `--tls-cert-file '${out}/tls.crt' --tls-private-key-file '${out}/tls.key'`;
+  expect(stdout).toContain(`  machineconfig-guard serve ${flags}\n`);
   expect(stdout).not.toContain('PRIVATE KEY');
 });
 

@@ -100,7 +100,7 @@ test('exits with 0 if the API has every config with the same content', async () 
   expect((await check('-o', 'name')).stdout).toBe('');
 });
 
-test('explains a missing config that a node names: sources, parts without contents and the restore command', async () => {
+test('explains a missing config that a node names: sources, parts and the restore command, no contents', async () => {
   const file = writeConfig(MISSING, BOOTSTRAP_SPEC);
   writePoolSources(['00-master', '00-worker', '97-master-old', '98-master-other']);
   createDeadLock();

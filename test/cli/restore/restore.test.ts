@@ -39,7 +39,7 @@ test('names the cluster in the advice', async () => {
   expect(stderr).toBe(`machineconfig-guard: node oc-1 does not exist; ${advice}\n`);
 });
 
-test('restores from a directory in spite of an unusable file, which it names, and not from that file alone', async () => {
+test('restores from a directory in spite of an unusable file, which it names, and not from it alone', async () => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: GONE });
   const source = path.dirname(writeConfig());
