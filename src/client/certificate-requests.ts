@@ -4,6 +4,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { listCollection } from '../kube/lists/list.ts';
 import { withTimeout } from '../common/wait.ts';
+import { isAccessFailure } from './cluster-access.ts';
 
 /** A kubelet's request without a condition and without a certificate. */
 export interface PendingCertificateRequest {
@@ -14,7 +15,7 @@ export interface PendingCertificateRequest {
   readonly createdAt: string | null;
 }
 
-/** Part of the JSON of `check`. They do not affect the result, so a failed read is no error. */
+/** Part of the JSON of `check`. They do not affect the result, so an API server that denies the list is no error. */
 export interface PendingCertificateRequests {
   readonly readable: boolean;
   readonly reason: string | null;
@@ -31,7 +32,7 @@ const KUBELET_REQUEST_NAME = /^[a-z0-9][-.a-z0-9]*$/;
 const NODE_USER_PREFIX = 'system:node:';
 const READ_TIMEOUT_MS = 5_000;
 
-/** Sorted by name. Never rejects. */
+/** Sorted by name. Rejects only after a defect of this program, or with the signal's reason. */
 export async function readPendingCertificateRequests(
   api: KubeApi,
   signal: AbortSignal,
@@ -46,6 +47,7 @@ export async function readPendingCertificateRequests(
       await listCollection(api, COLLECTION, resource, addIfPending, readSignal);
     });
   } catch (error) {
+    if (!isAccessFailure(error)) throw error;
     const isForbidden = error instanceof ApiError && error.status === 403;
     const permission = '403 Forbidden: you need "list" on certificatesigningrequests.certificates.k8s.io';
     return { readable: false, reason: isForbidden ? permission : describeError(error), requests: [] };

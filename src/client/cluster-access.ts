@@ -53,7 +53,7 @@ export async function accessCluster<T>(
 }
 
 /** Any other error is a defect of this program. */
-function isAccessFailure(error: unknown): boolean {
+export function isAccessFailure(error: unknown): boolean {
   return isTimeout(error) || ACCESS_FAILURES.some((type) => error instanceof type);
 }
 

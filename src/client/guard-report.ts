@@ -2,7 +2,7 @@ import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../common/wait.ts';
-import { readObject } from './cluster-access.ts';
+import { ClusterAccessError, isTimeout, readObject } from './cluster-access.ts';
 
 /** The fields that an older guard does not write are absent. */
 export interface StoredGuard {
@@ -51,30 +51,31 @@ export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<num
 }
 
 /**
- * Reads what the MachineConfigGuard says about missing configs. Never rejects, because `check` works without a guard
- * and without the right to read it.
+ * Reads what the MachineConfigGuard says about missing configs: nothing without a guard, or without the right to read
+ * it, because `check` works without both. Rejects only after a defect of this program, or with the signal's reason.
  */
 export async function readGuardReports(
   api: KubeApi,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, MissingConfigReport>> {
+  const guard = await withTimeout(READ_TIMEOUT_MS, signal, (limited) => readGuard(api, limited)).catch(
+    (error: unknown) => {
+      if (error instanceof ClusterAccessError || isTimeout(error)) return undefined;
+      throw error;
+    },
+  );
   const reports = new Map<string, MissingConfigReport>();
-  try {
-    const guard = await withTimeout(READ_TIMEOUT_MS, signal, (limited) => readGuard(api, limited));
-    const { danglingReferences = [], deletions = {} } = guard?.status ?? {};
-    for (const [config, deletion] of Object.entries(deletions)) {
-      const deletedBy = toText(deletion?.['user']);
-      reports.set(config, { explanation: null, deletedAt: toText(deletion?.['time']), deletedBy });
-    }
-    for (const reference of danglingReferences) {
-      const config = String(reference?.['config']);
-      const { deletedAt, deletedBy } = reports.get(config) ?? UNKNOWN_TO_GUARD;
-      const watchedDeletion = toText(reference?.['deletedAt']);
-      const explanation = toText(reference?.['explanation']);
-      reports.set(config, { explanation, deletedAt: watchedDeletion ?? deletedAt, deletedBy });
-    }
-  } catch {
-    // The report stays as complete as it is.
+  const { danglingReferences = [], deletions = {} } = guard?.status ?? {};
+  for (const [config, deletion] of Object.entries(deletions)) {
+    const deletedBy = toText(deletion?.['user']);
+    reports.set(config, { explanation: null, deletedAt: toText(deletion?.['time']), deletedBy });
+  }
+  for (const reference of danglingReferences) {
+    const config = String(reference?.['config']);
+    const { deletedAt, deletedBy } = reports.get(config) ?? UNKNOWN_TO_GUARD;
+    const watchedDeletion = toText(reference?.['deletedAt']);
+    const explanation = toText(reference?.['explanation']);
+    reports.set(config, { explanation, deletedAt: watchedDeletion ?? deletedAt, deletedBy });
   }
   return reports;
 }

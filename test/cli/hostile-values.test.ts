@@ -4,7 +4,13 @@ import { beforeEach, expect, test } from 'vitest';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import type { Fault } from '../support/faults.ts';
-import { type InspectedCluster, startEmptyCluster } from './inspected-cluster.ts';
+import {
+  CLUSTER_COMMAND_LINES,
+  createConfig,
+  type InspectedCluster,
+  OLD,
+  startEmptyCluster,
+} from './inspected-cluster.ts';
 import { listCommands, runProgram } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
 
@@ -17,6 +23,7 @@ const UNUSED = `rendered-${HOSTILE}-a4983d88dabdc54ecf977ee120fd3796`;
 const PAUSED_FOR = 'machineconfig-guard.io/paused-for-restore';
 const LABELS = { 'app.kubernetes.io/name': 'machineconfig-guard', 'app.kubernetes.io/version': HOSTILE };
 const NAMESPACE = 'machineconfig-guard';
+const DENIAL = `admission webhook "${HOSTILE}" denied the request: ${HOSTILE}`;
 
 let inspected: InspectedCluster;
 let directory: string;
@@ -43,6 +50,8 @@ beforeEach(async () => {
     metadata: { name: UNUSED, annotations: { [HOSTILE]: HOSTILE } },
     spec: { kernelType: HOSTILE },
   });
+  createConfig(cluster, OLD);
+  cluster.create('machineosbuilds', { metadata: { name: `build${HOSTILE}` }, spec: { machineConfig: { name: OLD } } });
   const danglingReferences = [{ config: GONE, explanation: HOSTILE }];
   cluster.create('machineconfigguards', {
     metadata: { name: 'cluster' },
@@ -60,24 +69,28 @@ beforeEach(async () => {
   });
   const clientConfig = { url: `https://127.0.0.1:1/${HOSTILE}`, caBundle: HOSTILE };
   const webhook = buildWebhookConfiguration({ name: `webhook${HOSTILE}`, clientConfig, failurePolicy: 'Ignore' });
-  cluster.create('validatingwebhookconfigurations', {
-    ...webhook,
-    metadata: { ...webhook.metadata, labels: LABELS },
-  });
+  cluster.create('validatingwebhookconfigurations', { ...webhook, metadata: { ...webhook.metadata, labels: LABELS } });
   cluster.create('deployments', {
     metadata: { name: NAMESPACE, namespace: NAMESPACE, labels: LABELS },
     spec: { replicas: 1, template: { spec: { containers: [{ image: HOSTILE, args: [HOSTILE] }] } } },
     status: { conditions: [{ type: 'Available', status: 'False', message: HOSTILE }] },
   });
-  cluster.faults.intercept(({ path: requested }) =>
-    requested === '/version' ? { status: 200, body: { gitVersion: `v1.31.1${HOSTILE}` } } : 'pass',
-  );
+  cluster.faults.intercept(({ method, path: requested }) => {
+    if (requested === '/version') return { status: 200, body: { gitVersion: `v1.31.1${HOSTILE}` } };
+    return method === 'DELETE' && requested.endsWith(OLD) ? { status: 403, body: { message: DENIAL } } : 'pass';
+  });
 });
 
 /** The lines of each command. Each is run with every format of the command. */
 const COMMANDS: Readonly<Record<string, () => string[][]>> = {
   certs: () => [['--out', path.join(directory, 'certs')]],
-  check: () => [[], ['--bootstrap-dir', directory], ['--context', HOSTILE], ['--role', HOSTILE]],
+  check: () => [
+    [],
+    ['--bootstrap-dir', directory],
+    ['--manifests', directory],
+    ['--context', HOSTILE],
+    ['--role', HOSTILE],
+  ],
   completion: () => [[HOSTILE]],
   dev: () => [['--url', HOSTILE]],
   explain: () => [[HOSTILE]],
@@ -120,35 +133,17 @@ test.each(Object.keys(COMMANDS))('%s prints no control character in any format',
   expect(printed).not.toContain('unexpected error');
 });
 
-const CLUSTER_COMMANDS = [
-  'check',
-  'dev',
-  'gather',
-  'render',
-  'restore',
-  'status',
-  'uninstall',
-  'verify',
-  'version',
-  'who-uses',
-];
-
 test.each<[string, Fault]>([
   ['rejected credentials', { status: 401, body: { message: HOSTILE } }],
   ['a missing right', { status: 403, body: { message: HOSTILE, reason: HOSTILE } }],
-  ['an admission denial', { status: 403, body: { message: `admission webhook "${HOSTILE}" denied the request` } }],
+  ['an admission denial', { status: 403, body: { message: DENIAL } }],
   ['an internal error', { status: 500, body: { message: HOSTILE, reason: HOSTILE } }],
   ['an answer that is not JSON', { status: 200, body: HOSTILE }],
 ])('no command prints a control character of %s', async (_case, fault) => {
   inspected.cluster.faults.clear();
   inspected.cluster.faults.intercept(() => fault);
-  const lines: Record<string, string[]> = {
-    gather: ['--out', path.join(directory, 'gathered')],
-    render: ['--from-cluster', '--out', '-', '--image', 'registry.example.com/guard:1'],
-    restore: ['--from', 'node/worker-0'],
-  };
-  for (const command of CLUSTER_COMMANDS) {
-    const printed = await print(command, [lines[command] ?? []]);
+  for (const [command, ...line] of CLUSTER_COMMAND_LINES) {
+    const printed = await print(command, [line]);
     expect(UNSAFE.exec(printed)).toBeNull();
     expect(printed).not.toContain('unexpected error');
   }

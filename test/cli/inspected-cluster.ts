@@ -14,23 +14,43 @@ export const GONE = 'rendered-worker-c4983d88dabdc54ecf977ee120fd3796';
 /** Matches a time in JSON. */
 export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/) as string;
 
+/** A line of each command that reads a cluster. */
+export const CLUSTER_COMMAND_LINES: readonly (readonly [string, ...string[]])[] = [
+  ['check'],
+  ['dev'],
+  ['gather', '--out', 'DIRECTORY'],
+  ['render', '--from-cluster', '--out', '-', '--image', 'registry.example.com/guard:1'],
+  ['restore', '--from', 'node/worker-0'],
+  ['status'],
+  ['uninstall'],
+  ['verify'],
+  ['version'],
+  ['who-uses'],
+];
+
 /** A cluster in memory and commands that use it. */
 export type InspectedCluster = Awaited<ReturnType<typeof startEmptyCluster>>;
 
 /** Starts an empty cluster that ends with the test. */
 export async function startEmptyCluster() {
   const cluster = await startTestCluster();
-  const kubeconfig = path.join(createTemporaryDirectory(), 'kubeconfig');
+  const directory = createTemporaryDirectory();
+  const kubeconfig = path.join(directory, 'kubeconfig');
   writeFileSync(kubeconfig, cluster.kubeconfig, { mode: 0o600 });
+  const complete = (args: readonly string[]) => [
+    ...args.map((arg) => arg.replace(/^DIRECTORY$/, path.join(directory, 'out'))),
+    '--kubeconfig',
+    kubeconfig,
+  ];
   return {
     cluster,
     /** The address of the API server in messages. */
     address: new URL(cluster.url).host,
     kubeconfig,
-    /** Runs a command in this process. */
-    run: (...args: string[]) => runProgram([...args, '--kubeconfig', kubeconfig]),
+    /** Runs a command in this process. The argument DIRECTORY stands for a directory that does not exist. */
+    run: (...args: readonly string[]) => runProgram(complete(args)),
     /** Starts a command in its own process. */
-    start: (...args: string[]) => startCommand([...args, '--kubeconfig', kubeconfig]),
+    start: (...args: readonly string[]) => startCommand(complete(args)),
   };
 }
 
@@ -74,11 +94,7 @@ export function createPool(
       configuration: spec === undefined ? {} : { name: spec },
       nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
     },
-    status: {
-      configuration: status === undefined ? {} : { name: status },
-      machineCount: 1,
-      updatedMachineCount: 1,
-    },
+    status: { configuration: status === undefined ? {} : { name: status }, machineCount: 1, updatedMachineCount: 1 },
   });
 }
 

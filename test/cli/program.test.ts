@@ -3,9 +3,8 @@ import { CommanderError } from 'commander';
 import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { parseInvocation, reportError } from '../../src/cli/program.ts';
-import { startEmptyCluster } from './inspected-cluster.ts';
+import { CLUSTER_COMMAND_LINES, startEmptyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram, usageError } from './run-program.ts';
-import { createTemporaryDirectory } from './temporary-directory.ts';
 
 function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
   vi.stubEnv('MCG_DEBUG', debug);
@@ -97,21 +96,10 @@ test.runIf(process.platform === 'linux')('says that the disk is full, and not mo
   expect([status, stderr]).toEqual([1, `machineconfig-guard: ${message}\n`]);
 });
 
-test.each([
-  ['check', '--wait'],
-  ['dev'],
-  ['gather', '--out', 'DIRECTORY'],
-  ['render', '--from-cluster', '--out', '-', '--image', 'registry.example.com/guard:1'],
-  ['restore', '--from', 'node/worker-0'],
-  ['status'],
-  ['uninstall'],
-  ['verify', '--wait'],
-  ['version'],
-  ['who-uses'],
-])('Ctrl-C ends %s with 130 while the API server does not answer', async (...args) => {
+test.each(CLUSTER_COMMAND_LINES)('Ctrl-C ends %s with 130 while the API server does not answer', async (...args) => {
   const { cluster, start } = await startEmptyCluster();
   cluster.faults.intercept(() => 'hang');
-  const { child, outcome } = start(...args.map((arg) => arg.replace('DIRECTORY', createTemporaryDirectory)));
+  const { child, outcome } = start(...args);
   await expect.poll(() => cluster.faults.requests.length).toBeGreaterThan(0);
   child.kill('SIGINT');
   expect((await outcome).exitCode).toBe(130);

@@ -11,10 +11,7 @@ export interface Outcome {
 export async function runProgram(args: readonly string[], name?: string): Promise<Outcome> {
   let stdout = '';
   let stderr = '';
-  const terminal = {
-    stdout: (text: string) => void (stdout += text),
-    stderr: (text: string) => void (stderr += text),
-  };
+  const terminal = { stdout: (text: string) => void (stdout += text), stderr: (text: string) => void (stderr += text) };
   return { exitCode: await runCommandLine(args, terminal, name), stdout, stderr };
 }
 

@@ -37,16 +37,8 @@ async function read(signal = new AbortController().signal) {
 }
 
 test('takes the node from the request of a joining node, and else from its user', async () => {
-  create('csr-b', {
-    signerName: SERVING,
-    username: 'system:node:worker0',
-    request: 'bm90aGluZw==',
-  });
-  create('csr-a', {
-    signerName: CLIENT,
-    username: BOOTSTRAPPER,
-    request: encode(ECDSA_REQUEST),
-  });
+  create('csr-b', { signerName: SERVING, username: 'system:node:worker0', request: 'bm90aGluZw==' });
+  create('csr-a', { signerName: CLIENT, username: BOOTSTRAPPER, request: encode(ECDSA_REQUEST) });
   expect(await read()).toEqual({
     readable: true,
     reason: null,

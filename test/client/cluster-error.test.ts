@@ -50,28 +50,17 @@ test.each([
   });
 });
 
-test.each<[string, Error, number, string]>([
-  [
-    'an incomplete response',
-    new ClusterAccessError('list', NODES_PATH, new ApiUnreachable('the response is incomplete')),
-    3,
-    'cannot list nodes: the response is incomplete',
-  ],
-  [
-    'a request that timed out',
-    new ClusterAccessError('list', NODES_PATH, new DOMException('', 'TimeoutError')),
-    3,
-    `${SERVER} did not answer in time; raise --request-timeout`,
-  ],
-  [
-    'an invalid label selector',
-    new ClusterAccessError('list', NODES_PATH, new ApiError(400, '', 'the\nreason')),
-    2,
-    'invalid label selector (--role, --selector): the reason',
-  ],
-  ['a timeout', new DOMException('took longer', 'TimeoutError'), 3, `${SERVER} did not answer in time`],
-])('explains %s', (_name, error, exitCode, message) => {
-  expect(toCliError(error, API)).toMatchObject({ exitCode, message });
+test.each<[Error, number, string]>([
+  [new ApiUnreachable('the response is incomplete'), 3, 'cannot list nodes: the response is incomplete'],
+  [new DOMException('', 'TimeoutError'), 3, `${SERVER} did not answer in time; raise --request-timeout`],
+  [new ApiError(400, '', 'the\nreason'), 2, 'invalid label selector (--role, --selector): the reason'],
+])('explains the failure %s of a list', (cause, exitCode, message) => {
+  expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), API)).toMatchObject({ exitCode, message });
+});
+
+test('explains a timeout of no request', () => {
+  const message = `${SERVER} did not answer in time`;
+  expect(toCliError(new DOMException('took longer', 'TimeoutError'), API)).toMatchObject({ exitCode: 3, message });
 });
 
 test.each([

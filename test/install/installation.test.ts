@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import {
   buildInstallation,
-  formatStream,
   type InstallationOptions,
   InvalidInstallation,
   OWN_FILE_NAME,
@@ -168,12 +167,6 @@ test.each([
   expect(parse(webhook?.content ?? '')).toMatchObject({ webhooks: [{ failurePolicy: policy }] });
 });
 
-test('a stream has every object, in the order of the files', () => {
-  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, mode: 'Audit' });
-  const objects = parseAllDocuments(formatStream(files)).map((document) => document.toJS() as unknown);
-  expect(objects).toEqual(files.map(({ content }) => parse(content) as unknown));
-});
-
 test('without machineconfigAccess, no role lets the guard read MachineConfigs', () => {
   const countReaders = (changes: Partial<InstallationOptions>): number =>
     buildInstallation({ ...DEFAULT_OPTIONS, ...changes }).files.filter(
@@ -213,8 +206,6 @@ test('the FlowSchema covers the reads that the roles of the guard allow, and not
 type Deployment = {
   readonly spec: {
     readonly strategy: { readonly rollingUpdate: object };
-    readonly template: {
-      readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] };
-    };
+    readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } };
   };
 };

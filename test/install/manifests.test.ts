@@ -6,78 +6,55 @@ import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import { readManifestFile } from '../../src/install/manifest-files.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 
-interface Expression {
-  readonly name: string;
-  readonly expression: string;
+type Expressions = readonly Readonly<Record<'name' | 'key' | 'expression' | 'messageExpression', string>>[];
+
+/** The value at a path of keys and indices in a manifest. */
+function read(file: string, keys: string): unknown {
+  let value: unknown = parse(readManifestFile(file));
+  for (const key of keys.split('.')) value = (value as Readonly<Record<string, unknown>>)[key];
+  return value;
 }
 
-interface Policy {
-  readonly spec: {
-    readonly failurePolicy: string;
-    readonly variables: readonly Expression[];
-    readonly validations: readonly { readonly expression: string; readonly messageExpression: string }[];
-    readonly auditAnnotations: readonly { readonly key: string }[];
-    readonly matchConstraints: { readonly resourceRules: readonly object[] };
-  };
-}
-
-interface WebhookConfiguration {
-  readonly webhooks: readonly { readonly rules: readonly object[] }[];
-}
-
-interface Schema {
-  /** An object for `spec`. */
-  readonly default?: string;
-  readonly properties: Readonly<Record<string, Schema>>;
-}
-
-interface Crd {
-  readonly spec: { readonly versions: readonly { readonly schema: { readonly openAPIV3Schema: Schema } }[] };
-}
-
-function read(name: string): unknown {
-  return parse(readManifestFile(name));
-}
-
-function findExpression({ spec }: Policy, name: string): string | undefined {
-  return spec.variables.find((variable) => variable.name === name)?.expression;
+function findExpression(file: string, variable: string): string | undefined {
+  return (read(file, 'spec.variables') as Expressions).find(({ name }) => name === variable)?.expression;
 }
 
 /** In one piece. */
-function readMessage({ spec }: Policy): string {
-  return spec.validations[0]?.messageExpression.replaceAll(/'\s+\+ '/g, '') ?? '';
+function readMessage(file: string): string {
+  return String(read(file, 'spec.validations.0.messageExpression')).replaceAll(/'\s+\+ '/g, '');
 }
 
-const WEBHOOK = read('base/webhook.yaml') as WebhookConfiguration;
+const WEBHOOKS = read('base/webhook.yaml', 'webhooks') as readonly object[];
 
 test('the webhook is the one that dev registers, with the Service instead of a URL', () => {
   const clientConfig = { url: 'https://127.0.0.1:9443/validate', caBundle: 'x' };
   const { webhooks } = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
-  expect(webhooks).toEqual(WEBHOOK.webhooks.map((webhook) => ({ ...webhook, clientConfig })));
+  expect(webhooks).toEqual(WEBHOOKS.map((webhook) => ({ ...webhook, clientConfig })));
 });
 
 test.each(['nodes', 'pools'])(
   'the policy of %s has the code, annotation, audit keys and rules of the guard',
   (name) => {
-    const policy = read(`overlays/policy-floor/${name}-policy.yaml`) as Policy;
+    const policy = `overlays/policy-floor/${name}-policy.yaml`;
     expect(readMessage(policy)).toContain(formatHelpNote('MCG_IN_USE'));
     expect(findExpression(policy, 'text')).toBe(
       `oldObject.metadata.?annotations[?'${ALLOW_DELETION_ANNOTATION}'].orValue('').trim()`,
     );
-    const { auditAnnotations, failurePolicy, matchConstraints } = policy.spec;
-    expect(auditAnnotations.map(({ key }) => key)).toEqual(['denied', 'overridden']);
-    expect(failurePolicy).toBe('Fail');
-    expect(matchConstraints.resourceRules).toEqual(WEBHOOK.webhooks[0]?.rules);
+    const annotations = read(policy, 'spec.auditAnnotations') as Expressions;
+    expect(annotations.map(({ key }) => key)).toEqual(['denied', 'overridden']);
+    expect(read(policy, 'spec.failurePolicy')).toBe('Fail');
+    const rules = read(policy, 'spec.matchConstraints.resourceRules');
+    expect(rules).toEqual(read('base/webhook.yaml', 'webhooks.0.rules'));
   },
 );
 
-const REFERENCE_POLICY = read('components/reference-policy/policy.yaml') as Policy;
+const REFERENCE_POLICY = 'components/reference-policy/policy.yaml';
 const HASH = '0123456789abcdef'.repeat(2);
 
 test('the reference policy has the code and help of the guard, and an expression that fails blocks no write', () => {
   expect(readMessage(REFERENCE_POLICY)).toContain(formatHelpNote('MCG_UNKNOWN_CONFIG'));
   expect(readMessage(REFERENCE_POLICY)).toMatch(/^'MCG_UNKNOWN_CONFIG: /);
-  expect(REFERENCE_POLICY.spec.failurePolicy).toBe('Ignore');
+  expect(read(REFERENCE_POLICY, 'spec.failurePolicy')).toBe('Ignore');
 });
 
 test.each([
@@ -103,14 +80,15 @@ test.each([
 });
 
 test('the settings policy compares every setting of the CRD with its default, and the mode always has one', () => {
-  const [{ schema }] = (read('base/crd.yaml') as Crd).spec.versions as [Crd['spec']['versions'][0]];
-  const { default: emptySpec, properties } = schema.openAPIV3Schema.properties['spec'] ?? { properties: {} };
+  const spec = 'spec.versions.0.schema.openAPIV3Schema.properties.spec';
+  const properties = read('base/crd.yaml', `${spec}.properties`) as Record<string, { readonly default?: string }>;
   // Else the column MODE would be blank.
-  expect([emptySpec, properties['mode']?.default]).toEqual([{}, 'Enforce']);
+  expect([read('base/crd.yaml', `${spec}.default`), properties['mode']?.default]).toEqual([{}, 'Enforce']);
   const settings = Object.entries(properties).map(([name, field]) => [name, `'${field.default ?? ''}'`] as const);
-  const { variables, validations } = (read('base/settings-policy.yaml') as Policy).spec;
-  expect(variables).toEqual(settings.map(([name, expression]) => ({ name, expression })));
-  expect(validations[0]?.expression.split('&&').map((part) => part.trim())).toEqual([
+  const variables = read('base/settings-policy.yaml', 'spec.variables');
+  const expression = String(read('base/settings-policy.yaml', 'spec.validations.0.expression'));
+  expect(variables).toEqual(settings.map(([name, text]) => ({ name, expression: text })));
+  expect(expression.split('&&').map((part) => part.trim())).toEqual([
     "object.metadata.name == 'cluster'",
     ...settings.map(([name, text]) => `object.?spec.?${name}.orValue(${text}) == variables.${name}`),
   ]);

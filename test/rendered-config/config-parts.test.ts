@@ -4,10 +4,7 @@ import { type ConfigPart, diffSpecs, summarizePart } from '../../src/rendered-co
 const SPEC = {
   config: {
     ignition: { version: '3.5.0' },
-    passwd: {
-      users: [{ name: 'core', sshAuthorizedKeys: ['ssh-ed25519 a'] }],
-      groups: [{ name: 'wheel' }],
-    },
+    passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['ssh-ed25519 a'] }], groups: [{ name: 'wheel' }] },
     storage: {
       directories: [{ path: '/etc/a' }],
       disks: [{ device: '/dev/vda', wipeTable: false }],
@@ -17,9 +14,7 @@ const SPEC = {
       ],
       links: [{ path: '/etc/c', target: '/etc/a' }],
     },
-    systemd: {
-      units: [{ name: 'a.service', contents: '[Unit]\n', dropins: [{ name: '10.conf', contents: 'a' }] }],
-    },
+    systemd: { units: [{ name: 'a.service', contents: '[Unit]\n', dropins: [{ name: '10.conf', contents: 'a' }] }] },
   },
   extensions: ['usbguard'],
   fips: false,

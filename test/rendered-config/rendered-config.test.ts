@@ -1,10 +1,9 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import tar from 'tar-stream';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { FileError } from '../../src/files/file-error.ts';
 import {
@@ -13,6 +12,7 @@ import {
   readRenderedConfigs,
 } from '../../src/rendered-config/rendered-config.ts';
 import { formatGoYaml } from '../../src/rendered-config/go-yaml.ts';
+import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 import { SPECIAL_TEXTS } from '../support/yaml-texts.ts';
 
 const NAME = `rendered-master-${'1'.repeat(32)}`;
@@ -36,12 +36,8 @@ const YAML = stringify(CONFIG, { indentSeq: false });
 const { signal } = new AbortController();
 let directory: string;
 
-beforeEach(async () => {
-  directory = await mkdtemp(path.join(tmpdir(), 'mcg-configs-'));
-});
-
-afterEach(async () => {
-  await rm(directory, { recursive: true });
+beforeEach(() => {
+  directory = createTemporaryDirectory();
 });
 
 async function write(name: string, content: string | object): Promise<void> {
@@ -56,6 +52,8 @@ function rename(name: string): object {
 
 test.each([
   ['JSON', JSON.stringify(CONFIG)],
+  // As the in-cluster machine-config-server writes it.
+  ['JSON without kind and apiVersion', JSON.stringify({ metadata: CONFIG.metadata, spec: CONFIG.spec })],
   ['YAML', YAML],
   ['YAML with CRLF', YAML.replaceAll('\n', '\r\n')],
   ['YAML with a byte order mark and a document start', `\uFEFF---\n${YAML}`],
@@ -67,13 +65,6 @@ test.each([
     annotations: CONFIG.metadata.annotations,
     source: 'config',
   });
-});
-
-test('parses a config without kind and apiVersion, as the in-cluster machine-config-server writes it', () => {
-  const { metadata, spec } = CONFIG;
-  expect(parseRenderedConfig(JSON.stringify({ metadata, spec }), 'config')).toEqual(
-    parseRenderedConfig(JSON.stringify(CONFIG), 'config'),
-  );
 });
 
 test.each<[unknown, string]>([
@@ -124,13 +115,9 @@ test.each([
   [JSON.stringify(rename('99-master-ssh')), 'contains MachineConfig "99-master-ssh", which is not a rendered config'],
   [`${YAML}  a: 9007199254740993\n`, 'contains a number beyond 2^53, which this command cannot copy exactly'],
   [`${YAML}  extra: .inf\n`, 'contains a number beyond 2^53'],
-  [`a: &a [1]\nb: [${'*a, '.repeat(200)}]`, 'is not YAML that this command can read'],
   ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'is nested deeper than any MachineConfig'],
   [`a: ${'['.repeat(20_000)}`, 'is '],
-  [
-    `${YAML}  a: "\u2028"\n`,
-    'contains U+0085, U+2028 or U+2029, which YAML libraries read in different ways; use the ',
-  ],
+  [`${YAML}  a: "\u2028"\n`, 'contains U+0085, U+2028 or U+2029, which YAML libraries read in different ways; '],
   [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), 'contains no object of Kubernetes'],
   [JSON.stringify({ metadata: { name: NAME } }), 'contains no object of Kubernetes'],
 ])('rejects %#', (text, message) => {
@@ -182,16 +169,14 @@ test('reads every rendered config below a directory, and equal copies as one', a
   expect(await read((name) => name === OTHER_NAME)).toEqual({ configs: [other], problems: [] });
 });
 
-test.each(['must-gather.tar', 'must-gather.tar.gz', 'must-gather.tgz'])('reads %s like a directory', async (file) => {
+test('reads an archive like a directory', async () => {
   const pack = tar.pack();
   for (const [name, content] of Object.entries(FILES)) {
     pack.entry({ name }, typeof content === 'string' ? content : JSON.stringify(content));
   }
-  pack.entry({ name: 'link.json', type: 'symlink', linkname: '/etc/passwd' });
   pack.finalize();
-  const bytes = await buffer(pack);
-  const archive = path.join(directory, file);
-  await writeFile(archive, file.endsWith('.tar') ? bytes : gzipSync(bytes));
+  const archive = path.join(directory, 'must-gather.tar.gz');
+  await writeFile(archive, gzipSync(await buffer(pack)));
 
   const copies = expect.stringContaining(`${archive}:${BOOTSTRAP_FILE}`) as string;
   const other = [OTHER_NAME, `${archive}:${OTHER_FILE}`];
@@ -215,11 +200,6 @@ test('names the unusable files that look like a config, and reads the others', a
       expect.stringMatching(/rendered-a\.yaml is not complete JSON/),
     ],
   });
-});
-
-test('a missing directory is an error that names it', async () => {
-  const missing = path.join(directory, 'missing');
-  await expect(read(undefined, missing)).rejects.toThrow(`cannot read ${missing}: it does not exist`);
 });
 
 test.each([

@@ -47,16 +47,22 @@ export async function checkCluster(
 }
 
 async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal): Promise<CheckReport> {
-  const requestsRead = readPendingCertificateRequests(api, signal);
   const guardRead = readGuardReports(api, signal);
   const readAndCheck = async (): Promise<CheckedCluster> => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
     return checkSnapshot(snapshot, scope, new Date(), await guardRead);
   };
-  let cluster = await readAndCheck();
-  // Between two lists a node can change its config, and its old config can be deleted.
-  if (!cluster.ok && !cluster.recoverable) cluster = await readAndCheck();
-  const pendingCertificateRequests = await requestsRead;
+  const checkTwice = async (): Promise<CheckedCluster> => {
+    const cluster = await readAndCheck();
+    // Between two lists a node can change its config, and its old config can be deleted.
+    return cluster.ok || cluster.recoverable ? cluster : await readAndCheck();
+  };
+  // The guard is part of it, so that no rejection stays unhandled if another read rejects first.
+  const [cluster, pendingCertificateRequests] = await Promise.all([
+    checkTwice(),
+    readPendingCertificateRequests(api, signal),
+    guardRead,
+  ]);
   const checkedAt = new Date().toISOString();
   const repairs = planRepairs(cluster, pendingCertificateRequests.requests);
   return { server: api.address, checkedAt, waitedSeconds: 0, ...cluster, pendingCertificateRequests, repairs };

@@ -142,7 +142,7 @@ async function runRestore(
 /** Longer than every text of a report. */
 const MAX_TEXT_LENGTH = 4_000;
 
-export function formatRestoreReport(format: ReportFormat, report: RestoreReport): string {
+function formatRestoreReport(format: ReportFormat, report: RestoreReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
   const [style, conclusion] = formatConclusion(report);
   parts.push(...wrapText(conclusion, format.width).map((line) => applyStyle(format, style, line)));

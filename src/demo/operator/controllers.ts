@@ -48,7 +48,7 @@ async function* runPoolStatusController(simulation: Simulation): Actor {
 }
 
 /** As getAllCandidateMachines in pkg/controller/node/node_controller.go of the Machine Config Operator. */
-export function planRollout({ config, isPaused }: PoolView, nodes: readonly NodeView[]): Plan {
+function planRollout({ config, isPaused }: PoolView, nodes: readonly NodeView[]): Plan {
   const candidate = nodes.find(({ desiredConfig }) => desiredConfig !== config);
   if (isPaused || config === '' || candidate === undefined) return undefined;
   const unavailable = nodes.filter(isUnavailable);

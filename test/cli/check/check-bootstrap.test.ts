@@ -62,10 +62,10 @@ function createConfig(name: string, spec: object): void {
   inspected.cluster.create('machineconfigs', { metadata: { name }, spec });
 }
 
-function createMasterPool(config: string | undefined, sources: readonly string[] = []): void {
-  const source = sources.map((name) => ({ kind: 'MachineConfig', name }));
+function createPool(name: string, config: string | undefined, sources: readonly string[] = []): void {
+  const source = sources.map((sourceName) => ({ kind: 'MachineConfig', name: sourceName }));
   inspected.cluster.create('machineconfigpools', {
-    metadata: { name: 'master' },
+    metadata: { name },
     spec: { configuration: { ...(config === undefined ? {} : { name: config }), source } },
   });
 }
@@ -76,7 +76,7 @@ function createDeadLock(): void {
   createConfig('99-master-audit', { kernelArguments: ['audit=0'] });
   createConfig('98-master-other', { kernelArguments: ['nosmt'] });
   createConfig('00-master', { config: { storage: { files: [FILE] } } });
-  createMasterPool(RENDERED, ['00-master', '98-master-other', '99-master-audit']);
+  createPool('master', RENDERED, ['00-master', '98-master-other', '99-master-audit']);
   createNode(inspected.cluster, 'control1', { currentConfig: MISSING, desiredConfig: MISSING }, 'master');
 }
 
@@ -92,7 +92,7 @@ async function readReport(...args: string[]) {
 test('exits with 0 if the API has every config with the same content', async () => {
   writeConfig(RENDERED, CLUSTER_SPEC);
   createConfig(RENDERED, CLUSTER_SPEC);
-  createMasterPool(RENDERED);
+  createPool('master', RENDERED);
   const stdout = expect.stringContaining(
     `Fine: every needed rendered config in ${directory} exists in the API.\n`,
   ) as string;
@@ -100,7 +100,7 @@ test('exits with 0 if the API has every config with the same content', async () 
   expect((await check('-o', 'name')).stdout).toBe('');
 });
 
-test('explains a missing config that a node names: sources, parts and the restore command', async () => {
+test('explains a missing config that a node names: sources, parts and the restore command, no contents', async () => {
   const file = writeConfig(MISSING, BOOTSTRAP_SPEC);
   writePoolSources(['00-master', '00-worker', '97-master-old', '98-master-other']);
   createDeadLock();
@@ -131,21 +131,10 @@ test('explains a missing config that a node names: sources, parts and the restor
     },
   ]);
   expect((await check('-o', 'name')).stdout).toBe(`machineconfig/${MISSING}\n`);
-});
-
-test('prints names and digests, and no contents', async () => {
-  writeConfig(MISSING, BOOTSTRAP_SPEC);
-  createDeadLock();
   const { stdout } = await check();
-  expect(stdout).toMatch(/^file +\/etc\/motd +sha256:[0-9a-f]{12} +sha256:[0-9a-f]{12} +00-master$/m);
   expect(stdout).toMatch(/^kernel argument +audit +<none> +sha256:\S+ +99-master-audit$/m);
-  const restore = `machineconfig-guard restore --kubeconfig ${inspected.kubeconfig}`;
-  expect(stdout.replace(' \\\n     ', '')).toContain(`\n  ${restore} ${MISSING} --from ${directory}\n`);
-  const { stdout: withContext } = await check('--context', 'in-memory');
-  expect(withContext).toContain(`\n  ${restore} --context in-memory ${MISSING} `);
-  expect(stdout).toMatch(/^Differences from rendered-master-\w+ in the API:$/m);
   expect(stdout).toContain('Do not reboot the bootstrap host before');
-  expect(stdout + (await check('-o', 'json')).stdout).not.toContain(SECRET);
+  expect(stdout + JSON.stringify(report)).not.toContain(SECRET);
 });
 
 test.each([
@@ -156,21 +145,15 @@ test.each([
   const name = computeRenderedName(pool, BOOTSTRAP_SPEC);
   writeConfig(name, BOOTSTRAP_SPEC);
   createConfig('rendered-other', CLUSTER_SPEC);
-  inspected.cluster.create('machineconfigpools', {
-    metadata: { name: pool },
-    spec: { configuration: { name: 'rendered-other' } },
-  });
-  expect(await readReport()).toMatchObject({
-    exitCode,
-    report: { ok, configs: [{ restore: null, usedBy: [] }] },
-  });
+  createPool(pool, 'rendered-other');
+  expect(await readReport()).toMatchObject({ exitCode, report: { ok, configs: [{ restore: null, usedBy: [] }] } });
   expect((await check()).stdout.replaceAll('\n', ' ')).toContain(sentence);
 });
 
 test.each([
   ['no pool', () => {}],
-  ['a pool without a config', () => createMasterPool(undefined)],
-  ['a pool that names the missing config', () => createMasterPool(MISSING)],
+  ['a pool without a config', () => createPool('master', undefined)],
+  ['a pool that names the missing config', () => createPool('master', MISSING)],
 ])('with %s, says that the operator can still render the config', async (_, prepare) => {
   writeConfig(MISSING, BOOTSTRAP_SPEC);
   writePoolSources(['00-master']);
@@ -182,21 +165,17 @@ test.each([
   expect((await check()).stdout).toContain('Run this command again');
 });
 
-test('finds a config that has other content in the API', async () => {
-  writeConfig(MISSING, BOOTSTRAP_SPEC);
-  createConfig(MISSING, { ...BOOTSTRAP_SPEC, kernelType: 'realtime' });
-  createMasterPool(MISSING);
-  const differences = [{ kind: 'setting', name: 'kernelType', bootstrap: 'default', cluster: 'realtime' }];
-  const configs = [{ state: 'different', comparedWith: MISSING, differences, restore: null }];
-  expect(await readReport()).toMatchObject({ exitCode: 1, report: { configs } });
-});
+const differences = [{ kind: 'setting', name: 'kernelType', bootstrap: 'default', cluster: 'realtime' }];
 
-test('finds a config that is being deleted', async () => {
+test.each([
+  ['different', {}, { comparedWith: MISSING, differences, restore: null }],
+  ['terminating', { deletionTimestamp: '2026-11-22T14:03:09Z', finalizers: ['a/b'] }, {}],
+])('finds a config that is %s in the API', async (state, metadata, fields) => {
   writeConfig(MISSING, BOOTSTRAP_SPEC);
-  const metadata = { name: MISSING, deletionTimestamp: '2026-11-22T14:03:09Z', finalizers: ['a/b'] };
-  inspected.cluster.create('machineconfigs', { metadata, spec: BOOTSTRAP_SPEC });
-  createMasterPool(MISSING);
-  expect(await readReport()).toMatchObject({ exitCode: 1, report: { configs: [{ state: 'terminating' }] } });
+  const spec = { ...BOOTSTRAP_SPEC, kernelType: 'realtime' };
+  inspected.cluster.create('machineconfigs', { metadata: { name: MISSING, ...metadata }, spec });
+  createPool('master', MISSING);
+  expect(await readReport()).toMatchObject({ exitCode: 1, report: { configs: [{ state, ...fields }] } });
 });
 
 test.each([
@@ -205,9 +184,4 @@ test.each([
   [[], 'contains no rendered config; on the bootstrap host it is /etc/mcs/bootstrap'],
 ])('with %j and an empty directory, exits with 2', async (args, sentence) => {
   expect(await check(...args)).toEqual(usageError(sentence));
-});
-
-test('names an unreadable file', async () => {
-  writeFileSync(path.join(directory, 'machine-configs', 'rendered-a.yaml'), '{"kind":');
-  expect(await check()).toEqual(usageError(/rendered-a\.yaml is not complete JSON; copy the file again/));
 });

@@ -49,14 +49,6 @@ test('formats the same repair commands as the JSON, and colors if the format has
   expect(printed).toHaveLength(3);
 });
 
-test('formats nodes with one or two problems', () => {
-  const nodes = [inspectedNode('m', { current: MISSING, desired: WORKER }), inspectedNode('n', { current: MISSING })];
-  const text = format(nodes, [POOL]);
-  expect(text).toMatch(/^m +worker .* current missing$/m);
-  expect(text).toMatch(/^n +worker .* current missing, no desired yet$/m);
-  expect(unwrap(text)).toContain('Node n has not reported a desiredConfig yet.');
-});
-
 test('accepts the first roll-out of a pool for 30 minutes', () => {
   const nodes = [inspectedNode('n', { current: WORKER, desired: MASTER, role: 'infra' })];
   const formatAtAge = (ageMinutes: number) =>
@@ -65,12 +57,14 @@ test('accepts the first roll-out of a pool for 30 minutes', () => {
   expect(formatAtAge(30)).toContain('Pool infra has an empty status.configuration.name after 30 minutes.');
 });
 
-test('combines nodes with the same problem, and shows healthy nodes last', () => {
+test('combines nodes with the same problem, names each one of a node, and shows healthy nodes last', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'].map((name) => inspectedNode(name, {}));
-  const text = format([healthyNode('0'), ...nodes], [POOL]);
+  const text = format([healthyNode('0'), ...nodes, inspectedNode('x', { current: MISSING })], [POOL]);
+  expect(text).toMatch(/^x +worker .* current missing, no desired yet$/m);
+  expect(unwrap(text)).toContain('Node x has not reported a desiredConfig yet.');
   expect(unwrap(text)).toContain('Nodes a, b, c and 2 more have not reported a configuration yet.');
   const rows = text.split('\n').filter((line) => /^\w+ +worker /.test(line));
-  expect(rows.map((row) => row[0])).toEqual(['a', 'b', 'c', 'd', 'e', '0']);
+  expect(rows.map((row) => row[0])).toEqual(['a', 'b', 'c', 'd', 'e', 'x', '0']);
 });
 
 const NO_SPEC = `does not exist; node n names it. No pool's spec names it, so waiting does not help.`;

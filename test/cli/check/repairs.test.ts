@@ -29,9 +29,14 @@ test('restores the missing config first, replaces annotations last, and sets no 
   ]);
 });
 
-test('reads the missing config from a node that runs it', () => {
+test('reads the missing config from a node that runs it, and does not repair a pool that can recover', () => {
   const control1 = inspectedNode('control1', { current: MASTER, desired: MISSING, role: 'master' });
-  expect(plan([control1, inspectedNode('control2', STUCK)], [MASTERS])[0]).toBe(restore(MISSING, 'control2'));
+  const nodes = [control1, inspectedNode('control2', STUCK), HEALTHY];
+  expect(plan(nodes, [MASTERS, inspectedPool('worker', { spec: WORKER })])).toEqual([
+    restore(MISSING, 'control2'),
+    annotate('control1', `${MCO}/desiredConfig=${MASTER}`),
+    annotate('control2', `${MCO}/currentConfig=${MASTER}`, `${MCO}/desiredConfig=${MASTER}`),
+  ]);
 });
 
 test('sets the status of a pool whose nodes name existing configs', () => {
@@ -56,14 +61,6 @@ test.each([
   ]);
 });
 
-test('does not repair a pool that can recover', () => {
-  const nodes = [inspectedNode('control1', STUCK), HEALTHY];
-  expect(plan(nodes, [MASTERS, inspectedPool('worker', { spec: WORKER })])).toEqual([
-    restore(MISSING, 'control1'),
-    expect.stringMatching(/^# oc annotate node control1 --overwrite /),
-  ]);
-});
-
 test.each([
   ['everything is consistent', HEALTHY, POOL],
   ['the problem is recoverable', inspectedNode('n', {}), POOL],
@@ -84,18 +81,13 @@ test.each([
 const UNPAUSE =
   'oc patch machineconfigpool worker --type=merge -p ' +
   `'{"metadata":{"annotations":{"machineconfig-guard.io/paused-for-restore":null}},"spec":{"paused":false}}'`;
+const UNMARK = 'oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore-';
 const STARTED = inspectedNode('n', { current: MISSING, desired: MISSING });
 const PAUSED = { ...inspectedPool('worker', { spec: WORKER }), paused: true, pausedFor: MISSING };
 
 test.each([
   ['has paused a pool that is fine', HEALTHY, { ...POOL, paused: true, pausedFor: MISSING }, [], [UNPAUSE]],
-  [
-    'has left its mark on a pool that a person has unpaused',
-    HEALTHY,
-    { ...POOL, pausedFor: MISSING },
-    [],
-    ['oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore-'],
-  ],
+  ['has left its mark on a pool that a person has unpaused', HEALTHY, { ...POOL, pausedFor: MISSING }, [], [UNMARK]],
   ['has created its config', STARTED, PAUSED, [MISSING], [`${restore(MISSING, 'n')} --confirm`, `# ${UNPAUSE}`]],
   ['has only paused its pool', STARTED, PAUSED, [], [restore(MISSING, 'n'), `# ${UNPAUSE}`]],
 ])('ends a restore that was killed and %s', (_state, node, pool, created, expected) => {
@@ -117,11 +109,4 @@ test('has no command for a name that no object can have', () => {
   const pool = { ...POOL, paused: true, pausedFor: hostile };
   const node = inspectedNode('n', { current: hostile, desired: hostile });
   expect(plan([node], [pool]).join('')).not.toMatch(/52;c|restore r/);
-});
-
-test('quotes names for the shell', () => {
-  expect(plan([inspectedNode("n'$(reboot)", STUCK)], [MASTERS])).toEqual([
-    `machineconfig-guard restore ${MISSING} --from 'node/n'\\''$(reboot)'`,
-    expect.stringContaining(`oc annotate node 'n'\\''$(reboot)' --overwrite`),
-  ]);
 });

@@ -9,45 +9,22 @@ import { createTemporaryDirectory } from '../temporary-directory.ts';
 async function complete(...words: string[]): Promise<string[]> {
   const { exitCode, stdout, stderr } = await runProgram(['__complete', ...words]);
   expect([exitCode, stderr]).toEqual([0, '']);
-  return stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.replace(/\t.*/, ''));
+  return stdout.trimEnd().replaceAll(/\t.*/g, '').split('\n');
 }
 
-test('describes each candidate', async () => {
-  const { stdout } = await runProgram(['__complete', 'wh']);
-  expect(stdout).toMatch(/^who-uses\tShow the nodes, [^\n]+\n:4\n$/);
-});
-
 test.each([
-  [['che'], ['check', ':4']],
-  [
-    ['help', 'che'],
-    ['check', ':4'],
-  ],
-  [['check', ''], [':4']],
-  [
-    ['check', '--mi'],
-    ['--min-nodes', ':4'],
-  ],
-  [
-    ['--context', 'x', 'check', '--he'],
-    ['--help', ':4'],
-  ],
-  [
-    ['--kubeconfig', 'x', '--v'],
-    ['--version', '--v', ':4'],
-  ],
-  [
-    ['check', '-o', 'j'],
-    ['json', ':4'],
-  ],
-  [['check', '--bootstrap-dir', ''], [':0']],
-  [['check', '--bootstrap-dir='], [':0']],
-  [['who-uses', '--kubeconfig', '/no/such/file', ''], [':4']],
-])('completes %j', async (words, expected) => {
-  expect(await complete(...words)).toEqual(expected);
+  ['che', 'check :4'],
+  ['help che', 'check :4'],
+  ['check ', ':4'],
+  ['check --mi', '--min-nodes :4'],
+  ['--context x check --he', '--help :4'],
+  ['--kubeconfig x --v', '--version --v :4'],
+  ['check -o j', 'json :4'],
+  ['check --bootstrap-dir ', ':0'],
+  ['check --bootstrap-dir=', ':0'],
+  ['who-uses --kubeconfig /no/such/file ', ':4'],
+])('completes %j', async (line, expected) => {
+  expect(await complete(...line.split(' '))).toEqual(expected.split(' '));
 });
 
 test('completion rejects an unknown shell', async () => {

@@ -83,28 +83,23 @@ test('removes the webhook that a killed session left behind', async () => {
   expect(registrations()).toEqual([]);
 });
 
-test('exits with 2 if the port is taken', async () => {
-  const { start, address } = inspected;
-  expect(await start('dev', '--url', `https://${address}`).outcome).toMatchObject({
-    exitCode: 2,
-    stderr: `machineconfig-guard: cannot listen for ${address}: EADDRINUSE\n`,
-  });
-  expect(registrations()).toEqual([]);
-});
-
-test('exits with 3 and registers nothing if the cluster denies', async () => {
+test('registers nothing if the port is taken, or the cluster denies it', async () => {
   const { cluster, start, address } = inspected;
+  const taken = await start('dev', '--url', `https://${address}`).outcome;
+  expect(taken).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining(`for ${address}: EADDRINUSE\n`) as string,
+  });
   cluster.faults.intercept(({ path, method }) =>
     method === 'POST' && path === WEBHOOK_CONFIGURATIONS_PATH ? { status: 403 } : 'pass',
   );
-  const denied = await start('dev').outcome;
-  expect(denied.exitCode).toBe(3);
-  const denial = `the API server at ${address} denies you "create" on validatingwebhookconfigurations.`;
-  expect(denied.stderr).toContain(`machineconfig-guard: ${denial}`);
+  const { exitCode, stderr } = await start('dev').outcome;
+  expect(exitCode).toBe(3);
+  expect(stderr).toContain(`${address} denies you "create" on validatingwebhookconfigurations.`);
   expect(registrations()).toEqual([]);
 });
 
-test('exits with 3 and prints the command if it cannot remove the webhook', async () => {
+test('prints the command if it cannot remove the webhook', async () => {
   const dev = await startDev();
   await inspected.cluster.faults.goDown();
   dev.child.kill('SIGINT');

@@ -21,7 +21,6 @@ const OPEN_NO_POD = { webhooks: [OPEN], deployment: NO_POD };
 const FLOOR_ONLY = { webhooks: [], floor: FLOOR };
 const HALF_FLOOR = { webhooks: [], floor: FLOOR.slice(1) };
 const SILENT = { deployment: NO_POD, lease: null };
-const UNREADABLE = { webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
 const EMPTY = { guard: null, mode: null };
 
 function summarize(changes: Partial<Evidence> = {}) {
@@ -49,12 +48,6 @@ test('reports every value', () => {
     danglingCount: 0,
     lastDenial: { time: '2026-11-23T07:00:00Z', name: 'rendered-worker-1', user: 'alice' },
   });
-});
-
-test('names what the user may not read, and guesses none of its values', () => {
-  const { unreadable, failurePolicy, floor, replicas, leader, mode } = summarize({ ...EMPTY, ...UNREADABLE });
-  expect(unreadable).toEqual(Object.keys(UNREADABLE));
-  expect(new Set([failurePolicy, floor, replicas, leader, mode])).toEqual(new Set([null]));
 });
 
 test.each<[string, ClusterStatus['state'], string | null, Partial<Evidence>, RegExp, RegExp]>([

@@ -12,6 +12,7 @@ let cluster: TestCluster;
 
 beforeEach(async () => {
   cluster = await startTestCluster();
+  for (const name of [OLD, NEW]) createConfig(cluster, name);
 });
 
 async function verify(): Promise<VerifyReport> {
@@ -26,8 +27,6 @@ function loseConfig(name: string): void {
 }
 
 test('sends only dry runs, and tests first with a missing and an unused config', async () => {
-  createConfig(cluster, OLD);
-  createConfig(cluster, NEW);
   createNode(cluster, 'worker-0', { currentConfig: NEW });
   const { resourceVersion } = cluster;
   await verify();
@@ -39,8 +38,6 @@ test('sends only dry runs, and tests first with a missing and an unused config',
 });
 
 test('prefers the config of a node, then of a pool, then of a build', async () => {
-  createConfig(cluster, OLD);
-  createConfig(cluster, NEW);
   cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: OLD } } });
   expect((await verify()).tried).toMatchObject({ config: OLD, kind: 'MachineOSBuild' });
   createPool(cluster, 'worker', { status: NEW });
@@ -54,8 +51,6 @@ test.each([
   ['with an empty allow-deletion annotation', OVERRIDDEN],
   ['that is terminating', TERMINATING],
 ])('tries no config %s', async (_title, metadata) => {
-  createConfig(cluster, OLD);
-  createConfig(cluster, NEW);
   createNode(cluster, 'worker-0', { currentConfig: OLD, desiredConfig: NEW });
   cluster.patch('machineconfigs', OLD, { metadata });
   expect(await verify()).toMatchObject({ tried: { config: NEW }, unused: null });
@@ -65,27 +60,24 @@ test.each([
   ['the unused config', OLD, { unused: null, answer: { status: 200 }, state: 'EXPOSED' }],
   ['the config in use', NEW, { tried: null, state: 'UNKNOWN', explanation: `${NEW} was deleted during the test` }],
 ])('reports no trial if %s is gone', async (_which, name, report) => {
-  createConfig(cluster, OLD);
-  createConfig(cluster, NEW);
   createNode(cluster, 'worker-0', { currentConfig: NEW });
   loseConfig(name);
   expect(await verify()).toMatchObject(report);
 });
 
-test.each<[string, string, object]>([
-  ['there are only source configs', '99-worker', {}],
-  ['a node names a missing config', OLD, {}],
-  ['the config in use has the annotation', GONE, OVERRIDDEN],
-  ['the config in use is terminating', GONE, TERMINATING],
-])('if %s, tries no config in use and says why', async (_condition, name, metadata) => {
-  cluster.create('machineconfigs', { metadata: { name, ...metadata } });
-  createNode(cluster, 'worker-0', { currentConfig: GONE });
+test.each<[string, string, object | undefined]>([
+  ['a source config', '99-worker', {}],
+  ['a missing config', GONE, undefined],
+  ['a config with the annotation', GONE, OVERRIDDEN],
+  ['a terminating config', GONE, TERMINATING],
+])('if a node names only %s, tries no config in use and says why', async (_condition, name, metadata) => {
+  if (metadata !== undefined) cluster.create('machineconfigs', { metadata: { name, ...metadata } });
+  createNode(cluster, 'worker-0', { currentConfig: name });
   const explanation = expect.stringMatching(/^no rendered MachineConfig is in use, apart from those/) as string;
   expect(await verify()).toMatchObject({ protected: false, state: 'UNKNOWN', tried: null, explanation });
 });
 
 test('without the right to read webhooks and policies, reports what the dry run shows', async () => {
-  createConfig(cluster, NEW);
   createNode(cluster, 'worker-0', { currentConfig: NEW });
   cluster.faults.intercept(({ path }) => (path.includes('admissionregistration') ? { status: 403 } : 'pass'));
   const explanation = expect.stringMatching(/^a config in use can be deleted: you may not list/) as string;

@@ -9,7 +9,6 @@ import type { Fault } from '../../support/faults.ts';
 import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { startEmptyCluster } from '../inspected-cluster.ts';
-import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
 const AUTHORITY = await createAuthority({ days: 30, now: new Date() });
@@ -61,19 +60,16 @@ function toAnswers(objects: readonly KubeObject[]): Record<string, object> {
 
 /** Runs `render --from-cluster` on a cluster of Kubernetes 1.27 with these answers. */
 async function render(answers: Readonly<Record<string, object>>, ...flags: string[]) {
-  const { cluster, run } = await startEmptyCluster();
-  const bodies: Readonly<Record<string, object>> = {
-    '/version': { gitVersion: 'v1.27.16+03a907c' },
-    ...answers,
-  };
+  const { cluster, run, kubeconfig } = await startEmptyCluster();
+  const bodies: Readonly<Record<string, object>> = { '/version': { gitVersion: 'v1.27.16+03a907c' }, ...answers };
   cluster.faults.intercept(({ path: requested }): Fault => {
     const body = bodies[requested];
     if (body === undefined) return { status: 404, body: {} };
     return 'status' in body ? (body as Fault) : { status: 200, body: body as Record<string, unknown> };
   });
-  const out = path.join(createTemporaryDirectory(), 'new');
+  const out = path.join(path.dirname(kubeconfig), 'new');
   const args = ['render', '--from-cluster', '--out', out, '--image', IMAGE, '--output', 'json', ...flags];
-  return { ...(await run(...args)), out, requests: cluster.faults.requests };
+  return { ...(await run(...args)), out, kubeconfig, requests: cluster.faults.requests };
 }
 
 test('keeps the authority of the cluster, or creates one, and fits the version of the cluster', async () => {
@@ -144,18 +140,8 @@ test.each([
   ['an old version', { '/version': { gitVersion: 'v1.26.9' } }, 1, /has version "v1\.26\.9": The oldest supported/],
   ['an unusable authority', { [AUTHORITY_SECRET_PATH]: UNUSABLE }, 1, /create a new authority with --new-authority/],
   ['a forbidden Secret', { [AUTHORITY_SECRET_PATH]: { status: 403, body: {} } }, 3, /denies you "get" on secrets in /],
-  [
-    'certificates of cert-manager',
-    FOREIGN,
-    1,
-    /cert-manager issues .*; apply the overlay cert-manager .* or uninstall it/,
-  ],
-  [
-    'only a webhook',
-    { [WEBHOOK]: install({})[WEBHOOK] ?? {} },
-    1,
-    /cannot know .* --single-node, --host.*-no-single-node/,
-  ],
+  ['certificates of cert-manager', FOREIGN, 1, /cert-manager issues .*; apply the overlay cert-manager /],
+  ['only a webhook', { [WEBHOOK]: install({})[WEBHOOK] ?? {} }, 1, /cannot know .* --single-node, --host.*-no-single-/],
   ['a scaled Deployment', { ...install({}), [DEPLOYMENT]: SCALED }, 1, /cannot know whether .* has --single-node: /],
   ['a flag of a newer version', { [NAMESPACE]: NEWER }, 1, /this version does not know: unknown option '--future'/],
 ])('writes nothing with %s', async (_name, answers, expectedCode, message) => {
@@ -164,9 +150,12 @@ test.each([
   expect(stderr).toMatch(message);
 });
 
+const ACCESS_ROLES = ['role', 'rolebinding'].map((kind) => `cluster${kind}/machineconfig-guard-machineconfigs`);
+const REFERENCE_POLICY = ['policy', 'policybinding'].map((kind) => {
+  return `validatingadmission${kind}/references.machineconfig-guard.io`;
+});
 const FORGOTTEN = [
   [{}, []],
-  [{ singleNode: true }, ['--single-node: was set, is kept']],
   [{ hostNetwork: true, singleNode: true }, ['--single-node: was set, is kept', '--host-network: was set, is kept']],
   [{ authority: undefined }, ['--tls: was service-ca, is kept']],
   [{ machineconfigAccess: false }, ['--no-machineconfig-access: was set, is kept']],
@@ -177,15 +166,14 @@ const FORGOTTEN = [
   [{ kubernetesVersion: { major: 1, minor: 27 } }, []],
 ] as const satisfies readonly [Partial<InstallationOptions>, string[]][];
 
+const toLines = (notes: readonly string[]) => notes.map((note) => `machineconfig-guard: ${note}\n`).join('');
+
 test.each(
   FORGOTTEN.flatMap(([changes, notes]) => [true, false].map((isRecorded) => [changes, isRecorded, notes] as const)),
 )('keeps the forgotten flags of %j, with annotation: %s', async (changes, isRecorded, notes) => {
   const answers = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes, isRecorded) };
   const { exitCode, stderr, out } = await render(answers);
-  expect({ exitCode, lines: stderr.split('\n').slice(0, -1) }).toEqual({
-    exitCode: 0,
-    lines: notes.map((note) => `machineconfig-guard: ${note}`),
-  });
+  expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
   const file = path.join(out, '99_machineconfig-guard-00-namespace.yaml');
   const { metadata } = parse(readFileSync(file, 'utf8')) as { metadata: { annotations: Record<string, string> } };
   const { kubernetesVersion: _version, authority, image: _image, ...flags } = { ...DEFAULT_OPTIONS, ...changes };
@@ -194,35 +182,20 @@ test.each(
 });
 
 test.each([
-  [{ singleNode: true }, '--no-single-node', '--single-node: was set, is not set', undefined],
-  [{}, '--single-node', '--single-node: was not set, is set', undefined],
-  [
-    { machineconfigAccess: false },
-    '--machineconfig-access',
-    '--no-machineconfig-access: was set, is not set',
-    undefined,
-  ],
-  [{ mode: 'Audit' }, '--mode=Enforce', '--mode: was Audit, is Enforce', undefined],
-  [
-    { machineconfigAccess: true },
-    '--no-machineconfig-access',
-    '--no-machineconfig-access: was not set, is set',
-    'clusterrole/machineconfig-guard-machineconfigs clusterrolebinding/machineconfig-guard-machineconfigs',
-  ],
-  [
-    { referencePolicy: true },
-    '--no-reference-policy',
-    '--reference-policy: was set, is not set',
-    ['', 'binding'].map((suffix) => `validatingadmissionpolicy${suffix}/references.machineconfig-guard.io`).join(' '),
-  ],
+  [{ singleNode: true }, '--no-single-node', '--single-node: was set, is not set', []],
+  [{ mode: 'Audit' }, '--mode=Enforce', '--mode: was Audit, is Enforce', []],
+  [{}, '--no-machineconfig-access', '--no-machineconfig-access: was not set, is set', ACCESS_ROLES],
+  [{ referencePolicy: true }, '--no-reference-policy', '--reference-policy: was set, is not set', REFERENCE_POLICY],
 ] as const)('with %j, %s changes the installation and says so', async (changes, flag, note, objects) => {
   const answers = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes, true) };
-  const { exitCode, stderr } = await render(answers, flag);
+  const { exitCode, stderr, kubeconfig } = await render(answers, flag);
   expect(exitCode).toBe(0);
-  const [first, second = ''] = stderr.replace(/--kubeconfig \S+ /, '').split('\n');
+  const [first, second] = stderr.split('\n');
   expect(first).toBe(`machineconfig-guard: ${note}`);
-  const removal = 'machineconfig-guard: after the upgrade, delete the objects that it no longer needs: oc delete -n ';
-  expect(second).toBe(objects === undefined ? '' : `${removal}machineconfig-guard --ignore-not-found ${objects}`);
+  const removal =
+    'machineconfig-guard: after the upgrade, delete the objects that it no longer needs: ' +
+    `oc --kubeconfig ${kubeconfig} delete -n machineconfig-guard --ignore-not-found ${objects.join(' ')}`;
+  expect(second).toBe(objects.length === 0 ? '' : removal);
 });
 
 test.each([
@@ -239,8 +212,5 @@ test('recognizes the overlay of 0.1.0', async () => {
   const { exitCode, stderr } = await render(toAnswers(objects), '--openshift-version', '4.18');
   // Its NetworkPolicy admits all addresses.
   const notes = ['--tls: was service-ca, is kept', '--open-network: was set, is kept'];
-  expect({ exitCode, stderr }).toEqual({
-    exitCode: 0,
-    stderr: notes.map((note) => `machineconfig-guard: ${note}\n`).join(''),
-  });
+  expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
 });

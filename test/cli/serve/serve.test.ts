@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { connect } from 'node:tls';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { buildWebhookConfiguration } from '../../../src/install/webhook-configuration.ts';
+import { register } from '../../support/stub-webhook.ts';
 import { testTls } from '../../support/tls.ts';
 import { type CommandProcess, startCommand } from '../command-process.ts';
 import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
@@ -11,17 +11,11 @@ import { usageError, runProgram } from '../run-program.ts';
 
 test.each([
   [[], /: serve needs --tls-secret, or .* create the files with: machineconfig-guard certs\n$/],
-  [
-    ['--tls-cert-file', 'x', '--tls-secret', 'a/b'],
-    "option '--tls-secret <namespace/name>' cannot be used with option '--tls-cert-file <file>'",
-  ],
+  [['--tls-cert-file', 'x', '--tls-secret', 'a/b'], "cannot be used with option '--tls-cert-file <file>'"],
   [['--tls-secret', '../../a/b'], 'NAMESPACE/NAME'],
   [['--shutdown-delay-duration', 'soon'], 'Must be a duration, such as 5s, 500ms or 1m30s.\n'],
   [['--bind-address', 'localhost'], 'Must be an IPv4 or IPv6 address.\n'],
-  [
-    ['--tls-cipher-suites', 'ECDHE-RSA-AES128-GCM-SHA256,AES128-SHA'],
-    /The cipher suite "AES128-SHA" is unknown or insecure; use names of OpenShift's Intermediate .*\.\n$/,
-  ],
+  [['--tls-cipher-suites', 'ECDHE-RSA-AES128-GCM-SHA256,AES128-SHA'], / suite "AES128-SHA" is unknown or insecure; /],
   [['--namespace', 'A'], 'Must be a namespace, such as machineconfig-guard.\n'],
 ])('with %j, exits with 2', async (args, sentence) => {
   expect(await runProgram(['serve', ...args])).toEqual(usageError(sentence));
@@ -41,7 +35,6 @@ describe('as a process', () => {
   let inspected: InspectedCluster;
   let directory: string;
   let ca: string;
-  let caBundle: string;
 
   beforeEach(async () => {
     inspected = await startEmptyCluster();
@@ -49,7 +42,6 @@ describe('as a process', () => {
     const tls = await testTls();
     const leaf = await tls.leaf();
     ({ ca } = tls);
-    caBundle = Buffer.from(ca).toString('base64');
     writeFileSync(path.join(directory, 'tls.crt'), leaf.certificatePem);
     writeFileSync(path.join(directory, 'tls.key'), leaf.privateKeyPem);
     createConfig(inspected.cluster, NEW);
@@ -76,15 +68,9 @@ describe('as a process', () => {
     await expect.poll(() => findLine(serve, 'msg', 'ready')).toBeDefined();
     const port: unknown = expect.any(Number);
     const ready = findLine(serve, 'msg', 'ready');
-    expect(ready).toMatchObject({
-      level: 'info',
-      securePort: port,
-      healthPort: port,
-      metricsPort: port,
-    });
-    const clientConfig = { url: `https://127.0.0.1:${String(ready?.['securePort'])}/validate`, caBundle };
-    const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
-    inspected.cluster.create('validatingwebhookconfigurations', configuration);
+    expect(ready).toMatchObject({ level: 'info', securePort: port, healthPort: port, metricsPort: port });
+    const caBundle = Buffer.from(ca).toString('base64');
+    register(inspected.cluster, { url: `https://127.0.0.1:${String(ready?.['securePort'])}/validate`, caBundle });
     inspected.cluster.patch('machineconfigs', NEW, { spec: { config: `Bearer ${secret}` } });
     const deletion = await inspected.cluster.delete('machineconfigs', NEW);
     expect(deletion.status).toBe(403);
@@ -106,10 +92,7 @@ describe('as a process', () => {
   });
 
   test('applies a change of the mode while it is stopping', async () => {
-    inspected.cluster.create('machineconfigguards', {
-      metadata: { name: 'cluster' },
-      spec: { mode: 'Enforce' },
-    });
+    inspected.cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } });
     const serve = startServe({ '--shutdown-delay-duration': '10s' });
     await expect.poll(() => findLine(serve, 'msg', 'ready')).toBeDefined();
 
@@ -132,13 +115,7 @@ describe('as a process', () => {
     await expect.poll(() => findLine(serve, 'msg', 'listening')).toBeDefined();
     const { securePort, metricsPort } = findLine(serve, 'msg', 'listening') ?? {};
     const shakeHands = async (port: unknown, ciphers: string) => {
-      const socket = connect({
-        host: '127.0.0.1',
-        port: Number(port),
-        ca,
-        ciphers,
-        maxVersion: 'TLSv1.2',
-      });
+      const socket = connect({ host: '127.0.0.1', port: Number(port), ca, ciphers, maxVersion: 'TLSv1.2' });
       await once(socket, 'secureConnect').finally(() => socket.destroy());
     };
     for (const port of [securePort, metricsPort]) {
@@ -151,10 +128,8 @@ describe('as a process', () => {
 
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const { port } = new URL(inspected.cluster.url);
-    const taken = await startServe({ '--secure-port': port }).outcome;
-    const stdout: unknown = expect.any(String);
-    const problem = /cannot listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/;
-    expect(taken).toEqual({ ...usageError(problem), stdout });
+    const { exitCode, stderr } = await startServe({ '--secure-port': port }).outcome;
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/)]);
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
     expect(missing).toEqual(usageError('--tls-cert-file /nowhere/tls.crt does not exist.\n'));
   });

@@ -1,11 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
-import { parse } from 'yaml';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { runProgram, usageError } from '../../run-program.ts';
 import { createTemporaryDirectory } from '../../temporary-directory.ts';
-import { useTerminal } from '../../terminal.ts';
 
 /** The documents of idms-oc-mirror.yaml and itms-oc-mirror.yaml, which oc-mirror 4.20 writes, without their mirrors. */
 const IDMS = ['idms-release-0', 'idms-operator-0'].map((name) => createMirrorSet('ImageDigestMirrorSet', name));
@@ -97,8 +94,10 @@ test('prints each problem of a file of oc-mirror, what it means and what to do',
   ]);
 });
 
-test('has stable keys in JSON and YAML, and the files with problems with -o name', async () => {
-  write({ 'openshift/a.yaml': IDMS.join(''), 'openshift/README': '' });
+test('has stable keys in JSON, the files with problems with -o name, and exits with 0 for warnings', async () => {
+  write({ 'openshift/a.yaml': BUTANE, 'openshift/README': '' });
+  expect((await check()).exitCode).toBe(0);
+  write({ 'openshift/a.yaml': IDMS.join('') });
   const { exitCode, stdout } = await check('--output', 'json');
   const report: unknown = JSON.parse(stdout);
   const text = expect.any(String) as string;
@@ -109,13 +108,7 @@ test('has stable keys in JSON and YAML, and the files with problems with -o name
     { severity: 'error', code: 'MultipleDocuments', ...idms, ...texts },
   ];
   expect({ exitCode, report }).toEqual({ exitCode: 1, report: { directory, ok: false, problems } });
-  expect(parse((await check('-o', 'yaml')).stdout)).toEqual(report);
   expect((await check('-o', 'name')).stdout).toBe(`${directory}/openshift/README\n${directory}/openshift/a.yaml\n`);
-});
-
-test('exits with 0 if there are only warnings', async () => {
-  write({ 'openshift/a.yaml': BUTANE, 'openshift/a.yaml~': BUTANE });
-  expect(await check()).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('IgnoredFile') as string });
 });
 
 test('--split writes one document per file, keeps every other file, and checks the result', async () => {
@@ -156,23 +149,10 @@ test.each([
   [['--split', 'x'], '--split needs --manifests'],
   [['--manifests', ' '], 'Must not be empty.'],
   [['--manifests', 'x', '--bootstrap-dir', 'y'], /--manifests .* cannot be used with .*--bootstrap-dir/],
-  [['--manifests', 'x', '--wait'], /--manifests .* cannot be used with .*--wait/],
-  [['--manifests', 'x', '--role', 'master'], /--manifests .* cannot be used with .*--role/],
   [['--manifests', '/none'], 'cannot read /none: it does not exist'],
   [['--manifests', import.meta.dirname], /contains no manifests; choose the directory of an installer$/m],
 ])('with %j, exits with 2', async (args, message) => {
   expect(await runProgram(['check', ...args])).toEqual(usageError(message));
-});
-
-test('prints nothing of a hostile directory raw, also on a terminal', async () => {
-  useTerminal(80);
-  const name = '\u001B[2J\u001B]0;x\u0007\u202E\n';
-  write({
-    [`${name}.yaml`]: `apiVersion: "v1"\nkind: "\\e[31m\\u202E"\nmetadata: {labels: {"\\e[1m": 1}}\n`,
-  });
-  const { stdout, stderr } = await check();
-  expect(stdout).toMatch(/NotAString/);
-  expect(stripVTControlCharacters(stdout) + stderr).not.toMatch(/[^\P{C}\n]/u);
 });
 
 test('ends at Ctrl-C', async () => {

@@ -57,6 +57,7 @@ test.each([
   ['two JSON objects and a separator', `${JSON_OBJECT}\n---\n${JSON_OBJECT}`, ['Unparsable 1 error']],
   ['UTF-16', Buffer.from(MACHINE_CONFIG, 'utf16le'), ['Unparsable 1 error']],
   ['Latin-1', Buffer.from('# \u00E4', 'latin1'), ['Unparsable 1 error']],
+  ['two JSON objects', `${JSON_OBJECT}\n${JSON_OBJECT.replace('"a"', '"b"')}`, ['MultipleDocuments 1 warning']],
   ['a scalar', 'a\n', ['IncompleteObject 1 error']],
   ['a sequence', '- a\n', ['IncompleteObject 1 error']],
   ['no kind', 'apiVersion: v1\nmetadata: {name: a}\n', ['IncompleteObject 1 error']],
@@ -109,12 +110,6 @@ test.each([
   if (severity === 'warning') expect(codes).toHaveLength(1);
 });
 
-test('two JSON objects in one file are two documents', async () => {
-  expect(await findCodes(`${JSON_OBJECT}\n${JSON_OBJECT.replace('"a"', '"b"')}`)).toEqual([
-    'MultipleDocuments 1 warning',
-  ]);
-});
-
 test('finds one object in two files, in any version, by its namespace', async () => {
   const findings = await find({
     'openshift/a.yaml': MACHINE_CONFIG,
@@ -124,12 +119,7 @@ test('finds one object in two files, in any version, by its namespace', async ()
     'openshift/e.yaml': createObject('v1', 'ConfigMap', 'x', 'default'),
   });
   expect(findings.map(({ severity, code, file, message }) => [severity, code, file, message])).toEqual([
-    [
-      'error',
-      'DuplicateObject',
-      'manifests/c.yaml',
-      'it is in openshift/a.yaml, too: the bootstrap host reads both, the cluster gets only that one',
-    ],
+    ['error', 'DuplicateObject', 'manifests/c.yaml', expect.stringMatching(/^it is in openshift\/a\.yaml, too: /)],
     ['warning', 'DuplicateObject', 'openshift/e.yaml', expect.stringContaining('openshift/b.yaml')],
   ]);
 });
@@ -138,23 +128,19 @@ test('finds files that installers lose, hide or ignore', async () => {
   const findings = await find({
     'manifests/a.yaml': createObject('v1', 'ConfigMap', 'x'),
     'openshift/a.yaml': createObject('v1', 'ConfigMap', 'w'),
+    'manifests/b; c.yaml': createObject('v1', 'ConfigMap', 'u'),
+    'openshift/b; c.yaml': createObject('v1', 'ConfigMap', 'v'),
     'manifests/.b.yaml': createObject('v1', 'ConfigMap', 'z'),
     'openshift/c.yaml.bak': null,
   });
   expect(findings.map(({ severity, code, file }) => [severity, code, file])).toEqual([
     ['error', 'DuplicateFileName', 'openshift/a.yaml'],
+    ['error', 'DuplicateFileName', 'openshift/b; c.yaml'],
     ['error', 'HiddenFile', 'manifests/.b.yaml'],
     ['warning', 'IgnoredFile', 'openshift/c.yaml.bak'],
   ]);
-});
-
-test('keeps a file name with a semicolon in the message', async () => {
-  const [finding] = await find({
-    'manifests/a; b.yaml': MACHINE_CONFIG,
-    'openshift/a; b.yaml': MACHINE_CONFIG,
-  });
-  const message = 'manifests/a; b.yaml has the same name: the bootstrap host copies one over the other';
-  expect(finding).toMatchObject({ code: 'DuplicateFileName', message, advice: 'rename one of them' });
+  const message = 'manifests/b; c.yaml has the same name: the bootstrap host copies one over the other';
+  expect(findings).toContainEqual(expect.objectContaining({ message, advice: 'rename one of them' }));
 });
 
 test.each([
@@ -206,8 +192,6 @@ test.each([
   ['documents', ['---\n'.repeat(1_001)], /^0\.yaml has more than 1000 documents$/],
   ['JSON objects', ['{}'.repeat(1_001)], /^0\.yaml has more than 1000 documents$/],
   ['findings', Array.from({ length: 11 }, () => 'a\n---\n'.repeat(999)), /^10\.yaml .* too many problems$/],
-  ['nested lists', ['- '.repeat(30_000)], /^0\.yaml is nested too deeply$/],
-  ['aliases', [`a: &a [a]\nb: [${'*a,'.repeat(200)}]\n`], /^0\.yaml is not YAML that/],
 ])('rejects a directory with too many %s', async (_what, texts, message) => {
   const files = Object.fromEntries(texts.map((text, index) => [`${index}.yaml`, text]));
   await expect(find(files)).rejects.toThrow(message);
