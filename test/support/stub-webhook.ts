@@ -1,4 +1,6 @@
 import { json } from 'node:stream/consumers';
+import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import type { TestCluster } from './test-cluster.ts';
 import { startHttpsServer } from './tls.ts';
 
 interface SentReview {
@@ -32,4 +34,9 @@ export async function stubWebhook(answer: (review: SentReview) => StubAnswer) {
   });
   const caBundle = Buffer.from(ca).toString('base64');
   return { at: { url: `https://127.0.0.1:${port}/validate`, caBundle }, calls };
+}
+
+export function register(cluster: TestCluster, clientConfig: { readonly url: string; readonly caBundle: string }) {
+  const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+  cluster.create('validatingwebhookconfigurations', configuration);
 }
