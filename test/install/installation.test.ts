@@ -10,6 +10,7 @@ import {
 } from '../../src/install/installation.ts';
 import { ADMISSION_POLICIES } from '../../src/install/webhook-configuration.ts';
 import { ALL_OPTIONS, DEFAULT_OPTIONS } from './installation-options.ts';
+import { readField } from './read-field.ts';
 
 /** The API server serves these before any operator runs. The set contains our own CRD. */
 const API_OF_AN_EMPTY_CLUSTER = /^(?:(?:apps|policy|[\w.]+\.k8s\.io)\/)?v1$|^machineconfig-guard\.io\//;
@@ -78,12 +79,6 @@ function build(changes: Partial<InstallationOptions> = {}): (kind: string) => un
   };
 }
 
-function readContainer(deployment: unknown): { readonly args: readonly string[] } {
-  const { containers } = (deployment as Deployment).spec.template.spec;
-  const [container = { args: [] }] = containers;
-  return container;
-}
-
 test('with an authority, the Secret, the caBundle and the flag belong together', () => {
   const findObject = build();
   const caBundle = Buffer.from(DEFAULT_OPTIONS.authority.certificatePem).toString('base64');
@@ -107,7 +102,7 @@ test.each([
   const findObject = build(changes);
   // `oc apply` could not find the kind in a stream that contains its CRD, and an upgrade would reset the mode.
   expect(findObject('MachineConfigGuard')).toBeUndefined();
-  const { args } = readContainer(findObject('Deployment'));
+  const args = readField(findObject('Deployment'), 'spec.template.spec.containers.0.args') as string[];
   expect(args.filter((arg) => arg.startsWith('--initial-'))).toEqual(flags);
   const variables = values.map((expression) => expect.objectContaining({ expression }) as object);
   expect(findObject('ValidatingAdmissionPolicy')).toMatchObject({ spec: { variables } });
@@ -115,7 +110,7 @@ test.each([
 
 test('a rollout on a single node keeps the old pod until the new one is ready, except on the host network', () => {
   const findStrategy = (hostNetwork: boolean) =>
-    (build({ singleNode: true, hostNetwork })('Deployment') as Deployment).spec.strategy.rollingUpdate;
+    readField(build({ singleNode: true, hostNetwork })('Deployment'), 'spec.strategy.rollingUpdate');
   expect(findStrategy(false)).toEqual({ maxUnavailable: 0, maxSurge: 1 });
   expect(findStrategy(true)).toEqual({ maxUnavailable: 1, maxSurge: 0 });
 });
@@ -177,18 +172,11 @@ test('without machineconfigAccess, no role lets the guard read MachineConfigs', 
   expect([countReaders({}), countReaders({ machineconfigAccess: false })]).toEqual([2, 0]);
 });
 
-interface Rule {
-  readonly resources: readonly string[];
-  readonly verbs: readonly string[];
-}
-
-interface FlowSchema {
-  readonly spec: { readonly rules: readonly { readonly resourceRules: readonly Rule[] }[] };
-}
+type Rules = readonly Readonly<Record<'resources' | 'verbs', readonly string[]>>[];
 
 test('the FlowSchema covers the reads that the roles of the guard allow, and nothing else', () => {
   const { files } = buildInstallation(DEFAULT_OPTIONS);
-  const listReads = (rules: readonly Rule[]): string[] =>
+  const listReads = (rules: Rules): string[] =>
     rules.flatMap(({ resources, verbs }) =>
       verbs
         .filter((verb) => ['get', 'list', 'watch'].includes(verb))
@@ -197,15 +185,7 @@ test('the FlowSchema covers the reads that the roles of the guard allow, and not
   const roles = files.filter(
     ({ kind, objectName }) => kind.endsWith('Role') && !/-(?:reader|view|events)$/.test(objectName),
   );
-  const allowed = roles.flatMap(({ content }) => (parse(content) as { rules: readonly Rule[] }).rules);
-  const schema = files.find(({ kind }) => kind === 'FlowSchema');
-  const [rule] = (parse(schema?.content ?? '') as FlowSchema).spec.rules;
-  expect(listReads(rule?.resourceRules ?? []).sort()).toEqual(listReads(allowed).sort());
+  const allowed = roles.flatMap(({ content }) => readField(parse(content), 'rules') as Rules);
+  const covered = readField(build()('FlowSchema'), 'spec.rules.0.resourceRules') as Rules;
+  expect(listReads(covered).sort()).toEqual(listReads(allowed).sort());
 });
-
-type Deployment = {
-  readonly spec: {
-    readonly strategy: { readonly rollingUpdate: object };
-    readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } };
-  };
-};

@@ -5,14 +5,12 @@ import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/co
 import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import { readManifestFile } from '../../src/install/manifest-files.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { readField } from './read-field.ts';
 
 type Expressions = readonly Readonly<Record<'name' | 'key' | 'expression' | 'messageExpression', string>>[];
 
-/** The value at a path of keys and indices in a manifest. */
 function read(file: string, keys: string): unknown {
-  let value: unknown = parse(readManifestFile(file));
-  for (const key of keys.split('.')) value = (value as Readonly<Record<string, unknown>>)[key];
-  return value;
+  return readField(parse(readManifestFile(file)), keys);
 }
 
 function findExpression(file: string, variable: string): string | undefined {

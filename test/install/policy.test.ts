@@ -3,21 +3,14 @@ import { parse } from 'yaml';
 import { buildInstallation } from '../../src/install/installation.ts';
 import { buildPolicy } from '../../src/install/policy.ts';
 import { DEFAULT_OPTIONS } from './installation-options.ts';
-
-interface Policy {
-  readonly spec: {
-    readonly 'policy-templates': readonly {
-      readonly objectDefinition: { readonly spec: { readonly 'object-templates-raw': string } };
-    }[];
-  };
-}
+import { readField } from './read-field.ts';
 
 const OPTIONS = { ...DEFAULT_OPTIONS, authority: undefined };
 
 function readTemplate(): string {
   const [file] = buildPolicy(OPTIONS).files;
-  const [template] = (parse(file?.content ?? '') as Policy).spec['policy-templates'];
-  return template?.objectDefinition.spec['object-templates-raw'] ?? '';
+  const template = 'spec.policy-templates.0.objectDefinition.spec.object-templates-raw';
+  return String(readField(parse(file?.content ?? ''), template));
 }
 
 // TALM, controllers/utils/policy_util.go: StripObjectTemplatesRaw and InspectPolicyObjects. It accepts no other list.

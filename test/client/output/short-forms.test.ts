@@ -13,16 +13,12 @@ test.each([
   expect(createNameShortener(TERMINAL, [WORKER, config])(config)).toBe(label);
 });
 
-test('a label is not the name of another config', () => {
+test('a label is not the name of another config, and a pipe and -o wide get full names', () => {
   const names = [WORKER, 'rendered-worker-25a1be6c'];
   expect(names.map(createNameShortener(TERMINAL, names))).toEqual(names);
-});
-
-test.each([
-  ['a pipe', { columns: undefined }],
-  ['-o wide', { isWide: true }],
-])('%s gets full names', (_case, options) => {
-  expect(createNameShortener({ ...TERMINAL, ...options }, [WORKER])(WORKER)).toBe(WORKER);
+  for (const options of [{ columns: undefined }, { isWide: true }]) {
+    expect(createNameShortener({ ...TERMINAL, ...options }, [WORKER])(WORKER)).toBe(WORKER);
+  }
 });
 
 test.each([

@@ -26,19 +26,12 @@ test('a terminal shows styles, a pipe does not', () => {
   expect(applyStyle(createTextFormat(), 'red', 'text')).toBe('\u001B[31mtext\u001B[39m');
 });
 
-test('breaks a text at spaces and keeps a long word whole', () => {
+test('breaks a text at spaces, keeps a long word whole, and indents further lines below the first one', () => {
   const link = 'https://example.io/a-very-long-link';
   expect(wrapText(`see the page ${link} now`, 12)).toEqual(['see the page', link, 'now']);
   expect(wrapText('see the pages', 12)).toEqual(['see the', 'pages']);
-});
-
-test('indents further lines below the first one', () => {
-  expect(wrapBeside('mode  ', 'Enforce, because no MachineConfigGuard exists', 48)).toBe(
-    'mode  Enforce, because no MachineConfigGuard\n      exists',
-  );
-});
-
-test('keeps room for a text beside a long label', () => {
+  const text = wrapBeside('mode  ', 'Enforce, because no MachineConfigGuard exists', 48);
+  expect(text).toBe('mode  Enforce, because no MachineConfigGuard\n      exists');
   const label = `${'context'.repeat(10)}  `;
   expect(wrapBeside(label, 'the API server is unreachable', 80)).toBe(`${label}the API server is unreachable`);
 });
