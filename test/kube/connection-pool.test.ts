@@ -6,10 +6,12 @@ import { startApi } from './test-api-server.ts';
 
 /** Answers the first requests together, so that each needs a connection of its own. */
 function answerTogether(count: number): RequestListener {
-  const responses: ServerResponse[] = [];
+  const waiting: ServerResponse[] = [];
+  let received = 0;
   return (_request, response) => {
-    responses.push(response);
-    if (responses.length >= count) for (const waiting of responses) waiting.end('{}');
+    waiting.push(response);
+    received += 1;
+    if (received >= count) for (const one of waiting.splice(0)) one.end('{}');
   };
 }
 
