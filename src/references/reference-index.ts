@@ -78,7 +78,7 @@ export class ReferenceIndex {
 
 /**
  * Lets referrers with equal references share one array. Without sharing, a denial is about a tenth slower
- * with 5,000 nodes, because the arrays exceed the processor's cache (npm run bench -- --only delete).
+ * with 5,000 nodes, because the arrays exceed the processor's cache.
  */
 function shareReferences(referrer: Referrer, shared: LRUCache<string, readonly Reference[]>): Referrer {
   // Annotations are untrusted, so no separator is safe.
