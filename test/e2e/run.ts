@@ -27,7 +27,6 @@ Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT FILE...]
 Options:
   --kubernetes VERSION  all tests on this release only: 1.37.2, 1.33.0, 1.31.0 or 1.27.4
   --long                the long versions of the tests that have one, and those that promise capacity, such as floods
-                        and 300 deletions at once
   --operator VERSION    the Machine Config Operator of the tests in test/e2e/operator: 4.20 (default), 4.19 or 4.15
   --only TEXT           the tests whose name contains this text
   --help                this text

@@ -5,6 +5,7 @@ import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
+import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProgram } from '../support/program.ts';
@@ -236,4 +237,35 @@ test('who-uses --unused knows the holds of the guard, and omits the names of hel
   const names = await runProgram('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
   const printed = [free, first, owned].filter((config) => names.split('\n').includes(config));
   expect(printed).toEqual([free]);
+}, 60_000);
+
+const LIFECYCLE_AGENT = 'system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-controller-manager';
+
+/** As the seed generation: deletes what no spec names, until the first error (controllers/seedgen_controller.go). */
+async function cleanUpAsLifecycleAgent(): Promise<string> {
+  const pools = await admin.list(PATHS.pools);
+  const specs = pools.map(({ spec }) => (spec as { configuration?: { name?: string } }).configuration?.name);
+  const current = new Set(specs);
+  for (const { metadata } of await admin.list(PATHS.configs)) {
+    if (!metadata.name.startsWith('rendered') || current.has(metadata.name)) continue;
+    const args = ['delete', 'machineconfig', metadata.name, `--as=${LIFECYCLE_AGENT}`];
+    const { exitCode, stderr } = await kubectl(controlPlane, args);
+    if (exitCode !== 0) return stderr;
+  }
+  return '';
+}
+
+test('ends the seed generation of the Lifecycle Agent by default, but not with holdSuperseded 0s', async () => {
+  const admins = ['create', 'clusterrolebinding', 'lifecycle-agent', '--clusterrole=cluster-admin'];
+  await kubectlOk(controlPlane, [...admins, `--user=${LIFECYCLE_AGENT}`]);
+  const { first, rollOut } = await createPool();
+  const next = await rollOut();
+
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '2h' });
+  expect(await cleanUpAsLifecycleAgent()).toContain('MCG_HELD');
+  expect(await cluster.exists(first)).toBe(true);
+
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
+  expect(await cleanUpAsLifecycleAgent()).toBe('');
+  expect([await cluster.exists(first), await cluster.exists(next)]).toEqual([false, true]);
 }, 60_000);
