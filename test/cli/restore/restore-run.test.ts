@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { restore, type RestoreOptions } from '../../../src/cli/restore/restore-run.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
+import { fakeUntilEnd } from '../../support/until-end.ts';
 import { createConfig, createNode, createPool } from '../inspected-cluster.ts';
 
 const MASTER = createConfigOnDisk('master');
@@ -24,13 +25,15 @@ function createStuckPool(cluster: TestCluster, role: string, missing: string, no
   for (const name of nodes) createNode(cluster, name, annotations, role);
 }
 
+/** Time passes only in the pauses between two reads. */
 async function runRestore(cluster: TestCluster, options: Partial<RestoreOptions>) {
+  fakeUntilEnd('performance');
   return await restore(cluster.connect(), {
     configs: [MASTER.config, WORKER.config],
     isConfirmed: true,
     acceptContent: false,
-    timeoutMs: 300,
-    intervalMs: 50,
+    timeoutMs: 60_000,
+    sleep: async (ms) => void vi.advanceTimersByTime(ms),
     ...options,
   });
 }
