@@ -49,12 +49,15 @@ interface Situation {
   /** One for each time that the judge asks, and the last one again; undefined is unread. */
   settings?: readonly (Settings | undefined)[];
   review?: Review;
+  /** Whether the deadline has passed when the look-up of the config ends. */
+  isLate?: boolean;
 }
 
 /** Judges as often in parallel, and returns the last judgement. */
 async function judge(situation: Situation, count = 1) {
   const { index = [], object = new Error(), live = UNUSED, settings = [SETTINGS], review = REVIEW } = situation;
-  const { config = { state: 'exists' } } = situation;
+  const { config = { state: 'exists' }, isLate = false } = situation;
+  const deadline = new AbortController();
   const allSettings = [...settings];
   const gets: string[] = [];
   let liveReads = 0;
@@ -77,6 +80,7 @@ async function judge(situation: Situation, count = 1) {
       isIndexed: () => config.state === 'exists',
       find: async () => {
         lookups += 1;
+        if (isLate) deadline.abort();
         return await Promise.resolve(config);
       },
     },
@@ -84,7 +88,7 @@ async function judge(situation: Situation, count = 1) {
     settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
     log: memoryLog().log,
   });
-  const judging = Array.from({ length: count }, async () => await judge.judge(review, new AbortController().signal));
+  const judging = Array.from({ length: count }, async () => await judge.judge(review, deadline.signal));
   const { verdict, path, configState } = (await Promise.all(judging)).at(-1) as JudgedReview;
   const { outcome, code, cause, references } = verdict;
   const referrers = references.map(({ name }) => name);
@@ -128,6 +132,16 @@ test.each<[string, Situation, object]>([
   ['allows an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN' }],
   ['denies if the config does not exist', { config: MISSING }, { code: 'MCG_UNVERIFIED', configState: 'missing' }],
   ['denies the override of a missing config', { config: MISSING, review: OVERRIDE }, { code: 'MCG_UNVERIFIED' }],
+  [
+    'denies if it is unknown at the deadline whether the config exists',
+    { config: UNKNOWN, isLate: true },
+    { code: 'MCG_UNVERIFIED', configState: 'unknown' },
+  ],
+  [
+    'allows an override also at the deadline',
+    { config: UNKNOWN, isLate: true, review: OVERRIDE },
+    { outcome: 'allowed' },
+  ],
   ['would deny in mode Warn', { config: MISSING, settings: [WARN] }, { cause: 'MCG_UNVERIFIED' }],
   [
     'allows a review of another object, as not about a config',
