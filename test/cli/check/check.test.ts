@@ -70,7 +70,8 @@ test('reads a second time before it reports an unrecoverable problem', async () 
 test('prints exactly the documented JSON keys, and commands for the cluster of the flags', async () => {
   const { run, cluster, kubeconfig, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
-  const danglingReferences = [{ config: TYPO, explanation: 'never seen in this cluster' }, { config: NEW }, null];
+  const explanation = 'The guard has not seen this config since it started at 2026-11-20T11:00:00Z';
+  const danglingReferences = [{ config: TYPO, explanation }, { config: NEW }, null];
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences } });
   const signer = 'kubernetes.io/kubelet-serving';
   cluster.create('certificatesigningrequests', {
@@ -102,7 +103,7 @@ test('prints exactly the documented JSON keys, and commands for the cluster of t
         config: TYPO,
         recoverable: false,
         suggestion: NEW,
-        explanation: 'never seen in this cluster',
+        explanation,
         deletedAt: null,
         deletedBy: null,
         message: `${TYPO} does not exist; node worker-0 (desiredConfig) names it`,
