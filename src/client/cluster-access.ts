@@ -4,7 +4,6 @@ import { objectPath } from '../kube/api-paths.ts';
 import {
   ApiError,
   ApiUnreachable,
-  CredentialsError,
   isNotFound,
   isRetryable,
   MalformedList,
@@ -15,7 +14,7 @@ import {
 type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
 const PATH = /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
-const ACCESS_FAILURES = [ApiError, ApiUnreachable, CredentialsError, MalformedList, MalformedObject];
+const ACCESS_FAILURES = [ApiError, ApiUnreachable, MalformedList, MalformedObject];
 const READ_TIMEOUT_MS = 10_000;
 
 /** The cause is an error that {@link isAccessFailure} accepts. */

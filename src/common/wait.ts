@@ -1,7 +1,9 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 
 /** For work that nothing ends early. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
+// Each wait removes its listener, but Node warns about more than ten waits at a time.
+setMaxListeners(0, NEVER_ABORTED);
 
 /** Returns early if the signal aborts. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,15 +1,11 @@
 import type { ConfigName } from './config-name.ts';
 
-/** The part of every AdmissionReview that the guard needs. */
-export interface ReviewHeader {
+/** The part of an AdmissionReview that the guard needs. */
+export interface Review {
   readonly uid: string;
   readonly isDryRun: boolean;
   /** The user name that the API server authenticated. */
   readonly user: string;
-}
-
-/** A review of a deletion. */
-export interface Review extends ReviewHeader {
   /** Undefined if the request is not the deletion of a MachineConfig. */
   readonly config: ConfigToDelete | undefined;
 }

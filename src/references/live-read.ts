@@ -7,10 +7,10 @@ import { listResource } from '../kube/lists/list.ts';
 import { isOlderVersion, type Resource } from '../kube/resource.ts';
 import { Backoff, sleep } from '../common/wait.ts';
 import { isManagedByOperator } from './managed-nodes.ts';
-import { BUILDS, NODES, POOLS, REFERRER_RESOURCES } from './sources.ts';
+import { NODES, REFERRER_RESOURCES } from './sources.ts';
 
-/** They seldom change. References to configs move between them and the nodes. */
-const POOLS_AND_BUILDS: readonly Resource<Referrer>[] = [POOLS, BUILDS];
+/** All kinds but nodes. They seldom change, and references to configs move between them and the nodes. */
+const POOLS_AND_BUILDS = REFERRER_RESOURCES.filter((resource) => resource !== NODES);
 /** After this many restarts, the read is late because of changing objects, not a slow API server. */
 const MANY_RESTARTS = 2;
 

@@ -42,7 +42,7 @@ export interface BodyLimits {
   /** How long a body may take to arrive if the client's own timeout is not shorter. */
   readonly timeoutMs: number;
   /** The memory of arriving bodies, for connections that have delivered a review of an existing config. */
-  readonly provenBytes: number;
+  readonly trustedBytes: number;
   /** The memory of arriving bodies, for all other connections. */
   readonly otherBytes: number;
 }
@@ -51,7 +51,7 @@ export interface BodyLimits {
  * The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. For other
  * connections 32 MiB would let a flood use all the memory of the pod, because V8 frees the bodies late.
  */
-const LIMITS: BodyLimits = { timeoutMs: 5_000, provenBytes: 32 * 1024 * 1024, otherBytes: 16 * 1024 * 1024 };
+const LIMITS: BodyLimits = { timeoutMs: 5_000, trustedBytes: 32 * 1024 * 1024, otherBytes: 16 * 1024 * 1024 };
 
 /** Shared, because each new error would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
@@ -74,14 +74,14 @@ export function createAdmissionApp(options: AdmissionAppOptions): Express {
 class ReviewCalls {
   readonly #options: AdmissionAppOptions;
   readonly #limits: BodyLimits;
-  readonly #provenBodies: BodyReader;
+  readonly #trustedBodies: BodyReader;
   readonly #otherBodies: BodyReader;
 
   constructor(options: AdmissionAppOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    this.#provenBodies = new BodyReader(this.#limits.provenBytes);
-    // Otherwise hundreds of reviews would be parsed before the next one of a proven connection is read.
+    this.#trustedBodies = new BodyReader(this.#limits.trustedBytes);
+    // Otherwise hundreds of reviews would be parsed before the next one of a trusted connection is read.
     this.#otherBodies = new BodyReader(this.#limits.otherBytes, new PQueue({ concurrency: 1 }));
   }
 
@@ -106,8 +106,8 @@ class ReviewCalls {
   }
 
   async #receive(request: Request, timeoutMs: number): Promise<Review> {
-    const isProven = this.#options.connections.isProven(request.socket);
-    const review = await (isProven ? this.#provenBodies : this.#otherBodies).read(request, parseReview, timeoutMs);
+    const isTrusted = this.#options.connections.isTrusted(request.socket);
+    const review = await (isTrusted ? this.#trustedBodies : this.#otherBodies).read(request, parseReview, timeoutMs);
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;
     throw new BadReview('the content type is not application/json', review.uid);
@@ -136,7 +136,7 @@ class ReviewCalls {
   #finish(response: Response, judged: JudgedReview, arrivedAt: number): void {
     const { connections, isDraining } = this.#options;
     const { req: request } = response;
-    if (judged.configState === 'exists') connections.setProven(request.socket);
+    if (judged.configState === 'exists') connections.setTrusted(request.socket);
     // An unread body would delay the next request on the connection.
     if (isDraining() || !request.complete) response.setHeader('connection', 'close');
     if (!response.destroyed) response.json(toAdmissionReview(judged.review.uid, judged.verdict));

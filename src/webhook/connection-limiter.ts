@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 interface Connection {
   readonly socket: Socket;
   /** Whether it has delivered a review of an existing config. */
-  isProven: boolean;
+  isTrusted: boolean;
   request?: IncomingMessage;
   response?: ServerResponse;
 }
@@ -13,7 +13,7 @@ interface Connection {
  * Limits the open connections. `server.maxConnections` would reject the API server while a client keeps
  * thousands of silent ones.
  *
- * Beyond the limit the oldest connection closes that is not proven and waits for no answer, then the oldest proven
+ * Beyond the limit the oldest connection closes that is not trusted and waits for no answer, then the oldest trusted
  * one without a request. A complete request is always answered: if no connection can close, the new one does.
  */
 export class ConnectionLimiter {
@@ -27,7 +27,7 @@ export class ConnectionLimiter {
 
   add(socket: Socket): void {
     const key = keyOf(socket);
-    const connection: Connection = { socket, isProven: false };
+    const connection: Connection = { socket, isTrusted: false };
     if (this.#connections.size >= this.#max && !this.#closeOne()) {
       socket.destroy();
       return;
@@ -54,13 +54,13 @@ export class ConnectionLimiter {
     return true;
   }
 
-  isProven(socket: Socket): boolean {
-    return this.#find(socket)?.isProven === true;
+  isTrusted(socket: Socket): boolean {
+    return this.#find(socket)?.isTrusted === true;
   }
 
-  setProven(socket: Socket): void {
+  setTrusted(socket: Socket): void {
     const connection = this.#find(socket);
-    if (connection !== undefined) connection.isProven = true;
+    if (connection !== undefined) connection.isTrusted = true;
   }
 
   #find(socket: Socket): Connection | undefined {
@@ -71,7 +71,7 @@ export class ConnectionLimiter {
   #closeOne(): boolean {
     const connections = [...this.#connections];
     const victim =
-      connections.find(([, connection]) => !connection.isProven && !isAwaitingAnswer(connection)) ??
+      connections.find(([, connection]) => !connection.isTrusted && !isAwaitingAnswer(connection)) ??
       connections.find(([, { response }]) => response?.writableEnded !== false);
     if (victim === undefined) return false;
     const [key, { socket }] = victim;

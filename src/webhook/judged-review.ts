@@ -5,8 +5,8 @@ import type { Verdict } from '../decision/verdict.ts';
 export type DecisionPath = 'none' | 'index' | 'live';
 
 /**
- * Whether a config of the review's name and uid exists. Only the API server's reviews are always about one. `missing`
- * includes reviews about other objects. `unknown` means that the guard could not find out, or did not need to.
+ * Whether a config of the review's name and uid exists. `missing` includes reviews about other objects.
+ * `unknown` means that the guard could not find out, or did not need to.
  */
 export type ConfigState = 'exists' | 'missing' | 'unknown';
 

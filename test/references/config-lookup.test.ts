@@ -65,8 +65,8 @@ test('sends at most eight GETs at the same time', async () => {
     await new Promise((resolve) => setImmediate(resolve));
     throw NOT_FOUND;
   });
-  const { signal } = new AbortController();
-  await Promise.all(Array.from({ length: 100 }, async () => await lookup.find(CONFIG, signal)));
+  const find = async () => await lookup.find(CONFIG, new AbortController().signal);
+  await Promise.all(Array.from({ length: 100 }, find));
   expect(counts).toEqual({ running: 0, most: 8, total: 100 });
 });
 

@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { NEVER_ABORTED as NO_DEADLINE } from '../../src/common/wait.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
@@ -28,7 +29,6 @@ const BROKEN: Fault = (response) => {
 const NODE = { apiVersion: 'v1', kind: 'Node' };
 const POD = { ...METADATA, metadata: { name: 'p', namespace: 'n' } };
 const NO_NODES = 'the API server listed no nodes, but every cluster has one';
-const NO_DEADLINE = new AbortController().signal;
 
 /** By default the watches have seen no version. */
 const seenVersions = new Map<string, string>();

@@ -1,4 +1,6 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { getEventListeners } from 'node:events';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { NEVER_ABORTED } from '../../src/common/wait.ts';
 import { SharedGets } from '../../src/references/shared-gets.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
@@ -42,6 +44,18 @@ test('does not share the GETs of different objects', async () => {
   const callers = [get('a'), get('b'), get('c')];
   for (const one of sent) one.answer(one.key);
   expect(await Promise.all(callers)).toEqual(['a', 'b', 'c']);
+});
+
+test('gets hundreds of objects at a time without a warning of Node', async () => {
+  const emitWarning = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  onTestFinished(() => emitWarning.mockRestore());
+  // Other test files of this process can have GETs without an answer.
+  const before = getEventListeners(NEVER_ABORTED, 'abort');
+  const callers = Array.from({ length: 300 }, async (_, index) => await get(`node-${index}`));
+  for (const one of sent) one.answer(one.key);
+  expect(await Promise.all(callers)).toHaveLength(300);
+  expect(emitWarning).not.toHaveBeenCalled();
+  expect(getEventListeners(NEVER_ABORTED, 'abort')).toHaveLength(before.length);
 });
 
 test('sends the next GET after one has failed', async () => {

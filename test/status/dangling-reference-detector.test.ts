@@ -170,8 +170,8 @@ test('ends a check five seconds after the API server hangs, and then asks for th
   it.answer = async ({ path, signal }: ApiRequest) => {
     if (path.endsWith('00')) throw NOT_FOUND;
     return await new Promise((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error));
       if (signal.aborted) reject(signal.reason as Error);
+      else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     });
   };
   const checked = it.check();

@@ -213,8 +213,8 @@ describe('a body that does not arrive', () => {
     return socket;
   }
 
-  /** Sends the whole review. Its connection counts as proven afterwards. */
-  async function prove(port: number) {
+  /** Sends the whole review. Its connection counts as trusted afterwards. */
+  async function trust(port: number) {
     const socket = send(port, GOOD.length, GOOD);
     await once(socket, 'data');
     return socket;
@@ -266,7 +266,7 @@ describe('a body that does not arrive', () => {
 
   test('is parsed in a turn of its own, after a review on a connection that has delivered one', async () => {
     const port = await serve();
-    const proven = await prove(port);
+    const trusted = await trust(port);
     const names: string[] = [];
     judge = async (review, signal) => {
       names.push(review.user);
@@ -277,25 +277,25 @@ describe('a body that does not arrive', () => {
       const body = bodyOf(name);
       return [send(port, body.length, body.slice(0, -1)), body.slice(-1)] as const;
     });
-    const body = bodyOf('proven');
-    proven.write(toHead(body.length) + body.slice(0, -1));
+    const body = bodyOf('trusted');
+    trusted.write(toHead(body.length) + body.slice(0, -1));
     await expect.poll(() => receivedCount).toBe(5);
     // All bodies end in one turn of the event loop, also if the kernel delivers them late.
     for (const [socket, end] of others) socket.write(end);
-    proven.write(body.slice(-1));
+    trusted.write(body.slice(-1));
     const end = performance.now() + 100;
     while (performance.now() < end);
     await expect.poll(() => names).toHaveLength(4);
-    expect(names[0]).toBe('proven');
+    expect(names[0]).toBe('trusted');
   });
 
   test('does not take the memory of connections that have delivered a review of an existing config', async () => {
-    const port = await serve({ otherBytes: 1_000, provenBytes: 100_000 });
-    const proven = await prove(port);
+    const port = await serve({ otherBytes: 1_000, trustedBytes: 100_000 });
+    const trusted = await trust(port);
     const body = JSON.stringify(reviewBody({ padding: 'x'.repeat(60_000) }));
     expect(await text(send(port, body.length, body))).toContain('too many requests at once');
-    proven.end(toHead(body.length) + body);
-    expect(await text(proven)).toContain('"allowed":true');
+    trusted.end(toHead(body.length) + body);
+    expect(await text(trusted)).toContain('"allowed":true');
   });
 
   test('is denied without a single byte of it if it is larger than 4 MiB', async () => {
@@ -321,7 +321,7 @@ describe('a body that does not arrive', () => {
     const socket = send(port, 9_000, START);
     await once(socket, 'connect');
     socket.destroy();
-    await prove(port);
+    await trust(port);
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toEqual(['MCG_NOT_IN_USE']);
     expect(lines).toEqual([]);
   });

@@ -7,14 +7,14 @@ import { startTestServer } from './test-server.ts';
 
 const MAX_CONNECTIONS = 20;
 
-/** Starts a server for which a connection is proven after `/prove`, and answers `/late` when `answer` is called. */
+/** Starts a server for which a connection is trusted after `/trust`, and answers `/late` when `answer` is called. */
 async function startLimitedServer() {
   const connections = new ConnectionLimiter(MAX_CONNECTIONS);
   let lateCount = 0;
   let answer: () => void = () => {};
   const answered = new Promise<void>((resolve) => (answer = resolve));
   const handler: RequestHandler = (request, response, next) => {
-    if (request.path === '/prove') connections.setProven(request.socket);
+    if (request.path === '/trust') connections.setTrusted(request.socket);
     if (request.path === '/late') {
       lateCount += 1;
       void answered.then(() => response.send('late'));
@@ -39,11 +39,11 @@ async function openMany(connect: () => TLSSocket, count: number, sent: string) {
 test.each([
   ['silent', ''],
   ['with half a request', 'GET / HTTP/1.1\r\nX-Slow: '],
-  ['that are not proven', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
-])('connections %s close each other and not a proven one', async (_case, sent) => {
+  ['that are not trusted', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
+])('connections %s close each other and not a trusted one', async (_case, sent) => {
   const { connectTls, createClient } = await startLimitedServer();
   const client = createClient();
-  await client('/prove');
+  await client('/trust');
   const closedCount = await openMany(connectTls, 3 * MAX_CONNECTIONS, sent);
   expect(await client()).toMatchObject({ body: 'ok', isReused: true });
   await expect.poll(closedCount).toBeGreaterThanOrEqual(2 * MAX_CONNECTIONS);
@@ -67,15 +67,15 @@ test('a connection whose body still arrives closes for another one', async () =>
   await expect.poll(closedCount).toBe(1);
 });
 
-test('a proven connection closes for another one only if it has no request', async () => {
+test('a trusted connection closes for another one only if it has no request', async () => {
   const { createClient, answer } = await startLimitedServer();
   const client = createClient();
-  await client('/prove');
+  await client('/trust');
   const late = client('/late');
   const idle = createClient();
-  await idle('/prove');
+  await idle('/trust');
   for (let index = 1; index < MAX_CONNECTIONS; index += 1) {
-    expect((await createClient()('/prove')).body).toBe('ok');
+    expect((await createClient()('/trust')).body).toBe('ok');
   }
   expect(await idle()).toMatchObject({ isReused: false });
   answer();

@@ -77,10 +77,10 @@ certificate request.
 Permissions: apply the overlay restore-role and bind its ClusterRoles.
 
 Exit codes:
-  0  restored, or the config exists; without --confirm: it can be restored
-  1  rejected, incomplete, or nodes stay Degraded: the output says what to do
-  2  wrong usage or an unusable file; nothing was changed
-  3  the API server is unreachable or denies access
+  0    restored, or the config exists; without --confirm: it can be restored
+  1    rejected, incomplete, or nodes stay Degraded: the output says what to do
+  2    wrong usage or an unusable file; nothing was changed
+  3    the API server is unreachable or denies access
   130  interrupted; the output says whether a pool stays paused
 
 Examples:
