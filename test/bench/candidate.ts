@@ -21,9 +21,9 @@ const CONFIG_BYTES = 8_000;
 const RETRY_MS = 2;
 
 /** The webhook on controller-runtime, which takes about 2 minutes to build at first, with its arguments. */
-export async function goCommand({ directory, reaper }: ControlPlane, mode: 'scan' | 'index') {
+export async function goCommand({ directory }: ControlPlane, mode: 'scan' | 'index') {
   const output = join(directory, 'peer');
-  await goBuild({ module: GO_MODULE, package: '.', output, ldflags: '-s -w', reaper });
+  await goBuild({ module: GO_MODULE, package: '.', output });
   return (folder: string, port: number, file: string) => {
     return [output, `--mode=${mode}`, `--cert-dir=${folder}`, `--port=${port}`, `--kubeconfig=${file}`];
   };

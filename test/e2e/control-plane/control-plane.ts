@@ -4,8 +4,6 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { parse } from 'yaml';
-
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { ApiServer } from './api-server.ts';
@@ -124,13 +122,13 @@ export class ControlPlane {
   }
 
   async createOpenShiftCrds() {
-    await this.installCrds(this.#openShiftCrds);
+    await this.installCrds(this.#binaries.crds);
   }
 
   /** Deletes the CRDs of OpenShift and their objects. */
   async deleteOpenShiftCrds() {
     const { admin } = this.apiServer;
-    const paths = this.#openShiftCrds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
+    const paths = this.#binaries.crds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
     await Promise.all(paths.map((path) => admin.delete(path)));
     const areGone = async () =>
       (await Promise.all(paths.map((path) => admin.find(path)))).every((crd) => crd === undefined);
@@ -190,10 +188,6 @@ export class ControlPlane {
     await apiServer.start();
     this.#apiServers.push(apiServer);
     return apiServer;
-  }
-
-  get #openShiftCrds() {
-    return this.#binaries.crds.map((text) => parse(text, omitFormatRules) as KubeObject);
   }
 
   #nodeFlags() {
@@ -297,12 +291,6 @@ export class ControlPlane {
     const command = join(this.#binaries.directory, binary);
     return new Child({ command, args, logFile: join(this.directory, `${name}.log`), reaper: this.reaper });
   }
-}
-
-/** Kubernetes 1.31 does not know the CEL library `format`, which the preview CRDs of builds use. */
-function omitFormatRules(key: unknown, value: unknown): unknown {
-  if (key !== 'x-kubernetes-validations') return value;
-  return (value as readonly { readonly rule: string }[]).filter(({ rule }) => !rule.includes('format.'));
 }
 
 interface CrdSpec {

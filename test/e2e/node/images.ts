@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,12 +38,11 @@ export interface Images {
 
 /** The image of the guard and that of a pod's sandbox: from the cache, or built from the sources. */
 export async function findImages(log: (line: string) => void): Promise<Images> {
-  const directory = join(CACHE, await hashSources());
-  if (!existsSync(directory)) {
+  const directory = await fillCache(join(CACHE, await hashSources()), async (unfinished) => {
     log('Building the image …');
-    await fillCache(directory, buildImages);
+    await buildImages(unfinished);
     await removeOldImages();
-  }
+  });
   return imagesIn(directory);
 }
 
@@ -101,9 +99,8 @@ async function buildImages(directory: string) {
 export async function findPreviousImage(log: (line: string) => void): Promise<Image> {
   const directory = cachePath('previous-image', PREVIOUS_COMMIT.slice(0, 16));
   const image = { name: 'docker.io/library/machineconfig-guard:previous', archive: join(directory, 'guard.tar') };
-  if (existsSync(directory)) return image;
-  log('Building the image of the previous release …');
   await fillCache(directory, async (unfinished) => {
+    log('Building the image of the previous release …');
     const work = join(unfinished, 'work');
     await buildBase(work);
     const archive = join(work, 'source.tar');

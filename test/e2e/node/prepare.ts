@@ -1,5 +1,6 @@
 import type { Binaries } from '../control-plane/binaries.ts';
-import { findPrograms, type Log } from '../control-plane/go-programs.ts';
+import type { Log } from '../control-plane/go-build.ts';
+import { findPrograms } from '../control-plane/kubernetes-module.ts';
 import type { Release } from '../control-plane/releases.ts';
 import { findImages } from './images.ts';
 import { NodeCluster } from './node-cluster.ts';

@@ -7,7 +7,7 @@ import { Child } from '../control-plane/child.ts';
 import { kubeconfig } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { readModuleFiles } from '../control-plane/module-files.ts';
+import { readCrds } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { pool as poolObject } from '../support/objects.ts';
@@ -77,8 +77,7 @@ export class OperatorCluster {
     const installed = await InstalledCluster.start();
     const { controlPlane } = installed;
     const { apiServer, directory: parent, reaper } = controlPlane;
-    const crds = await readModuleFiles(OPERATOR_CRDS);
-    await controlPlane.installCrds(crds.map((text) => parse(text) as KubeObject));
+    await controlPlane.installCrds(await readCrds(OPERATOR_CRDS));
     await createOperatorObjects(apiServer.admin);
     const token = await serviceAccountToken(apiServer.admin, OPERATOR_NAMESPACE, CONTROLLER);
     const file = join(parent, `${CONTROLLER}.kubeconfig`);

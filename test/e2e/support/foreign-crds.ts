@@ -1,7 +1,4 @@
-import { parseAllDocuments } from 'yaml';
-
-import type { KubeObject } from '../control-plane/kube-client.ts';
-import { readModuleFiles, type ModuleFiles } from '../control-plane/module-files.ts';
+import { readCrds, type ModuleFiles } from '../control-plane/module-files.ts';
 
 const PROMETHEUS_FOLDER = 'example/prometheus-operator-crd';
 const OPENSHIFT_API = 'github.com/openshift/api@v0.0.0-20250225181102-cb44c196e68f';
@@ -67,13 +64,6 @@ const CRDS = {
 export type ForeignProject = keyof typeof CRDS;
 
 /** The CRDs of a project, from its Go module. */
-export async function readForeignCrds(project: ForeignProject) {
-  return (await readModuleFiles(CRDS[project])).map(parseCrd);
-}
-
-/** The files of cert-manager are Helm templates. Their lines with expressions are labels and conditions. */
-function parseCrd(text: string): KubeObject {
-  const plain = text.replaceAll(/^.*\{\{.*$/gm, '');
-  const objects = parseAllDocuments(plain).map((document) => document.toJS() as KubeObject | null);
-  return objects.find((object) => object?.kind === 'CustomResourceDefinition') as KubeObject;
+export function readForeignCrds(project: ForeignProject) {
+  return readCrds(CRDS[project]);
 }
