@@ -5,8 +5,7 @@ import { KubeClient, type KubeClientOptions } from './kube-client.ts';
 
 /** One kube-apiserver. It keeps its address through restarts. */
 export class ApiServer {
-  /** Of a cluster administrator, like the kubeconfig. */
-  readonly connection: KubeClientOptions;
+  /** A cluster administrator, like the kubeconfig. */
   readonly admin: KubeClient;
   readonly #directory: string;
   readonly #startChild: (flags: readonly string[]) => Child;
@@ -14,10 +13,13 @@ export class ApiServer {
   #flags: readonly string[] = [];
 
   constructor(connection: KubeClientOptions, directory: string, startChild: (flags: readonly string[]) => Child) {
-    this.connection = connection;
     this.admin = new KubeClient(connection);
     this.#directory = directory;
     this.#startChild = startChild;
+  }
+
+  get connection() {
+    return this.admin.connection;
   }
 
   get url() {

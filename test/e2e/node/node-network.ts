@@ -6,6 +6,8 @@ export const MAX_NODES = 4;
 
 /** The addresses of a node. */
 export interface NodeAddresses {
+  /** The address of this machine for the node and its pods. */
+  readonly gateway: string;
   /** The interface of this machine that leads to the node. */
   readonly link: string;
   readonly address: string;
@@ -33,6 +35,7 @@ export class NodeNetwork {
 
   addressesOf(index: number): NodeAddresses {
     return {
+      gateway: this.gateway,
       link: `mcg${this.#number}-${index}`,
       address: `198.18.${this.#number}.${10 + index}`,
       podSubnet: `198.19.${this.#number}.${64 * index}/26`,

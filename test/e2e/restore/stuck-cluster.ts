@@ -5,7 +5,7 @@ import { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { Cluster, unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
-import { runBinaries } from '../support/run-binaries.ts';
+import { runBinaries } from '../support/runner.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const CONFIG_MAPS = `${PATHS.namespaces}/kube-system/configmaps`;
@@ -30,8 +30,7 @@ export class StuckCluster {
 
   private constructor(controlPlane: ControlPlane) {
     this.controlPlane = controlPlane;
-    const { connection, auditLog } = controlPlane.apiServer;
-    this.cluster = new Cluster({ admin: connection, auditLog });
+    this.cluster = new Cluster(controlPlane.apiServer);
   }
 
   /** The test files of a worker share this cluster, one after another. */

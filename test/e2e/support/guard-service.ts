@@ -1,3 +1,4 @@
+import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { PATHS } from './paths.ts';
 
@@ -12,4 +13,20 @@ export const SERVICE_NAME = 'machineconfig-guard.machineconfig-guard.svc';
 export async function readAuthority(admin: KubeClient): Promise<string> {
   const { webhooks } = (await admin.find(PATHS.guardWebhook)) as WebhookConfiguration;
   return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString();
+}
+
+/**
+ * Makes the API server open new connections to the guard, by another caBundle. The service CA restores the usual one.
+ *
+ * @param label makes the caBundle differ
+ */
+export async function forceReconnect(
+  { apiServer: { admin } }: ControlPlane,
+  { ca }: { readonly ca: string },
+  label: string,
+): Promise<void> {
+  const caBundle = Buffer.from(`# ${label}\n${ca}`).toString('base64');
+  const { webhooks } = (await admin.find(PATHS.guardWebhook)) as WebhookConfiguration;
+  const changed = webhooks.map((webhook) => ({ ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }));
+  await admin.patch(PATHS.guardWebhook, { webhooks: changed });
 }

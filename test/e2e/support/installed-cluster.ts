@@ -10,14 +10,13 @@ import { expectStatus, KubeClient, type KubeClientOptions } from '../control-pla
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
-import { parseJsonLines, type DecisionLine } from './guard-process.ts';
+import { parseJsonLines } from './guard-process.ts';
 import { GuardProcesses } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { requireProgram } from './program.ts';
-import type { Replicas } from './replicas.ts';
-import { runBinaries } from './run-binaries.ts';
+import { runBinaries } from './runner.ts';
 import { serviceAccountToken } from './service-account.ts';
 import { ServiceCa } from './service-ca.ts';
 
@@ -25,6 +24,17 @@ const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machinec
 
 /** Kubelets set the label on their own nodes. */
 const MADE_UP_NODE = '!kubernetes.io/arch';
+
+/** The running replicas of the guard's Deployment. */
+interface Replicas {
+  /** Waits until all replicas run the current template and get calls. */
+  awaitRollout(): Promise<void>;
+  /** The log of each replica. */
+  readLogs(): Promise<readonly string[]>;
+  /** Host and port at which each replica serves its metrics. */
+  listMetricsAddresses(): Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
 
 /** A cluster in which the guard's manifests can be applied, and then run. */
 export class InstalledCluster<Guards extends Replicas = Replicas> {
@@ -37,8 +47,7 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   constructor(controlPlane: ControlPlane, replicas: Guards) {
     this.controlPlane = controlPlane;
     this.replicas = replicas;
-    const { connection, auditLog } = controlPlane.apiServer;
-    this.cluster = new Cluster({ admin: connection, auditLog });
+    this.cluster = new Cluster(controlPlane.apiServer);
     this.serviceCa = new ServiceCa(controlPlane);
   }
 
@@ -108,7 +117,9 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   async awaitDenialFromIndex(config: string) {
     const isDeniedFromIndex = async () => {
       expect([403, 503]).toContain((await this.cluster.delete(config)).status);
-      const decisions = (await this.replicas.readLogs()).flatMap((log) => parseJsonLines<DecisionLine>(log));
+      const decisions = (await this.replicas.readLogs()).flatMap((log) =>
+        parseJsonLines<{ readonly name: string; readonly path: 'index' | 'live' | 'none' }>(log),
+      );
       return decisions.some(({ name, path }) => name === config && path === 'index');
     };
     await until(`a denial of ${config} from the index`, isDeniedFromIndex, { everyMs: 500 });

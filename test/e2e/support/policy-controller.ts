@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
 import { cachePath } from '../control-plane/cache.ts';
-import { Child } from '../control-plane/child.ts';
+import type { Child } from '../control-plane/child.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { findGoPrograms, type Log } from '../control-plane/go-build.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
@@ -60,17 +60,13 @@ export class PolicyController {
   /** The cluster needs the CRDs of ClusterClaim and ConfigurationPolicy. */
   static async start(controlPlane: ControlPlane, program: string): Promise<PolicyController> {
     await kubectlOk(controlPlane, ['create', 'namespace', NAMESPACE]);
-    const { kubeconfig } = controlPlane.apiServer;
     // In seconds between two evaluations.
     const flags = ['--evaluation-backoff=1', '--metrics-bind-address=0', '--health-probe-bind-address=0'];
-    const child = new Child({
-      command: program,
-      args: ['controller', '--leader-elect=false', '--enable-lease=false', '--log-level=0', ...flags],
-      logFile: join(controlPlane.directory, 'policy-controller.log'),
-      reaper: controlPlane.reaper,
-      env: { PATH: process.env['PATH'], KUBECONFIG: kubeconfig, WATCH_NAMESPACE: NAMESPACE, POD_NAMESPACE: NAMESPACE },
-    });
-    return new PolicyController(controlPlane, child);
+    const args = ['controller', '--leader-elect=false', '--enable-lease=false', '--log-level=0', ...flags];
+    const { kubeconfig: KUBECONFIG } = controlPlane.apiServer;
+    const namespaces = { WATCH_NAMESPACE: NAMESPACE, POD_NAMESPACE: NAMESPACE };
+    const env = { PATH: process.env['PATH'], KUBECONFIG, ...namespaces };
+    return new PolicyController(controlPlane, controlPlane.startChild('policy-controller', program, args, { env }));
   }
 
   /** Sets the ClusterClaims of the managed cluster. */

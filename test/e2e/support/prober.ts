@@ -1,4 +1,4 @@
-import { KubeClient, statusOf, type KubeClientOptions } from '../control-plane/kube-client.ts';
+import { type KubeClient, statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { unique } from './cluster.ts';
 import { machineConfig, node, nodeConfigPatch, renderedName } from './objects.ts';
@@ -68,8 +68,7 @@ export class Prober {
   }
 
   /** Creates the configs and the node, and starts. */
-  static async start(connection: KubeClientOptions) {
-    const client = new KubeClient(connection);
+  static async start(client: KubeClient) {
     const [used, unused] = [await createConfig(client), await createConfig(client)];
     const name = unique('steady');
     await client.create(PATHS.nodes, node({ name, currentConfig: used }));
@@ -171,11 +170,8 @@ export class Prober {
 }
 
 /** Probes before and during a step. Returns the prober, which has stopped. */
-export async function probeDuring(
-  connection: KubeClientOptions,
-  step: (prober: Prober) => Promise<unknown>,
-): Promise<Prober> {
-  const prober = await Prober.start(connection);
+export async function probeDuring(client: KubeClient, step: (prober: Prober) => Promise<unknown>): Promise<Prober> {
+  const prober = await Prober.start(client);
   try {
     await prober.awaitMore(20);
     await step(prober);
