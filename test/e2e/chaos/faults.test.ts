@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import { pause, until } from '../control-plane/until.ts';
-import type { Answer } from '../support/answer.ts';
+import type { Answer } from '../support/prober.ts';
 import { debianProgram } from '../support/debian-program.ts';
 import type { GuardProcess } from '../support/guard-process.ts';
 import type { GuardedCluster, LaunchPreparation } from '../support/guarded-cluster.ts';

@@ -119,11 +119,8 @@ export class OperatorCluster {
   }
 
   /** Creates a pool that is rendered from the sources of these roles. */
-  async createPool(name: string, roles: readonly string[] = ['worker', name]): Promise<void> {
-    const { spec, ...object } = poolObject({ name });
-    const matchExpressions = [{ key: `${MCO}/role`, operator: 'In', values: roles }];
-    const machineConfigSelector = { matchExpressions };
-    await this.admin.create(PATHS.pools, { ...object, spec: { ...spec, machineConfigSelector } });
+  async createPool(name: string, roles?: readonly string[]): Promise<void> {
+    await this.admin.create(PATHS.pools, poolObject({ name, ...(roles && { roles }) }));
   }
 
   /** Creates a pool with one machine. Returns its name, its disk and its config. */
@@ -189,12 +186,10 @@ export class OperatorCluster {
   async awaitUpdated(name: string, machineCount = 0, previous?: string): Promise<string> {
     const state = `updated with ${machineCount} machines`;
     return this.awaitRendered(name, previous, state, ({ spec, status }) => {
-      const isUpdated = status?.conditions?.some(
-        (condition) => condition.type === 'Updated' && condition.status === 'True',
-      );
-      const counts = [status?.machineCount, status?.updatedMachineCount];
+      const isUpdated = status?.conditions?.some(({ type, status: value }) => type === 'Updated' && value === 'True');
       const isServed = spec.configuration?.name === status?.configuration?.name;
-      return isUpdated === true && isServed && counts.every((count) => count === machineCount);
+      const { machineCount: all, updatedMachineCount: updated } = status ?? {};
+      return isUpdated === true && isServed && all === machineCount && updated === machineCount;
     });
   }
 

@@ -120,8 +120,8 @@ export class StuckCluster {
     await this.cluster.admin.patch(`${PATHS.pools}/master/status`, { status });
   }
 
-  async getPool(): Promise<KubeObject | undefined> {
-    return await this.cluster.admin.find(`${PATHS.pools}/master`);
+  getPool(): Promise<KubeObject | undefined> {
+    return this.cluster.admin.find(`${PATHS.pools}/master`);
   }
 
   /** Whether the pool is paused, for which restore, and the config in its status. */
@@ -132,7 +132,7 @@ export class StuckCluster {
     return [paused, metadata?.annotations?.['machineconfig-guard.io/paused-for-restore'], configuration?.name];
   }
 
-  async findConfig(name: string): Promise<KubeObject | undefined> {
-    return await this.cluster.admin.find(`${PATHS.configs}/${name}`);
+  findConfig(name: string): Promise<KubeObject | undefined> {
+    return this.cluster.admin.find(`${PATHS.configs}/${name}`);
   }
 }

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 
 import { expect } from 'vitest';
 
 import type { ApiServer } from '../control-plane/api-server.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { AuditLog, auditedVerdicts, type AuditedVerdict } from './audit-log.ts';
+import { auditedVerdicts, type AuditedVerdict, type AuditEvent } from './audit-log.ts';
 import {
   build,
   buildStatus,
@@ -32,11 +33,12 @@ const DENIAL = new RegExp(
 /** Creates, changes and deletes objects as an administrator. */
 export class Cluster {
   readonly admin: KubeClient;
-  readonly auditLog: AuditLog;
+  /** File with one JSON event per line. */
+  readonly #auditLog: string;
 
   constructor({ admin, auditLog }: ApiServer) {
     this.admin = admin;
-    this.auditLog = new AuditLog(auditLog);
+    this.#auditLog = auditLog;
   }
 
   /** Creates a rendered config without references and returns its name. */
@@ -139,8 +141,18 @@ export class Cluster {
     return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
-  auditEvent(response: KubeResponse) {
-    return this.auditLog.event(response.auditId);
+  /** The events that match in the audit log of the API server, oldest first. */
+  async auditEvents(isWanted: (event: AuditEvent) => boolean) {
+    const lines = (await readFile(this.#auditLog, 'utf8')).split('\n');
+    // The API server may still be writing the last line.
+    const complete = lines.slice(0, -1);
+    return complete.map((line) => JSON.parse(line) as AuditEvent).filter(isWanted);
+  }
+
+  /** Waits for the audit event of a request. The API server writes it after the response. */
+  auditEvent({ auditId }: KubeResponse) {
+    const find = async () => (await this.auditEvents(({ auditID }) => auditID === auditId))[0];
+    return until(`the audit event ${auditId}`, find);
   }
 }
 

@@ -6,8 +6,6 @@ import type { ProcessResult } from './process.ts';
 import type { Shell } from './shell.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** A comment after a command whose exit code is not 0. */
-const EXIT_CODE = /\s+# exit code (?<code>\d)$/;
 /** Replaces the digest that a page leaves to its reader. */
 export const DOCUMENTED_DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
@@ -29,10 +27,10 @@ export const PAGES = {
   fleet: ['docs/fleet/README.md'],
   inspection: ['docs/inspect.md'],
   installation: ['README.md', 'docs/install.md'],
-} as const satisfies Record<string, readonly string[]>;
+} as const;
 
 /** A command that a page tells its reader to run. */
-export interface DocumentedCommand {
+interface DocumentedCommand {
   /** The heading above the command. */
   readonly heading: string;
   readonly line: string;
@@ -58,13 +56,14 @@ function documentedCommands(file: string): readonly DocumentedCommand[] {
   return commands.filter(({ line }) => !NEEDS_ANOTHER_MACHINE.some((pattern) => pattern.test(line)));
 }
 
+/** A comment after the command names its exit code if that is not 0. */
 function parseCommand(heading: string, line: string): DocumentedCommand {
-  const exitCode = Number(EXIT_CODE.exec(line)?.groups?.['code'] ?? 0);
-  return { heading, line: line.replace(/\s+# .*$/, ''), exitCode };
+  const [, exitCode = 0] = /\s+# exit code (\d)$/.exec(line) ?? [];
+  return { heading, line: line.replace(/\s+# .*$/, ''), exitCode: Number(exitCode) };
 }
 
 /** A part of a page. */
-export interface PageSelection {
+interface PageSelection {
   /** The heading above the commands. */
   readonly heading?: string;
   readonly isWanted?: (line: string) => boolean;

@@ -69,14 +69,17 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
 
   /** Runs `oc apply -k` on an overlay of this repository or on another directory. */
   async applyOverlay(name: string) {
-    const directory = await overlayForRelease(this.controlPlane, name);
-    await kubectlOk(this.controlPlane, ['apply', '--kustomize', directory]);
+    await this.#kustomize(name, 'apply');
   }
 
   /** Runs `oc delete -k` without waiting for finalizers. */
   async deleteOverlay(name: string) {
+    await this.#kustomize(name, 'delete', '--ignore-not-found', '--wait=false');
+  }
+
+  async #kustomize(name: string, ...args: readonly string[]) {
     const directory = await overlayForRelease(this.controlPlane, name);
-    await kubectlOk(this.controlPlane, ['delete', '--ignore-not-found', '--wait=false', '--kustomize', directory]);
+    await kubectlOk(this.controlPlane, [...args, '--kustomize', directory]);
   }
 
   /**
@@ -94,11 +97,9 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   /** Changes the MachineConfigGuard, without a hold if it is null, and waits until every replica applies it. */
   async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string | null }) {
     await this.cluster.admin.patch(PATHS.guard, { spec: { mode, holdSuperseded } });
-    const { holdSupersededMs } = DEFAULT_SETTINGS;
-    const wanted = {
-      mode,
-      holdSupersededMs: holdSuperseded === null ? holdSupersededMs : parseDuration(holdSuperseded),
-    };
+    const holdSupersededMs =
+      holdSuperseded === null ? DEFAULT_SETTINGS.holdSupersededMs : parseDuration(holdSuperseded);
+    const wanted = { mode, holdSupersededMs };
     const isApplied = async () => {
       const applied = (await this.replicas.readLogs()).map(readSettings);
       return applied.every((settings) => isDeepStrictEqual(settings, wanted));

@@ -102,10 +102,12 @@ export interface PoolOptions {
   /** The config that the pool rolls out. */
   readonly spec?: string;
   readonly finalizers?: readonly string[];
+  /** Whose sources the pool gets. */
+  readonly roles?: readonly string[];
 }
 
 /** A custom pool as an administrator creates it. */
-export function pool({ name, spec, finalizers }: PoolOptions): KubeObject {
+export function pool({ name, spec, finalizers, roles = ['worker', name] }: PoolOptions): KubeObject {
   return {
     apiVersion: `${MCO}/v1`,
     kind: 'MachineConfigPool',
@@ -113,7 +115,7 @@ export function pool({ name, spec, finalizers }: PoolOptions): KubeObject {
     spec: {
       configuration: spec && { name: spec },
       machineConfigSelector: {
-        matchExpressions: [{ key: `${MCO}/role`, operator: 'In', values: ['worker', name] }],
+        matchExpressions: [{ key: `${MCO}/role`, operator: 'In', values: roles }],
       },
       nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
       paused: false,
