@@ -10,7 +10,7 @@ import type { Release } from '../control-plane/releases.ts';
 import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { findImages } from './images.ts';
-import { NodeNetwork } from './node-network.ts';
+import { chooseNetwork } from './node-network.ts';
 import { Node } from './node.ts';
 import { requireNode } from './requirements.ts';
 
@@ -46,7 +46,7 @@ export class NodeCluster {
   static async start(binaries: Binaries, nodeCount: number, log: Log): Promise<NodeCluster> {
     const files = await findNodeFiles(binaries.release, log);
     log(`Starting ${nodeCount} node${nodeCount === 1 ? '' : 's'} …`);
-    const network = new NodeNetwork();
+    const network = chooseNetwork();
     const controlPlane = await ControlPlane.start(binaries, { nodeGateway: network.gateway });
     const cluster = new NodeCluster(controlPlane);
     try {

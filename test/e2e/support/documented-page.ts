@@ -62,39 +62,39 @@ function parseCommand(heading: string, line: string): DocumentedCommand {
   return { heading, line: line.replace(/\s+# .*$/, ''), exitCode: Number(exitCode) };
 }
 
-/** A part of a page. */
-interface PageSelection {
-  /** The heading above the commands. */
-  readonly heading?: string;
-  readonly isWanted?: (line: string) => boolean;
-  /** Exit codes of lines that end differently in the state that the test created. */
-  readonly exitCodes?: Readonly<Record<string, number>>;
-}
-
 /** A page of the documentation whose commands a test runs. */
 export class DocumentedPage {
   readonly #commands: readonly DocumentedCommand[];
-  readonly #done = new Set<DocumentedCommand>();
+  /** The commands that did not run yet. */
+  readonly #remaining: Set<DocumentedCommand>;
 
   /** @param file path in the repository */
   constructor(file: string) {
     this.#commands = documentedCommands(file);
+    this.#remaining = new Set(this.#commands);
   }
 
-  /** The commands that did not run yet. */
+  /** The lines of the commands that did not run yet. */
   get remaining() {
-    return this.#commands.filter((command) => !this.#done.has(command)).map(({ line }) => line);
+    return Array.from(this.#remaining, ({ line }) => line);
   }
 
   /**
    * Runs the selected commands in their order.
    *
+   * @param selection `heading`: above the commands. `exitCodes`: of lines that end differently in the state that the
+   *   test created
    * @throws Error if a command has another exit code than documented
    */
   async run(
     shell: Shell,
-    { heading, isWanted = () => true, exitCodes = {} }: PageSelection = {},
+    selection: {
+      readonly heading?: string;
+      readonly isWanted?: (line: string) => boolean;
+      readonly exitCodes?: Readonly<Record<string, number>>;
+    } = {},
   ): Promise<readonly [ProcessResult, ...ProcessResult[]]> {
+    const { heading, isWanted = () => true, exitCodes = {} } = selection;
     const results: ProcessResult[] = [];
     for (const command of this.#commands) {
       if ((heading !== undefined && command.heading !== heading) || !isWanted(command.line)) continue;
@@ -102,7 +102,7 @@ export class DocumentedPage {
       const expected = exitCodes[command.line] ?? command.exitCode;
       const { exitCode, stderr, stdout } = result;
       if (exitCode !== expected) throw new Error(`${command.line}\nexit code ${exitCode}:\n${stderr}${stdout}`);
-      this.#done.add(command);
+      this.#remaining.delete(command);
       results.push(result);
     }
     const [first, ...rest] = results;

@@ -58,7 +58,10 @@ export class GuardProcesses {
     const directory = join(this.#controlPlane.directory, 'guards');
     await mkdir(directory, { recursive: true });
     const args = template.spec.containers[0]?.args ?? [];
-    if (args.some((arg) => arg.includes(MOUNT_PATH))) await this.#writeCertificate(directory);
+    if (args.some((arg) => arg.includes(MOUNT_PATH))) {
+      const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET));
+      for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
+    }
     const findAuthority = async () => (await readAuthority(this.#admin)) || undefined;
     const ca = await until('the authority of the webhook', findAuthority);
     const start = () => this.#startReplica(args, directory, ca);
@@ -86,11 +89,6 @@ export class GuardProcesses {
 
   get #admin() {
     return this.#controlPlane.apiServer.admin;
-  }
-
-  async #writeCertificate(directory: string) {
-    const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET));
-    for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
   }
 
   async #startReplica(args: readonly string[], certDir: string, ca: string): Promise<GuardProcess> {
