@@ -31,6 +31,10 @@ export class GuardProcess {
   /** File with the output of the process. */
   readonly log: string;
   readonly ports: { readonly securePort: number; readonly healthPort: number; readonly metricsPort: number };
+  /** Address of the webhook. */
+  readonly url: string;
+  readonly healthUrl: string;
+  readonly metricsUrl: string;
   readonly #startChild: (launch?: Launch) => Child;
   #child: Child;
 
@@ -43,6 +47,9 @@ export class GuardProcess {
     this.certDir = certDir;
     this.log = `${controlPlane.directory}/${name}.log`;
     this.ports = { securePort, healthPort, metricsPort };
+    this.url = `https://127.0.0.1:${securePort}/validate`;
+    this.healthUrl = `http://127.0.0.1:${healthPort}`;
+    this.metricsUrl = `https://127.0.0.1:${metricsPort}`;
     // The last flag counts. The replicas share the addresses of this machine.
     const ports = [`--secure-port=${securePort}`, `--health-port=${healthPort}`, `--metrics-port=${metricsPort}`];
     const serve = [PROGRAM, ...args, ...ports, `--kubeconfig=${kubeconfig}`, '--shutdown-delay-duration=0s'];
@@ -59,19 +66,6 @@ export class GuardProcess {
     const guard = new GuardProcess(controlPlane, options, await freePorts(3));
     await guard.#awaitReady();
     return guard;
-  }
-
-  /** Address of the webhook. */
-  get url() {
-    return `https://127.0.0.1:${this.ports.securePort}/validate`;
-  }
-
-  get healthUrl() {
-    return `http://127.0.0.1:${this.ports.healthPort}`;
-  }
-
-  get metricsUrl() {
-    return `https://127.0.0.1:${this.ports.metricsPort}`;
   }
 
   get isRunning() {

@@ -22,9 +22,6 @@ import { ServiceCa } from './service-ca.ts';
 
 const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard';
 
-/** Kubelets set the label on their own nodes. */
-const MADE_UP_NODE = '!kubernetes.io/arch';
-
 /** The running replicas of the guard's Deployment. */
 interface Replicas {
   /** Waits until all replicas run the current template and get calls. */
@@ -147,7 +144,8 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
     const { admin } = this.cluster;
     // The guard allows no deletion if the list of nodes is empty.
     const node = await this.cluster.node();
-    const madeUp = { fieldSelector: `metadata.name!=${node}`, labelSelector: MADE_UP_NODE };
+    // Kubelets set the label on their own nodes.
+    const madeUp = { fieldSelector: `metadata.name!=${node}`, labelSelector: '!kubernetes.io/arch' };
     await admin.delete(PATHS.nodes, madeUp);
     for (const path of [PATHS.pools, PATHS.builds, PATHS.configs, `${PATHS.nodes}/${node}`]) {
       expectStatus(await admin.delete(path), [200], `DELETE ${path}`);
