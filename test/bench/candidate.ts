@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { issueServerCertificate } from '../e2e/control-plane/certificates.ts';
-import { Child } from '../e2e/control-plane/child.ts';
-import { type ControlPlane, kubeconfig } from '../e2e/control-plane/control-plane.ts';
+import type { Child } from '../e2e/control-plane/child.ts';
+import type { ControlPlane } from '../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../e2e/control-plane/free-ports.ts';
 import { goBuild } from '../e2e/control-plane/go-build.ts';
 import { until } from '../e2e/control-plane/until.ts';
@@ -21,9 +21,9 @@ const CONFIG_BYTES = 8_000;
 const RETRY_MS = 2;
 
 /** The webhook on controller-runtime, which takes about 2 minutes to build at first, with its arguments. */
-export async function goCommand({ directory, reaper }: ControlPlane, mode: 'scan' | 'index') {
+export async function goCommand({ directory }: ControlPlane, mode: 'scan' | 'index') {
   const output = join(directory, 'peer');
-  await goBuild({ module: GO_MODULE, package: '.', output, ldflags: '-s -w', reaper });
+  await goBuild({ module: GO_MODULE, package: '.', output });
   return (folder: string, port: number, file: string) => {
     return [output, `--mode=${mode}`, `--cert-dir=${folder}`, `--port=${port}`, `--kubeconfig=${file}`];
   };
@@ -51,16 +51,13 @@ export async function registerCandidate(
   const binding = ['create', 'clusterrolebinding', id, '--clusterrole=machineconfig-guard'];
   await kubectlOk(controlPlane, [...binding, `--serviceaccount=default:${id}`]);
   const token = await serviceAccountToken(cluster.admin, 'default', id);
-  const file = `${folder}.kubeconfig`;
-  await writeFile(file, kubeconfig(controlPlane.apiServer.url, controlPlane.caCertificate, { token }));
+  const file = await controlPlane.writeKubeconfig(id, { token });
   const { ca, key, certificate } = await issueServerCertificate();
   await mkdir(folder);
   await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
   await writeFile(join(folder, 'tls.crt'), certificate);
   const [port = 0] = await freePorts(1);
   const [command = '', ...args] = createCommand(folder, port, file);
-  // The guard watches the folder of its certificate, so the log must not be there.
-  const options = { command, args, logFile: `${folder}.log`, reaper: controlPlane.reaper };
   const env = { ...process.env, ...imageEnvironment() };
   const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle: Buffer.from(ca).toString('base64') };
   const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
@@ -78,7 +75,7 @@ export async function registerCandidate(
   /** Returns the milliseconds to its first denial of a config in use. It also allows deletions when this resolves. */
   async function start(): Promise<number> {
     const startedAt = performance.now();
-    child = new Child({ ...options, env });
+    child = controlPlane.startChild(id, command, args, { env });
     const findDenial = async () => {
       const { status, body } = await cluster.dryRun(used);
       return status === 403 && JSON.stringify(body).includes('is in use by') && performance.now();

@@ -140,7 +140,7 @@ async function measureBurst(cluster: Cluster, candidate: Candidate, count: numbe
   await resetPeak(candidate.getPid());
   const isList = ({ user, verb, objectRef }: AuditEvent) =>
     user.username === candidate.user && verb === 'list' && objectRef?.resource === 'nodes';
-  const countLists = async () => (await cluster.auditLog.events(isList)).length;
+  const countLists = async () => (await cluster.auditEvents(isList)).length;
   const listsBefore = await countLists();
   const startedAt = performance.now();
   const responses = await Promise.all(configs.map((config) => cluster.delete(config)));

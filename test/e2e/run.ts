@@ -6,12 +6,11 @@ import { parseArgs } from 'node:util';
 import { availableReleases, findBinaries } from './control-plane/binaries.ts';
 import { MissingControlPlaneError } from './control-plane/missing-control-plane-error.ts';
 import { UsageError } from '../support/usage.ts';
-import { findNodeFiles } from './node/prepare.ts';
+import { findNodeFiles } from './node/node-cluster.ts';
 import { findOperator } from './operator/operator-binaries.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
 import { findPolicyController } from './support/policy-controller.ts';
-import { LONG_VARIABLE, RELEASE_VARIABLE } from './support/run-binaries.ts';
-import { log, runCommand, selectRelease } from './support/runner.ts';
+import { log, LONG_VARIABLE, RELEASE_VARIABLE, runCommand, selectRelease } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -76,54 +75,44 @@ async function main(): Promise<number> {
   const buildExitCode = await runNode(['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts']);
   if (buildExitCode !== 0) return 1;
 
-  const env = {
-    ...(flags.long ? { [LONG_VARIABLE]: '1' } : {}),
-    [OPERATOR_VARIABLE]: operator.openshift,
-  };
+  const env = { ...(flags.long && { [LONG_VARIABLE]: '1' }), [OPERATOR_VARIABLE]: operator.openshift };
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
   const [newest = await selectRelease('--kubernetes', undefined)] = releases;
   const { nodeTests, operatorTests } = selectTests(files);
-  // Otherwise the first test would wait for minutes.
-  const nodeObstacle = await findObstacle(nodeTests, () => findNodeFiles(newest, log));
-  const operatorObstacle = await findObstacle(operatorTests, () => findOperator(operator, log));
+  // Built now, because otherwise the first test would wait for minutes.
+  const special = [
+    await prepare('nodes', 'pods', nodeTests, () => findNodeFiles(newest, log)),
+    await prepare('operator', 'the real operator', operatorTests, () => findOperator(operator, log)),
+  ];
   const exitCodes: number[] = [];
   for (const [index, release] of releases.entries()) {
     const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE);
-    const hasNodes = index === 0 && nodeTests.length > 0 && nodeObstacle === undefined;
-    const hasOperator = index === 0 && operatorTests.length > 0 && operatorObstacle === undefined;
     console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
     // At the same time, because the tests with nodes and with the operator wait most of it.
     const runs = [
-      ...(hasNodes ? [['--project=nodes', ...nodeTests]] : []),
-      ...(hasOperator ? [['--project=operator', ...operatorTests]] : []),
+      ...(index === 0 ? special.flatMap(({ run }) => run) : []),
       ...(otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : []),
     ];
     const releaseEnv = { ...env, [RELEASE_VARIABLE]: release.kubernetes };
     exitCodes.push(...(await Promise.all(runs.map((args) => runNode([...VITEST, ...only, ...args], releaseEnv)))));
   }
-  reportNotRun('pods', nodeTests, nodeObstacle);
-  reportNotRun('the real operator', operatorTests, operatorObstacle);
+  for (const { notRun } of special) if (notRun !== undefined) console.log(notRun);
   const failed = exitCodes.filter((exitCode) => exitCode !== 0).length;
   log(failed === 0 ? 'All runs of Vitest passed.' : `${failed} of ${exitCodes.length} runs of Vitest failed.`);
   return exitCodes.length > 0 && failed === 0 ? 0 : 1;
 }
 
-/** Builds what tests need. Returns why this machine cannot run them, in one sentence; undefined if it can. */
-async function findObstacle(files: readonly string[], build: () => Promise<unknown>): Promise<string | undefined> {
-  if (files.length === 0) return undefined;
+/** Builds what the tests of a project need. Returns the arguments of their run, or why this machine cannot run them. */
+async function prepare(project: string, what: string, files: readonly string[], build: () => Promise<unknown>) {
+  if (files.length === 0) return { run: [] };
   try {
     await build();
-    return undefined;
+    return { run: [[`--project=${project}`, ...files]] };
   } catch (error) {
-    if (error instanceof MissingControlPlaneError) return error.message;
-    throw error;
+    if (!(error instanceof MissingControlPlaneError)) throw error;
+    const count = files.length === 1 ? '1 file' : `${files.length} files`;
+    return { run: [], notRun: `not run: the tests of ${what} in ${count}. ${error.message}` };
   }
-}
-
-function reportNotRun(what: string, files: readonly string[], obstacle: string | undefined) {
-  if (obstacle === undefined) return;
-  const count = files.length === 1 ? '1 file' : `${files.length} files`;
-  console.log(`not run: the tests of ${what} in ${count}. ${obstacle}`);
 }
 
 /**

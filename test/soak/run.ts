@@ -6,7 +6,6 @@ import { memoryOf } from '../bench/memory.ts';
 import { describeEnvironment, formatReport } from '../bench/report.ts';
 import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { pause } from '../e2e/control-plane/until.ts';
-import { Cluster } from '../e2e/support/cluster.ts';
 import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { findNode24 } from '../e2e/support/node-24.ts';
 import { PATHS } from '../e2e/support/paths.ts';
@@ -77,13 +76,13 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
       const NODE_OPTIONS = `${imageEnvironment().NODE_OPTIONS} --import=${WORK_PROBE}`;
       return Promise.resolve({ script, env: { NODE_OPTIONS, SOAK_PROBE_FILE: probeFile } });
     });
-    const cluster = new Cluster(guarded.connection);
+    const { cluster } = guarded;
     log(`Creating ${nodes} nodes …`);
     await createFleet(cluster.admin, nodes, [await cluster.config()]);
     log(`${minutes} minutes of work …`);
     guard.signal('SIGUSR2');
     const cpuBefore = await readCpuSeconds(guard.pid);
-    const prober = await Prober.start(guarded.connection.admin);
+    const prober = await Prober.start(cluster.admin);
     const stop = new AbortController();
     const counts = { statuses: 0, configs: 0 };
     const work = Promise.all([

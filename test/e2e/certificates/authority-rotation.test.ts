@@ -9,7 +9,7 @@ import { isDeniedInUse } from '../support/cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { probeDuring } from '../support/prober.ts';
 import { runProgram } from '../support/program.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
+import { IS_LONG } from '../support/runner.ts';
 
 const ROTATIONS = IS_LONG ? 20 : 1;
 const ROTATED = 'serving certificate issued: the authority was rotated';
@@ -53,7 +53,7 @@ async function isProtected(): Promise<boolean> {
 
 test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the authority`, async () => {
   const containers = await listContainers();
-  const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
+  const { faults } = await probeDuring(cluster.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       expect(await upgrade('--new-authority')).toBe(2);
       const count = () => countInLogs(ROTATED);
@@ -69,7 +69,7 @@ test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the aut
 
 test('no deletion of a config in use is allowed if the second step follows at once', async () => {
   const issued = (await countInLogs(ROTATED)).map((count) => count + 1);
-  const { errors } = await probeDuring(cluster.connection.admin, async (prober) => {
+  const { errors } = await probeDuring(cluster.admin, async (prober) => {
     await upgrade('--new-authority');
     await upgrade();
     await expect.poll(() => countInLogs(ROTATED), { timeout: 30_000 }).toEqual(issued);
@@ -95,7 +95,7 @@ test('no call fails and no pod restarts when the service CA rotates', async () =
   const count = () => countInLogs('"fingerprint256"');
   const [before, containers] = [await count(), await listContainers()];
 
-  const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
+  const { faults } = await probeDuring(cluster.admin, async (prober) => {
     await serviceCa.rotate();
     await expect.poll(count, { timeout: 15_000 }).toEqual(before.map((times) => times + 1));
     await prober.awaitMore(50);

@@ -7,14 +7,13 @@ import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
-import { SERVICE_NAME } from '../support/guard-service.ts';
+import { forceReconnect, SERVICE_NAME } from '../support/guard-service.ts';
 import { probeDuring } from '../support/prober.ts';
-import { forceReconnect } from '../support/reconnect.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
+import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
 const ROTATIONS = IS_LONG ? 1_000 : 20;
-const { guard, connection, controlPlane } = await sharedGuardedCluster();
+const { guard, cluster, controlPlane } = await sharedGuardedCluster();
 
 /** Writes a new certificate and key, and returns the serial number. */
 async function rotateLeaf(): Promise<string> {
@@ -42,7 +41,7 @@ async function readServedSerial(): Promise<string | undefined> {
 }
 
 test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
-  const { faults } = await probeDuring(connection.admin, async (prober) => {
+  const { faults } = await probeDuring(cluster.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       const serial = await rotateLeaf();
       await expect.poll(readServedSerial).toBe(serial);

@@ -1,16 +1,17 @@
+import { readFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { connect, type SecureVersion } from 'node:tls';
 
 import { expect, onTestFinished, test } from 'vitest';
 
 import { readForeignCrds } from '../support/foreign-crds.ts';
-import { readJsonLines } from '../support/guard-process.ts';
+import { parseJsonLines } from '../support/guard-process.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
-import { forceReconnect } from '../support/reconnect.ts';
+import { forceReconnect } from '../support/guard-service.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
-const { guard, connection, controlPlane } = await sharedGuardedCluster();
+const { guard, cluster, controlPlane } = await sharedGuardedCluster();
 const { admin } = controlPlane.apiServer;
 const [AES_256, AES_128] = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256'];
 const AES_128_CBC = 'AES128-SHA';
@@ -53,7 +54,7 @@ const setProfile = (profile: object) =>
 
 /** The warnings of the guard about TLS profiles, each once. */
 async function readWarnings(): Promise<string[]> {
-  const lines = await readJsonLines<{ readonly level: string; readonly msg: string }>(guard.log);
+  const lines = parseJsonLines<{ readonly level: string; readonly msg: string }>(await readFile(guard.log, 'utf8'));
   const warnings = lines.filter(({ level, msg }) => level === 'warn' && msg.includes('TLS profile'));
   return [...new Set(warnings.map(({ msg }) => msg))];
 }
@@ -74,7 +75,7 @@ test('no call fails while the TLS profile of the cluster changes', async () => {
     // The guard reads a usable profile every minute, and an unusable one every second.
     await setProfile(UNUSABLE);
     await guard.restart();
-    const { faults } = await probeDuring(connection.admin, async (prober) => {
+    const { faults } = await probeDuring(cluster.admin, async (prober) => {
       await setProfile(profile);
       const isRefused: unknown = expect.stringMatching(/^(?:ERR_SSL|ECONNRESET)/);
       const expected = SUITES.map((suite) => (accepted.includes(suite) ? suite : isRefused));

@@ -7,14 +7,14 @@ import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import { pause, until } from '../control-plane/until.ts';
-import type { Answer } from '../support/answer.ts';
+import type { Answer } from '../support/prober.ts';
 import { debianProgram } from '../support/debian-program.ts';
 import type { GuardProcess } from '../support/guard-process.ts';
 import type { GuardedCluster, LaunchPreparation } from '../support/guarded-cluster.ts';
 import { nodeConfigPatch } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { Prober } from '../support/prober.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
+import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
 /** Something that fails, and that no other test injects: see test/e2e/outages, test/e2e/node and test/e2e/replicas. */
@@ -189,7 +189,7 @@ test.for(faults.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(
   { timeout: 400_000 },
   async ({ launch, requiredAnswer, durationMs, prepare, inject }) => {
     await guarded.launchGuard(launch);
-    const prober = await Prober.start(guarded.connection.admin);
+    const prober = await Prober.start(guarded.cluster.admin);
     try {
       await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
       await prepare?.(guarded, prober);

@@ -5,37 +5,31 @@ import { KubeClient, type KubeClientOptions } from './kube-client.ts';
 
 /** One kube-apiserver. It keeps its address through restarts. */
 export class ApiServer {
-  /** Of a cluster administrator, like the kubeconfig. */
-  readonly connection: KubeClientOptions;
+  /** A cluster administrator, like the kubeconfig. */
   readonly admin: KubeClient;
-  readonly #directory: string;
+  readonly kubeconfig: string;
+  /** File with one JSON event per line. */
+  readonly auditLog: string;
+  /** File with the output of the process. */
+  readonly log: string;
   readonly #startChild: (flags: readonly string[]) => Child;
   #child: Child | undefined;
   #flags: readonly string[] = [];
 
   constructor(connection: KubeClientOptions, directory: string, startChild: (flags: readonly string[]) => Child) {
-    this.connection = connection;
     this.admin = new KubeClient(connection);
-    this.#directory = directory;
+    this.kubeconfig = join(directory, 'admin.kubeconfig');
+    this.auditLog = join(directory, 'audit.log');
+    this.log = `${directory}.log`;
     this.#startChild = startChild;
+  }
+
+  get connection() {
+    return this.admin.connection;
   }
 
   get url() {
     return this.connection.url;
-  }
-
-  get kubeconfig() {
-    return join(this.#directory, 'admin.kubeconfig');
-  }
-
-  /** File with one JSON event per line. */
-  get auditLog() {
-    return join(this.#directory, 'audit.log');
-  }
-
-  /** File with the output of the process. */
-  get log() {
-    return `${this.#directory}.log`;
   }
 
   /** Returns when `/readyz` returns 200. */

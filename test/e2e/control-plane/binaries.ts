@@ -1,11 +1,12 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 
-import { findPrograms, type Log, type Program } from './go-programs.ts';
+import { runOk } from '../support/process.ts';
+import type { Log, Program } from './go-build.ts';
+import type { KubeObject } from './kube-client.ts';
+import { findPrograms } from './kubernetes-module.ts';
 import { MissingControlPlaneError } from './missing-control-plane-error.ts';
-import { readModuleFiles } from './module-files.ts';
+import { readCrds } from './module-files.ts';
 import { CI_RELEASES, releaseOf, RELEASES, type Release } from './releases.ts';
 
 /** A folder with `etcd`, `kube-apiserver`, `kube-controller-manager` and `kubectl` of one release. */
@@ -14,8 +15,8 @@ export interface Binaries {
   readonly release: Release;
   /** Path of kubectl. */
   readonly kubectl: string;
-  /** OpenShift's MachineConfig CRDs, as YAML. */
-  readonly crds: readonly string[];
+  /** OpenShift's MachineConfig CRDs. */
+  readonly crds: readonly KubeObject[];
 }
 
 /** The slowest is first, so that a machine that cannot build it reports that early. */
@@ -46,7 +47,7 @@ export async function availableReleases() {
 export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
   const assets = process.env['KUBEBUILDER_ASSETS'];
   const directory = assets || (await findPrograms('control plane', release, PROGRAMS, log));
-  const crds = await readModuleFiles(release.crds);
+  const crds = await readCrds(release.crds);
   return { directory, release, kubectl: join(directory, 'kubectl'), crds };
 }
 
@@ -58,6 +59,6 @@ async function readRelease(assets: string): Promise<Release> {
         `add it, or unset the variable to build a control plane with Go.`,
     );
   }
-  const { stdout } = await promisify(execFile)(join(assets, 'kube-apiserver'), ['--version']);
+  const stdout = await runOk(join(assets, 'kube-apiserver'), ['--version']);
   return releaseOf(/v(\d+\.\d+\.\d+)/.exec(stdout)?.[1] ?? stdout);
 }

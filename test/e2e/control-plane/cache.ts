@@ -11,23 +11,22 @@ export function cachePath(...names: readonly string[]) {
 }
 
 /**
- * Makes a folder of the cache. It gets its name only when it is complete. If two processes make it at the
- * same time, the first one wins.
+ * Makes a folder of the cache unless it exists, and returns it. It gets its name only when it is complete. If two
+ * processes make it at the same time, the first one wins.
  *
- * @param fill puts the files into an unfinished folder, which the reaper removes if this process is killed
+ * @param fill puts the files into an unfinished folder, which is removed if this process is killed
  */
-export async function fillCache(
-  directory: string,
-  fill: (unfinished: string, reaper: ProcessReaper) => Promise<void>,
-): Promise<void> {
+export async function fillCache(directory: string, fill: (unfinished: string) => Promise<void>): Promise<string> {
+  if (existsSync(directory)) return directory;
   await mkdir(dirname(directory), { recursive: true });
   const unfinished = await mkdtemp(`${directory}.unfinished-`);
   const reaper = new ProcessReaper(unfinished);
   try {
-    await fill(unfinished, reaper);
+    await fill(unfinished);
     await rename(unfinished, directory).catch((error: unknown) => {
       if (!existsSync(directory)) throw error;
     });
+    return directory;
   } finally {
     await reaper.reap();
   }

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 
 import { parseWholeNumber, UsageError } from '../../support/usage.ts';
 import { MAX_NODES } from '../node/node-network.ts';
-import { startNodeCluster } from '../node/prepare.ts';
+import { NodeCluster } from '../node/node-cluster.ts';
 import { listMissingPackages, requireNode } from '../node/requirements.ts';
 import { log, runCommand, selectRelease } from '../support/runner.ts';
 import { findBinaries } from './binaries.ts';
@@ -73,7 +73,7 @@ async function main() {
   // Nothing else keeps this process alive.
   const keepAlive = setInterval(() => undefined, 1 << 30);
   log(`Starting Kubernetes ${release.kubernetes} …`);
-  const nodes = nodeCount > 0 ? await startNodeCluster(binaries, nodeCount, log) : undefined;
+  const nodes = nodeCount > 0 ? await NodeCluster.start(binaries, nodeCount, log) : undefined;
   const controlPlane = nodes?.controlPlane ?? (await ControlPlane.start(binaries));
   const { admin, kubeconfig } = controlPlane.apiServer;
   await controlPlane.installCrds([parse(readFileSync(CRD, 'utf8')) as KubeObject]);

@@ -4,14 +4,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { parse } from 'yaml';
-
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
 import { ApiServer } from './api-server.ts';
 import type { Binaries } from './binaries.ts';
 import { issueServerCertificate, type ServerCertificate } from './certificates.ts';
-import { Child } from './child.ts';
+import { Child, type ChildOptions } from './child.ts';
 import { Etcd } from './etcd.ts';
 import { freePorts } from './free-ports.ts';
 import { KubeClient, type KubeObject } from './kube-client.ts';
@@ -67,7 +65,7 @@ export class ControlPlane {
     this.#binaries = binaries;
     this.#certificate = certificate;
     this.#nodeGateway = nodeGateway;
-    this.etcd = new Etcd(this.directory, ports, (args) => this.#startChild('etcd', 'etcd', args));
+    this.etcd = new Etcd(this.directory, ports, (args) => this.startChild('etcd', this.#program('etcd'), args));
   }
 
   /** Starts a control plane in about 4 s and returns when it is ready. */
@@ -112,8 +110,10 @@ export class ControlPlane {
 
   /** A client of the guard's program, of an administrator or with this token. */
   connectApi(token: string = this.#tokens.admin, userAgent?: string) {
-    const text = kubeconfig(this.apiServer.url, this.caCertificate, { token });
-    return new KubeApi(connectionFromKubeconfig(text), userAgent);
+    return new KubeApi(
+      connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.caCertificate, { token })),
+      userAgent,
+    );
   }
 
   /** Creates the CRDs of OpenShift and starts the controllers: the garbage collector, or all for real nodes. */
@@ -124,13 +124,13 @@ export class ControlPlane {
   }
 
   async createOpenShiftCrds() {
-    await this.installCrds(this.#openShiftCrds);
+    await this.installCrds(this.#binaries.crds);
   }
 
   /** Deletes the CRDs of OpenShift and their objects. */
   async deleteOpenShiftCrds() {
     const { admin } = this.apiServer;
-    const paths = this.#openShiftCrds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
+    const paths = this.#binaries.crds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
     await Promise.all(paths.map((path) => admin.delete(path)));
     const areGone = async () =>
       (await Promise.all(paths.map((path) => admin.find(path)))).every((crd) => crd === undefined);
@@ -165,7 +165,7 @@ export class ControlPlane {
     await mkdir(directory);
     const url = `https://127.0.0.1:${port}`;
     const connection = { url, ca: this.caCertificate, token: this.#tokens.admin };
-    await this.#writeFile(`${name}/admin.kubeconfig`, kubeconfig(url, this.caCertificate, { token: connection.token }));
+    await this.writeKubeconfig(`${name}/admin`, {}, url);
     const key = join(this.directory, 'tls.key');
     const args = [
       `--etcd-servers=${etcdUrl}`,
@@ -185,15 +185,12 @@ export class ControlPlane {
       '--audit-log-mode=blocking',
       '--audit-log-maxsize=4000',
     ];
-    const startChild = (flags: readonly string[]) => this.#startChild(name, 'kube-apiserver', [...args, ...flags]);
+    const startChild = (flags: readonly string[]) =>
+      this.startChild(name, this.#program('kube-apiserver'), [...args, ...flags]);
     const apiServer = new ApiServer(connection, directory, startChild);
     await apiServer.start();
     this.#apiServers.push(apiServer);
     return apiServer;
-  }
-
-  get #openShiftCrds() {
-    return this.#binaries.crds.map((text) => parse(text, omitFormatRules) as KubeObject);
   }
 
   #nodeFlags() {
@@ -254,15 +251,13 @@ export class ControlPlane {
 
   async #startControllers() {
     const [port = 0] = await freePorts(1);
-    const { url } = this.apiServer;
-    const token = this.#tokens.controllerManager;
     const name = 'kube-controller-manager';
     const hasLongNames = minorOf(this.release.kubernetes) >= 28;
     const controllers = hasLongNames
       ? 'garbage-collector-controller,namespace-controller'
       : 'garbagecollector,namespace';
-    const controllerManager = this.#startChild(name, name, [
-      `--kubeconfig=${await this.#writeFile(`${name}.kubeconfig`, kubeconfig(url, this.caCertificate, { token }))}`,
+    const controllerManager = this.startChild(name, this.#program(name), [
+      `--kubeconfig=${await this.writeKubeconfig(name, { token: this.#tokens.controllerManager })}`,
       ...(this.#nodeGateway === undefined
         ? [`--controllers=${controllers}`]
         : [
@@ -293,17 +288,24 @@ export class ControlPlane {
     return file;
   }
 
-  #startChild(name: string, binary: string, args: readonly string[]) {
-    const command = join(this.#binaries.directory, binary);
-    return new Child({ command, args, logFile: join(this.directory, `${name}.log`), reaper: this.reaper });
+  /** Starts a process that logs to a file of its name, and ends with this control plane at the latest. */
+  startChild(name: string, command: string, args: readonly string[], options: Pick<ChildOptions, 'cwd' | 'env'> = {}) {
+    return new Child({ ...options, command, args, logFile: join(this.directory, `${name}.log`), reaper: this.reaper });
+  }
+
+  /** Writes a kubeconfig of an administrator, or of this user, and returns its file. */
+  async writeKubeconfig(name: string, user: KubeconfigUser = {}, url = this.apiServer.url) {
+    const text = kubeconfig(url, this.caCertificate, { token: this.#tokens.admin, ...user });
+    return this.#writeFile(`${name}.kubeconfig`, text);
+  }
+
+  #program(name: string) {
+    return join(this.#binaries.directory, name);
   }
 }
 
-/** Kubernetes 1.31 does not know the CEL library `format`, which the preview CRDs of builds use. */
-function omitFormatRules(key: unknown, value: unknown): unknown {
-  if (key !== 'x-kubernetes-validations') return value;
-  return (value as readonly { readonly rule: string }[]).filter(({ rule }) => !rule.includes('format.'));
-}
+/** Credentials in a kubeconfig, and perhaps a user to impersonate. */
+type KubeconfigUser = Readonly<Record<string, string | readonly string[]>>;
 
 interface CrdSpec {
   readonly group: string;
@@ -312,8 +314,8 @@ interface CrdSpec {
 }
 
 /** A kubeconfig with one cluster and one user, as JSON, which is valid YAML. */
-export function kubeconfig(url: string, ca: string, user: Readonly<Record<string, string | readonly string[]>>) {
-  const cluster = { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
+export function kubeconfig(server: string, ca: string, user: KubeconfigUser) {
+  const cluster = { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',

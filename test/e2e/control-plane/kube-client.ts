@@ -62,17 +62,17 @@ const REQUEST_TIMEOUT_MS = 40_000;
 
 /** A thin client. It exposes status, warnings and audit ID, which comfortable clients hide. */
 export class KubeClient {
-  readonly #options: KubeClientOptions;
+  readonly connection: KubeClientOptions;
   readonly #agent: Agent;
 
-  constructor(options: KubeClientOptions) {
-    this.#options = options;
-    const { ca, servername } = options;
+  constructor(connection: KubeClientOptions) {
+    this.connection = connection;
+    const { ca, servername } = connection;
     this.#agent = new Agent({ ca, keepAlive: true, ...(servername && { servername }) });
   }
 
   request(method: string, path: string, body?: object, extras: RequestExtras = {}): Promise<KubeResponse> {
-    const url = new URL(path, this.#options.url);
+    const url = new URL(path, this.connection.url);
     for (const [key, value] of Object.entries(extras.query ?? {})) url.searchParams.set(key, value);
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const headers = this.#headers(payload && (extras.contentType ?? 'application/json'));
@@ -140,7 +140,7 @@ export class KubeClient {
   }
 
   #headers(contentType: string | undefined) {
-    const { token, impersonate } = this.#options;
+    const { token, impersonate } = this.connection;
     return {
       accept: 'application/json',
       'user-agent': 'machineconfig-guard-e2e',

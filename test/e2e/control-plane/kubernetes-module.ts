@@ -1,6 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { cachePath } from './cache.ts';
+import { findGoPrograms, type Log, type Program } from './go-build.ts';
 import { CHECKSUMS, downloadModule } from './module-files.ts';
 import type { Release } from './releases.ts';
 
@@ -18,7 +21,7 @@ function stagingVersionOf({ kubernetes }: Release) {
  * What decides the programs of a release: the tracked checksums of Kubernetes and its staging modules, and the line
  * that is added to its go.mod. Kubernetes' go.sum pins all other modules.
  */
-export async function readPins(release: Release): Promise<string> {
+async function readPins(release: Release): Promise<string> {
   const versions = [` v${release.kubernetes}`, ` ${stagingVersionOf(release)}`];
   const lines = (await readFile(join(CHECKSUMS, 'go.sum'), 'utf8')).split('\n');
   const pins = lines.filter((line) => versions.some((version) => new RegExp(`${version}[ /]`).test(line)));
@@ -32,7 +35,8 @@ export async function readPins(release: Release): Promise<string> {
  *
  * @throws MissingControlPlaneError if Go cannot download the module
  */
-export async function writeKubernetesModule(release: Release, directory: string): Promise<void> {
+async function writeKubernetesModule(release: Release, directory: string): Promise<void> {
+  await mkdir(directory);
   const version = `v${release.kubernetes}`;
   const source = await downloadModule(`${KUBERNETES}@${version}`);
   const goMod = (await readFile(join(source, 'go.mod'), 'utf8'))
@@ -42,4 +46,35 @@ export async function writeKubernetesModule(release: Release, directory: string)
   const goSum = await Promise.all([source, CHECKSUMS].map((folder) => readFile(join(folder, 'go.sum'), 'utf8')));
   await writeFile(join(directory, 'go.mod'), `${goMod}\nrequire ${KUBERNETES} ${version}\n${GO_MOD_END}`);
   await writeFile(join(directory, 'go.sum'), goSum.join(''));
+}
+
+/**
+ * The folder with these programs of a release: from the cache, or built with Go.
+ *
+ * @param name of the programs together, such as `control plane`
+ * @throws MissingControlPlaneError if they must be built and Go cannot build them
+ */
+export async function findPrograms(name: string, release: Release, programs: readonly Program[], log: Log) {
+  // The name changes with the modules, so that an outdated build is never used.
+  const hash = createHash('sha256').update(JSON.stringify([await readPins(release), programs]));
+  const names = programs.map((program) => program.name).toSorted();
+  return findGoPrograms({
+    directory: cachePath(name.replace(' ', '-'), `${release.kubernetes}-${hash.digest('hex').slice(0, 16)}`),
+    what: `${name} of Kubernetes ${release.kubernetes}`,
+    alternative: `, or point KUBEBUILDER_ASSETS at a folder with ${names.join(', ')}`,
+    programs,
+    prepare: (module) => writeKubernetesModule(release, module),
+    ldflags: versionFlags(release),
+    log,
+  });
+}
+
+/** Without these an API server calls itself v0.0.0-master, and clients take it for a very old one. */
+function versionFlags({ kubernetes }: Release) {
+  const [major, minor] = kubernetes.split('.');
+  // Kubernetes 1.27 answers /version with that of client-go.
+  const packages = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'];
+  const values = [`gitVersion=v${kubernetes}`, `gitMajor=${major}`, `gitMinor=${minor}`];
+  const flags = packages.flatMap((name) => values.map((value) => `-X ${name}.${value}`));
+  return ['-s -w', ...flags].join(' ');
 }

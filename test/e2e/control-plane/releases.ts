@@ -1,3 +1,4 @@
+import { UsageError } from '../../support/usage.ts';
 import type { ModuleFiles } from './module-files.ts';
 
 /** A Kubernetes release that the suite runs on, and the OpenShift release whose CRDs belong to it. */
@@ -58,4 +59,22 @@ function openshiftCrds(version: string, names: readonly string[]): ModuleFiles {
 
 export function minorOf(kubernetes: string): number {
   return Number(kubernetes.split('.')[1]);
+}
+
+/**
+ * The release whose field has this version.
+ *
+ * @param flag the flag that the version comes from, for the error message
+ * @throws UsageError if there is no such release
+ */
+export function selectVersion<Field extends string, Known extends Readonly<Record<Field, string>>>(
+  flag: string,
+  version: string | undefined,
+  releases: readonly Known[],
+  field: Field,
+): Known {
+  const release = releases.find((candidate) => candidate[field] === version);
+  if (release !== undefined) return release;
+  const known = releases.map((candidate) => candidate[field]).join(' or ');
+  throw new UsageError(`${flag} ${version} is not available here: it can be ${known}.`);
 }

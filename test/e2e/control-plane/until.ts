@@ -1,3 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+export { pause };
+
 /**
  * Polls until the answer is neither false nor undefined.
  *
@@ -19,10 +23,6 @@ export async function until<Answer>(
     }
     await pause(everyMs);
   }
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Whether a GET returns 2xx; false also if the port is closed. */

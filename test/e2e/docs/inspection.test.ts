@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { DocumentedPage, PAGES } from '../support/documented-page.ts';
 import { machineConfig } from '../support/objects.ts';
-import { ensureOperatorNamespace } from '../support/operator-namespace.ts';
+import { ensureOperatorNamespace } from '../restore/machines.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 

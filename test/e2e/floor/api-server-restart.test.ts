@@ -6,7 +6,7 @@ import { unique } from '../support/cluster.ts';
 import { awaitFloor, policyDenialOf } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS } from '../support/paths.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
+import { IS_LONG } from '../support/runner.ts';
 
 /** The API server denies with this text until it knows the kind of the parameters. It looks for new ones every 30 s. */
 const UNCONFIGURED = 'failed to configure policy: failed to find resource referenced by paramKind';

@@ -7,9 +7,8 @@ import { KubeClient, statusOf, type KubeResponse } from '../control-plane/kube-c
 import { until } from '../control-plane/until.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { nodeConfigPatch, renderedName } from '../support/objects.ts';
-import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
+import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const POLICY = 'references.machineconfig-guard.io';
@@ -47,7 +46,7 @@ async function awaitProbe(status: number, desiredConfig = 'render-probe'): Promi
 /** A client with all rights and the name of another user. */
 function impersonate(user: string, ...groups: readonly string[]): KubeClient {
   const options = { user, groups: ['system:masters', ...groups] };
-  return new KubeClient({ ...cluster.connection.admin, impersonate: options });
+  return new KubeClient({ ...cluster.admin.connection, impersonate: options });
 }
 
 function impersonateOperator(account: string): KubeClient {

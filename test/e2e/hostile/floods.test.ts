@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { memoryOf, resetPeak } from '../../bench/memory.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { Prober } from '../support/prober.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
+import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 import { Attacker, findDamage } from './attacker.ts';
 import { createAttacks, startFlood } from './flood.ts';
@@ -30,7 +30,7 @@ test.runIf(IS_LONG).each(createAttacks(attacker))(
   async (attack) => {
     const { pid } = guarded.guard;
     await resetPeak(pid);
-    const prober = await Prober.start(guarded.connection.admin);
+    const prober = await Prober.start(guarded.cluster.admin);
     try {
       await prober.awaitMore(20);
       const flood = await startFlood(attacker, attack);

@@ -8,7 +8,7 @@ import { until } from '../control-plane/until.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { overlay } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
-import { runBinaries } from '../support/run-binaries.ts';
+import { runBinaries } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 
 const GUARDS = dirname(PATHS.guard);

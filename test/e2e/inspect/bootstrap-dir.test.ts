@@ -103,7 +103,7 @@ test('finds that the API has the config of each pool, with get and list only', a
 
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(report.configs).toMatchObject([master, worker].map((name) => ({ name, state: 'exists' })));
-  const requests = await cluster.auditLog.events((event) => event.user.username.endsWith(`:${user}`));
+  const requests = await cluster.auditEvents((event) => event.user.username.endsWith(`:${user}`));
   expect(new Set(requests.map(({ verb }) => verb))).toEqual(new Set(['get', 'list']));
 });
 

@@ -116,7 +116,7 @@ test('who-uses needs only get and list, and lists unused configs', async () => {
   expect(Object.keys(sizes).toSorted()).toEqual([old, unused]);
   expect(sizes[old]).toBeGreaterThan(1_200_000);
 
-  const requests = await cluster.auditLog.events((event) => event.user.username.endsWith(`:${user}`));
+  const requests = await cluster.auditEvents((event) => event.user.username.endsWith(`:${user}`));
   expect(new Set(requests.map(({ verb }) => verb))).toEqual(new Set(['get', 'list']));
   const codes = requests.map(({ responseStatus }) => responseStatus?.code);
   expect(new Set(codes)).toEqual(new Set([200]));

@@ -12,7 +12,7 @@ import { readForeignCrds } from '../support/foreign-crds.ts';
 import { buildDirectory, kubectl, kubectlOk } from '../support/kubectl.ts';
 import { combine, hasPolicies, MANIFESTS, overlay, overlayForRelease, OVERLAYS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
-import { runBinaries } from '../support/run-binaries.ts';
+import { runBinaries } from '../support/runner.ts';
 
 const controlPlane = await ControlPlane.start(await runBinaries());
 for (const project of ['cert-manager', 'prometheus-operator'] as const) {

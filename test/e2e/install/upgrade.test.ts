@@ -10,8 +10,7 @@ import { overlay } from '../support/overlays.ts';
 import { probeDuring } from '../support/prober.ts';
 import { PROGRAM } from '../support/program.ts';
 import { runProcess } from '../support/process.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
-import { log } from '../support/runner.ts';
+import { IS_LONG, log } from '../support/runner.ts';
 import { buildOldProfile, type OldProfile } from './old-profiles.ts';
 
 const installed = await sharedNodeCluster();
@@ -83,7 +82,7 @@ test.each(IS_LONG ? UPGRADES : UPGRADES.slice(0, 2))(
     const before = await listImages();
     const seen: (readonly string[])[] = [];
 
-    const { probes, errors, faults } = await probeDuring(cluster.connection.admin, async (prober) => {
+    const { probes, errors, faults } = await probeDuring(cluster.admin, async (prober) => {
       seen.push(await applyRendering());
       await prober.awaitMore(50);
       if (overlayName !== '') {

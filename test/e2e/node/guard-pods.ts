@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { parse, stringify } from 'yaml';
+import { parseDocument } from 'yaml';
 
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
@@ -10,9 +10,8 @@ import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
 import { runProgram } from '../support/program.ts';
-import type { Replicas } from '../support/replicas.ts';
 import { GUARD_IMAGE } from './images.ts';
-import { findCondition, type NodeCluster } from './node-cluster.ts';
+import { type NodeCluster, readReady } from './node-cluster.ts';
 import type { Node } from './node.ts';
 
 const NAMESPACE = 'machineconfig-guard';
@@ -38,22 +37,8 @@ export interface GuardPod extends KubeObject {
   };
 }
 
-interface Deployment extends KubeObject {
-  readonly metadata: KubeObject['metadata'] & { readonly generation: number };
-  readonly spec: {
-    readonly replicas: number;
-    readonly template: { readonly spec: { readonly securityContext: object } };
-  };
-  readonly status?: {
-    readonly observedGeneration?: number;
-    readonly replicas?: number;
-    readonly updatedReplicas?: number;
-    readonly availableReplicas?: number;
-  };
-}
-
 /** The guard's pods on real nodes. */
-export class GuardPods implements Replicas {
+export class GuardPods {
   readonly cluster: NodeCluster;
 
   constructor(cluster: NodeCluster) {
@@ -119,16 +104,7 @@ export class GuardPods implements Replicas {
 
   /** Waits until all replicas run the current template and are available. */
   async awaitRollout() {
-    const isComplete = async () => {
-      const deployment = (await this.#admin.find(PATHS.deployment)) as Deployment | undefined;
-      const { observedGeneration = 0, replicas, updatedReplicas, availableReplicas } = deployment?.status ?? {};
-      const wanted = deployment?.spec.replicas;
-      return (
-        observedGeneration >= (deployment?.metadata.generation ?? Infinity) &&
-        [replicas, updatedReplicas, availableReplicas].every((count = 0) => count === wanted)
-      );
-    };
-    await until('the rollout', isComplete);
+    await this.kubectl('rollout', 'status', DEPLOYMENT, '--timeout=120s');
   }
 
   /** Waits until a container of a pod has been restarted and the pod is ready. Returns why the last one ended. */
@@ -137,7 +113,7 @@ export class GuardPods implements Replicas {
     const find = async () => {
       const pod = (await this.#admin.find(`${PODS}/${metadata.name}`)) as GuardPod | undefined;
       if (pod === undefined || restartCountOf(pod.status) <= before) return undefined;
-      return findCondition(pod, 'Ready')?.status === 'True' ? pod : undefined;
+      return readReady(pod) === 'True' && pod;
     };
     const pod = await until(`a restart of ${metadata.name}`, find);
     return pod.status.containerStatuses?.[0]?.lastState.terminated?.reason;
@@ -147,10 +123,6 @@ export class GuardPods implements Replicas {
   async listProcesses(pod: GuardPod): Promise<readonly number[]> {
     const processes = await readFile(join(this.#cgroupOf(pod), 'cgroup.procs'), 'utf8');
     return processes.trim().split('\n').map(Number);
-  }
-
-  async killContainer(pod: GuardPod) {
-    await this.signal(pod, 'SIGKILL');
   }
 
   /** Sends a signal to the processes of a pod's container. */
@@ -188,10 +160,9 @@ export class GuardPods implements Replicas {
 /** Sets the user that OpenShift's SCC would set. */
 async function setUser(directory: string) {
   const file = join(directory, (await readdir(directory)).find((name) => name.includes('-deployment')) ?? '');
-  const deployment = parse(await readFile(file, 'utf8')) as Deployment;
-  const { securityContext } = deployment.spec.template.spec;
-  Object.assign(securityContext, { runAsUser: USER_ID });
-  await writeFile(file, stringify(deployment));
+  const deployment = parseDocument(await readFile(file, 'utf8'));
+  deployment.setIn(['spec', 'template', 'spec', 'securityContext', 'runAsUser'], USER_ID);
+  await writeFile(file, String(deployment));
 }
 
 function restartCountOf({ containerStatuses }: GuardPod['status']): number {

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { copyFile, cp, mkdir, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { copyFile, cp, mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { cachePath, fillCache } from '../control-plane/cache.ts';
 import { DOCUMENTED_DIGEST } from '../support/documented-page.ts';
 import { findNode24 } from '../support/node-24.ts';
-import { runOk } from '../support/process.ts';
+import { runOk, runProcess } from '../support/process.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const CACHE = cachePath('images');
 /** The cache keeps the images of other sources for a day. */
-const MAX_AGE_MS = 24 * 3_600_000;
+const MAX_AGE_MINUTES = 24 * 60;
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const BASE = 'localhost/machineconfig-guard-base';
 /** The oldest commit with a Containerfile. Its manifests are in test/e2e/install/0.1.0/. */
@@ -39,12 +38,11 @@ export interface Images {
 
 /** The image of the guard and that of a pod's sandbox: from the cache, or built from the sources. */
 export async function findImages(log: (line: string) => void): Promise<Images> {
-  const directory = join(CACHE, await hashSources());
-  if (!existsSync(directory)) {
+  const directory = await fillCache(join(CACHE, await hashSources()), async (unfinished) => {
     log('Building the image …');
-    await fillCache(directory, buildImages);
+    await buildImages(unfinished);
     await removeOldImages();
-  }
+  });
   return imagesIn(directory);
 }
 
@@ -59,26 +57,20 @@ function imagesIn(directory: string): Images {
 async function hashSources(): Promise<string> {
   const containerfile = await readFile(join(ROOT, 'Containerfile'), 'utf8');
   const copied = [...containerfile.matchAll(/^COPY (?!--)(.*) \S+$/gm)].flatMap(([, paths = '']) => paths.split(' '));
-  const hash = createHash('sha256')
-    .update(containerfile)
-    .update(await findNode24());
-  for (const path of [import.meta.filename, ...copied.map((name) => join(ROOT, name))]) {
-    const isFile = (await stat(path)).isFile();
-    const entries = isFile ? [] : await readdir(path, { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-    for (const file of isFile ? [path] : files.toSorted())
-      hash.update(file.replace(ROOT, '')).update(await readFile(file));
-  }
-  return hash.digest('hex').slice(0, 16);
+  const script = 'find "$@" -type f -print0 | sort --zero-terminated | xargs --null sha256sum';
+  const sources = ['Containerfile', relative(ROOT, import.meta.filename), ...copied];
+  const sums = await runOk('bash', ['-c', script, 'bash', ...sources], { cwd: ROOT });
+  return createHash('sha256')
+    .update(sums)
+    .update(await findNode24())
+    .digest('hex')
+    .slice(0, 16);
 }
 
+/** Another process may remove the same folders. */
 async function removeOldImages() {
-  for (const name of await readdir(CACHE)) {
-    // Another process may have just renamed it.
-    const info = await stat(join(CACHE, name)).catch(() => undefined);
-    if (info !== undefined && Date.now() - info.mtimeMs > MAX_AGE_MS)
-      await rm(join(CACHE, name), { recursive: true, force: true });
-  }
+  const isOld = ['-mindepth', '1', '-maxdepth', '1', '-mmin', `+${MAX_AGE_MINUTES}`];
+  await runProcess('find', [CACHE, ...isOld, '-exec', 'rm', '-r', '{}', '+']);
 }
 
 /**
@@ -101,9 +93,8 @@ async function buildImages(directory: string) {
 export async function findPreviousImage(log: (line: string) => void): Promise<Image> {
   const directory = cachePath('previous-image', PREVIOUS_COMMIT.slice(0, 16));
   const image = { name: 'docker.io/library/machineconfig-guard:previous', archive: join(directory, 'guard.tar') };
-  if (existsSync(directory)) return image;
-  log('Building the image of the previous release …');
   await fillCache(directory, async (unfinished) => {
+    log('Building the image of the previous release …');
     const work = join(unfinished, 'work');
     await buildBase(work);
     const archive = join(work, 'source.tar');

@@ -1,143 +1,108 @@
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Binaries } from '../control-plane/binaries.ts';
-import { Child } from '../control-plane/child.ts';
-import { ControlPlane, kubeconfig } from '../control-plane/control-plane.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
+import { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
+import type { Log } from '../control-plane/go-build.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { findPrograms } from '../control-plane/kubernetes-module.ts';
+import type { Release } from '../control-plane/releases.ts';
 import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
-import type { Images } from './images.ts';
-import { NodeNetwork } from './node-network.ts';
+import { findImages } from './images.ts';
+import { chooseNetwork } from './node-network.ts';
 import { Node } from './node.ts';
+import { requireNode } from './requirements.ts';
 
-/** Everything that a cluster with real nodes needs from disk. */
-export interface NodeClusterFiles {
-  readonly controlPlane: Binaries;
-  /** The folder with kubelet, kube-proxy and kube-scheduler. */
-  readonly nodeBinaries: string;
-  readonly images: Images;
+/** Built apart from those of the control plane, which most runs need alone. */
+const PROGRAMS = ['kubelet', 'kube-proxy', 'kube-scheduler'].map((name) => {
+  return { name, package: `k8s.io/kubernetes/cmd/${name}` };
+});
+
+/**
+ * Builds what nodes of a release need besides the control plane.
+ *
+ * @throws MissingControlPlaneError if this machine cannot run a node
+ */
+export async function findNodeFiles(release: Release, log: Log) {
+  requireNode(release);
+  return { binaries: await findPrograms('node', release, PROGRAMS, log), images: await findImages(log) };
 }
 
 /** A control plane with scheduler and all controllers, and real nodes, which are control-plane nodes, too. */
 export class NodeCluster {
   readonly controlPlane: ControlPlane;
-  readonly nodes: readonly Node[];
+  readonly nodes: Node[] = [];
 
-  private constructor(controlPlane: ControlPlane, nodes: readonly Node[]) {
+  private constructor(controlPlane: ControlPlane) {
     this.controlPlane = controlPlane;
-    this.nodes = nodes;
   }
 
-  /** Returns when all nodes are ready. */
-  static async start(files: NodeClusterFiles, nodeCount: number): Promise<NodeCluster> {
-    const network = new NodeNetwork();
-    const controlPlane = await ControlPlane.start(files.controlPlane, { nodeGateway: network.gateway });
-    const started: Node[] = [];
+  /**
+   * Builds what is missing, and returns when all nodes are ready.
+   *
+   * @throws MissingControlPlaneError if this machine cannot run a node
+   */
+  static async start(binaries: Binaries, nodeCount: number, log: Log): Promise<NodeCluster> {
+    const files = await findNodeFiles(binaries.release, log);
+    log(`Starting ${nodeCount} node${nodeCount === 1 ? '' : 's'} …`);
+    const network = chooseNetwork();
+    const controlPlane = await ControlPlane.start(binaries, { nodeGateway: network.gateway });
+    const cluster = new NodeCluster(controlPlane);
     try {
-      await startScheduler(controlPlane, files.nodeBinaries);
-      const indices = Array.from({ length: nodeCount }, (_, index) => index);
-      await Promise.all(
-        indices.map(async (index) => {
-          started[index] = await startNode(controlPlane, files, network, index);
-        }),
-      );
-      await Promise.all(started.map((node) => awaitReady(controlPlane, node)));
+      await startScheduler(controlPlane, files.binaries);
+      const start = async (_: unknown, index: number) => {
+        const addresses = network.addressesOf(index);
+        const node = await Node.start({ ...files, name: `master-${index}`, addresses, controlPlane });
+        cluster.nodes[index] = node;
+        await cluster.awaitReady(node);
+      };
+      await Promise.all(Array.from({ length: nodeCount }, start));
     } catch (error) {
-      await stop(controlPlane, started);
+      await cluster.stop();
       throw error;
     }
-    return new NodeCluster(controlPlane, started);
+    return cluster;
   }
 
-  async awaitReady(node: Node) {
-    await awaitReady(this.controlPlane, node);
+  /** Adds the labels that a kubelet may not set on its own node, and waits until the node reports that it is ready. */
+  async awaitReady({ name }: Node) {
+    const { admin } = this.controlPlane.apiServer;
+    const path = `${PATHS.nodes}/${name}`;
+    await until(`the node ${name}`, () => admin.find(path));
+    const labels = { 'node-role.kubernetes.io/control-plane': '', 'node-role.kubernetes.io/master': '' };
+    await admin.patch(path, { metadata: { labels } });
+    await this.#awaitCondition(name, 'True');
   }
 
   /** Waits until the control plane misses the reports of a node. */
   async awaitUnreachable({ name }: Node) {
-    const { admin } = this.controlPlane.apiServer;
-    const isUnknown = async () =>
-      findCondition(await admin.find(`${PATHS.nodes}/${name}`), 'Ready')?.status === 'Unknown';
-    await until(`${name} to be unreachable`, isUnknown);
+    await this.#awaitCondition(name, 'Unknown');
   }
 
   async stop() {
-    await stop(this.controlPlane, this.nodes);
+    await Promise.all(this.nodes.map((node) => node.stop()));
+    await this.controlPlane.stop();
+  }
+
+  async #awaitCondition(name: string, status: 'True' | 'Unknown') {
+    const find = () => this.controlPlane.apiServer.admin.find(`${PATHS.nodes}/${name}`);
+    await until(`${name} with Ready=${status}`, async () => readReady(await find()) === status);
   }
 }
 
-async function stop(controlPlane: ControlPlane, nodes: readonly Node[]) {
-  await Promise.all(nodes.map((node) => node.stop()));
-  await controlPlane.stop();
-}
-
 async function startScheduler(controlPlane: ControlPlane, binaries: string) {
-  const { directory, reaper } = controlPlane;
+  const name = 'kube-scheduler';
   const [port] = await freePorts(1);
-  const file = await writeKubeconfig(controlPlane, 'kube-scheduler', { as: 'system:kube-scheduler' });
+  const file = await controlPlane.writeKubeconfig(name, { as: `system:${name}` });
   const args = [`--kubeconfig=${file}`, '--leader-elect=false', '--bind-address=127.0.0.1', `--secure-port=${port}`];
-  const command = join(binaries, 'kube-scheduler');
-  return new Child({ command, args, logFile: join(directory, 'kube-scheduler.log'), reaper });
+  controlPlane.startChild(name, join(binaries, name), args);
 }
 
-async function startNode(
-  controlPlane: ControlPlane,
-  { nodeBinaries, images }: NodeClusterFiles,
-  network: NodeNetwork,
-  index: number,
-): Promise<Node> {
-  const name = `master-${index}`;
-  const server = new URL(controlPlane.apiServer.url);
-  server.hostname = network.gateway;
-  const write = (component: string, user: Readonly<Record<string, string | readonly string[]>>) =>
-    writeKubeconfig(controlPlane, `${component}-${name}`, user, server.origin);
-  return Node.start({
-    name,
-    directory: join(controlPlane.directory, name),
-    addresses: network.addressesOf(index),
-    gateway: network.gateway,
-    binaries: nodeBinaries,
-    images,
-    kubeconfigs: {
-      kubelet: await write('kubelet', { as: `system:node:${name}`, 'as-groups': ['system:nodes'] }),
-      kubeProxy: await write('kube-proxy', { as: 'system:kube-proxy' }),
-    },
-    reaper: controlPlane.reaper,
-  });
-}
-
-/** Writes a kubeconfig of a component: the administrator, who impersonates it. */
-async function writeKubeconfig(
-  controlPlane: ControlPlane,
-  name: string,
-  user: Readonly<Record<string, string | readonly string[]>>,
-  server = controlPlane.apiServer.url,
-) {
-  const { token = '' } = controlPlane.apiServer.connection;
-  const file = join(controlPlane.directory, `${name}.kubeconfig`);
-  await writeFile(file, kubeconfig(server, controlPlane.caCertificate, { token, ...user }), {
-    mode: 0o600,
-  });
-  return file;
-}
-
-/** Adds the labels that a kubelet may not set on its own node, and waits until the node reports that it is ready. */
-async function awaitReady(controlPlane: ControlPlane, { name }: Node) {
-  const { admin } = controlPlane.apiServer;
-  const path = `${PATHS.nodes}/${name}`;
-  await until(`the node ${name}`, () => admin.find(path));
-  const labels = { 'node-role.kubernetes.io/control-plane': '', 'node-role.kubernetes.io/master': '' };
-  await admin.patch(path, { metadata: { labels } });
-  const isReady = async () => findCondition(await admin.find(path), 'Ready')?.status === 'True';
-  await until(`${name} to be ready`, isReady);
-}
-
-/** The condition of an object, if it has one of this type. */
-export function findCondition(object: KubeObject | undefined, type: string): Condition | undefined {
+/** The status of the condition Ready of a node or a pod. */
+export function readReady(object: KubeObject | undefined): string | undefined {
   const { conditions = [] } = (object?.status ?? {}) as { readonly conditions?: readonly Condition[] };
-  return conditions.find((condition) => condition.type === type);
+  return conditions.find(({ type }) => type === 'Ready')?.status;
 }
 
 interface Condition {

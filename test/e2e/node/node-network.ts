@@ -5,41 +5,29 @@ import { networkInterfaces } from 'node:os';
 export const MAX_NODES = 4;
 
 /** The addresses of a node. */
-export interface NodeAddresses {
-  /** The interface of this machine that leads to the node. */
-  readonly link: string;
-  readonly address: string;
-  /** The subnet of the node's pods. */
-  readonly podSubnet: string;
-}
+export type NodeAddresses = ReturnType<ReturnType<typeof chooseNetwork>['addressesOf']>;
 
 /**
- * The addresses of a cluster. They are from 198.18.0.0/15, which RFC 2544 reserves for tests, so no network that this
- * machine can reach has them.
+ * Chooses the addresses of a cluster, unlike those of every other cluster on this machine. They are from 198.18.0.0/15,
+ * which RFC 2544 reserves for tests, so no network that this machine can reach has them.
  */
-export class NodeNetwork {
-  /** Unlike that of every other cluster on this machine. */
-  readonly #number: number;
-  /** The address of this machine for the nodes and their pods. */
-  readonly gateway: string;
-
-  constructor() {
-    const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-    const isTaken = (number: number) => addresses.some(({ address }) => address === gatewayOf(number));
-    do this.#number = randomInt(256);
-    while (isTaken(this.#number));
-    this.gateway = gatewayOf(this.#number);
-  }
-
-  addressesOf(index: number): NodeAddresses {
-    return {
-      link: `mcg${this.#number}-${index}`,
-      address: `198.18.${this.#number}.${10 + index}`,
-      podSubnet: `198.19.${this.#number}.${64 * index}/26`,
-    };
-  }
-}
-
-function gatewayOf(number: number) {
-  return `198.18.${number}.1`;
+export function chooseNetwork() {
+  const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const taken = new Set(interfaces.map(({ address }) => address));
+  let number: number;
+  do number = randomInt(256);
+  while (taken.has(`198.18.${number}.1`));
+  const gateway = `198.18.${number}.1`;
+  return {
+    /** The address of this machine for the nodes and their pods. */
+    gateway,
+    addressesOf: (index: number) => ({
+      gateway,
+      /** The interface of this machine that leads to the node. */
+      link: `mcg${number}-${index}`,
+      address: `198.18.${number}.${10 + index}`,
+      /** The subnet of the node's pods. */
+      podSubnet: `198.19.${number}.${64 * index}/26`,
+    }),
+  };
 }

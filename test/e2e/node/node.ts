@@ -5,28 +5,22 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { Child } from '../control-plane/child.ts';
-import type { ProcessReaper } from '../control-plane/process-reaper.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { until } from '../control-plane/until.ts';
-import { runOk, runProcess } from '../support/process.ts';
+import { runOk } from '../support/process.ts';
 import { GUARD_ALIASES, type Image, type Images } from './images.ts';
 import type { NodeAddresses } from './node-network.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
 const RUN_NODE = fileURLToPath(new URL('run-node.sh', import.meta.url));
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly name: string;
-  /** A folder that does not exist yet. */
-  readonly directory: string;
   readonly addresses: NodeAddresses;
-  readonly gateway: string;
   /** The folder with the programs of Kubernetes. */
   readonly binaries: string;
   readonly images: Images;
-  /** Files with the credentials of the components. */
-  readonly kubeconfigs: { readonly kubelet: string; readonly kubeProxy: string };
-  readonly reaper: ProcessReaper;
+  readonly controlPlane: ControlPlane;
 }
 
 /**
@@ -36,6 +30,8 @@ export interface NodeOptions {
 export class Node {
   readonly name: string;
   readonly #options: NodeOptions;
+  /** For its files, beside a log of the same name. */
+  readonly #directory: string;
   readonly #namespaces: ChildProcess;
   /** Of the first process in the namespaces. */
   #pid = 0;
@@ -43,9 +39,10 @@ export class Node {
   private constructor(options: NodeOptions) {
     this.name = options.name;
     this.#options = options;
-    const log = openSync(`${options.directory}.log`, 'a');
+    this.#directory = join(options.controlPlane.directory, options.name);
+    const log = openSync(`${this.#directory}.log`, 'a');
     // In a session of its own: Ctrl-C ends this process first, which then stops the node in order.
-    this.#namespaces = spawn('sh', [RUN_NODE, options.directory, this.#cgroup], {
+    this.#namespaces = spawn('sh', [RUN_NODE, this.#directory, this.#cgroup], {
       detached: true,
       stdio: ['pipe', log, log],
       env: { PATH: process.env['PATH'] },
@@ -56,13 +53,13 @@ export class Node {
 
   /** Returns when kubelet and kube-proxy have started. The API server may not know the node yet. */
   static async start(options: NodeOptions): Promise<Node> {
-    await mkdir(options.directory);
+    await mkdir(join(options.controlPlane.directory, options.name));
     const node = new Node(options);
     try {
       await node.#awaitNamespaces();
       await node.#connectNetwork();
       await node.#startContainerd();
-      node.#startKubelet();
+      await node.#startKubelet();
       await node.#startKubeProxy();
     } catch (error) {
       await node.stop();
@@ -78,8 +75,7 @@ export class Node {
 
   /** Pods can use the image then. */
   async importImage({ archive }: Image) {
-    const { exitCode, stderr } = await this.#ctr('images', 'import', archive);
-    if (exitCode !== 0) throw new Error(`containerd cannot import ${archive}: ${stderr}`);
+    await this.#ctr('images', 'import', archive);
   }
 
   /** Drops every packet between the node and the API server, as a broken switch does. */
@@ -113,9 +109,7 @@ export class Node {
   async #awaitNamespaces() {
     const isReady = async () => {
       if (this.#namespaces.exitCode === null) return existsSync(this.#path('pid'));
-      throw new Error(
-        `The namespaces of ${this.name} ended: ${readFileSync(`${this.#options.directory}.log`, 'utf8')}`,
-      );
+      throw new Error(`The namespaces of ${this.name} ended: ${readFileSync(`${this.#directory}.log`, 'utf8')}`);
     };
     await until(`the namespaces of ${this.name}`, isReady, { everyMs: 20 });
     this.#pid = Number(readFileSync(this.#path('pid'), 'utf8'));
@@ -123,8 +117,7 @@ export class Node {
 
   /** The link and its routes on this machine go with the network namespace. */
   async #connectNetwork() {
-    const { addresses, gateway } = this.#options;
-    const { link, address, podSubnet } = addresses;
+    const { gateway, link, address, podSubnet } = this.#options.addresses;
     const ip = (command: string) => runOk('ip', command.split(' '));
     await ip(`link add ${link} type veth peer name eth0 netns ${this.#pid}`);
     await ip(`address add ${gateway}/32 dev ${link}`);
@@ -144,22 +137,23 @@ export class Node {
     await writeFile(this.#path('cni/10-bridge.conflist'), JSON.stringify(this.#podNetwork()));
     await writeFile(this.#path('containerd.toml'), this.#containerdConfig(images.pause.name));
     const containerd = this.#startChild('containerd', 'containerd', [`--config=${this.#path('containerd.toml')}`]);
-    await containerd.waitUntil(async () => (await this.#ctr('version')).exitCode === 0);
+    await containerd.waitUntil(() => this.#ctr('version').then(Boolean, () => false));
     for (const image of Object.values(images)) await this.importImage(image);
     await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
-    await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));
   }
 
   #ctr(...args: readonly string[]) {
     const socket = this.#path('containerd.sock');
-    return runProcess('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args]);
+    return runOk('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args]);
   }
 
-  #startKubelet() {
-    const { name, addresses, binaries, kubeconfigs } = this.#options;
+  async #startKubelet() {
+    const { name, addresses, binaries } = this.#options;
+    await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));
+    const user = { as: `system:node:${name}`, 'as-groups': ['system:nodes'] };
     this.#startChild('kubelet', join(binaries, 'kubelet'), [
       `--config=${this.#path('kubelet.json')}`,
-      `--kubeconfig=${kubeconfigs.kubelet}`,
+      `--kubeconfig=${await this.#writeKubeconfig('kubelet', user)}`,
       `--root-dir=${this.#path('kubelet')}`,
       `--cert-dir=${this.#path('certificates')}`,
       `--hostname-override=${name}`,
@@ -173,7 +167,7 @@ export class Node {
       kind: 'KubeProxyConfiguration',
       mode: 'iptables',
       hostnameOverride: this.name,
-      clientConnection: { kubeconfig: this.#options.kubeconfigs.kubeProxy },
+      clientConnection: { kubeconfig: await this.#writeKubeconfig('kube-proxy', { as: 'system:kube-proxy' }) },
       // The limits of connection tracking belong to the machine.
       conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
     };
@@ -244,22 +238,26 @@ state = "${this.#path('containerd-state')}"
   }
 
   #path(name: string) {
-    return join(this.#options.directory, name);
+    return join(this.#directory, name);
   }
 
   #enter(): readonly string[] {
     return ['--target', String(this.#pid), '--net', '--mount', '--pid', '--'];
   }
 
+  /** Writes a kubeconfig of a component: the administrator, who impersonates it. */
+  #writeKubeconfig(component: string, user: Readonly<Record<string, string | readonly string[]>>) {
+    const { controlPlane, addresses } = this.#options;
+    const server = new URL(controlPlane.apiServer.url);
+    server.hostname = addresses.gateway;
+    return controlPlane.writeKubeconfig(`${this.name}/${component}`, user, server.origin);
+  }
+
   #startChild(name: string, command: string, args: readonly string[]) {
-    return new Child({
-      command: 'nsenter',
-      args: [...this.#enter(), command, ...args],
-      logFile: this.#path(`${name}.log`),
-      reaper: this.#options.reaper,
-      // Without the proxies of this machine.
-      env: { PATH: process.env['PATH'] },
-    });
+    // Without the proxies of this machine.
+    const env = { PATH: process.env['PATH'] };
+    const inside = [...this.#enter(), command, ...args];
+    return this.#options.controlPlane.startChild(`${this.name}/${name}`, 'nsenter', inside, { env });
   }
 }
 

@@ -60,7 +60,7 @@ test('the rendered installation runs under Pod Security restricted, as a user of
 test('a restarted container continues as the leader', async () => {
   const [pod] = await install('one replica');
   const killedAt = Date.now();
-  await pods.killContainer(pod);
+  await pods.signal(pod, 'SIGKILL');
   await pods.awaitRestart(pod);
 
   const findLease = async () => ((await admin.find(PATHS.lease)) as { spec: LeaseSpec } | undefined)?.spec;
@@ -157,7 +157,7 @@ test.for(FAULTS)(
   { timeout: 400_000 },
   async ({ installation, mayFail, inject }) => {
     await install(installation);
-    const prober = await Prober.start(controlPlane.apiServer.connection);
+    const prober = await Prober.start(controlPlane.apiServer.admin);
     try {
       await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
       const injectedAt = performance.now();

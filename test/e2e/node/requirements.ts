@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
@@ -23,17 +23,6 @@ const NAMESPACES = ['--net', '--mount', '--pid', '--fork', '--kill-child'];
 const TRIAL =
   'mount -t tmpfs tmpfs /mnt; ip link add name mcg0 type veth peer name mcg1; iptables --table nat --list >/dev/null';
 
-/** Why this machine cannot run a node of a release, in one sentence. Undefined if it can. */
-function findObstacle(release: Release): string | undefined {
-  const obstacle = findLastingObstacle(release);
-  if (obstacle !== undefined) return obstacle;
-  const packages = listMissingPackages(release).join(' ');
-  if (packages !== '')
-    return `A node needs the Debian packages ${packages}: run "apt-get install --no-install-recommends ${packages}".`;
-  const failure = tryNamespaces() ?? tryCgroup();
-  return failure && `A node needs more rights than this machine gives: ${failure}.`;
-}
-
 /** The Debian packages with which this machine can run a node of a release. None if it lacks something else. */
 export function listMissingPackages(release: Release): readonly string[] {
   if (findLastingObstacle(release) !== undefined) return [];
@@ -52,7 +41,12 @@ function findLastingObstacle(release: Release): string | undefined {
 
 /** @throws MissingControlPlaneError if this machine cannot run a node of a release */
 export function requireNode(release: Release) {
-  const obstacle = findObstacle(release);
+  const packages = listMissingPackages(release).join(' ');
+  const obstacle =
+    findLastingObstacle(release) ??
+    (packages !== ''
+      ? `A node needs the Debian packages ${packages}: run "apt-get install --no-install-recommends ${packages}".`
+      : findMissingRight());
   if (obstacle !== undefined) throw new MissingControlPlaneError(obstacle);
 }
 
@@ -61,21 +55,14 @@ function isInstalled(program: string) {
   return (process.env['PATH'] ?? '').split(delimiter).some((directory) => existsSync(join(directory, program)));
 }
 
-/** Does in new namespaces what run-node.sh does. Returns the error. */
-function tryNamespaces(): string | undefined {
-  const { status, error, stderr } = spawnSync('unshare', [...NAMESPACES, 'sh', '-ec', TRIAL], {
-    encoding: 'utf8',
-  });
-  if (status === 0) return undefined;
-  return error?.message ?? stderr.trim().split('\n').at(-1);
-}
-
-/** Creates a cgroup and removes it. Returns the error. */
-function tryCgroup(): string | undefined {
+/** Tries in new namespaces what run-node.sh does, and creates a cgroup. */
+function findMissingRight(): string | undefined {
   try {
+    execFileSync('unshare', [...NAMESPACES, 'sh', '-ec', TRIAL], { stdio: 'pipe' });
     rmdirSync(mkdtempSync(join(MEMORY_CGROUP, 'mcg-')));
     return undefined;
   } catch (error) {
-    return (error as Error).message;
+    const reason = (error as Error).message.trim().split('\n').at(-1);
+    return `A node needs more rights than this machine gives: ${reason}.`;
   }
 }

@@ -1,10 +1,9 @@
 import { readForeignCrds } from '../support/foreign-crds.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { runBinaries } from '../support/run-binaries.ts';
-import { log } from '../support/runner.ts';
+import { log, runBinaries } from '../support/runner.ts';
 import { GuardPods } from './guard-pods.ts';
-import { startNodeCluster } from './prepare.ts';
+import { NodeCluster } from './node-cluster.ts';
 
 /** As the control plane of OpenShift. With two nodes, a new replica waits until an old one has ended. */
 const NODES = 3;
@@ -48,7 +47,7 @@ export async function sharedInstalledNodeCluster(): Promise<InstalledCluster<Gua
 }
 
 async function start(): Promise<InstalledCluster<GuardPods>> {
-  const nodes = await startNodeCluster(await runBinaries(), NODES, log);
+  const nodes = await NodeCluster.start(await runBinaries(), NODES, log);
   for (const project of ['prometheus-operator', 'openshift-config'] as const)
     await nodes.controlPlane.installCrds(await readForeignCrds(project));
   return new InstalledCluster(nodes.controlPlane, new GuardPods(nodes));

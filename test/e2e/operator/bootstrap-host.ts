@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 
 import { stringify } from 'yaml';
 
-import { runProcess } from '../support/process.ts';
+import { runOk } from '../support/process.ts';
 import { findOperatorObject, RELEASE_VERSION } from './operator-objects.ts';
 
 /** The clusters of the tests have it. */
@@ -41,18 +41,14 @@ export async function renderBootstrap(binaries: string, manifests: string) {
   for (const file of ['master.machineconfigpool.yaml', 'worker.machineconfigpool.yaml'])
     await copyFile(join(binaries, 'manifests', file), join(input, file));
   const directory = join(input, 'rendered');
-  const { exitCode, stderr } = await runProcess(
-    join(binaries, 'machine-config-controller'),
-    [
-      'bootstrap',
-      `--manifest-dir=${input}`,
-      `--dest-dir=${directory}`,
-      `--pull-secret=${join(input, 'Secret.yaml')}`,
-      `--templates=${join(binaries, 'templates')}`,
-    ],
-    { env: { ...process.env, RELEASE_VERSION } },
-  );
-  if (exitCode !== 0) throw new Error(`the bootstrap ended with ${exitCode}: ${stderr.slice(-2_000)}`);
+  const args = [
+    'bootstrap',
+    `--manifest-dir=${input}`,
+    `--dest-dir=${directory}`,
+    `--pull-secret=${join(input, 'Secret.yaml')}`,
+    `--templates=${join(binaries, 'templates')}`,
+  ];
+  await runOk(join(binaries, 'machine-config-controller'), args, { env: { ...process.env, RELEASE_VERSION } });
   const rendered = await readdir(join(directory, 'machine-configs'));
   return { directory, names: rendered.map((file) => basename(file, '.yaml')).toSorted() };
 }

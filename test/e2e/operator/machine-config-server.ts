@@ -2,9 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { issueServerCertificate } from '../control-plane/certificates.ts';
-import { Child } from '../control-plane/child.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
-import type { ProcessReaper } from '../control-plane/process-reaper.ts';
 import { isHealthy } from '../control-plane/until.ts';
 import { TOKEN_FOLDER } from './operator-binaries.ts';
 
@@ -28,16 +27,16 @@ export type MachineConfigServer = Awaited<ReturnType<typeof startMachineConfigSe
 /**
  * Starts the real machine-config-server of a bootstrap host or of a cluster.
  *
- * @param options `binaries`: folder of the operator's programs. `directory`: for its files; it need not exist.
- *   `args`: the subcommand and its flags
+ * @param name of its folder and its log
+ * @param args the subcommand and its flags
  */
-export async function startMachineConfigServer(options: {
-  readonly binaries: string;
-  readonly directory: string;
-  readonly reaper: ProcessReaper;
-  readonly args: readonly string[];
-}) {
-  const { binaries, directory, reaper, args } = options;
+export async function startMachineConfigServer(
+  controlPlane: ControlPlane,
+  binaries: string,
+  name: string,
+  args: readonly string[],
+) {
+  const directory = join(controlPlane.directory, name);
   const { ca, certificate, key } = await issueServerCertificate();
   await mkdir(join(directory, TOKEN_FOLDER), { recursive: true });
   const texts = { 'tls.crt': certificate, 'tls.key': key };
@@ -45,11 +44,8 @@ export async function startMachineConfigServer(options: {
   for (const [file, text] of Object.entries({ ...texts, ...tokenTexts })) await writeFile(join(directory, file), text);
   const [port, securePort] = await freePorts(2);
   const flags = ['--cert=tls.crt', '--key=tls.key', `--secure-port=${securePort}`];
-  const child = new Child({
-    command: join(binaries, 'machine-config-server'),
-    args: [...args, ...flags, `--insecure-port=${port}`],
-    logFile: join(directory, 'machine-config-server.log'),
-    reaper,
+  const command = join(binaries, 'machine-config-server');
+  const child = controlPlane.startChild(name, command, [...args, ...flags, `--insecure-port=${port}`], {
     cwd: directory,
   });
   const url = `http://127.0.0.1:${port}`;

@@ -1,13 +1,11 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 
-import { cachePath, fillCache } from '../control-plane/cache.ts';
-import { goBuild, requireGo } from '../control-plane/go-build.ts';
-import { downloadModule } from '../control-plane/module-files.ts';
+import { cachePath } from '../control-plane/cache.ts';
+import { findGoPrograms, type Log } from '../control-plane/go-build.ts';
+import { copyModule } from '../control-plane/module-files.ts';
+import { runOk } from '../support/process.ts';
 import type { OperatorRelease } from './operator-releases.ts';
 
 const MODULE = 'github.com/openshift/machine-config-operator';
@@ -27,8 +25,6 @@ const PATCH = {
   to: `"${TOKEN_FOLDER}"`,
 };
 
-const run = promisify(execFile);
-
 /**
  * The folder with `machine-config-controller`, `machine-config-server`, `templates` and `manifests` of a release: from
  * the cache, or built with Go. The version of the module and its checksum pin the source. Its own go.sum and Go's
@@ -36,34 +32,24 @@ const run = promisify(execFile);
  *
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */
-export async function findOperator(release: OperatorRelease, log: (line: string) => void): Promise<string> {
+export async function findOperator(release: OperatorRelease, log: Log): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify([release, PROGRAMS, FOLDERS, FLAGS, PATCH]));
-  const directory = cachePath('operator', `${release.openshift}-${hash.digest('hex').slice(0, 16)}`);
-  if (existsSync(directory)) return directory;
-  await requireGo('There is no Machine Config Operator to run');
-  log(`Building the Machine Config Operator ${release.openshift}, once: about 4 minutes on two cores.`);
-  await fillCache(directory, async (unfinished, reaper) => {
-    const source = join(unfinished, 'source');
-    await copySource(release, source);
-    for (const [index, name] of PROGRAMS.entries()) {
-      log(`[${index + 1}/${PROGRAMS.length}] ${name} …`);
-      const build = { module: source, package: `./cmd/${name}`, output: join(unfinished, name) };
-      await goBuild({ ...build, ldflags: '-s -w', flags: FLAGS, reaper });
-    }
-    for (const folder of FOLDERS) await rename(join(source, folder), join(unfinished, folder));
-    await rm(source, { recursive: true });
+  return findGoPrograms({
+    directory: cachePath('operator', `${release.openshift}-${hash.digest('hex').slice(0, 16)}`),
+    what: `Machine Config Operator ${release.openshift}`,
+    programs: PROGRAMS.map((name) => ({ name, package: `./cmd/${name}` })),
+    prepare: (module) => copySource(release, module),
+    folders: FOLDERS,
+    flags: FLAGS,
+    log,
   });
-  return directory;
 }
 
-/** Go applies the replacements of a go.mod only to the main module, so the module is copied and built in its folder. */
 async function copySource({ version, edits }: OperatorRelease, directory: string) {
-  // Folders of the module cache are read-only.
-  const source = await downloadModule(`${MODULE}@${version}`);
-  await run('cp', ['--recursive', '--no-preserve=mode', source, directory]);
+  await copyModule(`${MODULE}@${version}`, directory);
   // Go removes most of it from a module.
   await rm(join(directory, 'vendor'), { recursive: true });
-  if (edits.length > 0) await run('go', ['mod', 'edit', ...edits], { cwd: directory });
+  if (edits.length > 0) await runOk('go', ['mod', 'edit', ...edits], { cwd: directory });
   const file = join(directory, PATCH.file);
   const text = await readFile(file, 'utf8');
   if (!text.includes(PATCH.from)) throw new Error(`${file} of ${version} does not contain ${PATCH.from}`);

@@ -1,18 +1,16 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { parse } from 'yaml';
 
-import { Child } from '../control-plane/child.ts';
-import { kubeconfig } from '../control-plane/control-plane.ts';
+import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { readModuleFiles } from '../control-plane/module-files.ts';
+import { readCrds } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { pool as poolObject } from '../support/objects.ts';
-import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
-import { PATHS } from '../support/paths.ts';
+import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 import { Machine } from './machine.ts';
@@ -53,7 +51,6 @@ export class OperatorCluster {
   readonly binaries: string;
   readonly server: MachineConfigServer;
   readonly #kubeconfig: string;
-  readonly #logFile: string;
   readonly #machines: Machine[] = [];
   #controller: Child | undefined;
 
@@ -62,7 +59,6 @@ export class OperatorCluster {
     this.binaries = binaries;
     this.server = server;
     this.#kubeconfig = file;
-    this.#logFile = join(installed.controlPlane.directory, `${CONTROLLER}.log`);
   }
 
   /** The test files share this cluster, one after another. They remove their machines, but not their pools. */
@@ -76,16 +72,13 @@ export class OperatorCluster {
     const binaries = await findOperator(release, log);
     const installed = await InstalledCluster.start();
     const { controlPlane } = installed;
-    const { apiServer, directory: parent, reaper } = controlPlane;
-    const crds = await readModuleFiles(OPERATOR_CRDS);
-    await controlPlane.installCrds(crds.map((text) => parse(text) as KubeObject));
+    const { apiServer } = controlPlane;
+    await controlPlane.installCrds(await readCrds(OPERATOR_CRDS));
     await createOperatorObjects(apiServer.admin);
     const token = await serviceAccountToken(apiServer.admin, OPERATOR_NAMESPACE, CONTROLLER);
-    const file = join(parent, `${CONTROLLER}.kubeconfig`);
-    await writeFile(file, kubeconfig(apiServer.url, controlPlane.caCertificate, { token }));
-    const directory = join(parent, 'machine-config-server');
+    const file = await controlPlane.writeKubeconfig(CONTROLLER, { token });
     const args = ['start', `--kubeconfig=${file}`, `--apiserver-url=${apiServer.url}`];
-    const server = await startMachineConfigServer({ binaries, directory, reaper, args });
+    const server = await startMachineConfigServer(controlPlane, binaries, 'machine-config-server', args);
     const operator = new OperatorCluster(installed, binaries, server, file);
     await operator.createBuiltInPool('worker');
     await operator.startController();
@@ -102,18 +95,16 @@ export class OperatorCluster {
   /** Returns before the controller works. */
   async startController(): Promise<void> {
     const [port] = await freePorts(1);
-    this.#controller = new Child({
-      command: join(this.binaries, CONTROLLER),
-      args: [
-        'start',
-        `--kubeconfig=${this.#kubeconfig}`,
-        `--templates=${join(this.binaries, 'templates')}`,
-        `--resourcelock-namespace=${OPERATOR_NAMESPACE}`,
-        `--metrics-listen-address=127.0.0.1:${port}`,
-      ],
-      logFile: this.#logFile,
-      reaper: this.installed.controlPlane.reaper,
-      env: { ...process.env, RELEASE_VERSION },
+    const args = [
+      'start',
+      `--kubeconfig=${this.#kubeconfig}`,
+      `--templates=${join(this.binaries, 'templates')}`,
+      `--resourcelock-namespace=${OPERATOR_NAMESPACE}`,
+      `--metrics-listen-address=127.0.0.1:${port}`,
+    ];
+    const env = { ...process.env, RELEASE_VERSION };
+    this.#controller = this.installed.controlPlane.startChild(CONTROLLER, join(this.binaries, CONTROLLER), args, {
+      env,
     });
   }
 
@@ -128,11 +119,8 @@ export class OperatorCluster {
   }
 
   /** Creates a pool that is rendered from the sources of these roles. */
-  async createPool(name: string, roles: readonly string[] = ['worker', name]): Promise<void> {
-    const { spec, ...object } = poolObject({ name });
-    const matchExpressions = [{ key: `${MCO}/role`, operator: 'In', values: roles }];
-    const machineConfigSelector = { matchExpressions };
-    await this.admin.create(PATHS.pools, { ...object, spec: { ...spec, machineConfigSelector } });
+  async createPool(name: string, roles?: readonly string[]): Promise<void> {
+    await this.admin.create(PATHS.pools, poolObject({ name, ...(roles && { roles }) }));
   }
 
   /** Creates a pool with one machine. Returns its name, its disk and its config. */
@@ -198,12 +186,10 @@ export class OperatorCluster {
   async awaitUpdated(name: string, machineCount = 0, previous?: string): Promise<string> {
     const state = `updated with ${machineCount} machines`;
     return this.awaitRendered(name, previous, state, ({ spec, status }) => {
-      const isUpdated = status?.conditions?.some(
-        (condition) => condition.type === 'Updated' && condition.status === 'True',
-      );
-      const counts = [status?.machineCount, status?.updatedMachineCount];
+      const isUpdated = status?.conditions?.some(({ type, status: value }) => type === 'Updated' && value === 'True');
       const isServed = spec.configuration?.name === status?.configuration?.name;
-      return isUpdated === true && isServed && counts.every((count) => count === machineCount);
+      const { machineCount: all, updatedMachineCount: updated } = status ?? {};
+      return isUpdated === true && isServed && all === machineCount && updated === machineCount;
     });
   }
 
@@ -212,7 +198,8 @@ export class OperatorCluster {
     try {
       return await until(what, poll, { timeoutMs: TIMEOUT_MS, everyMs: 200 });
     } catch (error) {
-      const lines = (await readFile(this.#logFile, 'utf8')).trimEnd().split('\n');
+      const file = join(this.installed.controlPlane.directory, `${CONTROLLER}.log`);
+      const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
       throw new Error(lines.slice(-LOG_LINES).join('\n'), { cause: error });
     }
   }

@@ -1,4 +1,4 @@
-import { UsageError } from '../../support/usage.ts';
+import { selectVersion } from '../control-plane/releases.ts';
 
 /** A release of the Machine Config Operator that builds from public Go modules. */
 export interface OperatorRelease {
@@ -28,17 +28,7 @@ const OPERATOR_RELEASES: readonly [OperatorRelease, ...OperatorRelease[]] = [
 /** `test/e2e/run.ts` names the release of a test run in this variable. */
 export const OPERATOR_VARIABLE = 'MCG_E2E_OPERATOR';
 
-/**
- * The release with this version, or the one that CI runs.
- *
- * @param flag the flag that the version comes from, for the error message
- * @throws UsageError if there is no such release
- */
-export function selectOperator(flag: string, version: string | undefined): OperatorRelease {
-  const [newest] = OPERATOR_RELEASES;
-  if (version === undefined) return newest;
-  const release = OPERATOR_RELEASES.find(({ openshift }) => openshift === version);
-  if (release !== undefined) return release;
-  const known = OPERATOR_RELEASES.map(({ openshift }) => openshift).join(' or ');
-  throw new UsageError(`${flag} ${version} does not exist: it can be ${known}.`);
+/** The release with this version, or the one that CI runs. */
+export function selectOperator(flag: string, version = OPERATOR_RELEASES[0].openshift): OperatorRelease {
+  return selectVersion(flag, version, OPERATOR_RELEASES, 'openshift');
 }

@@ -1,13 +1,12 @@
 import { writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from 'vitest';
 
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import { createDaemonPod } from '../restore/machines.ts';
-import { OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
-import { PATHS } from '../support/paths.ts';
+import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { runProgram } from '../support/program.ts';
 import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
 import { CURRENT_FILE } from './machine.ts';
@@ -21,7 +20,8 @@ const HOST_ROOT = '/rootfs';
 
 const operator = await OperatorCluster.shared();
 const { admin, binaries, installed, server } = operator;
-const { apiServer, directory, reaper } = installed.controlPlane;
+const { controlPlane } = installed;
+const { apiServer, directory } = controlPlane;
 
 afterAll(() => operator.removeMachines());
 
@@ -44,12 +44,8 @@ async function restoreFromFile(disk: Files) {
 async function fetchFromBootstrapHost(): Promise<Files> {
   const manifests = await writeManifests(directory, { 'mirrors.yaml': [DIGEST_MIRRORS, TAG_MIRRORS] });
   const { directory: rendered } = await renderBootstrap(binaries, manifests);
-  const bootstrapServer = await startMachineConfigServer({
-    binaries,
-    directory: dirname(rendered),
-    reaper,
-    args: ['bootstrap', `--server-basedir=${rendered}`, `--bootstrap-kubeconfig=${apiServer.kubeconfig}`],
-  });
+  const args = ['bootstrap', `--server-basedir=${rendered}`, `--bootstrap-kubeconfig=${apiServer.kubeconfig}`];
+  const bootstrapServer = await startMachineConfigServer(controlPlane, binaries, 'bootstrap-server', args);
   const files = await bootstrapServer.fetchFiles('master');
   await bootstrapServer.stop();
   if (files === undefined) throw new Error('the bootstrap host serves no config');

@@ -115,7 +115,7 @@ describe.concurrent('during roll-outs of the real operator', () => {
 
     await operator.until('a guard without alarms', isGuardSatisfied);
     const isRecent = (time: string | undefined) => Date.parse(time ?? '') >= startedAt;
-    const requests = await cluster.auditLog.events(({ user, requestReceivedTimestamp }) => {
+    const requests = await cluster.auditEvents(({ user, requestReceivedTimestamp }) => {
       return user.username === OPERATOR_USER && isRecent(requestReceivedTimestamp);
     });
     expect(requests.filter(({ verb }) => verb === 'update').length).toBeGreaterThan(10);

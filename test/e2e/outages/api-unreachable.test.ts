@@ -75,7 +75,7 @@ test('answers correctly again after all open connections went silent', async () 
   const config = await cluster.config();
   await cluster.node({ currentConfig: config });
   const { accepted } = network;
-  const { errors } = await probeDuring(cluster.connection.admin, async (prober) => {
+  const { errors } = await probeDuring(cluster.admin, async (prober) => {
     // Several open connections.
     await Promise.all(Array.from({ length: 20 }, () => cluster.dryRun(config)));
     network.freeze();

@@ -7,7 +7,7 @@ import { awaitGuardCalls } from '../support/cluster.ts';
 import { GuardProcesses } from '../support/guard-processes.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { Prober } from '../support/prober.ts';
-import { IS_LONG, runBinaries } from '../support/run-binaries.ts';
+import { IS_LONG, runBinaries } from '../support/runner.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const ROUNDS = IS_LONG ? 2_000 : 50;
@@ -36,7 +36,7 @@ test.for(['lagging', 'other'] as const)(
   `denies ${ROUNDS} deletions right after the write of a reference, at the %s API server`,
   { timeout: 1_800_000 },
   async (server) => {
-    const prober = await Prober.start({ lagging, other }[server].connection);
+    const prober = await Prober.start({ lagging, other }[server].admin);
     const countOf = (wanted: string) => prober.probes.filter(({ subject }) => subject === wanted).length;
     try {
       await until('the deletions', async () => countOf('moved') >= ROUNDS, { timeoutMs: 1_700_000 });

@@ -4,14 +4,14 @@ import { DEPLOYMENT } from '../node/guard-pods.ts';
 import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
-import { IS_LONG } from '../support/run-binaries.ts';
+import { IS_LONG } from '../support/runner.ts';
 
 const RESTARTS = IS_LONG ? 5 : 1;
 const { cluster, replicas: pods } = await sharedInstalledNodeCluster();
 
 test('no call fails during a restart, and another replica writes the status', async () => {
   const before = await pods.list();
-  const { faults } = await probeDuring(cluster.connection.admin, async (prober) => {
+  const { faults } = await probeDuring(cluster.admin, async (prober) => {
     for (let restart = 0; restart < RESTARTS; restart += 1) {
       await pods.kubectl('rollout', 'restart', DEPLOYMENT);
       await pods.awaitRollout();

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -45,13 +45,9 @@ const spec = fc.dictionary(key, value, { minKeys: 1, maxKeys: 6 });
 async function buildProgram(): Promise<string> {
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum', 'main.go']) hash.update(readFileSync(path.join(MODULE, file)));
-  const directory = cachePath('go-yaml', hash.digest('hex').slice(0, 16));
-  if (!existsSync(directory)) {
-    await fillCache(directory, async (unfinished, reaper) => {
-      const output = path.join(unfinished, PROGRAM);
-      await goBuild({ module: MODULE, package: '.', output, ldflags: '-s -w', reaper });
-    });
-  }
+  const directory = await fillCache(cachePath('go-yaml', hash.digest('hex').slice(0, 16)), async (unfinished) => {
+    await goBuild({ module: MODULE, package: '.', output: path.join(unfinished, PROGRAM) });
+  });
   return path.join(directory, PROGRAM);
 }
 

@@ -1,12 +1,18 @@
+import { expectStatus } from '../control-plane/kube-client.ts';
 import { type Cluster, unique } from '../support/cluster.ts';
-import { ensureOperatorNamespace, OPERATOR_NAMESPACE } from '../support/operator-namespace.ts';
-import { PATHS } from '../support/paths.ts';
+import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 
 /** Tells the API server at which port of this machine the kubelet of a node listens. */
 export async function setKubeletPort({ admin }: Cluster, nodeName: string, port: number): Promise<void> {
   const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
   const daemonEndpoints = { kubeletEndpoint: { Port: port } };
   await admin.patch(`${PATHS.nodes}/${nodeName}/status`, { status: { addresses, daemonEndpoints } });
+}
+
+/** The namespace may exist already. */
+export async function ensureOperatorNamespace({ admin }: Cluster): Promise<void> {
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: OPERATOR_NAMESPACE } };
+  expectStatus(await admin.request('POST', PATHS.namespaces, namespace), [201, 409], 'the creation of the namespace');
 }
 
 /** Creates the pod of the machine-config-daemon on a node whose kubelet listens at this port. */

@@ -5,7 +5,7 @@ import { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { Cluster, unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
-import { runBinaries } from '../support/run-binaries.ts';
+import { runBinaries } from '../support/runner.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const CONFIG_MAPS = `${PATHS.namespaces}/kube-system/configmaps`;
@@ -30,8 +30,7 @@ export class StuckCluster {
 
   private constructor(controlPlane: ControlPlane) {
     this.controlPlane = controlPlane;
-    const { connection, auditLog } = controlPlane.apiServer;
-    this.cluster = new Cluster({ admin: connection, auditLog });
+    this.cluster = new Cluster(controlPlane.apiServer);
   }
 
   /** The test files of a worker share this cluster, one after another. */
@@ -121,8 +120,8 @@ export class StuckCluster {
     await this.cluster.admin.patch(`${PATHS.pools}/master/status`, { status });
   }
 
-  async getPool(): Promise<KubeObject | undefined> {
-    return await this.cluster.admin.find(`${PATHS.pools}/master`);
+  getPool(): Promise<KubeObject | undefined> {
+    return this.cluster.admin.find(`${PATHS.pools}/master`);
   }
 
   /** Whether the pool is paused, for which restore, and the config in its status. */
@@ -133,7 +132,7 @@ export class StuckCluster {
     return [paused, metadata?.annotations?.['machineconfig-guard.io/paused-for-restore'], configuration?.name];
   }
 
-  async findConfig(name: string): Promise<KubeObject | undefined> {
-    return await this.cluster.admin.find(`${PATHS.configs}/${name}`);
+  findConfig(name: string): Promise<KubeObject | undefined> {
+    return this.cluster.admin.find(`${PATHS.configs}/${name}`);
   }
 }

@@ -87,7 +87,7 @@ test('plans every step without a write, then pauses the pool, serves new machine
     `no node that names ${name} is Degraded`,
   ]);
   // Nothing but the daemons has changed the nodes.
-  const writers = await cluster.auditLog.events(
+  const writers = await cluster.auditEvents(
     ({ objectRef, verb, userAgent }) =>
       objectRef?.resource === 'nodes' && verb !== 'list' && userAgent?.startsWith('machineconfig-guard/') === true,
   );

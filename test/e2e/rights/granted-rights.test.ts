@@ -50,7 +50,7 @@ beforeAll(async () => {
   await useEveryPart();
   // The API server records a watch when it ends.
   await replicas.stop();
-  requests = await cluster.auditLog.events(({ user }) => user.username === GUARD_USER);
+  requests = await cluster.auditEvents(({ user }) => user.username === GUARD_USER);
 }, 180_000);
 
 afterAll(() => installed.stop());

@@ -17,7 +17,7 @@ test('a change of the mode has its effect within 2 s on every replica', async ()
   const config = await cluster.config();
   await cluster.node({ currentConfig: config });
   // Calls at the same time need several connections of the API server, which lead to both replicas.
-  const clients = Array.from({ length: CLIENTS }, () => new KubeClient(cluster.connection.admin));
+  const clients = Array.from({ length: CLIENTS }, () => new KubeClient(cluster.admin.connection));
   const ask = async (client: KubeClient) =>
     (await client.delete(`${PATHS.configs}/${config}`, { dryRun: 'All' })).status;
   const askAll = async () => [...new Set(await Promise.all(clients.map(ask)))];

@@ -1,7 +1,4 @@
-import { readFile } from 'node:fs/promises';
-
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
-import { until } from '../control-plane/until.ts';
 
 /** Fields of an audit event at level Metadata. */
 export interface AuditEvent {
@@ -38,29 +35,6 @@ export interface AuditedVerdict {
 }
 
 export type AuditedOutcome = 'denied' | 'allowed' | 'would-deny' | 'overridden';
-
-/** The audit log of one API server. */
-export class AuditLog {
-  readonly #file: string;
-
-  constructor(file: string) {
-    this.#file = file;
-  }
-
-  /** The events that match, oldest first. */
-  async events(isWanted: (event: AuditEvent) => boolean) {
-    const lines = (await readFile(this.#file, 'utf8')).split('\n');
-    // The API server may still be writing the last line.
-    const complete = lines.slice(0, -1);
-    return complete.map((line) => JSON.parse(line) as AuditEvent).filter(isWanted);
-  }
-
-  /** Waits for the event of a request. The API server writes it after the response. */
-  event(auditId: string) {
-    const find = async () => (await this.events(({ auditID }) => auditID === auditId))[0];
-    return until(`the audit event ${auditId}`, find);
-  }
-}
 
 /** The values that a webhook or policy wrote into an audit event, by outcome. */
 export function auditedVerdicts(event: AuditEvent, name = WEBHOOK_NAME) {

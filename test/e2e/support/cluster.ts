@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 
 import { expect } from 'vitest';
 
-import {
-  KubeClient,
-  statusOf,
-  type KubeClientOptions,
-  type KubeObject,
-  type KubeResponse,
-} from '../control-plane/kube-client.ts';
+import type { ApiServer } from '../control-plane/api-server.ts';
+import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { AuditLog, auditedVerdicts, type AuditedVerdict } from './audit-log.ts';
+import { auditedVerdicts, type AuditedVerdict, type AuditEvent } from './audit-log.ts';
 import {
   build,
   buildStatus,
@@ -18,20 +14,12 @@ import {
   node,
   nodeConfigPatch,
   pool,
-  poolStatus,
   renderedName,
   type NodeOptions,
   type PoolOptions,
   type RenderedConfigOptions,
 } from './objects.ts';
 import { PATHS } from './paths.ts';
-
-/** An administrator's access to a cluster. */
-export interface ClusterConnection {
-  readonly admin: KubeClientOptions;
-  /** File of the API server's audit log. */
-  readonly auditLog: string;
-}
 
 type Query = Readonly<Record<string, string>>;
 type Referrer = AuditedVerdict['referrers'][number];
@@ -44,14 +32,13 @@ const DENIAL = new RegExp(
 
 /** Creates, changes and deletes objects as an administrator. */
 export class Cluster {
-  readonly connection: ClusterConnection;
   readonly admin: KubeClient;
-  readonly auditLog: AuditLog;
+  /** File with one JSON event per line. */
+  readonly #auditLog: string;
 
-  constructor(connection: ClusterConnection) {
-    this.connection = connection;
-    this.admin = new KubeClient(connection.admin);
-    this.auditLog = new AuditLog(connection.auditLog);
+  constructor({ admin, auditLog }: ApiServer) {
+    this.admin = admin;
+    this.#auditLog = auditLog;
   }
 
   /** Creates a rendered config without references and returns its name. */
@@ -77,7 +64,10 @@ export class Cluster {
     const name = options.name ?? unique('infra');
     const created = await this.admin.create(PATHS.pools, pool({ ...options, name }));
     if (options.status !== undefined) {
-      await this.admin.patch(`${PATHS.pools}/${name}/status`, poolStatus(options.status));
+      const configuration = { name: options.status };
+      const counts = { machineCount: 3, readyMachineCount: 3, updatedMachineCount: 3 };
+      const status = { configuration, ...counts, unavailableMachineCount: 0, degradedMachineCount: 0 };
+      await this.admin.patch(`${PATHS.pools}/${name}/status`, { status });
     }
     return created;
   }
@@ -151,8 +141,18 @@ export class Cluster {
     return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
-  auditEvent(response: KubeResponse) {
-    return this.auditLog.event(response.auditId);
+  /** The events that match in the audit log of the API server, oldest first. */
+  async auditEvents(isWanted: (event: AuditEvent) => boolean) {
+    const lines = (await readFile(this.#auditLog, 'utf8')).split('\n');
+    // The API server may still be writing the last line.
+    const complete = lines.slice(0, -1);
+    return complete.map((line) => JSON.parse(line) as AuditEvent).filter(isWanted);
+  }
+
+  /** Waits for the audit event of a request. The API server writes it after the response. */
+  auditEvent({ auditId }: KubeResponse) {
+    const find = async () => (await this.auditEvents(({ auditID }) => auditID === auditId))[0];
+    return until(`the audit event ${auditId}`, find);
   }
 }
 

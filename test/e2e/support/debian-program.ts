@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { promisify } from 'node:util';
 
 import { cachePath, fillCache } from '../control-plane/cache.ts';
-
-const run = promisify(execFile);
+import { runOk } from './process.ts';
 
 /**
  * Finds a program on the PATH, or unpacks its Debian packages into the cache. Returns its file, and the
@@ -19,8 +16,7 @@ export async function debianProgram(program: string, packages: readonly [string,
   for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
     if (existsSync(join(directory, program))) return { file: join(directory, program), env: process.env };
   }
-  const root = cachePath('debian', packages[0]);
-  if (!existsSync(root)) await unpack(packages, root);
+  const root = await fillCache(cachePath('debian', packages[0]), (unfinished) => unpack(packages, unfinished));
   const libraries = await readdir(join(root, 'usr', 'lib')).catch(() => []);
   const paths = libraries.map((name) => join(root, 'usr', 'lib', name));
   return {
@@ -29,17 +25,15 @@ export async function debianProgram(program: string, packages: readonly [string,
   };
 }
 
-async function unpack(packages: readonly string[], root: string) {
-  await fillCache(root, async (unfinished) => {
-    const download = () => run('apt-get', ['download', ...packages], { cwd: unfinished });
-    // Without its lists apt does not know where a package is.
-    await download().catch(async () => {
-      await run('apt-get', ['update']);
-      await download();
-    });
-    for (const file of (await readdir(unfinished)).filter((name) => name.endsWith('.deb'))) {
-      await run('dpkg-deb', ['--extract', file, '.'], { cwd: unfinished });
-      await rm(join(unfinished, file));
-    }
+async function unpack(packages: readonly string[], directory: string) {
+  const download = () => runOk('apt-get', ['download', ...packages], { cwd: directory });
+  // Without its lists apt does not know where a package is.
+  await download().catch(async () => {
+    await runOk('apt-get', ['update']);
+    await download();
   });
+  for (const file of (await readdir(directory)).filter((name) => name.endsWith('.deb'))) {
+    await runOk('dpkg-deb', ['--extract', file, '.'], { cwd: directory });
+    await rm(join(directory, file));
+  }
 }

@@ -6,8 +6,6 @@ import type { ProcessResult } from './process.ts';
 import type { Shell } from './shell.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** A comment after a command whose exit code is not 0. */
-const EXIT_CODE = /\s+# exit code (?<code>\d)$/;
 /** Replaces the digest that a page leaves to its reader. */
 export const DOCUMENTED_DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
@@ -29,10 +27,10 @@ export const PAGES = {
   fleet: ['docs/fleet/README.md'],
   inspection: ['docs/inspect.md'],
   installation: ['README.md', 'docs/install.md'],
-} as const satisfies Record<string, readonly string[]>;
+} as const;
 
 /** A command that a page tells its reader to run. */
-export interface DocumentedCommand {
+interface DocumentedCommand {
   /** The heading above the command. */
   readonly heading: string;
   readonly line: string;
@@ -58,44 +56,45 @@ function documentedCommands(file: string): readonly DocumentedCommand[] {
   return commands.filter(({ line }) => !NEEDS_ANOTHER_MACHINE.some((pattern) => pattern.test(line)));
 }
 
+/** A comment after the command names its exit code if that is not 0. */
 function parseCommand(heading: string, line: string): DocumentedCommand {
-  const exitCode = Number(EXIT_CODE.exec(line)?.groups?.['code'] ?? 0);
-  return { heading, line: line.replace(/\s+# .*$/, ''), exitCode };
-}
-
-/** A part of a page. */
-export interface PageSelection {
-  /** The heading above the commands. */
-  readonly heading?: string;
-  readonly isWanted?: (line: string) => boolean;
-  /** Exit codes of lines that end differently in the state that the test created. */
-  readonly exitCodes?: Readonly<Record<string, number>>;
+  const [, exitCode = 0] = /\s+# exit code (\d)$/.exec(line) ?? [];
+  return { heading, line: line.replace(/\s+# .*$/, ''), exitCode: Number(exitCode) };
 }
 
 /** A page of the documentation whose commands a test runs. */
 export class DocumentedPage {
   readonly #commands: readonly DocumentedCommand[];
-  readonly #done = new Set<DocumentedCommand>();
+  /** The commands that did not run yet. */
+  readonly #remaining: Set<DocumentedCommand>;
 
   /** @param file path in the repository */
   constructor(file: string) {
     this.#commands = documentedCommands(file);
+    this.#remaining = new Set(this.#commands);
   }
 
-  /** The commands that did not run yet. */
+  /** The lines of the commands that did not run yet. */
   get remaining() {
-    return this.#commands.filter((command) => !this.#done.has(command)).map(({ line }) => line);
+    return Array.from(this.#remaining, ({ line }) => line);
   }
 
   /**
    * Runs the selected commands in their order.
    *
+   * @param selection `heading`: above the commands. `exitCodes`: of lines that end differently in the state that the
+   *   test created
    * @throws Error if a command has another exit code than documented
    */
   async run(
     shell: Shell,
-    { heading, isWanted = () => true, exitCodes = {} }: PageSelection = {},
+    selection: {
+      readonly heading?: string;
+      readonly isWanted?: (line: string) => boolean;
+      readonly exitCodes?: Readonly<Record<string, number>>;
+    } = {},
   ): Promise<readonly [ProcessResult, ...ProcessResult[]]> {
+    const { heading, isWanted = () => true, exitCodes = {} } = selection;
     const results: ProcessResult[] = [];
     for (const command of this.#commands) {
       if ((heading !== undefined && command.heading !== heading) || !isWanted(command.line)) continue;
@@ -103,7 +102,7 @@ export class DocumentedPage {
       const expected = exitCodes[command.line] ?? command.exitCode;
       const { exitCode, stderr, stdout } = result;
       if (exitCode !== expected) throw new Error(`${command.line}\nexit code ${exitCode}:\n${stderr}${stdout}`);
-      this.#done.add(command);
+      this.#remaining.delete(command);
       results.push(result);
     }
     const [first, ...rest] = results;

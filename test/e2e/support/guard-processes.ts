@@ -2,14 +2,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
-import { kubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { minorOf } from '../control-plane/releases.ts';
 import { until } from '../control-plane/until.ts';
 import { GuardProcess } from './guard-process.ts';
 import { readAuthority } from './guard-service.ts';
 import { PATHS } from './paths.ts';
-import type { Replicas } from './replicas.ts';
 import { serviceAccountToken } from './service-account.ts';
 
 const NAME = 'machineconfig-guard';
@@ -33,7 +32,7 @@ type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> 
  * The replicas of the Deployment as processes of this machine, behind the guard's Service. They need no root and run
  * with every release, so they serve the tests of decisions. Tests of pods, rollouts and volumes need real nodes.
  */
-export class GuardProcesses implements Replicas {
+export class GuardProcesses {
   readonly #controlPlane: ControlPlane;
   readonly #apiUrl: string;
   readonly #replicas: GuardProcess[] = [];
@@ -59,7 +58,10 @@ export class GuardProcesses implements Replicas {
     const directory = join(this.#controlPlane.directory, 'guards');
     await mkdir(directory, { recursive: true });
     const args = template.spec.containers[0]?.args ?? [];
-    if (args.some((arg) => arg.includes(MOUNT_PATH))) await this.#writeCertificate(directory);
+    if (args.some((arg) => arg.includes(MOUNT_PATH))) {
+      const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET));
+      for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
+    }
     const findAuthority = async () => (await readAuthority(this.#admin)) || undefined;
     const ca = await until('the authority of the webhook', findAuthority);
     const start = () => this.#startReplica(args, directory, ca);
@@ -69,7 +71,7 @@ export class GuardProcesses implements Replicas {
 
   /** Kills all replicas. The Service leads nowhere then. */
   async kill() {
-    await Promise.all(this.#replicas.splice(0).map((replica) => replica.kill()));
+    await Promise.all(this.#replicas.splice(0).map((replica) => replica.stop('SIGKILL')));
     await this.#publish();
   }
 
@@ -89,27 +91,14 @@ export class GuardProcesses implements Replicas {
     return this.#controlPlane.apiServer.admin;
   }
 
-  async #writeCertificate(directory: string) {
-    const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET));
-    for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
-  }
-
-  async #startReplica(args: readonly string[], directory: string, ca: string): Promise<GuardProcess> {
-    const { caCertificate, reaper } = this.#controlPlane;
-    // Beside the folder of the certificate: the guard watches that one, and each line would wake it.
-    const path = `${directory}-${(this.#startCount += 1)}`;
+  async #startReplica(args: readonly string[], certDir: string, ca: string): Promise<GuardProcess> {
     // Each replica gets a token of its own, as a pod does.
     const token = await serviceAccountToken(this.#admin, NAME, NAME);
-    const file = `${path}.kubeconfig`;
-    await writeFile(file, kubeconfig(this.#apiUrl, caCertificate, { token }), { mode: 0o600 });
-    return GuardProcess.start({
-      args: args.map((arg) => arg.replace(MOUNT_PATH, directory)),
-      kubeconfig: file,
-      log: `${path}.log`,
-      certDir: directory,
-      ca,
-      reaper,
-    });
+    // Its files are beside the folder of the certificate: the guard watches that one, and each line would wake it.
+    const name = `guard-${(this.#startCount += 1)}`;
+    const kubeconfig = await this.#controlPlane.writeKubeconfig(name, { token }, this.#apiUrl);
+    const ownArgs = args.map((arg) => arg.replace(MOUNT_PATH, certDir));
+    return GuardProcess.start(this.#controlPlane, { name, args: ownArgs, kubeconfig, certDir, ca });
   }
 
   /**
@@ -125,31 +114,24 @@ export class GuardProcesses implements Replicas {
       ];
       return { addresses: [{ ip }], ports };
     });
+    const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
     await this.#admin.delete(`${ENDPOINTS}/${NAME}`);
-    await this.#admin.create(ENDPOINTS, {
-      apiVersion: 'v1',
-      kind: 'Endpoints',
-      metadata: { name: NAME },
-      subsets,
-    });
-    if (minorOf(this.#controlPlane.release.kubernetes) >= 34) await this.#publishSlices(ip, subsets);
-    const readyReplicas = this.#replicas.length;
-    const status = { replicas: readyReplicas, readyReplicas };
-    await this.#admin.patch(`${PATHS.deployment}/status`, { status });
-  }
-
-  async #publishSlices(ip: string, subsets: readonly { readonly ports: readonly object[] }[]) {
-    await this.#admin.delete(SLICES, { labelSelector: `${SERVICE_LABEL}=${NAME}` });
-    for (const [index, { ports }] of subsets.entries()) {
-      await this.#admin.create(SLICES, {
-        apiVersion: 'discovery.k8s.io/v1',
-        kind: 'EndpointSlice',
-        metadata: { name: `${NAME}-${index}`, labels: { [SERVICE_LABEL]: NAME } },
-        addressType: 'IPv4',
-        endpoints: [{ addresses: [ip], conditions: { ready: true } }],
-        ports,
-      });
+    await this.#admin.create(ENDPOINTS, endpoints);
+    if (minorOf(this.#controlPlane.release.kubernetes) >= 34) {
+      await this.#admin.delete(SLICES, { labelSelector: `${SERVICE_LABEL}=${NAME}` });
+      for (const [index, { ports }] of subsets.entries()) {
+        await this.#admin.create(SLICES, {
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: { name: `${NAME}-${index}`, labels: { [SERVICE_LABEL]: NAME } },
+          addressType: 'IPv4',
+          endpoints: [{ addresses: [ip], conditions: { ready: true } }],
+          ports,
+        });
+      }
     }
+    const readyReplicas = this.#replicas.length;
+    await this.#admin.patch(`${PATHS.deployment}/status`, { status: { replicas: readyReplicas, readyReplicas } });
   }
 }
 

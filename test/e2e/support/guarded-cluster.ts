@@ -7,7 +7,7 @@ import { GuardProcesses } from './guard-processes.ts';
 import { InstalledCluster } from './installed-cluster.ts';
 import { PATHS } from './paths.ts';
 import { requireProgram } from './program.ts';
-import { runBinaries } from './run-binaries.ts';
+import { runBinaries } from './runner.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 /** The guard's user name in the API server. */
@@ -30,10 +30,6 @@ export class GuardedCluster extends InstalledCluster<GuardProcesses> {
     const [guard] = this.replicas.running;
     if (guard === undefined) throw new Error('The guard was not started.');
     return guard;
-  }
-
-  get connection() {
-    return this.cluster.connection;
   }
 
   /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */

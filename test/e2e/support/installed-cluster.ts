@@ -10,21 +10,28 @@ import { expectStatus, KubeClient, type KubeClientOptions } from '../control-pla
 import { until } from '../control-plane/until.ts';
 import { awaitGuardCalls, Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
-import { parseJsonLines, type DecisionLine } from './guard-process.ts';
+import { parseJsonLines } from './guard-process.ts';
 import { GuardProcesses } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { requireProgram } from './program.ts';
-import type { Replicas } from './replicas.ts';
-import { runBinaries } from './run-binaries.ts';
+import { runBinaries } from './runner.ts';
 import { serviceAccountToken } from './service-account.ts';
 import { ServiceCa } from './service-ca.ts';
 
 const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard';
 
-/** Kubelets set the label on their own nodes. */
-const MADE_UP_NODE = '!kubernetes.io/arch';
+/** The running replicas of the guard's Deployment. */
+interface Replicas {
+  /** Waits until all replicas run the current template and get calls. */
+  awaitRollout(): Promise<void>;
+  /** The log of each replica. */
+  readLogs(): Promise<readonly string[]>;
+  /** Host and port at which each replica serves its metrics. */
+  listMetricsAddresses(): Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
 
 /** A cluster in which the guard's manifests can be applied, and then run. */
 export class InstalledCluster<Guards extends Replicas = Replicas> {
@@ -37,8 +44,7 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   constructor(controlPlane: ControlPlane, replicas: Guards) {
     this.controlPlane = controlPlane;
     this.replicas = replicas;
-    const { connection, auditLog } = controlPlane.apiServer;
-    this.cluster = new Cluster({ admin: connection, auditLog });
+    this.cluster = new Cluster(controlPlane.apiServer);
     this.serviceCa = new ServiceCa(controlPlane);
   }
 
@@ -60,14 +66,17 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
 
   /** Runs `oc apply -k` on an overlay of this repository or on another directory. */
   async applyOverlay(name: string) {
-    const directory = await overlayForRelease(this.controlPlane, name);
-    await kubectlOk(this.controlPlane, ['apply', '--kustomize', directory]);
+    await this.#kustomize(name, 'apply');
   }
 
   /** Runs `oc delete -k` without waiting for finalizers. */
   async deleteOverlay(name: string) {
+    await this.#kustomize(name, 'delete', '--ignore-not-found', '--wait=false');
+  }
+
+  async #kustomize(name: string, ...args: readonly string[]) {
     const directory = await overlayForRelease(this.controlPlane, name);
-    await kubectlOk(this.controlPlane, ['delete', '--ignore-not-found', '--wait=false', '--kustomize', directory]);
+    await kubectlOk(this.controlPlane, [...args, '--kustomize', directory]);
   }
 
   /**
@@ -85,11 +94,9 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   /** Changes the MachineConfigGuard, without a hold if it is null, and waits until every replica applies it. */
   async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string | null }) {
     await this.cluster.admin.patch(PATHS.guard, { spec: { mode, holdSuperseded } });
-    const { holdSupersededMs } = DEFAULT_SETTINGS;
-    const wanted = {
-      mode,
-      holdSupersededMs: holdSuperseded === null ? holdSupersededMs : parseDuration(holdSuperseded),
-    };
+    const holdSupersededMs =
+      holdSuperseded === null ? DEFAULT_SETTINGS.holdSupersededMs : parseDuration(holdSuperseded);
+    const wanted = { mode, holdSupersededMs };
     const isApplied = async () => {
       const applied = (await this.replicas.readLogs()).map(readSettings);
       return applied.every((settings) => isDeepStrictEqual(settings, wanted));
@@ -108,7 +115,9 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   async awaitDenialFromIndex(config: string) {
     const isDeniedFromIndex = async () => {
       expect([403, 503]).toContain((await this.cluster.delete(config)).status);
-      const decisions = (await this.replicas.readLogs()).flatMap((log) => parseJsonLines<DecisionLine>(log));
+      const decisions = (await this.replicas.readLogs()).flatMap((log) =>
+        parseJsonLines<{ readonly name: string; readonly path: 'index' | 'live' | 'none' }>(log),
+      );
       return decisions.some(({ name, path }) => name === config && path === 'index');
     };
     await until(`a denial of ${config} from the index`, isDeniedFromIndex, { everyMs: 500 });
@@ -135,7 +144,8 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
     const { admin } = this.cluster;
     // The guard allows no deletion if the list of nodes is empty.
     const node = await this.cluster.node();
-    const madeUp = { fieldSelector: `metadata.name!=${node}`, labelSelector: MADE_UP_NODE };
+    // Kubelets set the label on their own nodes.
+    const madeUp = { fieldSelector: `metadata.name!=${node}`, labelSelector: '!kubernetes.io/arch' };
     await admin.delete(PATHS.nodes, madeUp);
     for (const path of [PATHS.pools, PATHS.builds, PATHS.configs, `${PATHS.nodes}/${node}`]) {
       expectStatus(await admin.delete(path), [200], `DELETE ${path}`);

@@ -2,14 +2,17 @@ import { parseAllDocuments } from 'yaml';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { runProcess } from './process.ts';
+import { runOk, runProcess } from './process.ts';
 
-/** Runs the kubectl of the cluster's release as an administrator. */
-export function kubectl(controlPlane: ControlPlane, args: readonly string[], input = '') {
-  const all = [`--kubeconfig=${controlPlane.apiServer.kubeconfig}`, ...args];
+/** The kubectl of the cluster's release as an administrator, for {@link runProcess}. */
+function command({ apiServer, directory, kubectl }: ControlPlane, args: readonly string[], input = '') {
   // Without a proxy, and with a home of its own for the discovery cache.
-  const env = { PATH: process.env['PATH'], HOME: controlPlane.directory };
-  return runProcess(controlPlane.kubectl, all, { env, input });
+  const env = { PATH: process.env['PATH'], HOME: directory };
+  return [kubectl, [`--kubeconfig=${apiServer.kubeconfig}`, ...args], { env, input }] as const;
+}
+
+export function kubectl(...invocation: Parameters<typeof command>) {
+  return runProcess(...command(...invocation));
 }
 
 /**
@@ -17,10 +20,8 @@ export function kubectl(controlPlane: ControlPlane, args: readonly string[], inp
  *
  * @throws Error unless the exit code is 0
  */
-export async function kubectlOk(controlPlane: ControlPlane, args: readonly string[], input = '') {
-  const { exitCode, stdout, stderr } = await kubectl(controlPlane, args, input);
-  if (exitCode !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${exitCode}: ${stderr || stdout}`);
-  return stdout;
+export function kubectlOk(...invocation: Parameters<typeof command>) {
+  return runOk(...command(...invocation));
 }
 
 /** The objects that `kubectl kustomize` builds from a directory. */

@@ -33,10 +33,15 @@ export function machineConfig(options: RenderedConfigOptions): KubeObject {
         ...annotations,
       },
       ...(labels && { labels }),
-      ownerReferences: owner && [controllerReference(owner)],
+      ownerReferences: owner && [{ ...toReference(owner), controller: true, blockOwnerDeletion: true }],
     },
     spec: {
-      config: { ignition: { version: '3.4.0' }, storage: { files: [kubeletFile(content)] } },
+      config: {
+        ignition: { version: '3.4.0' },
+        storage: {
+          files: [{ path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } }],
+        },
+      },
       fips: false,
       kernelType: 'default',
       osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
@@ -45,10 +50,6 @@ export function machineConfig(options: RenderedConfigOptions): KubeObject {
   const small = withFile('kind%3A%20KubeletConfiguration%0A');
   const missing = bytes - JSON.stringify(small).length;
   return missing > 0 ? withFile(randomBytes(missing).toString('hex').slice(0, missing)) : small;
-}
-
-function kubeletFile(content: string): object {
-  return { path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } };
 }
 
 interface NodeConfigs {
@@ -101,10 +102,12 @@ export interface PoolOptions {
   /** The config that the pool rolls out. */
   readonly spec?: string;
   readonly finalizers?: readonly string[];
+  /** Whose sources the pool gets. */
+  readonly roles?: readonly string[];
 }
 
-/** A custom pool as an administrator creates it. Its status is a subresource: see {@link poolStatus}. */
-export function pool({ name, spec, finalizers }: PoolOptions): KubeObject {
+/** A custom pool as an administrator creates it. */
+export function pool({ name, spec, finalizers, roles = ['worker', name] }: PoolOptions): KubeObject {
   return {
     apiVersion: `${MCO}/v1`,
     kind: 'MachineConfigPool',
@@ -112,24 +115,10 @@ export function pool({ name, spec, finalizers }: PoolOptions): KubeObject {
     spec: {
       configuration: spec && { name: spec },
       machineConfigSelector: {
-        matchExpressions: [{ key: `${MCO}/role`, operator: 'In', values: ['worker', name] }],
+        matchExpressions: [{ key: `${MCO}/role`, operator: 'In', values: roles }],
       },
       nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
       paused: false,
-    },
-  };
-}
-
-/** A merge patch of a pool's status in which all machines have this config. */
-export function poolStatus(config: string): object {
-  return {
-    status: {
-      configuration: { name: config },
-      machineCount: 3,
-      readyMachineCount: 3,
-      updatedMachineCount: 3,
-      unavailableMachineCount: 0,
-      degradedMachineCount: 0,
     },
   };
 }
@@ -160,6 +149,6 @@ export function buildStatus(condition: 'Building' | 'Succeeded' | 'Failed' | 'In
   return { status: { conditions } };
 }
 
-function controllerReference({ apiVersion, kind, metadata: { name, uid } }: KubeObject): object {
-  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+function toReference({ apiVersion, kind, metadata: { name, uid } }: KubeObject) {
+  return { apiVersion, kind, name, uid };
 }

@@ -22,3 +22,6 @@ export const PATHS = {
   webhookConfigurations: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
   guardWebhook: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/machineconfig-guard',
 } as const;
+
+/** The namespace of the Machine Config Operator, which every OpenShift cluster has. */
+export const OPERATOR_NAMESPACE = 'openshift-machine-config-operator';

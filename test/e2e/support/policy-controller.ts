@@ -1,21 +1,18 @@
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 
-import { cachePath, fillCache } from '../control-plane/cache.ts';
-import { Child } from '../control-plane/child.ts';
+import { cachePath } from '../control-plane/cache.ts';
+import type { Child } from '../control-plane/child.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { goBuild } from '../control-plane/go-build.ts';
+import { findGoPrograms, type Log } from '../control-plane/go-build.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { downloadModule } from '../control-plane/module-files.ts';
+import { copyModule } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { kubectlOk } from './kubectl.ts';
 
 /** Part of Advanced Cluster Management. `foreign-crds.ts` has its CRDs. */
 const MODULE = 'open-cluster-management.io/config-policy-controller';
 const VERSION = 'v0.16.0';
+const PROGRAM = 'config-policy-controller';
 /** On a hub, this is the namespace of a managed cluster. */
 const NAMESPACE = 'policies';
 const POLICIES = `/apis/policy.open-cluster-management.io/v1/namespaces/${NAMESPACE}/configurationpolicies`;
@@ -38,22 +35,16 @@ interface Status {
   readonly compliancyDetails?: readonly { readonly conditions?: readonly { readonly message: string }[] }[];
 }
 
-/** The program from the cache, or built from its Go module in 1 to 4 minutes. */
-export async function findPolicyController(log: (line: string) => void): Promise<string> {
-  const directory = cachePath('policy-controller', VERSION);
-  const program = join(directory, 'config-policy-controller');
-  if (existsSync(program)) return program;
-  log(`Building ${MODULE} ${VERSION}, once: about 2 minutes on two cores.`);
-  await fillCache(directory, async (unfinished, reaper) => {
-    // Go applies the replacements of a go.mod only to the main module. Folders of the module cache are read-only.
-    const source = join(unfinished, 'source');
-    const downloaded = await downloadModule(`${MODULE}@${VERSION}`);
-    await promisify(execFile)('cp', ['--recursive', '--no-preserve=mode', downloaded, source]);
-    const output = join(unfinished, 'config-policy-controller');
-    await goBuild({ module: source, package: '.', output, ldflags: '-s -w', reaper });
-    await rm(source, { recursive: true });
+/** The program from the cache, or built from its Go module. */
+export async function findPolicyController(log: Log): Promise<string> {
+  const directory = await findGoPrograms({
+    directory: cachePath('policy-controller', VERSION),
+    what: `${MODULE} ${VERSION}`,
+    programs: [{ name: PROGRAM, package: '.' }],
+    prepare: (module) => copyModule(`${MODULE}@${VERSION}`, module),
+    log,
   });
-  return program;
+  return join(directory, PROGRAM);
 }
 
 /** Evaluates ConfigurationPolicies in a managed cluster, with the controller of Advanced Cluster Management. */
@@ -69,17 +60,13 @@ export class PolicyController {
   /** The cluster needs the CRDs of ClusterClaim and ConfigurationPolicy. */
   static async start(controlPlane: ControlPlane, program: string): Promise<PolicyController> {
     await kubectlOk(controlPlane, ['create', 'namespace', NAMESPACE]);
-    const { kubeconfig } = controlPlane.apiServer;
     // In seconds between two evaluations.
     const flags = ['--evaluation-backoff=1', '--metrics-bind-address=0', '--health-probe-bind-address=0'];
-    const child = new Child({
-      command: program,
-      args: ['controller', '--leader-elect=false', '--enable-lease=false', '--log-level=0', ...flags],
-      logFile: join(controlPlane.directory, 'policy-controller.log'),
-      reaper: controlPlane.reaper,
-      env: { PATH: process.env['PATH'], KUBECONFIG: kubeconfig, WATCH_NAMESPACE: NAMESPACE, POD_NAMESPACE: NAMESPACE },
-    });
-    return new PolicyController(controlPlane, child);
+    const args = ['controller', '--leader-elect=false', '--enable-lease=false', '--log-level=0', ...flags];
+    const { kubeconfig: KUBECONFIG } = controlPlane.apiServer;
+    const namespaces = { WATCH_NAMESPACE: NAMESPACE, POD_NAMESPACE: NAMESPACE };
+    const env = { PATH: process.env['PATH'], KUBECONFIG, ...namespaces };
+    return new PolicyController(controlPlane, controlPlane.startChild('policy-controller', program, args, { env }));
   }
 
   /** Sets the ClusterClaims of the managed cluster. */

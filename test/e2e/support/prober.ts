@@ -1,18 +1,34 @@
-import { KubeClient, statusOf, type KubeClientOptions } from '../control-plane/kube-client.ts';
+import { type KubeClient, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
-import { unique } from './cluster.ts';
+import { isDeniedInUse, unique } from './cluster.ts';
 import { machineConfig, node, nodeConfigPatch, renderedName } from './objects.ts';
 import { PATHS } from './paths.ts';
-import { answerOf, type Answer } from './answer.ts';
+
+/**
+ * The answer to a deletion:
+ * - `in use`, `unverified`: the guard denies with MCG_IN_USE or MCG_UNVERIFIED;
+ * - `allowed`: the API server deletes;
+ * - `guard unreachable`: the API server denies because the guard did not answer (failurePolicy Fail);
+ * - `no answer`: the API server is unreachable or has no storage;
+ * - `unexpected`: anything else.
+ */
+export type Answer = 'in use' | 'unverified' | 'allowed' | 'guard unreachable' | 'no answer' | 'unexpected';
+
+/** An API server that starts, or that cannot use etcd. */
+const API_SERVER_TROUBLE = new RegExp(
+  'not yet ready to handle request|before all known HTTP paths have been installed|' +
+    String.raw`storage is \(re\)initializing|etcdserver|timed out|timeout`,
+  'i',
+);
 
 /**
  * `used`: a node names the config all the time. `moved`: the API server has just acknowledged that a node
  * names it. `unused`: nothing names it.
  */
-export type Subject = 'used' | 'moved' | 'unused';
+type Subject = 'used' | 'moved' | 'unused';
 
 /** One deletion, as a dry run, and its answer. */
-export interface Probe {
+interface Probe {
   readonly subject: Subject;
   readonly answer: Answer;
   readonly message: string;
@@ -21,7 +37,6 @@ export interface Probe {
   readonly answeredAt: number;
 }
 
-const SUBJECTS: readonly Subject[] = ['used', 'moved', 'unused'];
 /** The answers of a guard without faults. */
 const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
   used: 'in use',
@@ -33,13 +48,9 @@ function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
 }
 
-function isWronglyAllowed({ subject, answer }: Probe) {
-  return subject !== 'unused' && answer === 'allowed';
-}
-
-function isError(probe: Probe) {
-  const isWronglyDenied = probe.subject === 'unused' && probe.answer === 'in use';
-  return isWronglyAllowed(probe) || isWronglyDenied || probe.answer === 'unexpected';
+/** Whether no outage explains an answer. */
+function isError({ subject, answer }: Probe) {
+  return answer === (subject === 'unused' ? 'in use' : 'allowed') || answer === 'unexpected';
 }
 
 /** Probes do not wait for earlier ones, like independent users. */
@@ -68,8 +79,7 @@ export class Prober {
   }
 
   /** Creates the configs and the node, and starts. */
-  static async start(connection: KubeClientOptions) {
-    const client = new KubeClient(connection);
+  static async start(client: KubeClient) {
     const [used, unused] = [await createConfig(client), await createConfig(client)];
     const name = unique('steady');
     await client.create(PATHS.nodes, node({ name, currentConfig: used }));
@@ -89,7 +99,9 @@ export class Prober {
     const findLast = async () => {
       if (this.errors.length > 0) return performance.now();
       const right = this.probes.filter((probe) => probe.sentAt >= since && isRight(probe));
-      const ends = SUBJECTS.map((wanted) => right.filter(({ subject }) => subject === wanted)[times - 1]);
+      const ends = Object.keys(RIGHT_ANSWERS).map(
+        (wanted) => right.filter(({ subject }) => subject === wanted)[times - 1],
+      );
       return ends.every((probe) => probe !== undefined) && Math.max(...ends.map((end) => end.answeredAt));
     };
     const describe = () => `right answers, not ${JSON.stringify(this.probes.slice(-4))}`;
@@ -171,11 +183,8 @@ export class Prober {
 }
 
 /** Probes before and during a step. Returns the prober, which has stopped. */
-export async function probeDuring(
-  connection: KubeClientOptions,
-  step: (prober: Prober) => Promise<unknown>,
-): Promise<Prober> {
-  const prober = await Prober.start(connection);
+export async function probeDuring(client: KubeClient, step: (prober: Prober) => Promise<unknown>): Promise<Prober> {
+  const prober = await Prober.start(client);
   try {
     await prober.awaitMore(20);
     await step(prober);
@@ -189,4 +198,16 @@ async function createConfig(client: KubeClient) {
   const name = renderedName('chaos');
   await client.create(PATHS.configs, machineConfig({ name }));
   return name;
+}
+
+/** Classifies the response to a DELETE. */
+function answerOf(response: KubeResponse): Answer {
+  const { status } = response;
+  const { message = '' } = statusOf(response);
+  if (status === 200) return 'allowed';
+  if (isDeniedInUse(response)) return 'in use';
+  if (status === 503 && message.includes('denied the request: MCG_UNVERIFIED')) return 'unverified';
+  const isWebhookFailure = message.includes('failed calling webhook "guard.machineconfig-guard.io"');
+  if (status === 500 && isWebhookFailure) return 'guard unreachable';
+  return API_SERVER_TROUBLE.test(message) ? 'no answer' : 'unexpected';
 }

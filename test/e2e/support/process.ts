@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type SpawnOptionsWithoutStdio } from 'node:child_process';
 
 export interface ProcessResult {
   /** Null if a signal ended the process. */
@@ -7,14 +7,8 @@ export interface ProcessResult {
   readonly stderr: string;
 }
 
-export interface ProcessOptions {
-  readonly cwd?: string;
-  readonly env?: NodeJS.ProcessEnv;
-  /** The user, if not that of this process. */
-  readonly uid?: number;
-  /** Standard input. */
-  readonly input?: string;
-}
+/** Of the process, with the text of its standard input. */
+type ProcessOptions = Pick<SpawnOptionsWithoutStdio, 'cwd' | 'env' | 'uid'> & { readonly input?: string };
 
 /** Runs a process to its end. A non-zero exit code is a result, not an error. */
 export function runProcess(

@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
-import { UsageError, describeUsageError } from '../../support/usage.ts';
+import { describeUsageError } from '../../support/usage.ts';
 import { availableReleases, findBinaries } from '../control-plane/binaries.ts';
 import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
-import type { Release } from '../control-plane/releases.ts';
+import { type Release, selectVersion } from '../control-plane/releases.ts';
+import { runOk } from './process.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -22,20 +21,13 @@ export function log(line: string) {
  */
 export async function selectRelease(flag: string, version: string | undefined): Promise<Release> {
   const { all, defaults } = await availableReleases();
-  const release = version === undefined ? defaults[0] : all.find(({ kubernetes }) => kubernetes === version);
-  if (release !== undefined) return release;
-  const known = all.map(({ kubernetes }) => kubernetes).join(' or ');
-  throw new UsageError(`${flag} ${version} is not available here: it can be ${known}.`);
+  return version === undefined && defaults[0] ? defaults[0] : selectVersion(flag, version, all, 'kubernetes');
 }
 
-/**
- * Finds the binaries of a release and builds dist/, so that a measurement uses the same bundle as a cluster.
- *
- * @throws UsageError if there is no such release
- */
-export async function prepareRun(kubernetes?: string) {
-  const binaries = await findBinaries(await selectRelease('--kubernetes', kubernetes), log);
-  await promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: ROOT });
+/** Finds the newest binaries and builds dist/, so that a measurement uses the same bundle as a cluster. */
+export async function prepareRun() {
+  const binaries = await runBinaries();
+  await runOk('npm', ['run', '--silent', 'build'], { cwd: ROOT });
   return binaries;
 }
 
@@ -55,4 +47,17 @@ export async function runCommand(name: string, main: () => Promise<number>) {
       throw error;
     }
   }
+}
+
+/** `test/e2e/run.ts` names the Kubernetes release of a test run in this variable. */
+export const RELEASE_VARIABLE = 'MCG_E2E_KUBERNETES';
+/** `test/e2e/run.ts --long` sets this variable to 1. */
+export const LONG_VARIABLE = 'MCG_E2E_LONG';
+
+/** Whether tests that have a short and a long version run the long one. */
+export const IS_LONG = process.env[LONG_VARIABLE] === '1';
+
+/** The binaries of the release of this test run, or of the newest release if `run.ts` did not start it. */
+export async function runBinaries() {
+  return findBinaries(await selectRelease(RELEASE_VARIABLE, process.env[RELEASE_VARIABLE]), log);
 }

@@ -3,7 +3,7 @@ import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
-import { SERVICE_NAME, type WebhookConfiguration } from './guard-service.ts';
+import { readAuthority, SERVICE_NAME, setAuthority } from './guard-service.ts';
 import { PATHS } from './paths.ts';
 
 const SERVICE = `${PATHS.guardNamespace}/services/machineconfig-guard`;
@@ -74,31 +74,21 @@ export class ServiceCa {
       await this.#admin.create(SECRETS, await buildSecret(name, authority));
     }
     const bundle = `${authority.certificatePem}${(await this.#previousAuthority)?.certificatePem ?? ''}`;
-    await this.#injectIntoConfigMap(bundle);
-    await this.#injectIntoWebhook(bundle);
+    // Prometheus reads the authority from here.
+    const configMap: ConfigMap | undefined = await this.#admin.find(CONFIG_MAP);
+    if (isAnnotated(configMap) && configMap?.data?.['service-ca.crt'] !== bundle)
+      await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': bundle } });
+    const isWebhookAnnotated = isAnnotated(await this.#admin.find(PATHS.guardWebhook));
+    if (isWebhookAnnotated && (await readAuthority(this.#admin)) !== bundle) await setAuthority(this.#admin, bundle);
   }
 
   async #findSecretName(): Promise<string | undefined> {
     return (await this.#admin.find(SERVICE))?.metadata.annotations?.[SECRET_NAME];
   }
+}
 
-  async #injectIntoWebhook(bundle: string): Promise<void> {
-    const caBundle = encodeBase64(bundle);
-    const configuration = (await this.#admin.find(PATHS.guardWebhook)) as WebhookConfiguration | undefined;
-    if (configuration?.metadata.annotations?.[INJECT] !== 'true') return;
-    if (configuration.webhooks.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return;
-    const webhooks = configuration.webhooks.map((webhook) => {
-      return { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } };
-    });
-    await this.#admin.patch(PATHS.guardWebhook, { webhooks });
-  }
-
-  /** Prometheus reads the authority from here. */
-  async #injectIntoConfigMap(bundle: string): Promise<void> {
-    const configMap: ConfigMap | undefined = await this.#admin.find(CONFIG_MAP);
-    if (configMap?.metadata.annotations?.[INJECT] !== 'true' || configMap.data?.['service-ca.crt'] === bundle) return;
-    await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': bundle } });
-  }
+function isAnnotated(object: KubeObject | undefined) {
+  return object?.metadata.annotations?.[INJECT] === 'true';
 }
 
 async function buildSecret(name: string, authority: Authority) {

@@ -10,14 +10,12 @@ let guarded: Promise<GuardedCluster> | undefined;
  * share it, one after another, and leave it as they found it. Objects of other files may exist.
  */
 export function sharedInstalledCluster() {
-  installed ??= startInstalledCluster();
-  return installed;
+  return (installed ??= startInstalledCluster());
 }
 
 /** A cluster with one guard process behind a network that can fail. The test files of a worker share it. */
 export function sharedGuardedCluster() {
-  guarded ??= startGuardedCluster();
-  return guarded;
+  return (guarded ??= startGuardedCluster());
 }
 
 async function startInstalledCluster(): Promise<InstalledCluster<GuardProcesses>> {

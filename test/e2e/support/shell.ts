@@ -1,8 +1,8 @@
-import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { kubeconfig as formatKubeconfig, type ControlPlane } from '../control-plane/control-plane.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { unique } from './cluster.ts';
 import { debianProgram } from './debian-program.ts';
 import { runProcess } from './process.ts';
@@ -48,11 +48,8 @@ export class Shell {
 
   /** A shell of a new service account with these rights and no others. */
   static async openAs(controlPlane: ControlPlane, rules: readonly Rule[], name = unique('reader')) {
-    const { apiServer, caCertificate, directory } = controlPlane;
-    const token = await createServiceAccount(apiServer.admin, name, rules);
-    const file = join(directory, `${name}.kubeconfig`);
-    await writeFile(file, formatKubeconfig(apiServer.url, caCertificate, { token }), { mode: 0o600 });
-    return Shell.open(controlPlane, file);
+    const token = await createServiceAccount(controlPlane.apiServer.admin, name, rules);
+    return Shell.open(controlPlane, await controlPlane.writeKubeconfig(name, { token }));
   }
 
   /** Changes to the directory in which the shell was opened. */

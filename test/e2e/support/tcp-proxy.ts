@@ -29,7 +29,7 @@ export class TcpProxy {
 
   /** Resets the open connections and refuses new ones. */
   async refuse() {
-    const closed = this.#server.listening ? once(this.#server.close(), 'close') : Promise.resolve();
+    const closed = this.#server.listening && once(this.#server.close(), 'close');
     this.#dropConnections();
     await closed;
   }

@@ -19,7 +19,7 @@ test('denies the garbage collector the config of a deleted pool until its node h
   expectStatus(await cluster.admin.delete(path), [200], `DELETE ${path}`);
   await expect.poll(() => cluster.exists(unused), SOON).toBe(false);
   const findAttempts = () =>
-    cluster.auditLog.events(
+    cluster.auditEvents(
       ({ user, verb, objectRef }) =>
         user.username === GARBAGE_COLLECTOR && verb === 'delete' && objectRef?.name === used,
     );
