@@ -1,9 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { createFleet, nodeName } from '../bench/fleet.ts';
 import { memoryOf } from '../bench/memory.ts';
-import { describeEnvironment, formatReport } from '../bench/report.ts';
+import { describeEnvironment } from '../bench/report.ts';
 import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { pause } from '../e2e/control-plane/until.ts';
 import { Cluster } from '../e2e/support/cluster.ts';
@@ -13,8 +12,7 @@ import { PATHS } from '../e2e/support/paths.ts';
 import { Prober } from '../e2e/support/prober.ts';
 import { imageEnvironment } from '../e2e/support/program.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
-import { parseWholeNumber } from '../support/usage.ts';
-import { createTables, listFailures, type Observation, type SoakRun } from './report.ts';
+import { formatRun, listFailures, type SoakRun } from './report.ts';
 
 const WORK_PROBE = new URL('work-probe.mjs', import.meta.url).href;
 const OBSERVATIONS = 400;
@@ -24,43 +22,17 @@ const OBSERVATIONS = 400;
  */
 const STATUS_INTERVAL_MS = 300_000;
 const CONFIG_INTERVAL_MS = 4_000;
-/** getconf CLK_TCK: 100 on every Linux that Node runs on. */
-const TICKS_PER_SECOND = 100;
 
-const QUESTION = 'Do the memory or the open files of the guard grow in a busy cluster?';
-const HELP = `Fails if the guard's memory or open files grow in a busy cluster.
-
-Usage: npm run --silent soak [-- --minutes N --nodes N] > test/soak/results/soak.md
-
-Options:
-  --help       print this text
-  --minutes N  duration after the creation of the nodes (default: 30)
-  --nodes N    number of nodes (default: 5000, which take some minutes to create)
-
-Exits with 1 if something grows or an answer is wrong, and with 2 on wrong usage.
-Example: npm run soak -- --minutes 2 --nodes 200
-`;
+/** A shorter run shows little. */
+const { SOAK_MINUTES = '30', SOAK_NODES = '5000' } = process.env;
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      minutes: { type: 'string', default: '30' },
-      nodes: { type: 'string', default: '5000' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  const minutes = parseWholeNumber('minutes', values.minutes);
-  const nodes = parseWholeNumber('nodes', values.nodes, 10);
   const { release } = await prepareRun();
   const environment = describeEnvironment(release);
-  const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
-  const run = await soak(minutes, nodes);
-  const tables = createTables(run);
-  process.stdout.write(formatReport({ question: QUESTION, command, environment, seconds: minutes * 60, tables }));
+  const run = await soak(Number(SOAK_MINUTES), Number(SOAK_NODES));
+  const scope = `${SOAK_MINUTES} minutes, ${SOAK_NODES} nodes`;
+  process.stdout.write('# Do the memory or the open files of the guard grow in a busy cluster?\n\n');
+  process.stdout.write(`\`npm run soak\`, ${scope}, ${environment}.\n\n${formatRun(run)}`);
   const failures = listFailures(run);
   for (const failure of failures) log(`FAILED: ${failure}`);
   return failures.length === 0 ? 0 : 1;
@@ -82,7 +54,6 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
     await createFleet(cluster.admin, nodes, [await cluster.config()]);
     log(`${minutes} minutes of work …`);
     guard.signal('SIGUSR2');
-    const cpuBefore = await readCpuSeconds(guard.pid);
     const prober = await Prober.start(guarded.connection.admin);
     const stop = new AbortController();
     const counts = { statuses: 0, configs: 0 };
@@ -95,7 +66,7 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
         if ((await cluster.delete(await cluster.config())).status === 200) counts.configs += 1;
       }),
     ]);
-    const observations: Observation[] = [];
+    const observations: { memory: number; files: number }[] = [];
     for (let index = 1; index <= OBSERVATIONS; index += 1) {
       // A failure of the work ends the run.
       await Promise.race([work, pause((minutes * 60_000) / OBSERVATIONS)]);
@@ -103,7 +74,6 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
       observations.push({ memory: memory.now, files: files.length });
       if (index % 20 === 0) log(`${(index * 100) / OBSERVATIONS} %  ${memory.now.toFixed(0)} MB`);
     }
-    const cpu = ((await readCpuSeconds(guard.pid)) - cpuBefore) / (minutes * 60);
     stop.abort();
     await work;
     await prober.stop();
@@ -116,7 +86,6 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
         'writes of kubelets': counts.statuses,
       },
       faults: prober.faults.map(({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`),
-      cpu,
       longest: JSON.parse(await readFile(probeFile, 'utf8')) as SoakRun['longest'],
     };
   } finally {
@@ -138,14 +107,6 @@ async function writeStatus(admin: KubeClient, name: string): Promise<void> {
   const contentType = 'application/strategic-merge-patch+json';
   const extras = { query: { fieldManager: 'kubelet' }, contentType };
   expectStatus(await admin.request('PATCH', path, { status: { conditions: [heartbeat] } }, extras), [200], path);
-}
-
-/** Seconds of processor time that a process has used. */
-async function readCpuSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // proc(5): utime and stime are the 12th and 13th fields after the name, which may contain spaces.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 await runCommand('soak', main);
