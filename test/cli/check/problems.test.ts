@@ -2,25 +2,13 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parsePoolName, toConfigName } from '../../../src/decision/config-name.ts';
 import { NAMES } from '../../support/arbitrary.ts';
-import { GONE, NEW, OLD } from '../inspected-cluster.ts';
+import { NEW, OLD } from '../inspected-cluster.ts';
 import { check, inspectedNode, inspectedPool } from './checked-cluster.ts';
 
 const INFRA = 'rendered-infra-d4983d88dabdc54ecf977ee120fd3796';
 const NODE = inspectedNode('w0', { current: NEW, desired: NEW });
 const POOL = inspectedPool('worker', { spec: NEW, status: NEW });
 const NEW_AND_OLD = { configs: [NEW, OLD] };
-
-test.each([
-  [true, GONE, ['PausedForRestore']],
-  [true, undefined, []],
-  [false, GONE, []],
-])('a pool with paused %s and the mark of a restore of %s has the problems %j', (paused, pausedFor, codes) => {
-  const mark = pausedFor === undefined ? {} : { pausedFor };
-  const { ok, recoverable, problems, pools } = check([NODE], [{ ...POOL, paused, ...mark }], NEW_AND_OLD);
-  expect(problems.map(({ code }) => code)).toEqual(codes);
-  expect([ok, recoverable]).toEqual([codes.length === 0, false]);
-  expect(pools).toMatchObject([{ paused, pausedFor: pausedFor ?? null }]);
-});
 
 const UNMANAGED = 'the Machine Config Operator manages no node';
 

@@ -39,17 +39,6 @@ test('if the guard denies, prints each step and exits with 0', async () => {
   ]);
 });
 
-test('without protection, exits with 1 and prints advice or JSON', async () => {
-  const { run } = await startEmptyCluster();
-  const { exitCode, stdout } = await run('verify', '--output', 'json');
-  expect(exitCode).toBe(1);
-  const absent = { by: null, mode: null, tried: null, answer: null, unused: null };
-  expect(JSON.parse(stdout)).toMatchObject({ protected: false, webhooks: [], floor: [], ...absent });
-  expect((await run('verify')).stdout).toMatch(
-    /\nUNKNOWN: no rendered MachineConfig is in use, .*\.\nNext: verify again .*\n$/,
-  );
-});
-
 test('with --wait, retries through outages, prints each change, and ends when the guard protects', async () => {
   const { cluster, run } = await startInUse();
   const { at } = await stubWebhook(() => ({ response: DENIAL }));
