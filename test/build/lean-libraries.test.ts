@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -9,9 +8,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { atFirstUse, leanClient } from '../../build/lean-libraries.ts';
 import * as fullConnection from '../../src/client/kubeconfig.ts';
 import type { Credentials } from '../../src/kube/connection.ts';
-
-const CLIENT = createRequire(import.meta.url).resolve('@kubernetes/client-node');
-const UNDICI = createRequire(CLIENT).resolve('undici');
 
 let directory: string;
 let program: string;
@@ -33,18 +29,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await rm(directory, { recursive: true });
-});
-
-/** Whether a module loads undici, which then registers its dispatcher. */
-function isUndiciLoaded(file: string): boolean {
-  const script = `require(process.argv[1]); console.log(Symbol.for('undici.globalDispatcher.1') in globalThis)`;
-  return execFileSync(process.execPath, ['-e', script, file], { encoding: 'utf8' }) === 'true\n';
-}
-
-test('does not load undici at the start, and does not contain unused classes', () => {
-  expect(isUndiciLoaded(program)).toBe(false);
-  expect(isUndiciLoaded(UNDICI)).toBe(true);
-  expect(readFileSync(program, 'utf8')).not.toContain('V1ReplicaSet');
 });
 
 const EXEC = {

@@ -75,14 +75,3 @@ test.each(['kubectl-mcguard', 'kubectl_complete-mcguard', 'machineconfig-guard']
     expect(stdout).not.toBe('');
   },
 );
-
-test('npx runs check from the tarball in an empty directory, which says that there is no kubeconfig', async () => {
-  const empty = path.join(root, 'empty');
-  mkdirSync(empty);
-  const npx = ['--yes', `--package=${tarball}`, 'machineconfig-guard', 'check'];
-  expect((await run(empty, 'npx', ...npx, '--help')).stdout).toMatch(/^Usage: machineconfig-guard check /);
-  await expect(run(empty, 'npx', ...npx)).rejects.toMatchObject({
-    code: 3,
-    stderr: expect.stringMatching(/machineconfig-guard: no cluster: .* log in with: oc login\n$/) as string,
-  });
-});

@@ -98,20 +98,14 @@ export function createPool(
   });
 }
 
-/**
- * Installs a guard and changes the pool `worker` some minutes ago, by the clock of the API server. In whole seconds.
- * Returns the time of the change.
- */
-export function holdUnusedConfigs(cluster: TestCluster, holdSuperseded: string, minutesAgo = 0): Date {
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { holdSuperseded } });
-  const changedAt = new Date(Math.floor(Date.now() / 1_000) * 1_000 - minutesAgo * 60_000);
-  // The roll-out took a minute.
-  const time = new Date(changedAt.getTime() - 60_000).toISOString();
+/** Installs a guard that holds configs for an hour, and changes the pool `worker` now. */
+export function holdUnusedConfigs(cluster: TestCluster): void {
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { holdSuperseded: '1h' } });
+  const time = new Date().toISOString();
   const fieldsV1 = { 'f:spec': { 'f:configuration': { 'f:name': {} } } };
   const managedFields = [{ manager: 'machine-config-controller', operation: 'Update', time, fieldsV1 }];
-  const conditions = [{ type: 'Updated', status: 'True', lastTransitionTime: changedAt.toISOString() }];
+  const conditions = [{ type: 'Updated', status: 'True', lastTransitionTime: time }];
   cluster.patch('machineconfigpools', 'worker', { metadata: { managedFields }, status: { conditions } });
-  return changedAt;
 }
 
 function withPrefix(annotations: Readonly<Record<string, string>>): Record<string, string> {

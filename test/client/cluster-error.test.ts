@@ -37,13 +37,16 @@ test.each<['get' | 'list' | 'delete', string, number, string]>([
 
 test.each([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate signed by an unknown authority; '],
+  ['CERT_HAS_EXPIRED', 'its certificate has expired; '],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for other names (DNS:api.example); '],
   ['CERT_NOT_YET_VALID', 'its certificate is not valid yet; '],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not use TLS; '],
   ['EAI_AGAIN', 'the host name cannot be resolved; '],
   ['EHOSTUNREACH', 'no route or no answer; '],
   ['ERR_OTHER', 'ERR_OTHER'],
 ])('explains a connection that fails with %s', (code, reason) => {
-  const cause = new ApiUnreachable('', { cause: Object.assign(new Error(''), { code }) });
+  const cert = { subjectaltname: 'DNS:api.example' };
+  const cause = new ApiUnreachable('', { cause: Object.assign(new Error(''), { code, cert }) });
   expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), API)).toMatchObject({
     exitCode: 3,
     message: expect.stringContaining(`cannot connect to ${SERVER}: ${reason}`) as string,

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/config-name.ts';
-import { hasStrongReference, type Reference } from '../../src/decision/references.ts';
 import { isHold } from '../../src/decision/settings.ts';
 
 const HASH = 'a'.repeat(32);
@@ -50,19 +49,4 @@ test.each([
   ['', false],
 ])('the API server accepts the hold %j: %s', (value, expected) => {
   expect(isHold(value)).toBe(expected);
-});
-
-const CONFIG = toConfigName(`rendered-worker-${HASH}`);
-const STRONG: Reference = { field: 'currentConfig', config: CONFIG, strength: 'strong' };
-const WEAK: Reference = { field: 'desiredDrain', config: CONFIG, strength: 'weak' };
-const OTHER: Reference = { ...STRONG, config: toConfigName('rendered-other') };
-
-test.each([
-  ['one', [STRONG], true],
-  ['one beside others', [OTHER, WEAK, STRONG], true],
-  ['a weak one', [WEAK], false],
-  ['one to another config', [OTHER], false],
-  ['none', [], false],
-])('a node with %s has a strong reference: %j is %s', (_condition, references, expected) => {
-  expect(hasStrongReference(CONFIG, { kind: 'Node', name: 'a', references })).toBe(expected);
 });

@@ -1,7 +1,7 @@
 import type { ReferrerName } from './two-config-cluster.ts';
 
-/** What a bound limits. A forged review has a uid that no config has. A deadline can pass early. */
-export type Event = 'writes' | 'deliveries' | 'deletions' | 'forgedReviews' | 'faults' | 'deadlines' | 'delays';
+/** What a bound limits. A deadline can pass early. */
+export type Event = 'writes' | 'deliveries' | 'deletions' | 'faults' | 'deadlines' | 'delays';
 
 /** The explored schedules: all with at most so many events. */
 export interface Bound extends Partial<Readonly<Record<Event, number>>> {
@@ -30,7 +30,6 @@ const SHORT_BOUNDS: Readonly<Record<string, Bound>> = {
   'two deletions': { ...ONE, starts: [[], NODE], writers: NODE, writes: 1, deletions: 2 },
   'a deadline': { starts: [[]], writers: NODE, writes: 1, deletions: 2, deadlines: 1 },
   'a fault': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 1, faults: 1 },
-  'a forged review': { ...ONE, starts: ANY_START, writers: NODE, writes: 1, deletions: 0, forgedReviews: 1 },
   'a hold': { starts: [[], POOL], writers: POOL, writes: 2, deletions: 1, holdMs: HOLD_MS },
 };
 

@@ -87,7 +87,6 @@ const ONE_WRITE: Bound = { starts: [[]], writers: ['node-1'], writes: 1, deliver
 const THREE_WRITES: Bound = { starts: [[]], writers: ['node-1', 'infra'], writes: 3, deletions: 1 };
 const ONE_FAULT: Bound = { ...ONE_WRITE, faults: 1 };
 const TWO_DELETIONS: Bound = { ...ONE_WRITE, deletions: 2 };
-const FORGED_REVIEW: Bound = { ...ONE_WRITE, deletions: 0, forgedReviews: 1 };
 const HOLD: Bound = { ...ONE_WRITE, writers: ['worker'], writes: 2, deliveries: 2, holdMs: HOLD_MS };
 
 const IN_USE = 'A was in use the whole time';
@@ -102,7 +101,6 @@ export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, stri
   ['ignores a kind that it cannot read', ignoreUnreadable, ONE_FAULT, IN_USE],
   ['lets a review join a running live read', joinRunningRead, TWO_DELETIONS, IN_USE],
   ['confirms a reference with an older GET', repeatGets, { ...TWO_DELETIONS, starts: [['node-1']] }, 'A was unused'],
-  ['does not compare the uid', { hasConfig: () => true }, FORGED_REVIEW, 'no config has this uid'],
   ['denies every deletion', denyAlways, ONE_WRITE, 'nothing failed'],
   ['never answers', neverAnswer, ONE_WRITE, 'no answer'],
   ['has no hold', ignoreHold, { ...HOLD, starts: [['worker']] }, HELD],

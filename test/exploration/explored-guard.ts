@@ -20,7 +20,6 @@ export type ObservedIndex = Pick<ReferenceIndex, 'findReferrers' | 'newestVersio
 export interface BrokenGuard {
   readonly createReader?: (api: KubeApi, index: ObservedIndex) => Pick<LiveReader, 'read'>;
   readonly wrapApi?: (api: KubeApi) => KubeApi;
-  readonly hasConfig?: (uid: string) => boolean;
 }
 
 const LOG = pino({ level: 'silent' });
@@ -44,12 +43,11 @@ export class ExploredGuard {
     const realApi = this.api as unknown as KubeApi;
     const api = broken.wrapApi?.(realApi) ?? realApi;
     const index = this.#observeIndex();
-    const hasConfig = broken.hasConfig ?? ((uid) => uid === CONFIG_A.uid);
     this.judge = new Judge({
       api,
       index,
       live: broken.createReader?.(api, index) ?? new LiveReader({ api, versions: index }),
-      configs: new ConfigLookup(api, { has: (_name, uid) => hasConfig(uid), isForbidden: false }),
+      configs: new ConfigLookup(api, { has: (_name, uid) => uid === CONFIG_A.uid, isForbidden: false }),
       createdAt: () => LONG_AGO,
       settings: () => ({ mode: 'Enforce', holdSupersededMs: holdMs }),
       log: LOG,

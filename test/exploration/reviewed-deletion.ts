@@ -14,24 +14,21 @@ const DEADLINE_MS = 3_800;
  * 3. The guard says that A is in use only if it was at some moment.
  * 4. The guard answers in time. Before the deadline and without a fault, it can verify the references. Without a hold,
  *    it holds nothing.
- * 5. A review with a uid that no config has is unverified.
  */
 export class ReviewedDeletion {
   readonly id: number;
   /** Undefined until the guard answers. */
   code: Code | undefined;
   readonly #cluster: TwoConfigCluster;
-  readonly #isForged: boolean;
   readonly #deadline = new AbortController();
   readonly #sentAt = Date.now();
   readonly #poolNamedA: number;
   /** Whether A was in use at the different moments. */
   readonly #uses: Set<boolean>;
 
-  constructor(id: number, cluster: TwoConfigCluster, isForged: boolean) {
+  constructor(id: number, cluster: TwoConfigCluster) {
     this.id = id;
     this.#cluster = cluster;
-    this.#isForged = isForged;
     this.#uses = new Set([cluster.isInUse]);
     this.#poolNamedA = cluster.poolNamedA.getTime();
   }
@@ -39,13 +36,12 @@ export class ReviewedDeletion {
   /** The future of the review depends only on it and on the guard. */
   get state(): unknown {
     if (this.code !== undefined) return 'answered';
-    return [this.#isForged, this.#sentAt, this.#poolNamedA, this.#uses.has(true), this.#uses.has(false)];
+    return [this.#sentAt, this.#poolNamedA, this.#uses.has(true), this.#uses.has(false)];
   }
 
   send(judge: Judge): void {
-    const config = this.#isForged ? { ...CONFIG_A, uid: 'another uid' } : CONFIG_A;
     setTimeout(() => this.reachDeadline(), DEADLINE_MS);
-    const review = { uid: `review ${this.id}`, isDryRun: false, user: 'client', config };
+    const review = { uid: `review ${this.id}`, isDryRun: false, user: 'client', config: CONFIG_A };
     void judge.judge(review, this.#deadline.signal).then(({ verdict }) => {
       this.code = verdict.code;
     });
@@ -62,14 +58,10 @@ export class ReviewedDeletion {
     const isAllowed = code === 'MCG_NOT_IN_USE';
     const problems: readonly (readonly [boolean, string])[] = [
       [code === undefined && Date.now() - this.#sentAt > DEADLINE_MS, 'the time is over'],
-      [this.#isForged && code !== undefined && code !== 'MCG_UNVERIFIED', 'no config has this uid'],
       [isAllowed && !this.#uses.has(false), 'A was in use the whole time'],
       [isAllowed && this.#poolNamedA + holdMs > Date.now(), 'a pool named A within the hold'],
       [code === 'MCG_IN_USE' && !this.#uses.has(true), 'A was unused the whole time'],
-      [
-        code === 'MCG_UNVERIFIED' && isUndisturbed && !this.#isForged && !this.#deadline.signal.aborted,
-        'nothing failed',
-      ],
+      [code === 'MCG_UNVERIFIED' && isUndisturbed && !this.#deadline.signal.aborted, 'nothing failed'],
       [code === 'MCG_HELD' && holdMs === 0, 'there is no hold'],
     ];
     const problem = problems.find(([isViolated]) => isViolated)?.[1];

@@ -37,7 +37,7 @@ export class World implements Run {
   readonly #guard: ExploredGuard;
   readonly #deletions: ReviewedDeletion[] = [];
   readonly #turns: (() => void)[] = [];
-  readonly #counts = { writes: 0, deliveries: 0, deletions: 0, forgedReviews: 0, faults: 0, deadlines: 0, delays: 0 };
+  readonly #counts = { writes: 0, deliveries: 0, deletions: 0, faults: 0, deadlines: 0, delays: 0 };
 
   /** Starts a guard whose index has listed everything. */
   static async start(...args: ConstructorParameters<typeof World>): Promise<World> {
@@ -82,7 +82,7 @@ export class World implements Run {
   actions(): readonly Action[] {
     const waiting = this.#deletions.filter(({ code }) => code === undefined);
     const isLeft = (event: Event): boolean => this.#counts[event] < (this.#bound[event] ?? 0);
-    if (waiting.length === 0 && !isLeft('deletions') && !isLeft('forgedReviews')) return [];
+    if (waiting.length === 0 && !isLeft('deletions')) return [];
     const { calls } = this.#guard.api;
     const served = calls.filter(({ answer }) => answer !== undefined);
     const unserved = calls.filter(({ answer }) => answer === undefined);
@@ -94,8 +94,7 @@ export class World implements Run {
       ...unserved.flatMap((call) => call.faults.map((fault) => this.#answer(call, fault))),
       ...waiting.map((deletion) => this.#reachDeadline(deletion)),
       ...(this.#turns.length > 0 ? [this.#runGuard('the event loop takes a turn', () => this.#takeTurn())] : []),
-      this.#send('deletions', 'the client deletes A'),
-      this.#send('forgedReviews', 'a client sends a review of A with another uid'),
+      this.#send(),
       this.#delay(waiting.length > 0 && calls.length === 0 && this.#turns.length === 0),
     ];
     return steps.filter(({ event }) => event === undefined || isLeft(event)).map((step) => this.#toAction(step));
@@ -147,14 +146,15 @@ export class World implements Run {
     return { ...this.#runGuard(`the deadline of deletion ${deletion.id} passes`, perform), writes, event: 'deadlines' };
   }
 
-  #send(event: 'deletions' | 'forgedReviews', name: string): Step {
+  #send(): Step {
     const id = this.#deletions.length + 1;
     const perform = (): void => {
-      const deletion = new ReviewedDeletion(id, this.#cluster, event === 'forgedReviews');
+      const deletion = new ReviewedDeletion(id, this.#cluster);
       this.#deletions.push(deletion);
       deletion.send(this.#guard.judge);
     };
-    return { ...this.#runGuard(`${name} (deletion ${id})`, perform), reads: ['use', 'clock'], event };
+    const name = `the client deletes A (deletion ${id})`;
+    return { ...this.#runGuard(name, perform), reads: ['use', 'clock'], event: 'deletions' };
   }
 
   #delay(isIdle: boolean): Step {

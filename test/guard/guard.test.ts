@@ -2,7 +2,6 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
 import { startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
-import type { JudgedReview } from '../../src/webhook/judged-review.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
@@ -19,7 +18,6 @@ async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0 }
   cluster.create('nodes', { metadata: { name: 'worker-0', annotations } });
   if (isUnreadable) cluster.faults.intercept(({ path }) => (path === '/api/v1/nodes' ? 'reset' : 'pass'));
   const tls = await testTls();
-  const decisions: JudgedReview[] = [];
   const guard = await startGuard({
     api: cluster.connect(),
     certificate: createFixedCertificate(await tls.leaf()),
@@ -28,7 +26,6 @@ async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0 }
     securePort: 0,
     healthPort: 0,
     shutdownDelayMs,
-    onDecision: (judged) => void decisions.push(judged),
   });
   onTestFinished(async () => await guard.stop());
   const url = `https://127.0.0.1:${guard.ports.securePort}/validate`;
@@ -40,22 +37,8 @@ async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0 }
     const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}/readyz`);
     return `${response.status} ${(await response.text()).trim()}`;
   };
-  return { cluster, guard, decisions, readyz };
+  return { cluster, guard, readyz };
 }
-
-test('denies the deletion of a config in use with an Event, and allows that of an unused one', async () => {
-  const { cluster, decisions, readyz } = await startGuardedCluster();
-  expect(await readyz()).toBe('200 ok');
-  const denied = await cluster.delete('machineconfigs', USED);
-  expect(denied.status).toBe(403);
-  expect(denied.body.message).toContain(`MCG_IN_USE: ${USED} is in use by node worker-0 (currentConfig).`);
-  expect(cluster.get('machineconfigs', USED)).toBeDefined();
-  expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
-  expect(cluster.get('machineconfigs', UNUSED)).toBeUndefined();
-  expect(decisions.map(({ verdict }) => verdict.code)).toEqual(['MCG_IN_USE', 'MCG_NOT_IN_USE']);
-  await expect.poll(() => cluster.list('events').length).toBe(1);
-  expect(cluster.list('events')[0]).toMatchObject({ reason: 'DeletionDenied', regarding: { name: USED } });
-});
 
 test('is unready and denies as unverified until it has read the cluster once', async () => {
   const { cluster, readyz } = await startGuardedCluster({ isUnreadable: true });

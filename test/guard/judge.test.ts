@@ -140,7 +140,7 @@ test.each<[string, Situation, object]>([
   [
     'allows an override also at the deadline',
     { config: UNKNOWN, isLate: true, review: OVERRIDE },
-    { outcome: 'allowed' },
+    { outcome: 'overridden' },
   ],
   ['would deny in mode Warn', { config: MISSING, settings: [WARN] }, { cause: 'MCG_UNVERIFIED' }],
   [

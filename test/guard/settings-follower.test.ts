@@ -9,7 +9,7 @@ const RESOURCE = 'machineconfigguards';
 const isFollowed = ({ method, path }: { method: string; path: string }) =>
   method === 'GET' && path.endsWith(`/${RESOURCE}/cluster`);
 
-interface FollowOptions extends Pick<SettingsFollowerOptions, 'createIntervalMs' | 'initialSpec'> {
+interface FollowOptions extends Pick<SettingsFollowerOptions, 'createIntervalMs'> {
   mode?: unknown;
   fault?: Interceptor;
 }
@@ -44,13 +44,6 @@ test('applies each mode and logs it once, and Enforce when the object is deleted
   expect(follower.settings?.mode).toBe('Enforce');
   const created = 'machineconfigguard cluster created, because it did not exist';
   await expect.poll(messages).toEqual(['mode is Warn', 'mode is Disabled', 'mode is Enforce', created]);
-});
-
-test('creates the object with the initial spec', async () => {
-  const initialSpec = { mode: 'Audit', holdSuperseded: '24h' } as const;
-  const { follower, readSpec } = await follow({ initialSpec });
-  await expect.poll(readSpec).toEqual(initialSpec);
-  await expect.poll(() => follower.settings).toEqual({ mode: 'Audit', holdSupersededMs: 86_400_000 });
 });
 
 test('logs once that the object cannot be created, however often it tries', async () => {

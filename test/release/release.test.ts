@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -53,9 +53,6 @@ async function buildRelease(name: string, umask: string): Promise<string> {
   expect(new Set([...page.matchAll(/\?ref=(.*)$/gm)].map(([, reference]) => reference))).toEqual(
     new Set([`v${VERSION}`]),
   );
-  const changelog = path.join(copy, 'CHANGELOG.md');
-  const section = `## ${VERSION}\n\n[What is new](docs/install.md).\n`;
-  writeFileSync(changelog, readFileSync(changelog, 'utf8').replace('## Unreleased', `${section}\n## 0.0.1`));
   const out = path.join(directory, name, 'release');
   const args = ['--version', VERSION, '--base-image', `oci:${baseImage}`, '--out', out];
   const env = { ...process.env, SOURCE_DATE_EPOCH: String(EPOCH) };
@@ -107,13 +104,6 @@ test('the image adds few files to its base, and has the version and the time of 
   expect(readFile('install.yaml')).toContain(`image: ${image}\n`);
 });
 
-test('the release notes are the section of the version, with links to its tag', () => {
-  expect(readFile('RELEASE-NOTES.md')).toContain(
-    `[What is new](https://github.com/machineconfig-guard/machineconfig-guard/blob/v${VERSION}/docs/install.md).\n`,
-  );
-  expect(readFile('RELEASE-NOTES.md')).not.toContain('## ');
-});
-
 test('the executable runs without Node, also as a plugin of kubectl, and its archive lists Node', () => {
   const unpacked = path.join(directory, 'unpacked');
   mkdirSync(unpacked);
@@ -133,14 +123,6 @@ test('the executable runs without Node, also as a plugin of kubectl, and its arc
   const sbom = readFileSync(path.join(unpacked, 'sbom.cdx.json'), 'utf8');
   const { components } = JSON.parse(sbom) as { components: unknown[] };
   expect(components.at(-1)).toMatchObject({ name: `node-linux-${process.arch}`, hashes: [{ alg: 'SHA-512' }] });
-});
-
-test('npm installs the package without a registry, and it runs', () => {
-  const folder = path.join(directory, 'npm');
-  mkdirSync(folder);
-  execFileSync('npm', ['install', '--offline', path.join(release, 'machineconfig-guard.tgz')], { cwd: folder });
-  const program = path.join(folder, 'node_modules', '.bin', 'machineconfig-guard');
-  expect(execFileSync(program, ['--version'], { encoding: 'utf8' })).toBe(`${VERSION}\n`);
 });
 
 test('Krew validates its manifest and installs the plugin', () => {

@@ -89,17 +89,6 @@ async function readReport(...args: string[]) {
   return { exitCode, report: JSON.parse(stdout) as BootstrapReport };
 }
 
-test('exits with 0 if the API has every config with the same content', async () => {
-  writeConfig(RENDERED, CLUSTER_SPEC);
-  createConfig(RENDERED, CLUSTER_SPEC);
-  createPool('master', RENDERED);
-  const stdout = expect.stringContaining(
-    `Fine: every needed rendered config in ${directory} exists in the API.\n`,
-  ) as string;
-  expect(await check()).toMatchObject({ exitCode: 0, stdout });
-  expect((await check('-o', 'name')).stdout).toBe('');
-});
-
 test('explains a missing config that a node names: sources, parts and the restore command, no contents', async () => {
   const file = writeConfig(MISSING, BOOTSTRAP_SPEC);
   writePoolSources(['00-master', '00-worker', '97-master-old', '98-master-other']);

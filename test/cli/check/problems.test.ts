@@ -2,69 +2,13 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parsePoolName, toConfigName } from '../../../src/decision/config-name.ts';
 import { NAMES } from '../../support/arbitrary.ts';
-import { GONE, NEW, OLD } from '../inspected-cluster.ts';
+import { NEW, OLD } from '../inspected-cluster.ts';
 import { check, inspectedNode, inspectedPool } from './checked-cluster.ts';
 
 const INFRA = 'rendered-infra-d4983d88dabdc54ecf977ee120fd3796';
 const NODE = inspectedNode('w0', { current: NEW, desired: NEW });
 const POOL = inspectedPool('worker', { spec: NEW, status: NEW });
 const NEW_AND_OLD = { configs: [NEW, OLD] };
-
-test('reports a config in use and being deleted, which only a pool spec lets return', () => {
-  const nodes = [inspectedNode('n', { current: NEW, desired: OLD })];
-  const checkSpec = (spec: string) =>
-    check(nodes, [inspectedPool('worker', { spec, status: OLD })], { configs: [NEW], terminatingConfigs: [OLD] });
-  const problem = { code: 'ConfigTerminating', config: OLD, recoverable: false };
-  const message = `${OLD} is in use and being deleted; node n (desiredConfig) names it`;
-  expect(checkSpec(NEW)).toMatchObject({
-    ok: false,
-    recoverable: false,
-    problems: [
-      { ...problem, name: 'n', field: 'desiredConfig', message },
-      { ...problem, name: 'worker', field: 'status' },
-    ],
-  });
-  expect(checkSpec(OLD)).toMatchObject({ ok: false, recoverable: true });
-});
-
-test.each([
-  ['young', { ageMinutes: 29 }, undefined],
-  ['young, and its node names a missing config', { ageMinutes: 0 }, GONE],
-  ['young and has an updated machine', { ageMinutes: 29, updatedMachineCount: 1 }, GONE],
-  ['old', { ageMinutes: 30 }, undefined],
-  ['old and has an updated machine', { ageMinutes: 30, updatedMachineCount: 1 }, GONE],
-])('judges the empty status of a custom pool that is %s', (_case, options, missing) => {
-  const nodes = [inspectedNode('n', { current: OLD, desired: missing ?? NEW, role: 'infra' })];
-  const pools = [POOL, inspectedPool('infra', { spec: NEW, ...options })];
-  const ofPool = check(nodes, pools, NEW_AND_OLD).problems.filter(({ name }) => name === 'infra');
-  const isStuck = missing !== undefined && !('updatedMachineCount' in options);
-  const code = isStuck ? 'StatusEmpty' : 'RolloutUnfinished';
-  const problem = { code, field: 'status', recoverable: missing === undefined };
-  expect(ofPool).toMatchObject(isStuck || options.ageMinutes >= 30 ? [problem] : []);
-});
-
-// Until then, the machine-config-server answers new machines with HTTP 500. docs/inspect.md and the help say the same.
-test.each(['master', 'worker', 'arbiter'])(
-  'an empty status of pool %s is a problem until a machine is updated',
-  (name) => {
-    const checkCount = (updatedMachineCount: number) =>
-      check([NODE], [inspectedPool(name, { spec: NEW, ageMinutes: 0, updatedMachineCount })], NEW_AND_OLD);
-    expect(checkCount(0)).toMatchObject({ recoverable: true, problems: [{ code: 'StatusEmpty', recoverable: true }] });
-    expect(checkCount(1).problems).toEqual([]);
-  },
-);
-
-test.each([
-  [true, GONE, ['PausedForRestore']],
-  [true, undefined, []],
-  [false, GONE, []],
-])('a pool with paused %s and the mark of a restore of %s has the problems %j', (paused, pausedFor, codes) => {
-  const mark = pausedFor === undefined ? {} : { pausedFor };
-  const { ok, recoverable, problems, pools } = check([NODE], [{ ...POOL, paused, ...mark }], NEW_AND_OLD);
-  expect(problems.map(({ code }) => code)).toEqual(codes);
-  expect([ok, recoverable]).toEqual([codes.length === 0, false]);
-  expect(pools).toMatchObject([{ paused, pausedFor: pausedFor ?? null }]);
-});
 
 const UNMANAGED = 'the Machine Config Operator manages no node';
 

@@ -2,24 +2,15 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import type { ClusterStatus } from '../../../src/cli/protection/cluster-status.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { register } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 import { usageError, runProgram } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 
-interface Named {
-  readonly name: string;
-}
-
-interface Kubeconfig {
-  readonly clusters: readonly (Named & { readonly cluster: object })[];
-  readonly users: readonly (Named & { readonly user: object })[];
-}
-
-interface Report {
-  readonly clusters: readonly { readonly context: string; readonly state: string; readonly explanation: string }[];
-}
+type Named = Readonly<Record<string, unknown>> & { readonly name: string };
+type Kubeconfig = Readonly<Record<'clusters' | 'users', readonly Named[]>>;
 
 const NAMESPACE = 'machineconfig-guard';
 const WEBHOOKS = '/validatingwebhookconfigurations';
@@ -59,7 +50,7 @@ async function runStatus(...args: string[]) {
 
 async function readStates(...args: string[]) {
   const { exitCode, stdout } = await runStatus('-o', 'json', ...args);
-  const { clusters: entries } = JSON.parse(stdout) as Report;
+  const { clusters: entries } = JSON.parse(stdout) as { readonly clusters: readonly ClusterStatus[] };
   return { exitCode, states: entries.map(({ context, state }) => `${context} ${state}`), entries };
 }
 

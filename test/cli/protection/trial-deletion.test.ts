@@ -21,12 +21,6 @@ function createApi(result: unknown) {
 
 const apiError = (status: number, message = 'the reason'): ApiError => new ApiError(status, '', message);
 
-test('accepts an API server that rejects a wrong value of dryRun', async () => {
-  const { api, requests } = createApi(apiError(422, 'dryRun: Unsupported value: "Proof"'));
-  await assertDryRunIsHonored(api);
-  expect(requests.map(({ path }) => path)).toEqual([expect.stringMatching(/-guard-verify\?dryRun=Proof$/)]);
-});
-
 test.each([apiError(404), apiError(422)])('exits with 3 if dry runs are not honored: %j', async (error) => {
   const message = expect.stringContaining(`answered ${error.status} the reason instead`) as string;
   const assertion = assertDryRunIsHonored(createApi(error).api);

@@ -84,12 +84,3 @@ test.each([
   };
   await expect(readAll()).rejects.toThrow(message);
 });
-
-test('ends at the signal', async () => {
-  write('a.yaml', 'b.yaml');
-  const stop = new AbortController();
-  const files = readManifests(directory, stop.signal);
-  await files.next();
-  stop.abort();
-  await expect(files.next()).rejects.toThrow(/abort/);
-});
