@@ -33,6 +33,47 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
   );
 }
 
+/** When the parts of the cluster last changed, in minutes. */
+type Times = Readonly<Record<'spec' | 'updated' | 'status' | 'config' | 'node', number>>;
+
+/** The rule of docs/internals/decisions/0010 for a hold of 30 minutes, without any code of src. */
+function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, now: number): boolean {
+  const pool = pools.find(
+    ({ metadata }) => metadata?.name === name.slice(9, -33) && metadata?.deletionTimestamp === undefined,
+  ) as unknown as Json | undefined;
+  if (pool === undefined) return false;
+  const names = ['spec', 'status'].map((field) => pool[field]?.['configuration']?.name ?? '');
+  const isSettled = names[0] === names[1] && names[0] !== '';
+  const statusMoved = isSettled && times.updated < times.spec ? times.status : times.updated;
+  const since = Math.max(times.spec, statusMoved, times.config) * 60 + 1;
+  if (since + 30 * 60 > now * 60) return true;
+  const isBooting = nodes.some(({ metadata }) => {
+    const value = metadata?.annotations?.['machineconfiguration.openshift.io/currentConfig'];
+    return (value ?? '') === '';
+  });
+  return isBooting && times.node + 1_440 > now && times.node * 60 + 1 > times.config * 60;
+}
+
+/** Adds the times as the API server records them. */
+function addTimes({ nodes, pools, builds }: Objects, times: Times, toTime: (minute: number) => string): Objects {
+  const entry = (minute: number, field: string, subresource?: string) => ({
+    time: toTime(minute),
+    fieldsV1: { [`f:${field}`]: { 'f:configuration': {} } },
+    subresource,
+  });
+  const managedFields = [entry(times.spec, 'spec'), entry(times.status, 'status', 'status')];
+  const conditions = [{ type: 'Updated', lastTransitionTime: toTime(times.updated) }];
+  const addMetadata = (object: ApiObject, more: object) => ({ ...object, metadata: { ...object.metadata, ...more } });
+  return {
+    nodes: nodes.map((object) => addMetadata(object, { creationTimestamp: toTime(times.node) })),
+    pools: pools.map((object) => {
+      const status = { ...(object.status as object | undefined), conditions };
+      return { ...addMetadata(object, { managedFields }), status };
+    }),
+    builds,
+  };
+}
+
 const objects = fc.record({
   nodes: fc.array(node, { maxLength: 6 }),
   pools: fc.array(pool, { maxLength: 3 }),
@@ -44,30 +85,38 @@ const reason = fc.option(fc.constantFrom(...INVISIBLE, 'broken on purpose', '\u2
   nil: undefined,
 });
 
+const minute = fc.integer({ min: 0, max: 100 });
+
 const situations = fc.record({
   cluster: objects,
   name: fc.constantFrom(...NAMES),
   override: reason,
   mode: fc.constantFrom('Enforce', 'Warn', 'Audit', 'Disabled'),
+  holdSupersededMs: fc.constantFrom(0, 0, 30 * 60_000),
+  times: fc.record({ spec: minute, updated: minute, status: minute, config: minute, node: minute }),
   isUnreadable: fc.boolean(),
+  minutes: fc.oneof(fc.integer({ min: 100, max: 140 }), fc.integer({ min: 1_400, max: 1_600 })),
 });
 type Situation = typeof situations extends fc.Arbitrary<infer Value> ? Value : never;
 
-function expectDecisionOfModel({ cluster, name, override, mode, isUnreadable }: Situation) {
-  const { nodes, pools, builds } = cluster;
+function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs, ...rest }: Situation) {
+  const { times, isUnreadable, minutes } = rest;
+  const toDate = (minute: number) => new Date(Date.UTC(2026, 0, 1, 0, minute));
   const allowDeletion = override === undefined ? {} : { allowDeletion: override };
-  const config = { name: toConfigName(name), uid: 'c', createdAt: undefined, ...allowDeletion };
+  const config = { name: toConfigName(name), uid: 'c', createdAt: toDate(times.config), ...allowDeletion };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
+  const { nodes, pools, builds } = addTimes(cluster, times, (minute) => toDate(minute).toISOString());
   const state = {
     referrers: [...nodes.map(parseNodeReferrer), ...pools.map(parsePoolReferrer), ...builds.map(parseBuildReferrer)],
     unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
-    readAt: new Date(),
+    readAt: toDate(minutes),
   };
-  const verdict = decide(review, state, { mode, holdSupersededMs: 0 }, () => undefined);
+  const verdict = decide(review, state, { mode, holdSupersededMs }, () => undefined);
 
   let denial: string | undefined;
   if (isInUseInModel(name, cluster)) denial = 'MCG_IN_USE';
   else if (isUnreadable) denial = 'MCG_UNVERIFIED';
+  else if (holdSupersededMs > 0 && isHeldInModel(times, cluster, name, minutes)) denial = 'MCG_HELD';
 
   let expected = mode === 'Enforce' ? `denied ${denial}` : `would-deny MCG_WOULD_DENY ${denial}`;
   if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';
@@ -82,6 +131,6 @@ function expectDecisionOfModel({ cluster, name, override, mode, isUnreadable }: 
   for (const warning of verdict.warnings) expect(Array.from(warning).length).toBeLessThanOrEqual(120);
 }
 
-test('decides as a naive model does, for any cluster, mode and unreadable kind', () => {
+test('decides as a naive model does, for any cluster, mode, hold and unreadable kind', () => {
   fc.assert(fc.property(situations, expectDecisionOfModel), { numRuns: 5_000 });
 });

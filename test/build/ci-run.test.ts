@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+
+const ROOT = path.join(import.meta.dirname, '..', '..');
+/** The programs of the machine that the script needs. */
+const TOOLS = 'bash cat dirname grep mktemp rm sed tail tee'.split(' ');
+const PACKAGE = 'A node needs the Debian packages runc: run "apt-get install --no-install-recommends runc".';
+
+interface Machine {
+  readonly args?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly hasGo?: boolean;
+  /** What the end-to-end tests print. */
+  readonly output?: string;
+  readonly endToEndExitCode?: number;
+  readonly auditExitCode?: number;
+}
+
+/** Runs a copy of `.ci/run` with programs that only print. Returns its exit code, last lines and calls of apt-get. */
+function runCi({ args = [], env = {}, hasGo = true, output = '', endToEndExitCode = 0, auditExitCode = 0 }: Machine) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'mcg-ci-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const bin = path.join(folder, 'bin');
+  mkdirSync(bin);
+  cpSync(path.join(ROOT, '.ci'), path.join(folder, '.ci'), { recursive: true });
+  writeFileSync(path.join(folder, 'output'), output);
+  const calls = path.join(folder, 'calls');
+  const addProgram = (name: string, script: string) =>
+    writeFileSync(path.join(bin, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  for (const tool of TOOLS) {
+    const file = ['/usr/bin', '/bin'].map((directory) => path.join(directory, tool)).find(existsSync);
+    symlinkSync(file ?? '', path.join(bin, tool));
+  }
+  symlinkSync(process.execPath, path.join(bin, 'node'));
+  addProgram('apt-get', `echo "$*" >>${calls}`);
+  if (hasGo) for (const name of ['go', 'gofmt']) addProgram(name, '');
+  mkdirSync(path.join(folder, 'test/bench/peers/controller-runtime'), { recursive: true });
+  addProgram(
+    'npm',
+    `case "$*" in
+      'run test:e2e') cat ${folder}/output; exit ${endToEndExitCode} ;;
+      'run --silent audit') exit ${auditExitCode} ;;
+      'run --silent node -- --missing-packages') echo runc ;;
+    esac`,
+  );
+  const { status, stdout, stderr } = spawnSync(path.join(folder, '.ci/run'), args, {
+    env: { PATH: bin, TMPDIR: folder, ...env },
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
+  return {
+    exitCode: status,
+    lastLines: (stdout.split('=== audit: npm run audit\n').at(-1) ?? '').trimEnd().split('\n'),
+    aptGet: existsSync(calls) ? readFileSync(calls, 'utf8') : '',
+  };
+}
+
+test('names what this machine cannot run, and exits with 0', () => {
+  const lastLines = [
+    'not run: go vet and workflows (they need Go)',
+    'not run: audit (the registry could not be asked)',
+    '7 passed, 0 failed',
+  ];
+  expect(runCi({ hasGo: false, auditExitCode: 3 })).toEqual({ exitCode: 0, lastLines, aptGet: '' });
+});
+
+// From requirements.ts and operator-binaries.ts in test/e2e.
+test.each([
+  ['A node needs cgroup v1, and this machine has cgroup v2.', 0],
+  ['The Machine Config Operator is built with Go: install it (https://go.dev/dl).', 0],
+  [PACKAGE, 3],
+  ['Command failed: go build -trimpath ./cmd/machine-config-server', 3],
+])('tests do not run because of %j: exits with %i', (obstacle, exitCode) => {
+  const line = `not run: the tests of pods in 3 files. ${obstacle}`;
+  const output = `Tests  5 passed (5)\n${line}\n`;
+  expect(runCi({ output })).toEqual({ exitCode, lastLines: [line, '14 passed, 0 failed'], aptGet: '' });
+});
+
+test('exits with 1 if a test failed, although other tests did not run', () => {
+  const output = `Tests  1 failed | 5 passed (6)\nnot run: the tests of pods in 3 files. ${PACKAGE}\n`;
+  expect(runCi({ output, endToEndExitCode: 1 }).exitCode).toBe(1);
+});
+
+test.each<[Machine, boolean]>([
+  [{}, false],
+  [{ args: ['--install'] }, true],
+  [{ env: { CI: 'true' } }, true],
+])('installs Debian packages only with --install or CI: %j', (machine, isInstalled) => {
+  const install = 'update\ninstall --yes --no-install-recommends runc\n';
+  expect(runCi(machine)).toMatchObject({ exitCode: 0, aptGet: isInstalled ? install : '' });
+});
