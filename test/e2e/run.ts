@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 
 import { availableReleases, findBinaries } from './control-plane/binaries.ts';
 import { MissingControlPlaneError } from './control-plane/missing-control-plane-error.ts';
+import { PROCESS_VARIABLE } from './control-plane/free-ports.ts';
 import { UsageError } from '../support/usage.ts';
 import { findNodeFiles } from './node/node-cluster.ts';
 import { findOperator } from './operator/operator-binaries.ts';
@@ -84,18 +85,17 @@ async function main(): Promise<number> {
     await prepare('nodes', 'pods', nodeTests, () => findNodeFiles(newest, log)),
     await prepare('operator', 'the real operator', operatorTests, () => findOperator(operator, log)),
   ];
-  const exitCodes: number[] = [];
-  for (const [index, release] of releases.entries()) {
-    const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE);
+  // All at the same time, because the tests with nodes and with the operator wait most of it.
+  const runs = releases.flatMap((release, index) => {
     console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
-    // At the same time, because the tests with nodes and with the operator wait most of it.
-    const runs = [
-      ...(index === 0 ? special.flatMap(({ run }) => run) : []),
-      ...(otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : []),
-    ];
-    const releaseEnv = { ...env, [RELEASE_VARIABLE]: release.kubernetes };
-    exitCodes.push(...(await Promise.all(runs.map((args) => runNode([...VITEST, ...only, ...args], releaseEnv)))));
-  }
+    const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE);
+    const others = otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : [];
+    const releaseEnv = { ...env, [RELEASE_VARIABLE]: release.kubernetes, [PROCESS_VARIABLE]: index === 0 ? '0' : '3' };
+    return [...(index === 0 ? special.flatMap(({ run }) => run) : []), ...others].map((args) => ({ args, releaseEnv }));
+  });
+  const exitCodes = await Promise.all(
+    runs.map(({ args, releaseEnv }) => runNode([...VITEST, ...only, ...args], releaseEnv)),
+  );
   for (const { notRun } of special) if (notRun !== undefined) console.log(notRun);
   const failed = exitCodes.filter((exitCode) => exitCode !== 0).length;
   log(failed === 0 ? 'All runs of Vitest passed.' : `${failed} of ${exitCodes.length} runs of Vitest failed.`);

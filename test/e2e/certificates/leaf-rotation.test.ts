@@ -12,7 +12,7 @@ import { probeDuring } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
-const ROTATIONS = IS_LONG ? 1_000 : 20;
+const ROTATIONS = IS_LONG ? 1_000 : 8;
 const { guard, cluster, controlPlane } = await sharedGuardedCluster();
 
 /** Writes a new certificate and key, and returns the serial number. */

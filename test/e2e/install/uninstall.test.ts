@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'vitest';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { hasPolicies, overlayForRelease } from '../support/overlays.ts';
+import { IS_LONG } from '../support/runner.ts';
 import { Shell } from '../support/shell.ts';
 import { buildOldProfile, type OldProfile } from './old-profiles.ts';
 
@@ -43,15 +44,10 @@ async function apply(name: string): Promise<void> {
 }
 
 // Together they have every kind of object. The other installations differ from them in the Deployment.
-const FLOOR_INSTALLATIONS = ['fail-open-with-floor', 'policy-floor', 'fail-open-with-floor of 0.1.0'];
-const INSTALLATIONS = [
-  'monitoring',
-  'generated of 0.1.0',
-  'monitoring of 0.1.0',
-  ...(hasPolicies(controlPlane) ? FLOOR_INSTALLATIONS : []),
-];
+const INSTALLATIONS = ['monitoring of 0.1.0', ...(IS_LONG ? ['monitoring', 'generated of 0.1.0'] : [])];
+const FLOORS = ['fail-open-with-floor', 'fail-open-with-floor of 0.1.0', ...(IS_LONG ? ['policy-floor'] : [])];
 
-test.each(INSTALLATIONS)(
+test.each([...INSTALLATIONS, ...(hasPolicies(controlPlane) ? FLOORS : [])])(
   'uninstall removes %s, and proves that nothing denies a deletion',
   async (name) => {
     await apply(name);
