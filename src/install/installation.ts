@@ -97,15 +97,21 @@ const IGNORE_REASON =
   'Kubernetes 1.27 (OpenShift 4.14) ignores matchConditions. With failurePolicy Fail, the Machine Config Operator ' +
   'could not delete source MachineConfigs while the guard is down. This version serves no policy floor';
 
+interface NewerKinds {
+  readonly kinds: readonly string[];
+  readonly since: KubernetesVersion;
+  readonly requirement: string;
+}
+
 /** Kinds that the guard works without, and the first version that serves them. */
-const NEWER_KINDS = [
+export const NEWER_KINDS: readonly NewerKinds[] = [
   { kinds: ['FlowSchema'], since: FLOW_SCHEMA, requirement: 'Kubernetes 1.29 (OpenShift 4.16)' },
   {
     kinds: ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
     since: ADMISSION_POLICY,
     requirement: 'Kubernetes 1.30 (OpenShift 4.17)',
   },
-] as const;
+];
 
 /**
  * Uses only kinds that an API server serves from its start, and our own, because one object that cannot be

@@ -3,16 +3,13 @@ import {
   type Installation,
   type InstallationFile,
   type InstallationOptions,
+  NEWER_KINDS,
 } from './installation.ts';
-import { ADMISSION_POLICY, FLOW_SCHEMA, MATCH_CONDITIONS } from './kubernetes-version.ts';
+import { ADMISSION_POLICY, MATCH_CONDITIONS } from './kubernetes-version.ts';
 import { readManifestFile } from './manifest-files.ts';
 
 /** The first version that gets the objects. Before, the webhook would also hold up deletions of source configs. */
-const SINCE = [
-  { kind: /^FlowSchema$/, minor: FLOW_SCHEMA.minor },
-  { kind: /^ValidatingAdmissionPolicy/, minor: ADMISSION_POLICY.minor },
-  { kind: /^ValidatingWebhookConfiguration$/, minor: MATCH_CONDITIONS.minor },
-];
+const SINCE = [...NEWER_KINDS, { kinds: ['ValidatingWebhookConfiguration'], since: MATCH_CONDITIONS }];
 
 /**
  * Builds a Policy of Open Cluster Management whose template chooses the objects of each cluster. The Topology Aware
@@ -34,10 +31,10 @@ export function buildPolicy(options: InstallationOptions): Installation {
 
 function formatItem({ kind, content }: InstallationFile): string {
   const item = `- complianceType: musthave\n  objectDefinition:\n${indent(4, content)}`;
-  const since = SINCE.find((entry) => entry.kind.test(kind));
+  const { since } = SINCE.find(({ kinds }) => kinds.includes(kind)) ?? {};
   if (since === undefined) return item;
   const version = 'fromClusterClaim "kubeversion.open-cluster-management.io"';
-  return `{{- if semverCompare ">=1.${since.minor}.0-0" (${version}) }}\n${item}{{- end }}\n`;
+  return `{{- if semverCompare ">=${since.major}.${since.minor}.0-0" (${version}) }}\n${item}{{- end }}\n`;
 }
 
 function indent(spaces: number, text: string): string {
