@@ -1,5 +1,5 @@
 import type { ConfigName } from '../decision/config-name.ts';
-import type { NodeReferrer, PoolReferrer, Referrer } from '../decision/references.ts';
+import type { NodeReferrer, PoolReferrer } from '../decision/references.ts';
 import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
 import { findPoolNameByConfig } from '../status/dangling-references.ts';
 
@@ -34,10 +34,6 @@ export interface ClusterSnapshot {
   readonly terminatingConfigs: ReadonlySet<ConfigName>;
   /** The roles of all nodes if the selector matches none. */
   readonly roles?: readonly string[];
-}
-
-export function findReferencedConfig(referrer: Referrer, field: string): ConfigName | undefined {
-  return referrer.references.find((reference) => reference.field === field)?.config;
 }
 
 /**

@@ -102,6 +102,10 @@ export interface ReferenceSummary {
   readonly isPoolDeleted: boolean;
 }
 
+export function findReferencedConfig(referrer: Referrer, field: string): ConfigName | undefined {
+  return referrer.references.find((reference) => reference.field === field)?.config;
+}
+
 export function isPool(referrer: Referrer): referrer is PoolReferrer {
   return referrer.kind === 'MachineConfigPool';
 }

@@ -1,5 +1,5 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
-import type { PoolReferrer, Referrer, ReferrerKind } from '../decision/references.ts';
+import { findReferencedConfig, type PoolReferrer, type Referrer, type ReferrerKind } from '../decision/references.ts';
 import { toSeconds } from './status-writer.ts';
 
 /** A strong reference to a config that does not exist. */
@@ -63,9 +63,8 @@ export function judgeEmptyStatus(
 }
 
 /** The pool for which the config of a node was rendered. The operator sets `desiredConfig` to a config of its pool. */
-export function findPoolNameByConfig({ references }: Referrer): string | undefined {
-  const find = (field: string) => references.find((reference) => reference.field === field)?.config;
-  const config = find('desiredConfig') ?? find('currentConfig');
+export function findPoolNameByConfig(referrer: Referrer): string | undefined {
+  const config = findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
   return config === undefined ? undefined : parsePoolName(config);
 }
 

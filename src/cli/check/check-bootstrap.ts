@@ -1,5 +1,5 @@
 import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
-import { hasStrongReference } from '../../decision/references.ts';
+import { findReferencedConfig, hasStrongReference } from '../../decision/references.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';
@@ -19,7 +19,7 @@ import {
 } from '../../rendered-config/rendered-config.ts';
 import { readObject } from '../../client/cluster-access.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
-import { type ClusterSnapshot, findReferencedConfig, type InspectedPool } from '../../client/cluster-snapshot.ts';
+import { type ClusterSnapshot, type InspectedPool } from '../../client/cluster-snapshot.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 

@@ -1,11 +1,16 @@
 import { countNoun, toPrintableLine } from '../../common/printable-text.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../decision/config-name.ts';
 import { formatName } from '../../decision/message.ts';
-import { NODE_FIELDS, type NodeReferrer, type PoolReferrer, REFERRER_NOUNS } from '../../decision/references.ts';
+import {
+  findReferencedConfig,
+  NODE_FIELDS,
+  type NodeReferrer,
+  type PoolReferrer,
+  REFERRER_NOUNS,
+} from '../../decision/references.ts';
 import {
   type ClusterSnapshot,
   findPoolOfNode,
-  findReferencedConfig,
   type InspectedNode,
   type InspectedPool,
 } from '../../client/cluster-snapshot.ts';

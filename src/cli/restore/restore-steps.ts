@@ -1,9 +1,10 @@
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { accessCluster } from '../../client/cluster-access.ts';
-import { findReferencedConfig, type InspectedNode } from '../../client/cluster-snapshot.ts';
+import type { InspectedNode } from '../../client/cluster-snapshot.ts';
 import { toPausePatch } from '../../client/paused-for-restore.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import type { ConfigName } from '../../decision/config-name.ts';
+import { findReferencedConfig } from '../../decision/references.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../../kube/api.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
