@@ -2,6 +2,7 @@ import { type Code, formatHelpNote } from './codes.ts';
 import type { ConfigName } from './config-name.ts';
 import type { Hold } from './hold.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
+import { toSeconds } from '../common/to-seconds.ts';
 import {
   type NamedReference,
   type ReferenceGroup,
@@ -67,7 +68,7 @@ function explainHold({ since, pool, node }: Hold): string {
 
 /** RFC 3339 in whole seconds, rounded up. */
 export function formatTime(time: Date): string {
-  return `${new Date(Math.ceil(time.getTime() / 1_000) * 1_000).toISOString().slice(0, -5)}Z`;
+  return toSeconds(new Date(Math.ceil(time.getTime() / 1_000) * 1_000));
 }
 
 /** Does not state that the config is in use, because that is unknown. */

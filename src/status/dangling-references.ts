@@ -1,6 +1,6 @@
 import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
 import { findReferencedConfig, type PoolReferrer, type Referrer, type ReferrerKind } from '../decision/references.ts';
-import { toSeconds } from './status-writer.ts';
+import { toSeconds } from '../common/to-seconds.ts';
 
 /** A strong reference to a config that does not exist. */
 export interface DanglingReference {

@@ -19,7 +19,8 @@ import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 import type { JudgedReview } from '../webhook/judged-review.ts';
 import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
-import { type Condition, type GuardStatus, StatusWriter, toSeconds } from './status-writer.ts';
+import { type Condition, type GuardStatus, StatusWriter } from './status-writer.ts';
+import { toSeconds } from '../common/to-seconds.ts';
 
 export interface StatusReporterOptions {
   readonly api: Pick<KubeApi, 'json'>;

@@ -6,6 +6,7 @@ import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
+import { toSeconds } from '../common/to-seconds.ts';
 
 /** A condition without the fields that depend on the stored one. */
 export interface Condition {
@@ -168,11 +169,6 @@ export class StatusWriter {
 function omitAnswers({ status = {} }: StoredGuard): object {
   const { lastDenial: _lastDenial, deletions: _deletions, ...rest } = status;
   return rest;
-}
-
-/** RFC 3339 without fractions, as in `metav1.Time`. */
-export function toSeconds(time: Date): string {
-  return `${time.toISOString().slice(0, -5)}Z`;
 }
 
 function toStoredCondition(

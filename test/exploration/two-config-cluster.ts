@@ -1,3 +1,4 @@
+import { toSeconds } from '../../src/common/to-seconds.ts';
 import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';
 import { type Change, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { parseResourcePath } from '../../src/demo/cluster/kinds.ts';
@@ -163,11 +164,11 @@ export class TwoConfigCluster {
     const { isUpdated, changedAt } = pool;
     const toConfiguration = (part: 'spec' | 'status') => ({ configuration: { name: nameConfig(pool[part]) } });
     const toManagedFields = (part: 'spec' | 'status') => {
-      return { time: toApiTime(changedAt[part]), fieldsV1: { [`f:${part}`]: { 'f:configuration': {} } } };
+      return { time: toSeconds(changedAt[part]), fieldsV1: { [`f:${part}`]: { 'f:configuration': {} } } };
     };
     const managedFields = [toManagedFields('spec'), { ...toManagedFields('status'), subresource: 'status' }];
     const condition = { type: 'Updated', status: isUpdated ? 'True' : 'False' };
-    const conditions = [{ ...condition, lastTransitionTime: toApiTime(changedAt.updated) }];
+    const conditions = [{ ...condition, lastTransitionTime: toSeconds(changedAt.updated) }];
     const status = { ...toConfiguration('status'), conditions };
     this.#put(POOLS.name, name, { managedFields }, { spec: toConfiguration('spec'), status });
   }
@@ -178,7 +179,7 @@ export class TwoConfigCluster {
       cluster.patch(resource, name, { metadata, ...fields });
       return;
     }
-    const identity = { name, uid: name, creationTimestamp: toApiTime(LONG_AGO) };
+    const identity = { name, uid: name, creationTimestamp: toSeconds(LONG_AGO) };
     cluster?.create(resource, { metadata: { ...identity, ...metadata }, ...fields });
   }
 }
@@ -194,9 +195,4 @@ function nameConfig(config: Config): ConfigName {
 
 function otherThan(config: Config): Config {
   return config === 'A' ? 'B' : 'A';
-}
-
-/** Kubernetes cuts the fractions of its times. */
-function toApiTime(time: Date): string {
-  return `${time.toISOString().slice(0, -5)}Z`;
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { toSeconds } from '../../common/to-seconds.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { findKind, toApiVersion } from './kinds.ts';
 
@@ -55,7 +56,7 @@ export class InMemoryCluster {
     if (this.get(resource, name, namespace) !== undefined) {
       throw new ApiError(409, 'AlreadyExists', `${resource} "${name}" already exists`);
     }
-    const creationTimestamp = `${new Date().toISOString().slice(0, -5)}Z`;
+    const creationTimestamp = toSeconds(new Date());
     const own = { name, resourceVersion: '', generation: 1 };
     const metadata = { uid: randomUUID(), creationTimestamp, ...object.metadata, ...own };
     const created = { ...object, apiVersion: toApiVersion(kind), kind: kind.kind, metadata };

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { toSeconds } from '../../common/to-seconds.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { isDone, isUnavailable, MASTER_LABEL, type NodeView } from './node.ts';
@@ -71,7 +72,7 @@ export function planStatus({ config, status, updated }: PoolView, nodes: readonl
   };
   const isUpdated = counts.readyMachineCount === nodes.length;
   const condition = { type: 'Updated', status: isUpdated ? 'True' : 'False', reason: '', message: '' };
-  const lastTransitionTime = `${new Date().toISOString().slice(0, -5)}Z`;
+  const lastTransitionTime = toSeconds(new Date());
   const patch = {
     ...(isDeepStrictEqual({ ...status, ...counts }, status) ? {} : counts),
     ...(isUpdated && config !== status.configuration ? { configuration: buildConfiguration(config) } : {}),
