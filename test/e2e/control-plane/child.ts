@@ -75,18 +75,15 @@ export class Child {
     this.#process.kill(signal);
   }
 
-  /** @throws Error with the end of the log if the process ends or the timeout passes before `isReady` */
-  async waitUntil(isReady: () => Promise<boolean>, timeoutMs?: number) {
+  /** @throws Error with the end of the log if the process ends before `isReady`, or this takes too long */
+  async waitUntil(isReady: () => Promise<boolean>) {
     const name = basename(this.#options.command);
     const poll = async () => {
       if (await isReady()) return true;
       if (!this.isRunning) throw new Error(`${name} ended before it was ready.\n${this.#readLogEnd()}`);
       return false;
     };
-    await until(() => `${name}.\n${this.#readLogEnd()}`, poll, {
-      everyMs: 50,
-      ...(timeoutMs !== undefined && { timeoutMs }),
-    });
+    await until(() => `${name}.\n${this.#readLogEnd()}`, poll, { everyMs: 50 });
   }
 
   #readLogEnd() {

@@ -108,7 +108,7 @@ async function awaitEndOfHold(config: string): Promise<number> {
     const response = await cluster.delete(config);
     return response.status === 200 && response;
   };
-  const allowed = await until(`the end of the hold of ${config}`, tryDelete, { timeoutMs: 60_000, everyMs: 200 });
+  const allowed = await until(`the end of the hold of ${config}`, tryDelete, { everyMs: 200 });
   return Date.parse((await cluster.auditEvent(allowed)).stageTimestamp);
 }
 

@@ -11,7 +11,6 @@ import { PATHS } from '../support/paths.ts';
 import { runProgram } from '../support/program.ts';
 
 /** The installer gives up after 20 minutes. */
-const TIMEOUT_MS = 30_000;
 
 const installed = await sharedNodeCluster();
 const { controlPlane, replicas: pods } = installed;
@@ -30,7 +29,7 @@ async function createAll(files: readonly string[]): Promise<void> {
     return remaining.size === 0;
   };
   const describe = () => `the creation of ${[...remaining].join(', ')}`;
-  await until(describe, createRemaining, { timeoutMs: TIMEOUT_MS });
+  await until(describe, createRemaining);
 }
 
 test('the objects may exist before OpenShift does, in any order, and the guard protects then', async () => {

@@ -29,10 +29,10 @@ beforeEach(async () => {
 /** What the daemons and the third machine do once they get the config. */
 async function joinAfterRestore() {
   const { missing, masters } = pool;
-  await until('the config', () => cluster.exists(missing.name), { timeoutMs: 50_000 });
+  await until('the config', () => cluster.exists(missing.name));
   for (const master of masters) await stuck.setNodeState(master, 'Done');
   const isServed = async () => (await stuck.getPause())[2] === missing.name;
-  await until('the status of the pool', isServed, { timeoutMs: 50_000 });
+  await until('the status of the pool', isServed);
   await stuck.joinMaster(missing.name, 'Done');
 }
 

@@ -84,7 +84,7 @@ export class StuckCluster {
       configs: [missing.config],
       isConfirmed: true,
       acceptContent: false,
-      timeoutMs: 20_000,
+      timeoutMs: 100_000,
       intervalMs: 50,
       ...options,
       onProgress: (text) => {

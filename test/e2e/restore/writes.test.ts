@@ -42,7 +42,7 @@ test('writes the config as the operator does, and the garbage collector keeps it
   // The garbage collector deletes a config with an unknown owner at once, and this one after its pool.
   const orphan = await cluster.config({ owner: { ...owner, metadata: { name: 'master', uid: 'dead' } } });
   const awaitDeletion = (config: string) =>
-    until(`the deletion of ${config}`, async () => !(await cluster.exists(config)), { timeoutMs: 40_000 });
+    until(`the deletion of ${config}`, async () => !(await cluster.exists(config)));
   await awaitDeletion(orphan);
   expect(await cluster.exists(name)).toBe(true);
   await cluster.admin.delete(POOL, { propagationPolicy: 'Background' });

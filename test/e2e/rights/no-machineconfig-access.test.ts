@@ -23,9 +23,7 @@ test('says in the status that it cannot check whether configs exist', async () =
     status = (await cluster.admin.find(PATHS.guard))?.status as GuardStatus | undefined;
     return status?.conditions.find(({ type }) => type === 'ReferencesConsistent')?.reason === 'Forbidden';
   };
-  await until(() => `the status; the last one was ${JSON.stringify(status)}`, isReported, {
-    timeoutMs: 40_000,
-  });
+  await until(() => `the status; the last one was ${JSON.stringify(status)}`, isReported);
 
   expect(status?.conditions.map((condition) => `${condition.type}=${condition.status}`)).toEqual([
     'Ready=True',

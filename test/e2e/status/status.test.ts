@@ -26,13 +26,13 @@ const { cluster, controlPlane } = installed;
 
 beforeAll(() => installed.clear());
 
-async function awaitStatus(isWanted: (status: Status) => boolean, timeoutMs = 10_000): Promise<Status> {
+async function awaitStatus(isWanted: (status: Status) => boolean): Promise<Status> {
   let status: Status | undefined;
   const poll = async () => {
     status = (await cluster.admin.find(PATHS.guard))?.status as Status | undefined;
     return status?.conditions !== undefined && isWanted(status) && status;
   };
-  return until(() => `the status; the last one was ${JSON.stringify(status)}`, poll, { timeoutMs });
+  return until(() => `the status; the last one was ${JSON.stringify(status)}`, poll);
 }
 
 function formatConditions({ conditions }: Status): readonly string[] {
@@ -40,10 +40,7 @@ function formatConditions({ conditions }: Status): readonly string[] {
 }
 
 test('reports a ready and consistent cluster with valid certificates', async () => {
-  const status = await awaitStatus(
-    ({ conditions, danglingCount }) => conditions.length === 5 && danglingCount === 0,
-    40_000,
-  );
+  const status = await awaitStatus(({ conditions, danglingCount }) => conditions.length === 5 && danglingCount === 0);
 
   const { version } = packageJson;
   expect(status).toMatchObject({ mode: 'Enforce', version });
@@ -54,10 +51,10 @@ test('reports a ready and consistent cluster with valid certificates', async () 
     'CertificatesValid=True',
     'TLSProfileApplied=True',
   ]);
-}, 60_000);
+});
 
 test('the command status needs only the rights of a reader, and an unreachable cluster costs one line', async () => {
-  await awaitStatus(({ danglingCount }) => danglingCount === 0, 40_000);
+  await awaitStatus(({ danglingCount }) => danglingCount === 0);
   const file = await writeReaderKubeconfig();
   const runStatus = (...args: readonly string[]) =>
     runProcess(process.execPath, [PROGRAM, 'status', '--kubeconfig', file, ...args]);
@@ -91,7 +88,7 @@ test('the command status needs only the rights of a reader, and an unreachable c
   expect(single.stdout).toMatch(
     /^CONTEXT .*\nprod +PROTECTED .*\n\nNext: prove the state by a dry-run deletion:\n {2}.* --context prod\n$/,
   );
-}, 60_000);
+});
 
 /** The context `prod` has the rights of a reader. Nothing listens at the server of `dead`. */
 async function writeReaderKubeconfig(): Promise<string> {
@@ -172,7 +169,7 @@ test('reports dangling references in status, columns and Events until their repa
   await cluster.admin.patch(`${PATHS.pools}/master/status`, poolPatch);
   const repaired = await awaitStatus(({ danglingCount }) => danglingCount === 0);
   expect(formatConditions(repaired)).toContain('ReferencesConsistent=True');
-}, 60_000);
+});
 
 test('reports the last denial with user and referrers', async () => {
   const config = await cluster.config();
@@ -180,7 +177,7 @@ test('reports the last denial with user and referrers', async () => {
   expect((await cluster.delete(config)).status).toBe(403);
 
   const isAboutConfig = (status: Status) => status.lastDenial?.name === config;
-  const { lastDenial } = await awaitStatus(isAboutConfig, 15_000);
+  const { lastDenial } = await awaitStatus(isAboutConfig);
 
   const referrers = [{ kind: 'Node', name, field: 'currentConfig' }];
   expect(lastDenial).toMatchObject({ user: 'admin', referrers });

@@ -84,7 +84,7 @@ export class PolicyController {
       const metadata = { ...objectDefinition.metadata, namespace: NAMESPACE };
       await this.#apply({ ...objectDefinition, metadata, spec: { ...objectDefinition.spec, remediationAction } });
     }
-    await until(`the evaluation of ${name}`, async () => (await this.read(name)) !== undefined, { timeoutMs: 30_000 });
+    await until(`the evaluation of ${name}`, async () => (await this.read(name)) !== undefined);
   }
 
   /** The compliance and the messages of a ConfigurationPolicy, once its latest version is evaluated. */
