@@ -1,7 +1,7 @@
 import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
 import { findHold, type Hold } from '../decision/hold.ts';
 import { hasStrongReference, type Referrer } from '../decision/references.ts';
-import type { HeldConfig } from '../decision/review.ts';
+import type { HoldableConfig } from '../decision/review.ts';
 import type { WatchedConfig } from '../references/sources.ts';
 
 /** What decides holds, beside the configs. */
@@ -24,7 +24,7 @@ export function findUnusedConfigs({ configs, referrers }: Pick<HoldFacts, 'confi
 
 /** The holds of unused configs, by the rule of the guard. */
 export function findHolds(
-  unused: readonly HeldConfig[],
+  unused: readonly HoldableConfig[],
   { configs, referrers, at, holdMs }: HoldFacts,
 ): ReadonlyMap<ConfigName, Hold> {
   const created = new Map(configs.map(({ name, createdAt }) => [name, createdAt]));

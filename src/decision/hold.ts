@@ -1,6 +1,6 @@
 import { type ConfigName, parsePoolName } from './config-name.ts';
 import { isPool, type PoolReferrer, type Referrer } from './references.ts';
-import type { HeldConfig } from './review.ts';
+import type { HoldableConfig } from './review.ts';
 
 /** Why and until when an unused config is held. */
 export interface Hold {
@@ -34,7 +34,7 @@ const API_TIME_RESOLUTION_MS = 1_000;
  * @param referrers all referrers, listed after the config became unused
  */
 export function findHold(
-  config: HeldConfig,
+  config: HoldableConfig,
   referrers: readonly Referrer[],
   { holdMs, now, createdAt }: HoldOptions,
 ): Hold | undefined {
@@ -52,7 +52,7 @@ export function findHold(
 }
 
 /** The pool in the name of the config, or else its owner. */
-function findPool({ name, ownerPool }: HeldConfig, referrers: readonly Referrer[]): PoolReferrer | undefined {
+function findPool({ name, ownerPool }: HoldableConfig, referrers: readonly Referrer[]): PoolReferrer | undefined {
   const poolName = parsePoolName(name) ?? ownerPool;
   return referrers.filter(isPool).find((pool) => pool.name === poolName && pool.isTerminating !== true);
 }

@@ -11,14 +11,14 @@ export interface Review {
 }
 
 /** What a hold depends on, beside the referrers. */
-export interface HeldConfig {
+export interface HoldableConfig {
   readonly name: ConfigName;
   /** The pool in its ownerReferences. */
   readonly ownerPool?: string;
   readonly createdAt: Date | undefined;
 }
 
-export interface ConfigToDelete extends HeldConfig {
+export interface ConfigToDelete extends HoldableConfig {
   readonly uid: string;
   /** The value of its allow-deletion annotation, at most 256 characters. */
   readonly allowDeletion?: string;

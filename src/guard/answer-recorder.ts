@@ -30,8 +30,8 @@ const MAX_REASON_LENGTH = 256;
  */
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
-  readonly #loggedByAddress = new RateLimiter(LOGGED_BURST, LOG_INTERVAL_MS);
-  readonly #logged = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4);
+  readonly #limitByAddress = new RateLimiter(LOGGED_BURST, LOG_INTERVAL_MS);
+  readonly #limit = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4);
   readonly #throttledLog: ThrottledLog;
 
   constructor(options: AnswerRecorderOptions) {
@@ -52,7 +52,7 @@ export class AnswerRecorder {
     metrics.countDecision(judged, call);
     if (verdict.code === 'MCG_BAD_REVIEW') {
       this.#throttledLog.warn('received a malformed review', { problem: toPrintableLine(verdict.message, 500) });
-    } else if (this.#loggedByAddress.tryAcquire(call.address) && this.#logged.tryAcquire()) {
+    } else if (this.#limitByAddress.tryAcquire(call.address) && this.#limit.tryAcquire()) {
       logAnswer(log, judged, call);
       if (configState === 'exists' && !review.isDryRun) this.#announce(judged);
     } else {

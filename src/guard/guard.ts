@@ -139,7 +139,7 @@ export class Guard {
     const metricsApp = createMetricsApp({ metrics: this.#metrics, authorizer: new ScrapeAuthorizer(api), log });
     const scrapes = new ConnectionLimiter(MAX_SCRAPE_CONNECTIONS);
     this.#metricsServer = new TlsServer({ ...tls, app: metricsApp, connections: scrapes });
-    this.#healthServer = new HealthServer(() => this.#whyNotReady());
+    this.#healthServer = new HealthServer(() => this.#describeUnreadiness());
   }
 
   get ports(): GuardPorts {
@@ -171,7 +171,7 @@ export class Guard {
 
   /** Waits until every kind was listed. Rejects with the signal's reason. */
   async whenReady(signal: AbortSignal): Promise<void> {
-    while (this.#whyNotReady() !== undefined) {
+    while (this.#describeUnreadiness() !== undefined) {
       signal.throwIfAborted();
       await sleep(READY_INTERVAL_MS, signal);
     }
@@ -197,7 +197,7 @@ export class Guard {
     await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);
   }
 
-  #whyNotReady(): string | undefined {
+  #describeUnreadiness(): string | undefined {
     if (this.#isDraining) return 'stopping';
     if (this.#ports === undefined) return 'not listening yet';
     if (!this.#index.isSynced) return `not listed yet: ${this.#index.unsynced.join(', ')}`;

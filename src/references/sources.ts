@@ -1,8 +1,8 @@
 import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer, ReferrerKind } from '../decision/references.ts';
-import type { HeldConfig } from '../decision/review.ts';
+import type { HoldableConfig } from '../decision/review.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
-import { parseHeldConfig } from '../kube/held-config.ts';
+import { parseHoldableConfig } from '../kube/holdable-config.ts';
 import type { Resource } from '../kube/resource.ts';
 import {
   NODE_REFERENCE_ANNOTATIONS,
@@ -51,7 +51,7 @@ export const RESOURCE_BY_KIND: Readonly<Record<ReferrerKind, Resource<Referrer>>
 export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = Object.values(RESOURCE_BY_KIND);
 
 /** The part of a MachineConfig that the guard keeps. */
-export interface WatchedConfig extends HeldConfig {
+export interface WatchedConfig extends HoldableConfig {
   readonly uid: string;
   readonly createdAt: Date;
   /** Whether it has a deletionTimestamp and waits for its finalizers. */
@@ -70,7 +70,7 @@ export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
 
 function parseConfigMetadata({ metadata }: ApiObject): WatchedConfig {
   const { name, uid, deletionTimestamp } = metadata ?? {};
-  const config = parseHeldConfig(metadata ?? {});
+  const config = parseHoldableConfig(metadata ?? {});
   const { createdAt } = config;
   if (typeof name !== 'string' || name === '' || createdAt === undefined) {
     throw new MalformedObject('a MachineConfig has no name or no creationTimestamp');

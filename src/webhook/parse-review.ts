@@ -3,7 +3,7 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import type { ConfigToDelete, Review } from '../decision/review.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
-import { parseHeldConfig } from '../kube/held-config.ts';
+import { parseHoldableConfig } from '../kube/holdable-config.ts';
 
 /** There is no review to judge. */
 export class ReviewFault extends Error {
@@ -130,7 +130,7 @@ function parseOldObject(request: Readonly<Record<string, unknown>>, uid: string)
   }
   const allowDeletion = asRecord(metadata['annotations'])?.[ALLOW_DELETION_ANNOTATION];
   return {
-    ...parseHeldConfig({ ...metadata, name }),
+    ...parseHoldableConfig({ ...metadata, name }),
     uid: readText(metadata['uid'], MAX_UID),
     ...(typeof allowDeletion === 'string' ? { allowDeletion: cutText(allowDeletion) } : {}),
   };

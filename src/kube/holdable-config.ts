@@ -1,9 +1,9 @@
 import { isObjectName, toConfigName } from '../decision/config-name.ts';
-import type { HeldConfig } from '../decision/review.ts';
+import type { HoldableConfig } from '../decision/review.ts';
 import { type ApiObject, parseTime } from './api-object.ts';
 
 /** Parses the metadata of a MachineConfig on which its hold depends. */
-export function parseHeldConfig(metadata: NonNullable<ApiObject['metadata']>): HeldConfig {
+export function parseHoldableConfig(metadata: NonNullable<ApiObject['metadata']>): HoldableConfig {
   const { name, creationTimestamp, ownerReferences } = metadata;
   const owners = Array.isArray(ownerReferences) ? (ownerReferences as (Record<string, unknown> | null)[]) : [];
   const ownerPool = owners.find((owner) => owner?.['kind'] === 'MachineConfigPool')?.['name'];
