@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { EXIT_CODE } from '../../src/client/exit.ts';
 import { annotate, GONE, startHealthyCluster } from '../cli/inspected-cluster.ts';
-import { runProgram } from '../cli/run-program.ts';
+import { listCommands, runProgram } from '../cli/run-program.ts';
 import { findAll, listFiles, readFile, readTableRows } from './pages.ts';
 
 const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
@@ -17,8 +17,7 @@ const helps = new Map<string, string>();
 beforeAll(async () => {
   const readHelp = async (...args: string[]) => (await runProgram([...args, '--help'])).stdout;
   helps.set('', await readHelp());
-  const commands = findAll(helps.get('')?.split('Commands:')[1] ?? '', /^ {2}([a-z][-a-z]+)\b/gm);
-  for (const name of commands) helps.set(name, await readHelp(name));
+  for (const name of await listCommands()) helps.set(name, await readHelp(name));
 });
 
 test('the help, docs/inspect.md and README.md name every exit code with the same meaning', () => {
