@@ -25,7 +25,7 @@ const CASES: readonly (readonly [code: string, message?: string])[] = [
   ['// oxlint-disable-next-line house/no-clock -- nothing reports it\nawait pause(1);\nexpect(a).toBe(b);'],
 ];
 
-test('the rule no-clock finds limits of measured times, pauses before an expectation and exceptions without a reason', () => {
+test('finds limits of measured times, pauses before an expectation, and exceptions without a reason', () => {
   const directory = createTemporaryDirectory();
   const config = { jsPlugins: [path.join(ROOT, 'build/lint/house.js')], rules: { 'house/no-clock': 'error' } };
   writeFileSync(path.join(directory, '.oxlintrc.json'), JSON.stringify(config));
@@ -33,6 +33,7 @@ test('the rule no-clock finds limits of measured times, pauses before an expecta
   const { stdout } = spawnSync(process.execPath, [OXLINT, '--format=unix'], { cwd: directory, encoding: 'utf8' });
   for (const [index, [code, message]] of CASES.entries()) {
     const found = stdout.split('\n').filter((line) => line.includes(`${index}.test.ts:`));
-    expect(found, code).toEqual(message === undefined ? [] : [expect.stringContaining(message)]);
+    const expected = message === undefined ? [] : [expect.stringContaining(message)];
+    expect({ code, found }).toEqual({ code, found: expected });
   }
 });
