@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 /** The programs of the machine that the script needs. */
@@ -21,8 +21,7 @@ interface Machine {
 
 /** Runs a copy of `.ci/run` with programs that only print. Returns its exit code, last lines and calls of apt-get. */
 function runCi({ args = [], env = {}, hasGo = true, output = '', endToEndExitCode = 0, auditExitCode = 0 }: Machine) {
-  const folder = mkdtempSync(path.join(tmpdir(), 'mcg-ci-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = createTemporaryDirectory();
   const bin = path.join(folder, 'bin');
   mkdirSync(bin);
   cpSync(path.join(ROOT, '.ci'), path.join(folder, '.ci'), { recursive: true });

@@ -1,12 +1,7 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
+import { findAll, readFile } from '../docs/pages.ts';
 
-const ROOT = path.join(import.meta.dirname, '..', '..');
-const CONTAINERFILE = readFileSync(path.join(ROOT, 'Containerfile'), 'utf8').replaceAll('\\\n', ' ');
-const IGNORE_FILE = readFileSync(path.join(ROOT, '.containerignore'), 'utf8');
-
-const findAll = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, group = '']) => group.trim());
+const CONTAINERFILE = readFile('Containerfile').replaceAll('\\\n', ' ');
 
 test('the base image has an exact version or a digest, and both stages use it', () => {
   // The version and release of one build. Red Hat also has tags that move, such as 9.8.
@@ -16,7 +11,7 @@ test('the base image has an exact version or a digest, and both stages use it', 
 });
 
 test('.containerignore lets through exactly the files that the build stage copies', () => {
-  const sources = findAll(CONTAINERFILE, /^COPY (?!--)(.*) \S+$/gm).flatMap((line) => line.split(/\s+/));
-  const allowed = findAll(IGNORE_FILE, /^!(.*)$/gm);
+  const sources = findAll(CONTAINERFILE, /^COPY (?!--)(.*) \S+$/gm).flatMap((line) => line.trim().split(/\s+/));
+  const allowed = findAll(readFile('.containerignore'), /^!(.*)$/gm);
   expect(sources.map((source) => source.replace(/\/$/, '')).toSorted()).toEqual(allowed.toSorted());
 });

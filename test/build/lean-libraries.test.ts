@@ -31,17 +31,9 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-const EXEC = {
-  apiVersion: 'client.authentication.k8s.io/v1',
-  command: './plugin',
-  interactiveMode: 'Never',
-};
+const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin', interactiveMode: 'Never' };
 const GCP = { 'cmd-path': './plugin', 'token-key': '{.status.token}', 'expiry-key': '{.status.expiry}' };
-const OUTPUT = {
-  ...EXEC,
-  kind: 'ExecCredential',
-  status: { token: 'printed', expiry: '2099-01-01T00:00:00Z' },
-};
+const OUTPUT = { ...EXEC, kind: 'ExecCredential', status: { token: 'printed', expiry: '2099-01-01T00:00:00Z' } };
 
 test.each([
   ['certificates', { 'client-certificate-data': 'YQ==' }, { 'certificate-authority-data': 'Yg==' }],
@@ -67,9 +59,6 @@ test.each([
 
 /** Reduces the agent to its class and its proxy. esbuild adds numbers to names. */
 function toComparable({ agent, ...others }: Credentials): object {
-  const { constructor, proxy } = (agent ?? {}) as {
-    readonly constructor: { name: string };
-    readonly proxy?: unknown;
-  };
+  const { constructor, proxy } = (agent ?? {}) as { readonly constructor: { name: string }; readonly proxy?: unknown };
   return { ...others, agent: constructor.name.replace(/\d+$/, ''), proxy };
 }

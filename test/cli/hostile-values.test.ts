@@ -81,44 +81,36 @@ beforeEach(async () => {
   });
 });
 
-/** The lines of each command. Each is run with every format of the command. */
-const COMMANDS: Readonly<Record<string, () => string[][]>> = {
-  certs: () => [['--out', path.join(directory, 'certs')]],
-  check: () => [
-    [],
-    ['--bootstrap-dir', directory],
-    ['--manifests', directory],
-    ['--context', HOSTILE],
-    ['--role', HOSTILE],
-  ],
-  completion: () => [[HOSTILE]],
-  dev: () => [['--url', HOSTILE]],
-  explain: () => [[HOSTILE]],
-  gather: () => [['--out', path.join(directory, 'gathered')]],
-  help: () => [[HOSTILE]],
-  render: () => [['--from-cluster', '--out', path.join(directory, 'manifests'), '--image', HOSTILE]],
-  restore: () => [
-    ['--from', directory],
-    ['--from', path.join(directory, HOSTILE)],
-    ['--from', `node/${HOSTILE}`],
-    [GONE],
-  ],
-  serve: () => [['--tls-cert-file', HOSTILE, '--tls-private-key-file', HOSTILE]],
-  status: () => [[], ['--contexts', `in-memory,${HOSTILE}`]],
-  uninstall: () => [[], ['--confirm']],
-  verify: () => [[]],
-  version: () => [[]],
-  'who-uses': () => [[], ['--unused'], [GONE, UNUSED]],
+/** The arguments of each command. DIR stands for the directory. Each line is run with every format of the command. */
+const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  certs: ['--out DIR/certs'],
+  check: ['', '--bootstrap-dir DIR', '--manifests DIR', `--context ${HOSTILE}`, `--role ${HOSTILE}`],
+  completion: [HOSTILE],
+  dev: [`--url ${HOSTILE}`],
+  explain: [HOSTILE],
+  gather: ['--out DIR/gathered'],
+  help: [HOSTILE],
+  render: [`--from-cluster --out DIR/manifests --image ${HOSTILE}`],
+  restore: ['--from DIR', `--from DIR/${HOSTILE}`, `--from node/${HOSTILE}`, GONE],
+  serve: [`--tls-cert-file ${HOSTILE} --tls-private-key-file ${HOSTILE}`],
+  status: ['', `--contexts in-memory,${HOSTILE}`],
+  uninstall: ['', '--confirm'],
+  verify: [''],
+  version: [''],
+  'who-uses': ['', '--unused', `${GONE} ${UNUSED}`],
 };
 
 /** Everything that these lines of a command print, in each of its formats. */
-async function print(command: string, lines: readonly string[][]): Promise<string> {
+async function print(command: string, lines: readonly string[]): Promise<string> {
   const { stdout: help } = await runProgram([command, '--help']);
   const [, choices = ''] = /--output <format>[^(]*\(choices:([^)]*)default/.exec(help) ?? [];
-  const formats = [...choices.matchAll(/"(\w+)"/g)].map(([, format = '']) => ['-o', format]);
+  const formats = [...choices.matchAll(/"(\w+)"/g)].map(([, format = '']) => `-o ${format}`);
   const run = help.includes('--kubeconfig') ? inspected.run : (...args: string[]) => runProgram(args);
-  const all = lines.flatMap((line) => (formats.length === 0 ? [line] : formats.map((format) => [...line, ...format])));
-  const outcomes = await Promise.all(all.map((args) => run(command, ...args)));
+  const all = lines.flatMap((line) => (formats.length === 0 ? [line] : formats.map((format) => `${line} ${format}`)));
+  const args = all.map((line) => line.split(' ').filter(Boolean));
+  const outcomes = await Promise.all(
+    args.map((words) => run(command, ...words.map((word) => word.replace(/^DIR\b/, directory)))),
+  );
   return outcomes.map(({ stdout, stderr }) => stdout + stderr).join('');
 }
 
@@ -127,7 +119,7 @@ test('the lines are of every command', async () => {
 });
 
 test.each(Object.keys(COMMANDS))('%s prints no control character in any format', async (command) => {
-  const printed = await print(command, COMMANDS[command]?.() ?? []);
+  const printed = await print(command, COMMANDS[command] ?? []);
   expect(UNSAFE.exec(printed)).toBeNull();
   expect(printed).toContain('HOSTILE');
   expect(printed).not.toContain('unexpected error');
@@ -143,7 +135,7 @@ test.each<[string, Fault]>([
   inspected.cluster.faults.clear();
   inspected.cluster.faults.intercept(() => fault);
   for (const [command, ...line] of CLUSTER_COMMAND_LINES) {
-    const printed = await print(command, [line]);
+    const printed = await print(command, [line.join(' ')]);
     expect(UNSAFE.exec(printed)).toBeNull();
     expect(printed).not.toContain('unexpected error');
   }

@@ -86,12 +86,12 @@ export function annotate(cluster: TestCluster, name: string, annotations: Readon
 export function createPool(
   cluster: TestCluster,
   name: string,
-  { spec, status }: { readonly spec?: string; readonly status?: string },
+  { spec, status, sources = [] }: { readonly spec?: string; readonly status?: string; readonly sources?: string[] },
 ): void {
   cluster.create('machineconfigpools', {
     metadata: { name },
     spec: {
-      configuration: spec === undefined ? {} : { name: spec },
+      configuration: { ...(spec !== undefined && { name: spec }), source: sources.map((source) => ({ name: source })) },
       nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
     },
     status: { configuration: status === undefined ? {} : { name: status }, machineCount: 1, updatedMachineCount: 1 },

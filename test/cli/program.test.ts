@@ -56,7 +56,7 @@ test('as a kubectl plugin, help and errors have the name that a user types', asy
   expect(stderr).toBe("kubectl mcguard: unknown command 'chek' (Did you mean check?)\n");
 });
 
-test('the help of every command lists flags in alphabetical order, exit codes and an example', async () => {
+test('the help of every command lists flags in alphabetical order, known exit codes and an example', async () => {
   for (const command of await listCommands()) {
     const { stdout } = await runProgram([command, '--help']);
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
@@ -67,6 +67,9 @@ test('the help of every command lists flags in alphabetical order, exit codes an
       expect(flags).toEqual(flags.toSorted((a, b) => (a < b ? -1 : 1)));
     }
     if (command !== 'help') expect(stdout).toMatch(/\bExit codes?:\s+\d[^]*\nExamples?:\n {2}\S/);
+    const [, text = ''] = /\bExit codes?:([^]*?)\n\n/.exec(stdout) ?? [];
+    const codes = [...text.replaceAll('\n', ' ').matchAll(/(?:^|, | {2,})(\d+) /g)].map(([, code]) => Number(code));
+    expect(Object.values(EXIT_CODE)).toEqual(expect.arrayContaining(codes));
   }
 });
 

@@ -2,16 +2,8 @@ import { onTestFinished } from 'vitest';
 
 /** Makes stdout a terminal of this width until the end of the test. */
 export function useTerminal(columns: number): void {
-  const properties = { isTTY: true, columns };
   const { stdout } = process;
-  const before = Object.keys(properties).map((key) => [key, Object.getOwnPropertyDescriptor(stdout, key)] as const);
-  for (const [key, value] of Object.entries(properties)) {
-    Object.defineProperty(stdout, key, { value, configurable: true });
-  }
-  onTestFinished(() => {
-    for (const [key, descriptor] of before) {
-      if (descriptor === undefined) Reflect.deleteProperty(stdout, key);
-      else Object.defineProperty(stdout, key, descriptor);
-    }
-  });
+  const before = { isTTY: stdout.isTTY, columns: stdout.columns };
+  Object.assign(stdout, { isTTY: true, columns });
+  onTestFinished(() => void Object.assign(stdout, before));
 }

@@ -11,6 +11,7 @@ import type { Fault } from '../support/faults.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 
 const CONFIG = toConfigName(OLD);
+const { signal } = new AbortController();
 
 let cluster: TestCluster;
 let api: KubeApi;
@@ -24,12 +25,8 @@ beforeEach(async () => {
   cluster.create('machineconfigs', { metadata: { name: CONFIG }, spec: { text: 'ä'.repeat(100_000) } });
 });
 
-function deadline(): AbortSignal {
-  return new AbortController().signal;
-}
-
 test('reads nodes, pools and then config names, each in one unpaged list', async () => {
-  const { nodes, pools, configs } = await readClusterSnapshot(api, undefined, deadline());
+  const { nodes, pools, configs } = await readClusterSnapshot(api, undefined, signal);
   expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
   const specReference = { field: 'spec', config: CONFIG, strength: 'strong' };
   expect(pools.map(({ referrer }) => referrer.references)).toEqual([[specReference]]);
@@ -46,7 +43,7 @@ test('reads nodes, pools and then config names, each in one unpaged list', async
 test('reads labels, state and reason of the selected nodes', async () => {
   const annotations = { [`${MCO_GROUP}/state`]: 'Degraded', [`${MCO_GROUP}/reason`]: 'disk full' };
   cluster.patch('nodes', 'w0', { metadata: { labels: { zone: 'a' }, annotations } });
-  const { nodes } = await readClusterSnapshot(api, 'zone=a,!x', deadline());
+  const { nodes } = await readClusterSnapshot(api, 'zone=a,!x', signal);
   expect(nodes).toMatchObject([{ labels: { zone: 'a' }, state: 'Degraded', reason: 'disk full' }]);
   const selectors = cluster.faults.requests.map(({ query }) => query.get('labelSelector'));
   expect(selectors.filter((selector) => selector !== null)).toEqual(['zone=a,!x']);
@@ -57,7 +54,7 @@ test.each([
   [[], ['MachineConfigPool', 'Node', 'Node']],
 ])('reads all referrers if builds are served at %j', async (versions, kinds) => {
   cluster.serve('machineosbuilds', versions);
-  const { referrers } = await readReferrers(api, deadline());
+  const { referrers } = await readReferrers(api, signal);
   expect(referrers.map(({ kind }) => kind).toSorted()).toEqual(kinds);
 });
 
@@ -65,10 +62,10 @@ test('skips the nodes that the operator does not manage', async () => {
   const windows = { 'node-role.kubernetes.io/worker': '', 'kubernetes.io/os': 'windows' };
   cluster.create('nodes', { metadata: { name: 'windows', labels: windows } });
   cluster.create('nodes', { metadata: { name: 'edge' } });
-  const { nodes, skippedNodes } = await readClusterSnapshot(api, undefined, deadline());
+  const { nodes, skippedNodes } = await readClusterSnapshot(api, undefined, signal);
   expect(nodes.map(({ referrer }) => referrer.name)).toEqual(['w0', 'w1']);
   expect(skippedNodes).toEqual(['edge', 'windows']);
-  const { referrers } = await readReferrers(api, deadline());
+  const { referrers } = await readReferrers(api, signal);
   expect(referrers.map(({ name }) => name).toSorted()).toEqual(['b0', 'w0', 'w1', 'worker']);
 });
 
@@ -88,7 +85,7 @@ test.each<[string, (list: string) => Fault, new (...args: never[]) => Error]>([
     const list = JSON.stringify({ ...type, metadata: { resourceVersion: '1' }, items: [item] });
     cluster.faults.clear();
     cluster.faults.intercept(({ path }) => (path.endsWith(resource) ? createFault(list) : 'pass'));
-    const failure: unknown = await readClusterSnapshot(api, undefined, deadline()).catch((error: unknown) => error);
+    const failure: unknown = await readClusterSnapshot(api, undefined, signal).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ClusterAccessError);
     const access = { verb: 'list', resource, group: MCO_GROUP };
     expect(failure).toMatchObject({ access, cause: expect.any(cause) });
@@ -97,10 +94,10 @@ test.each<[string, (list: string) => Fault, new (...args: never[]) => Error]>([
 
 test('the size of a config is the length of its JSON in bytes', async () => {
   const { body } = await cluster.request('GET', `${MACHINE_CONFIGS_PATH}/${OLD}`);
-  expect(await readConfigSize(api, CONFIG, deadline())).toBe(Buffer.byteLength(JSON.stringify(body)));
+  expect(await readConfigSize(api, CONFIG, signal)).toBe(Buffer.byteLength(JSON.stringify(body)));
   cluster.erase('machineconfigs', CONFIG);
-  expect(await readConfigSize(api, CONFIG, deadline())).toBeUndefined();
+  expect(await readConfigSize(api, CONFIG, signal)).toBeUndefined();
   cluster.faults.intercept(() => ({ status: 403, body: { kind: 'Status' } }));
   const access = { verb: 'get', resource: 'machineconfigs' };
-  await expect(readConfigSize(api, CONFIG, deadline())).rejects.toMatchObject({ access });
+  await expect(readConfigSize(api, CONFIG, signal)).rejects.toMatchObject({ access });
 });

@@ -67,7 +67,10 @@ const CONTEXTS = 'contexts: [{name: a, context: {cluster: c, user: u}}, {name: b
 const NO_CONTEXT = `${CLUSTERS}\n${CONTEXTS}\n`;
 const FAILING_LOGIN = 'echo secret-token >&2; exit 1';
 const withUser = (user: string) => `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${user}}}]`;
-const EXEC = 'exec: {apiVersion: client.authentication.k8s.io/v1, command: ';
+const withExec = (command: string) =>
+  withUser(`exec: {apiVersion: client.authentication.k8s.io/v1, command: ${command}}`);
+const NO_URL = `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api');
+const NO_CLUSTER = `${CONTEXTS}\ncurrent-context: b`;
 
 test.each([
   ['is empty', '', / is empty; log in with: oc --kubeconfig \S+ login$/],
@@ -77,27 +80,11 @@ test.each([
   ['has no current-context', NO_CONTEXT, / has no current-context; choose one with --context; it has a and b$/],
   ['has no contexts', 'kind: Config', / has no current-context; log in with: oc --kubeconfig \S+ login$/],
   ['names an unknown context', `${NO_CONTEXT}current-context: x`, / has no context "x"; it has a and b$/],
-  [
-    'names an unknown cluster',
-    `${CONTEXTS}\ncurrent-context: b`,
-    / context "b" names cluster "c", which does not exist$/,
-  ],
+  ['names an unknown cluster', NO_CLUSTER, / context "b" names cluster "c", which does not exist$/],
   ['names an unknown user', `${NO_CONTEXT}current-context: a`, / context "a" names user "u", which does not exist$/],
-  [
-    'has no URL',
-    `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api'),
-    / cluster "c" is not a URL, /,
-  ],
-  [
-    'runs an unknown command',
-    withUser(`${EXEC}no-such-login}`),
-    / the command no-such-login, which is not installed; /,
-  ],
-  [
-    'runs a command that fails',
-    withUser(`${EXEC}sh, args: [-c, ${FAILING_LOGIN}]}`),
-    /^the command sh of .* fails; run /,
-  ],
+  ['has no URL', NO_URL, / cluster "c" is not a URL, /],
+  ['runs an unknown command', withExec('no-such-login'), / the command no-such-login, which is not installed; /],
+  ['runs a command that fails', withExec(`sh, args: [-c, ${FAILING_LOGIN}]`), /^the command sh of .* fails; run /],
   ['names no token file', withUser('tokenFile: /no/such/token'), /^cannot read \/no\/such\/token: ENOENT$/],
 ])('throws one sentence without secrets if the kubeconfig %s', async (_name, text, message) => {
   const kubeconfig = path.join(home, 'kubeconfig');

@@ -33,27 +33,18 @@ async function poll(
   return { ...(await polled), timeouts, reported };
 }
 
-test('returns the last answer after the timeout', async () => {
-  expect(await poll(['waiting'], 30)).toMatchObject({ answer: 'waiting', elapsedMs: 30 });
-  expect(await poll([UNREACHABLE, 'waiting'], 30)).toMatchObject({ answer: 'waiting', elapsedMs: 30 });
-});
+const LAST_ANSWER = { answer: 'waiting', elapsedMs: 30 };
 
-test('reads once if the timeout is 0', async () => {
-  const { answer, timeouts } = await poll(['waiting', 'settled'], 0);
-  expect(answer).toBe('waiting');
-  expect(timeouts).toHaveLength(1);
-});
-
-test.each([
-  [600_000, 30_000],
-  [12_000, 12_000],
-  [100, 5_000],
-])('with a timeout of %i ms, a read gets %i ms', async (timeoutMs, readTimeoutMs) => {
-  expect((await poll(['settled'], timeoutMs)).timeouts).toEqual([readTimeoutMs]);
-});
-
-test('throws an error that persists until the timeout', async () => {
-  expect(await poll(['waiting', UNREACHABLE], 30)).toMatchObject({ answer: 'unreachable' });
+test.each<[string, Step[], number, object]>([
+  ['the last answer after the timeout', ['waiting'], 30, LAST_ANSWER],
+  ['the last answer although the first read failed', [UNREACHABLE, 'waiting'], 30, LAST_ANSWER],
+  ['an error that persists until the timeout', ['waiting', UNREACHABLE], 30, { answer: 'unreachable' }],
+  ['the first answer with the timeout 0', ['waiting', 'settled'], 0, { answer: 'waiting', timeouts: [5_000] }],
+  ['an answer that gets at most 30 s', ['settled'], 600_000, { timeouts: [30_000] }],
+  ['an answer that gets the whole timeout', ['settled'], 12_000, { timeouts: [12_000] }],
+  ['an answer that gets at least 5 s', ['settled'], 100, { timeouts: [5_000] }],
+])('returns %s', async (_what, steps, timeoutMs, expected) => {
+  expect(await poll(steps, timeoutMs)).toMatchObject(expected);
 });
 
 const retryAfterAnswer = (_error: unknown, hasAnswered: boolean): number => (hasAnswered ? 60_000 : 0);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { EXPLANATIONS } from '../../src/cli/check/manifests/find-problems.ts';
 import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/decision/codes.ts';
 import { findAll, readFile } from './pages.ts';
 
@@ -11,4 +12,13 @@ test('docs/codes.md explains every code once, in the words of the program', () =
   expect(formatHelpNote('MCG_IN_USE')).toMatch(
     /^Run machineconfig-guard explain MCG_IN_USE, or see https:.*\/docs\/codes\.md#mcg_in_use$/,
   );
+});
+
+const [, section = ''] = /^### Before the install\n(.*?)^### /ms.exec(readFile('docs/inspect.md')) ?? [];
+
+test('docs/inspect.md lists every code of check --manifests once, and shows what the command prints', () => {
+  const codes = findAll(section, /^\| (`[^|]*) \|/gm).flatMap((cell) => findAll(cell, /`(\w+)`/g));
+  expect(codes.toSorted()).toEqual(Object.keys(EXPLANATIONS).toSorted());
+  const explanation = EXPLANATIONS.MultipleDocuments.replace('%s', '2');
+  expect(findAll(section, /^- (.*)\.$/gm)).toEqual([`MultipleDocuments: ${explanation}`]);
 });

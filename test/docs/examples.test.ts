@@ -1,18 +1,12 @@
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import packageJson from '../../package.json' with { type: 'json' };
+import type { KubeObject } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { MODES } from '../../src/decision/settings.ts';
 import { findNearestName } from '../../src/status/nearest-name.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
-interface HubObject {
+interface HubObject extends KubeObject {
   readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly spec: unknown;
   readonly placementRef?: { readonly name: string };
   readonly subjects?: readonly { readonly name: string }[];
 }
@@ -74,17 +68,4 @@ test('the allowlist names metrics of docs/monitoring.md and of the alerts of the
   const matched = findAll(matches.join('\n'), /__name__="(\w+)"/g);
   expect(matched).toEqual(expect.arrayContaining([...apiServerMetrics]));
   expect(findAll(matches.join('\n'), /,name="([^"]*)"/g)).toEqual(findAll(alerts, /name="(guard[^"]*)"/g).slice(0, 2));
-});
-
-test('remote bases name this version', () => {
-  const pages = findAll(listFiles('docs').join('\n'), /^(.*\.(?:md|yaml))$/gm);
-  const versions = pages.flatMap((page) => findAll(readFile(page), /github\.com\/\S+\/manifests\/[^\s?]+(\S*)/g));
-  expect(versions.length).toBeGreaterThan(1);
-  expect(new Set(versions)).toEqual(new Set([`?ref=v${packageJson.version}`]));
-});
-
-test('docs/install.md names every overlay', () => {
-  const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
-  const named = findAll(readFile('docs/install.md'), /^\| `([a-z][a-z-]*)` \|/gm);
-  expect(named.toSorted()).toEqual(overlays.toSorted());
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' };
 import { findAll, listFiles, readFile } from './pages.ts';
 
 const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
@@ -21,4 +22,25 @@ test('every overlay that runs the guard says first that the image must be set', 
   const overlays = files.filter(runsGuard);
   expect(overlays.length).toBeGreaterThan(4);
   expect(overlays.filter((file) => !readFile(file).startsWith('# Set the image first.'))).toEqual([]);
+});
+
+test('remote bases name this version', () => {
+  const pages = findAll(listFiles('docs').join('\n'), /^(.*\.(?:md|yaml))$/gm);
+  const versions = pages.flatMap((page) => findAll(readFile(page), /github\.com\/\S+\/manifests\/[^\s?]+(\S*)/g));
+  expect(versions.length).toBeGreaterThan(1);
+  expect(new Set(versions)).toEqual(new Set([`?ref=v${packageJson.version}`]));
+});
+
+test('docs/install.md names every overlay', () => {
+  const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
+  const named = findAll(readFile('docs/install.md'), /^\| `([a-z][a-z-]*)` \|/gm);
+  expect(named.toSorted()).toEqual(overlays.toSorted());
+});
+
+/** The pages that tell readers to download a release. */
+const DOWNLOAD_PAGES = ['README.md', 'docs/install.md', 'docs/fleet/README.md', 'docs/internals/development.md'];
+
+test.each(DOWNLOAD_PAGES)('%s says that no release exists until CHANGELOG.md has one', (page) => {
+  const hasRelease = /^## \[?\d+\.\d+\.\d+/m.test(readFile('CHANGELOG.md'));
+  expect(readFile(page).replaceAll(/\s+/g, ' ').includes('No release exists yet.')).toBe(!hasRelease);
 });

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { type WalkLimits, walkDirectory } from '../../src/files/list-directory.ts';
-import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
+import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 
 let directory: string;
 
@@ -12,10 +12,7 @@ beforeEach(() => {
 });
 
 function write(...names: readonly string[]) {
-  for (const name of names) {
-    mkdirSync(dirname(join(directory, name)), { recursive: true });
-    writeFileSync(join(directory, name), '');
-  }
+  writeFiles(directory, Object.fromEntries(names.map((name) => [name, ''])));
 }
 
 async function walk(limits: Partial<WalkLimits> = {}, signal = new AbortController().signal) {

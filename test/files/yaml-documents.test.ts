@@ -30,13 +30,6 @@ test('rejects a value with too many aliases', () => {
   expect(() => document && toValue(document, 'file')).toThrow('file is not YAML that this command can read');
 });
 
-test('rejects several texts with too many tokens together', () => {
-  const limits = { maxDocuments: 1, budget: { tokensLeft: 20 } };
-  expect(parseYamlDocuments('a: 1\n', 'first', limits)).toHaveLength(1);
-  const second = 'second and the files before it have too many YAML tokens';
-  expect(() => parseYamlDocuments('a: [1, 2, 3, 4]\n', 'second', limits)).toThrow(second);
-});
-
 // Without the limit, V8 can end the process: RegExpCompiler Allocation failed.
 test.each(['- ', '[', '? ', 'a: {b: ', '- - ? [{'])('rejects a text with 30,000 nested %j', (start) => {
   expect(() => parse(start.repeat(30_000))).toThrow('file is nested too deeply');

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { MODES } from '../../src/decision/settings.ts';
+import { readFile, readTableRows } from '../docs/pages.ts';
 
 interface Panel {
   readonly title: string;
@@ -13,14 +12,13 @@ interface Panel {
   readonly targets: readonly { readonly expr: string }[];
 }
 
-const ROOT = path.join(import.meta.dirname, '..', '..');
-const { rows } = JSON.parse(
-  readFileSync(path.join(ROOT, 'manifests', 'overlays', 'dashboard', 'machineconfig-guard.json'), 'utf8'),
-) as { readonly rows: readonly { readonly panels: readonly Panel[] }[] };
+const { rows } = JSON.parse(readFile('manifests/overlays/dashboard/machineconfig-guard.json')) as {
+  readonly rows: readonly { readonly panels: readonly Panel[] }[];
+};
 const PANELS = rows.flatMap(({ panels }) => panels);
-const DOCUMENTED = [
-  ...readFileSync(path.join(ROOT, 'docs', 'monitoring.md'), 'utf8').matchAll(/^\| `(?<name>\w+)` \| (?<type>\w+)/gm),
-].map(({ groups }) => `${groups?.['name']}${groups?.['type'] === 'histogram' ? '_bucket' : ''}`);
+const DOCUMENTED = readTableRows('docs/monitoring.md').map(([name = '', type]) => {
+  return name.replaceAll('`', '') + (type === 'histogram' ? '_bucket' : '');
+});
 
 /** Panel types of OpenShift's console (openshift/monitoring-plugin, legacy-dashboard.tsx). */
 const DRAWN_TYPES = ['graph', 'singlestat'];

@@ -162,16 +162,6 @@ test.each([
   expect(parse(webhook?.content ?? '')).toMatchObject({ webhooks: [{ failurePolicy: policy }] });
 });
 
-test('without machineconfigAccess, no role lets the guard read MachineConfigs', () => {
-  const countReaders = (changes: Partial<InstallationOptions>): number =>
-    buildInstallation({ ...DEFAULT_OPTIONS, ...changes }).files.filter(
-      // Nobody has the role for people.
-      ({ kind, content, objectName }) =>
-        kind.includes('Role') && /\bmachineconfigs\b/.test(content) && !objectName.endsWith('-reader'),
-    ).length;
-  expect([countReaders({}), countReaders({ machineconfigAccess: false })]).toEqual([2, 0]);
-});
-
 type Rules = readonly Readonly<Record<'resources' | 'verbs', readonly string[]>>[];
 
 test('the FlowSchema covers the reads that the roles of the guard allow, and nothing else', () => {

@@ -2,19 +2,14 @@ import { expect, test } from 'vitest';
 import { parseKubernetesVersion, parseOpenShiftVersion } from '../../src/install/kubernetes-version.ts';
 
 test.each([
-  ['1.27', 27],
-  ['v1.33.5+5eb7a2f', 33],
-])('parses Kubernetes %s', (text, minor) => {
-  expect(parseKubernetesVersion(text)).toEqual({ major: 1, minor });
-});
-
-test.each([
-  ['4.14', 27],
-  ['4.18.21', 31],
-  ['4.20.0-rc.1', 33],
-  ['5.0', 35],
-])('OpenShift %s has Kubernetes 1.%i', (text, minor) => {
-  expect(parseOpenShiftVersion(text)).toEqual({ major: 1, minor });
+  [parseKubernetesVersion, '1.27', 27],
+  [parseKubernetesVersion, 'v1.33.5+5eb7a2f', 33],
+  [parseOpenShiftVersion, '4.14', 27],
+  [parseOpenShiftVersion, '4.18.21', 31],
+  [parseOpenShiftVersion, '4.20.0-rc.1', 33],
+  [parseOpenShiftVersion, '5.0', 35],
+])('%o finds in %j Kubernetes 1.%i', (parse, text, minor) => {
+  expect(parse(text)).toEqual({ major: 1, minor });
 });
 
 test.each([

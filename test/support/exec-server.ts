@@ -74,18 +74,6 @@ export class ExecServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Answers the next requests without an upgrade. */
-  reject(status: number, message: string): void {
-    this.#server.removeAllListeners('upgrade');
-    const body = JSON.stringify({ kind: 'Status', status: 'Failure', reason: 'Forbidden', message });
-    this.#server.on('upgrade', (_request, socket) => {
-      socket.end(
-        `HTTP/1.1 ${status} Failed\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n` +
-          `connection: close\r\n\r\n${body}`,
-      );
-    });
-  }
-
   /** Answers requests for logs. Records their paths. */
   serveLogs(text: string): readonly string[] {
     const paths: string[] = [];

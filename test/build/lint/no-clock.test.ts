@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { createTemporaryDirectory } from '../../cli/temporary-directory.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const OXLINT = path.join(ROOT, 'node_modules', 'oxlint', 'bin', 'oxlint');
@@ -24,23 +24,16 @@ const CASES: readonly (readonly [code: string, message?: string])[] = [
   ['await pause(50);\nawait change();\nexpect(before).toBe(after);'],
   ['// oxlint-disable-next-line house/no-clock -- nothing reports it\nawait pause(1);\nexpect(a).toBe(b);'],
 ];
-let directory: string;
-let output: string;
 
-beforeAll(() => {
-  directory = mkdtempSync(path.join(tmpdir(), 'mcg-lint-'));
+test('finds limits of measured times, pauses before an expectation, and exceptions without a reason', () => {
+  const directory = createTemporaryDirectory();
   const config = { jsPlugins: [path.join(ROOT, 'build/lint/house.js')], rules: { 'house/no-clock': 'error' } };
   writeFileSync(path.join(directory, '.oxlintrc.json'), JSON.stringify(config));
   for (const [index, [code]] of CASES.entries()) writeFileSync(path.join(directory, `${index}.test.ts`), code);
-  output = spawnSync(process.execPath, [OXLINT, '--format=unix'], { cwd: directory, encoding: 'utf8' }).stdout;
+  const { stdout } = spawnSync(process.execPath, [OXLINT, '--format=unix'], { cwd: directory, encoding: 'utf8' });
+  for (const [index, [code, message]] of CASES.entries()) {
+    const found = stdout.split('\n').filter((line) => line.includes(`${index}.test.ts:`));
+    const expected = message === undefined ? [] : [expect.stringContaining(message)];
+    expect({ code, found }).toEqual({ code, found: expected });
+  }
 });
-
-afterAll(() => rmSync(directory, { recursive: true }));
-
-test.each(CASES.map(([code, message], index) => [code, message, index] as const))(
-  'about %j: %s',
-  (_code, message, index) => {
-    const found = output.split('\n').filter((line) => line.includes(`${index}.test.ts:`));
-    expect(found).toEqual(message === undefined ? [] : [expect.stringContaining(message)]);
-  },
-);

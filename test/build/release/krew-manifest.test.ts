@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { formatKrewManifest } from '../../../build/release/krew-manifest.ts';
+import { createTemporaryDirectory } from '../../cli/temporary-directory.ts';
 
 // test/release validates and installs the manifest of a release with Krew.
 test('the manifest for Krew names the archives of the release with their checksums', async () => {
-  const directory = mkdtempSync(path.join(tmpdir(), 'mcg-krew-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = createTemporaryDirectory();
   for (const name of ['amd64', 'arm64']) {
     writeFileSync(path.join(directory, `machineconfig-guard-linux-${name}.tar.gz`), name);
   }

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parseOptions, UsageError } from '../../../build/release/options.ts';
@@ -7,6 +6,7 @@ import { createRelease } from '../../../build/release/release.ts';
 import { runTool } from '../../../build/release/run-tool.ts';
 import { readTimestamp } from '../../../build/release/timestamp.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { createTemporaryDirectory } from '../../cli/temporary-directory.ts';
 
 const { version } = packageJson;
 
@@ -21,11 +21,10 @@ test.each([
 });
 
 test('changes nothing in a directory with files', async () => {
-  const directory = await mkdtemp(path.join(tmpdir(), 'mcg-release-'));
-  await writeFile(path.join(directory, 'file'), '');
+  const directory = createTemporaryDirectory();
+  writeFileSync(path.join(directory, 'file'), '');
   const options = { directory, baseImage: undefined, platforms: [], repository: 'example.com/guard', timestamp: 0 };
   await expect(createRelease(options)).rejects.toThrow(`${directory} is not empty; remove it`);
-  await rm(directory, { recursive: true });
 });
 
 test('names the package of a missing program', async () => {

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { listFiles, readFile } from '../../docs/pages.ts';
 
 interface Job {
   readonly permissions: Readonly<Record<string, string>>;
@@ -14,11 +14,9 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
-const ROOT = path.join(import.meta.dirname, '../../..');
-const FOLDER = '.github/workflows';
-const NAMES = readdirSync(path.join(ROOT, FOLDER));
-const TEXTS = NAMES.map((name) => readFileSync(path.join(ROOT, FOLDER, name), 'utf8'));
-const WORKFLOWS = new Map(TEXTS.map((text, index) => [NAMES[index] ?? '', parse(text) as Workflow]));
+const FILES = listFiles('.github/workflows');
+const TEXTS = FILES.map(readFile);
+const WORKFLOWS = new Map(FILES.map((file) => [path.basename(file), parse(readFile(file)) as Workflow]));
 const JOBS = [...WORKFLOWS].flatMap(([workflow, { jobs }]) =>
   Object.entries(jobs).map(([name, { steps = [], ...job }]) => ({ name: `${workflow} ${name}`, steps, ...job })),
 );

@@ -1,39 +1,25 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { BootstrapReport } from '../../../src/cli/check/check-bootstrap.ts';
-import { computeRenderedName } from '../../../src/rendered-config/config-hash.ts';
-import { createNode, type InspectedCluster, startEmptyCluster } from '../inspected-cluster.ts';
+import { type ConfigOnDisk, createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
+import { createNode, createPool, type InspectedCluster, startEmptyCluster } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
-import { createTemporaryDirectory } from '../temporary-directory.ts';
+import { createTemporaryDirectory, writeFiles } from '../temporary-directory.ts';
 
-const API_VERSION = 'machineconfiguration.openshift.io/v1';
 const SECRET = 'pull-secret';
-const FILE = { path: '/etc/motd', mode: 420, contents: { source: 'data:,first%20line%0Asame%0A' } };
-const UNIT = { name: 'a.service', enabled: true, contents: '[Unit]\n', dropins: [{ name: '10.conf', contents: 'a' }] };
-const CLUSTER_SPEC = {
-  config: {
-    ignition: { version: '3.5.0' },
-    storage: { files: [FILE] },
-    systemd: { units: [UNIT] },
-    passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['ssh-ed25519 a'] }] },
-  },
-  extensions: [],
-  fips: false,
+const createIgnition = (text: string) => ({
+  ignition: { version: '3.5.0' },
+  storage: { files: [{ path: '/etc/motd', mode: 420, contents: { source: `data:,${text}%0Asame%0A` } }] },
+});
+const CLUSTER = createConfigOnDisk('master', {
+  config: createIgnition('first%20line'),
   kernelArguments: ['mitigations=auto', 'audit=0'],
-  kernelType: 'default',
-  osImageURL: 'quay.io/os@sha256:1',
-};
-const BOOTSTRAP_SPEC = {
-  ...CLUSTER_SPEC,
-  config: {
-    ...CLUSTER_SPEC.config,
-    storage: { files: [{ ...FILE, contents: { source: `data:,${SECRET}%0Asame%0A` } }] },
-  },
+});
+const BOOTSTRAP = createConfigOnDisk('master', {
+  config: createIgnition(SECRET),
   kernelArguments: ['mitigations=auto'],
-};
-const MISSING = computeRenderedName('master', BOOTSTRAP_SPEC);
-const RENDERED = computeRenderedName('master', CLUSTER_SPEC);
+});
+const [RENDERED, MISSING] = [CLUSTER.name, BOOTSTRAP.name];
 
 let inspected: InspectedCluster;
 let directory: string;
@@ -41,42 +27,31 @@ let directory: string;
 beforeEach(async () => {
   inspected = await startEmptyCluster();
   directory = createTemporaryDirectory();
-  mkdirSync(path.join(directory, 'machine-configs'));
 });
 
-function writeConfig(name: string, spec: object): string {
-  const file = path.join(directory, 'machine-configs', `${name}.yaml`);
-  const config = { apiVersion: API_VERSION, kind: 'MachineConfig', metadata: { name }, spec };
-  writeFileSync(file, JSON.stringify(config));
-  return file;
+function writeConfig({ name, bootstrapText }: ConfigOnDisk = BOOTSTRAP): string {
+  const file = `machine-configs/${name}.yaml`;
+  writeFiles(directory, { [file]: bootstrapText });
+  return path.join(directory, file);
 }
 
-function writePoolSources(sources: readonly string[]): void {
-  mkdirSync(path.join(directory, 'machine-pools'));
-  const source = sources.map((name) => ({ kind: 'MachineConfig', name }));
-  const pool = { apiVersion: API_VERSION, kind: 'MachineConfigPool', spec: { configuration: { source } } };
-  writeFileSync(path.join(directory, 'machine-pools', 'master.yaml'), JSON.stringify(pool));
+function writePoolSources(...sources: readonly string[]): void {
+  const pool = { kind: 'MachineConfigPool', spec: { configuration: { source: sources.map((name) => ({ name })) } } };
+  writeFiles(directory, { 'machine-pools/master.yaml': JSON.stringify(pool) });
 }
 
 function createConfig(name: string, spec: object): void {
   inspected.cluster.create('machineconfigs', { metadata: { name }, spec });
 }
 
-function createPool(name: string, config: string | undefined, sources: readonly string[] = []): void {
-  const source = sources.map((sourceName) => ({ kind: 'MachineConfig', name: sourceName }));
-  inspected.cluster.create('machineconfigpools', {
-    metadata: { name },
-    spec: { configuration: { ...(config === undefined ? {} : { name: config }), source } },
-  });
-}
-
 /** Incident B: the masters name a config that only the bootstrap host has. */
 function createDeadLock(): void {
-  createConfig(RENDERED, CLUSTER_SPEC);
+  createConfig(RENDERED, CLUSTER.spec);
   createConfig('99-master-audit', { kernelArguments: ['audit=0'] });
   createConfig('98-master-other', { kernelArguments: ['nosmt'] });
-  createConfig('00-master', { config: { storage: { files: [FILE] } } });
-  createPool('master', RENDERED, ['00-master', '98-master-other', '99-master-audit']);
+  createConfig('00-master', { config: createIgnition('first%20line') });
+  const sources = ['00-master', '98-master-other', '99-master-audit'];
+  createPool(inspected.cluster, 'master', { spec: RENDERED, sources });
   createNode(inspected.cluster, 'control1', { currentConfig: MISSING, desiredConfig: MISSING }, 'master');
 }
 
@@ -90,8 +65,8 @@ async function readReport(...args: string[]) {
 }
 
 test('explains a missing config that a node names: sources, parts and the restore command, no contents', async () => {
-  const file = writeConfig(MISSING, BOOTSTRAP_SPEC);
-  writePoolSources(['00-master', '00-worker', '97-master-old', '98-master-other']);
+  const file = writeConfig();
+  writePoolSources('00-master', '00-worker', '97-master-old', '98-master-other');
   createDeadLock();
   const { exitCode, report } = await readReport();
   expect(exitCode).toBe(1);
@@ -131,21 +106,20 @@ test.each([
   ['master', false, 1, 'Restore it as soon as a node names it.'],
   ['arbiter', false, 1, 'Restore it as soon as a node names it.'],
 ])('a config of %s that no node names has no restore command', async (pool, ok, exitCode, sentence) => {
-  const name = computeRenderedName(pool, BOOTSTRAP_SPEC);
-  writeConfig(name, BOOTSTRAP_SPEC);
-  createConfig('rendered-other', CLUSTER_SPEC);
-  createPool(pool, 'rendered-other');
+  writeConfig(toConfigOnDisk(pool, BOOTSTRAP.spec));
+  createConfig('rendered-other', CLUSTER.spec);
+  createPool(inspected.cluster, pool, { spec: 'rendered-other' });
   expect(await readReport()).toMatchObject({ exitCode, report: { ok, configs: [{ restore: null, usedBy: [] }] } });
   expect((await check()).stdout.replaceAll('\n', ' ')).toContain(sentence);
 });
 
 test.each([
   ['no pool', () => {}],
-  ['a pool without a config', () => createPool('master', undefined)],
-  ['a pool that names the missing config', () => createPool('master', MISSING)],
+  ['a pool without a config', () => createPool(inspected.cluster, 'master', {})],
+  ['a pool that names the missing config', () => createPool(inspected.cluster, 'master', { spec: MISSING })],
 ])('with %s, says that the operator can still render the config', async (_, prepare) => {
-  writeConfig(MISSING, BOOTSTRAP_SPEC);
-  writePoolSources(['00-master']);
+  writeConfig();
+  writePoolSources('00-master');
   prepare();
   // The pools have no sources yet.
   const sources = { onlyBootstrap: [], onlyCluster: [] };
@@ -160,10 +134,10 @@ test.each([
   ['different', {}, { comparedWith: MISSING, differences, restore: null }],
   ['terminating', { deletionTimestamp: '2026-11-22T14:03:09Z', finalizers: ['a/b'] }, {}],
 ])('finds a config that is %s in the API', async (state, metadata, fields) => {
-  writeConfig(MISSING, BOOTSTRAP_SPEC);
-  const spec = { ...BOOTSTRAP_SPEC, kernelType: 'realtime' };
+  writeConfig();
+  const spec = { ...BOOTSTRAP.spec, kernelType: 'realtime' };
   inspected.cluster.create('machineconfigs', { metadata: { name: MISSING, ...metadata }, spec });
-  createPool('master', MISSING);
+  createPool(inspected.cluster, 'master', { spec: MISSING });
   expect(await readReport()).toMatchObject({ exitCode: 1, report: { configs: [{ state, ...fields }] } });
 });
 

@@ -67,7 +67,8 @@ test('reads a second time before it reports an unrecoverable problem', async () 
   expect(lists).toBe(2);
 });
 
-test('prints exactly the documented JSON keys, and commands for the cluster of the flags', async () => {
+// test/docs/commands.test.ts compares the keys with the documentation.
+test('prints each part of the report as JSON, with commands for the cluster of the flags', async () => {
   const { run, cluster, kubeconfig, address } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: TYPO, state: 'Degraded', reason: 'missing' });
   const explanation = 'The guard has not seen this config since it started at 2026-11-20T11:00:00Z';
@@ -80,43 +81,24 @@ test('prints exactly the documented JSON keys, and commands for the cluster of t
   });
   const { exitCode, stdout, stderr } = await run('check', '--context', 'in-memory', '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
+  const summary = { server: address, checkedAt: TIME, waitedSeconds: 0, ok: false, recoverable: false };
   const node = { name: 'worker-0', ok: false, pool: 'worker', currentConfig: NEW, desiredConfig: TYPO };
   const pool = { name: 'worker', ok: true, specConfig: NEW, statusConfig: NEW, paused: false, pausedFor: null };
-  const text = expect.any(String) as string;
+  const problem = { code: 'ConfigMissing', kind: 'Node', name: 'worker-0', field: 'desiredConfig', config: TYPO };
+  const message = `${TYPO} does not exist; node worker-0 (desiredConfig) names it`;
+  const requests = [{ name: 'csr-a', node: 'worker-1', signer, createdAt: TIME }];
   const oc = `oc --kubeconfig ${kubeconfig} --context in-memory`;
   const annotateCommand = expect.stringContaining(`${oc} annotate node worker-0 `) as string;
-  expect(JSON.parse(stdout)).toStrictEqual({
-    server: address,
-    checkedAt: TIME,
-    waitedSeconds: 0,
-    ok: false,
-    recoverable: false,
+  expect(JSON.parse(stdout)).toMatchObject({
+    ...summary,
     nodes: [{ ...node, state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
     pools: [{ ...pool, terminating: false, machineCount: 1, updatedMachineCount: 1 }],
-    problems: [
-      {
-        code: 'ConfigMissing',
-        kind: 'Node',
-        name: 'worker-0',
-        field: 'desiredConfig',
-        config: TYPO,
-        recoverable: false,
-        suggestion: NEW,
-        explanation,
-        deletedAt: null,
-        deletedBy: null,
-        message: `${TYPO} does not exist; node worker-0 (desiredConfig) names it`,
-      },
-    ],
-    pendingCertificateRequests: {
-      readable: true,
-      reason: null,
-      requests: [{ name: 'csr-a', node: 'worker-1', signer, createdAt: TIME }],
-    },
+    problems: [{ ...problem, recoverable: false, suggestion: NEW, explanation, message }],
+    pendingCertificateRequests: { readable: true, reason: null, requests },
     repairs: [
-      { text, command: `${oc} adm certificate approve csr-a`, alternative: false },
-      { text, command: annotateCommand, alternative: true },
+      { command: `${oc} adm certificate approve csr-a`, alternative: false },
+      { command: annotateCommand, alternative: true },
     ],
   });
 });

@@ -31,11 +31,6 @@ test('formats all parts of a report', () => {
   expect(text).toContain('\n- control1.gw.lo:\n  > missing MachineConfig');
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
   expect(text).toMatch(/\nNot fine: problems with 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/);
-  // A pipe and -o wide get full names.
-  for (const options of [{ columns: undefined }, { isWide: true }]) {
-    const wide = formatCheckReport({ ...NARROW, ...options }, report);
-    expect(wide).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${MISSING} +${MISSING} `, 'm'));
-  }
   expect(formatProblemNames(report)).toBe('node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n');
 });
 

@@ -8,8 +8,6 @@ import { check, inspectedNode, inspectedPool } from './checked-cluster.ts';
 const INFRA = 'rendered-infra-d4983d88dabdc54ecf977ee120fd3796';
 const NODE = inspectedNode('w0', { current: NEW, desired: NEW });
 const POOL = inspectedPool('worker', { spec: NEW, status: NEW });
-const NEW_AND_OLD = { configs: [NEW, OLD] };
-
 const UNMANAGED = 'the Machine Config Operator manages no node';
 
 test.each([
@@ -22,7 +20,7 @@ test.each([
 ])(
   'with %i of %i nodes, the selector %j and without %j, says: %s',
   (count, minNodes, selector, skippedNodes, message) => {
-    const facts = { ...NEW_AND_OLD, skippedNodes, roles: ['master', 'worker'], scope: { selector, minNodes } };
+    const facts = { configs: [NEW, OLD], skippedNodes, roles: ['master', 'worker'], scope: { selector, minNodes } };
     const result = check([NODE, NODE].slice(0, count), [POOL], facts);
     expect(result).toMatchObject({ ok: false, recoverable: true, problems: [{ code: 'TooFewNodes', message }] });
   },

@@ -1,16 +1,14 @@
 import { beforeEach, expect, test } from 'vitest';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { CommandProcess } from '../command-process.ts';
-import { createConfig, createNode, type InspectedCluster, NEW, startEmptyCluster } from '../inspected-cluster.ts';
+import { type InspectedCluster, NEW, startHealthyCluster } from '../inspected-cluster.ts';
 
 const STARTED = 'press Ctrl-C to stop';
 const STARTUP = { timeout: 40_000 };
 let inspected: InspectedCluster;
 
 beforeEach(async () => {
-  inspected = await startEmptyCluster();
-  createConfig(inspected.cluster, NEW);
-  createNode(inspected.cluster, 'worker-0', { desiredConfig: NEW });
+  inspected = await startHealthyCluster();
 });
 
 async function startDev(): Promise<CommandProcess> {

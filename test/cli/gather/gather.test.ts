@@ -10,16 +10,9 @@ import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 test('refuses a collection with names that no object can have, and writes only into its directory', async () => {
   const { run, cluster } = await startHealthyCluster();
-  const toGuard = (name: string) => ({ metadata: { name }, spec: { about: 'machineconfigs' } });
-  const body = {
-    apiVersion: 'machineconfig-guard.io/v1alpha1',
-    kind: 'MachineConfigGuardList',
-    metadata: { resourceVersion: '1' },
-    items: [toGuard('../../../../outside'), toGuard('a/b'), toGuard('cluster')],
-  };
-  cluster.faults.intercept(({ path: requested }) =>
-    requested.endsWith('/machineconfigguards') ? { status: 200, body } : 'pass',
-  );
+  for (const name of ['../../../../outside', 'a/b', 'cluster']) {
+    cluster.create('machineconfigguards', { metadata: { name }, spec: { about: 'machineconfigs' } });
+  }
   const parent = createTemporaryDirectory();
   const directory = path.join(parent, 'out');
 

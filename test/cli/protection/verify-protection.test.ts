@@ -1,7 +1,8 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { type VerifyReport, verifyProtection } from '../../../src/cli/protection/verify-protection.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
+import type { Fault } from '../../support/faults.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 import { createConfig, createNode, createPool, GONE, NEW, OLD } from '../inspected-cluster.ts';
 
@@ -19,22 +20,65 @@ async function verify(): Promise<VerifyReport> {
   return await verifyProtection(cluster.connect());
 }
 
-/** Answers each deletion of a config as if another client had deleted it. */
-function loseConfig(name: string): void {
-  cluster.faults.intercept(({ method, path }) =>
-    method === 'DELETE' && path.endsWith(name) ? { status: 404, body: { kind: 'Status', message: 'gone' } } : 'pass',
-  );
+/** Answers each deletion of a config in the place of the API server. */
+function answerDeletion(name: string, fault: Fault): void {
+  cluster.faults.intercept(({ method, path }) => (method === 'DELETE' && path.endsWith(name) ? fault : 'pass'));
+}
+
+function fail(status: number, message = 'the reason'): Fault {
+  return { status, body: { kind: 'Status', message } };
 }
 
 test('sends only dry runs, and tests first with a missing and an unused config', async () => {
   createNode(cluster, 'worker-0', { currentConfig: NEW });
   const { resourceVersion } = cluster;
-  await verify();
-  const deletions = cluster.faults.requests.filter(({ method }) => method === 'DELETE');
-  expect(
-    deletions.map(({ path, query }) => `${path.slice(MACHINE_CONFIGS_PATH.length + 1)}?${query.toString()}`),
-  ).toEqual(['machineconfig-guard-verify?dryRun=Proof', `${OLD}?dryRun=All`, `${NEW}?dryRun=All`]);
+  const api = cluster.connect();
+  const send = vi.spyOn(api, 'json');
+  await verifyProtection(api);
+  const writes = send.mock.calls.map(([request]) => request).filter(({ method = 'GET' }) => method !== 'GET');
+  const toDryRun = (name: string) => {
+    const preconditions = { uid: cluster.get('machineconfigs', name)?.metadata.uid };
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'], preconditions };
+    return { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/${name}?dryRun=All`, body };
+  };
+  const proof = { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/machineconfig-guard-verify?dryRun=Proof` };
+  expect(writes).toMatchObject([proof, toDryRun(OLD), toDryRun(NEW)]);
   expect(cluster.resourceVersion).toBe(resourceVersion);
+});
+
+test.each([404, 422])(
+  'exits with 3 if the API server answers %i for another reason than the dry run',
+  async (status) => {
+    answerDeletion('machineconfig-guard-verify', fail(status));
+    const message = expect.stringContaining(`answered ${status} the reason instead`) as string;
+    await expect(verify()).rejects.toMatchObject({ name: 'CliError', exitCode: 3, message });
+  },
+);
+
+const DENIAL = 'admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE';
+
+test.each([
+  [403, DENIAL],
+  [404, DENIAL],
+  [500, 'failed calling webhook "guard.machineconfig-guard.io": EOF'],
+  [422, "ValidatingAdmissionPolicy 'x' denied request: failed to configure policy"],
+])('reports the answer %i of a webhook or a policy', async (status, message) => {
+  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  answerDeletion(NEW, fail(status, message));
+  expect(await verify()).toMatchObject({ answer: { status, message } });
+});
+
+test.each<Fault>([
+  fail(401),
+  fail(403, 'User "x" cannot delete resource "machineconfigs"'),
+  fail(429),
+  fail(500, 'etcdserver: request timed out'),
+  'reset',
+])('throws a ClusterAccessError if no webhook was called: %j', async (fault) => {
+  createNode(cluster, 'worker-0', { currentConfig: NEW });
+  answerDeletion(NEW, fault);
+  const access = { verb: 'delete', resource: 'machineconfigs' };
+  await expect(verify()).rejects.toMatchObject({ name: 'ClusterAccessError', access });
 });
 
 test('prefers the config of a node, then of a pool, then of a build', async () => {
@@ -57,11 +101,11 @@ test.each([
 });
 
 test.each([
-  ['the unused config', OLD, { unused: null, answer: { status: 200 }, state: 'EXPOSED' }],
-  ['the config in use', NEW, { tried: null, state: 'UNKNOWN', explanation: `${NEW} was deleted during the test` }],
-])('reports no trial if %s is gone', async (_which, name, report) => {
+  ['the unused config', OLD, 404, { unused: null, answer: { status: 200 }, state: 'EXPOSED' }],
+  ['the config in use', NEW, 409, { tried: null, state: 'UNKNOWN', explanation: `${NEW} was deleted during the test` }],
+])('reports no trial if %s is gone', async (_which, name, status, report) => {
   createNode(cluster, 'worker-0', { currentConfig: NEW });
-  loseConfig(name);
+  answerDeletion(name, fail(status));
   expect(await verify()).toMatchObject(report);
 });
 

@@ -3,23 +3,17 @@ import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { register, stubWebhook } from '../../support/stub-webhook.ts';
 import { runProgram, usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
-import { createConfig, createNode, NEW, OLD, startEmptyCluster } from '../inspected-cluster.ts';
+import { NEW, OLD, startHealthyCluster } from '../inspected-cluster.ts';
 
 const IN_USE = `MCG_IN_USE: ${NEW} is in use by node worker-0\n(currentConfig).`;
 const DENIAL = { allowed: false, status: { code: 403, reason: 'Forbidden', message: IN_USE } };
 
-/** Starts a cluster with a config in use. */
-async function startInUse() {
-  const inspected = await startEmptyCluster();
-  createConfig(inspected.cluster, NEW);
-  createNode(inspected.cluster, 'worker-0', { currentConfig: NEW });
-  return inspected;
-}
+/** Starts a webhook that decides as the guard does. */
+const startGuard = () => stubWebhook(({ request }) => (request.name === NEW ? DENIAL : { allowed: true }));
 
 test('if the guard denies, prints each step and exits with 0', async () => {
-  const { cluster, run } = await startInUse();
-  createConfig(cluster, OLD);
-  register(cluster, await stubWebhook(({ request }) => (request.name === NEW ? DENIAL : { allowed: true })));
+  const { cluster, run } = await startHealthyCluster();
+  register(cluster, await startGuard());
 
   const { exitCode, stdout, stderr } = await run('verify');
   expect([exitCode, stderr]).toEqual([0, '']);
@@ -37,8 +31,8 @@ test('if the guard denies, prints each step and exits with 0', async () => {
 });
 
 test('with --wait, retries through outages, prints each change, and ends when the guard protects', async () => {
-  const { cluster, run } = await startInUse();
-  const webhook = await stubWebhook(() => DENIAL);
+  const { cluster, run } = await startHealthyCluster();
+  const webhook = await startGuard();
   let reads = 0;
   cluster.faults.intercept(({ path }) => {
     if (!path.endsWith('/validatingwebhookconfigurations')) return 'pass';
@@ -59,7 +53,7 @@ test('with --wait, retries through outages, prints each change, and ends when th
 });
 
 test('with --wait, waits for the guard although the policy floor denies', async () => {
-  const { cluster, run } = await startInUse();
+  const { cluster, run } = await startHealthyCluster();
   const service = { namespace: 'machineconfig-guard', name: 'machineconfig-guard' };
   const webhooks = [{ name: WEBHOOK_NAME, failurePolicy: 'Ignore', clientConfig: { service, caBundle: 'x' } }];
   const message = "ValidatingAdmissionPolicy 'nodes.machineconfig-guard.io' denied request: MCG_IN_USE: x";
@@ -79,7 +73,7 @@ test('with --wait, waits for the guard although the policy floor denies', async 
 
 test('with --wait, does not wait if the mode does not deny, and keeps the command for its cluster whole', async () => {
   useTerminal(80);
-  const { cluster, run } = await startInUse();
+  const { cluster, run } = await startHealthyCluster();
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
   register(cluster, await stubWebhook(() => ({ allowed: true })));
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--context', 'in-memory');
@@ -93,7 +87,7 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
 });
 
 test('with -n, names the namespace in the advice', async () => {
-  const { cluster, run } = await startInUse();
+  const { cluster, run } = await startHealthyCluster();
   register(cluster, { url: 'https://127.0.0.1:1/validate', caBundle: 'x' });
   cluster.create('namespaces', { metadata: { name: 'other' } });
   const { stdout } = await run('verify', '-n', 'other');

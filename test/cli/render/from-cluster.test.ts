@@ -28,20 +28,10 @@ const DEPLOYMENT = '/apis/apps/v1/namespaces/machineconfig-guard/deployments/mac
 const INFRASTRUCTURE = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
 
-const BASES: Readonly<Record<string, string>> = {
-  Namespace: '/api/v1/namespaces',
-  Deployment: '/apis/apps/v1/namespaces/machineconfig-guard/deployments',
-  NetworkPolicy: '/apis/networking.k8s.io/v1/namespaces/machineconfig-guard/networkpolicies',
-  ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
-  ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
-  Secret: '/api/v1/namespaces/machineconfig-guard/secrets',
-  ValidatingAdmissionPolicyBinding: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
-  ValidatingWebhookConfiguration: WEBHOOK_CONFIGURATIONS_PATH,
-};
-
 interface KubeObject {
+  readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
 /** The answers for the objects of an installation. */
@@ -54,8 +44,13 @@ function install(changes: Partial<InstallationOptions>, isRecorded = false): Rec
 }
 
 function toAnswers(objects: readonly KubeObject[]): Record<string, object> {
-  const known = objects.filter(({ kind }) => kind in BASES);
-  return Object.fromEntries(known.map((object) => [`${BASES[object.kind] ?? ''}/${object.metadata.name}`, object]));
+  return Object.fromEntries(objects.map((object) => [toPath(object), object]));
+}
+
+function toPath({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): string {
+  const resource = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
+  const parts = [apiVersion, ...(namespace === undefined ? [] : ['namespaces', namespace]), resource, name];
+  return `${apiVersion === 'v1' ? '/api' : '/apis'}/${parts.join('/')}`;
 }
 
 /** Runs `render --from-cluster` on a cluster of Kubernetes 1.27 with these answers. */

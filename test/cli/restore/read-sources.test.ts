@@ -42,13 +42,6 @@ test.each([
   await expect(run()).rejects.toMatchObject({ name, message: expect.stringMatching(message) as string });
 });
 
-test('rejects with the message of the API server', async () => {
-  const { server, run } = await start({});
-  const message = 'pods "daemon-1" is forbidden';
-  server.reject(403, message);
-  await expect(run()).rejects.toMatchObject({ name: 'ApiError', status: 403, message });
-});
-
 test('rejects if the API server is unreachable', async () => {
   const { run } = await start({}, 'https://127.0.0.1:1');
   const message = expect.stringMatching(/ECONNREFUSED/) as string;

@@ -152,12 +152,6 @@ test('takes the copy that matches the name, in any order', async () => {
   expect(await chooseContent(copies.toReversed(), new Set(), signal)).toEqual({ config: copies[0] });
 });
 
-test('undoes the osImageURL that the machine-config-server has changed', async () => {
-  const content = await chooseContent([copy({ osImageURL: 'quay.io/layered@sha256:2' })], IMAGES, signal);
-  expect(content.config.spec).toEqual(SPEC);
-  expect(content.correction).toMatch(/^The machine-config-server has changed osImageURL in a\.json\./);
-});
-
 test.each([1, 3])('undoes kernel arguments that it has appended %i times', async (times) => {
   const shouldExist = ['a=1', 'b'];
   const config = { ...(SPEC['config'] as object), kernelArguments: { shouldExist } };

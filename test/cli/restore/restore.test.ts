@@ -24,21 +24,6 @@ test('completes the beginning of the name of a missing config', async () => {
   expect((await run('restore', NEW, '--from', writeConfig())).stdout).toContain('(NameDiffers)');
 });
 
-test('exits with 2 if several missing configs begin with the name', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  annotate(cluster, 'worker-0', { currentConfig: OTHER_GONE, desiredConfig: GONE });
-  expect(await run('restore', 'worker-', '--from', writeConfig())).toEqual(
-    usageError(`"worker-" begins several names: ${GONE} and ${OTHER_GONE}; add more characters\n`),
-  );
-});
-
-test('names the cluster in the advice', async () => {
-  const { run, kubeconfig } = await startHealthyCluster();
-  const { stderr } = await run('restore', '--from', 'node/oc-1', '--context', 'in-memory');
-  const advice = `list the nodes: oc --kubeconfig ${kubeconfig} --context in-memory get nodes`;
-  expect(stderr).toBe(`machineconfig-guard: node oc-1 does not exist; ${advice}\n`);
-});
-
 test('restores from a directory in spite of an unusable file, which it names, and not from it alone', async () => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: GONE });

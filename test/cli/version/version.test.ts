@@ -24,9 +24,6 @@ test.each([
   expect((await run('version')).stdout).toMatch(
     new RegExp(`^Client Version: .*\nGuard Version: ${guardVersion ?? 'none'}\nKubernetes Version: v1\\.31\\.1\n$`),
   );
-  expect(JSON.parse((await run('version', '-o', 'json')).stdout)).toEqual({
-    clientVersion: expect.any(String) as string,
-    kubernetesVersion: 'v1.31.1',
-    guardVersion,
-  });
+  const { stdout } = await run('version', '-o', 'json');
+  expect(JSON.parse(stdout)).toMatchObject({ kubernetesVersion: 'v1.31.1', guardVersion });
 });

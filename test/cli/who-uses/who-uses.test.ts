@@ -21,9 +21,6 @@ import { useTerminal } from '../terminal.ts';
 
 const OTHER_POOL = 'rendered-infra-a4983d88dabdc54ecf977ee120fd3796';
 const TYPO = NEW.replace('rendered', 'render');
-const NODE = { kind: 'Node', name: 'worker-0', keepsConfig: true };
-const POOL = { kind: 'MachineConfigPool', name: 'worker', keepsConfig: true };
-const NOTE = { ...NODE, field: 'lastAppliedDrain', keepsConfig: false };
 
 async function readReport({ run }: Pick<InspectedCluster, 'run'>, ...args: string[]): Promise<ReferencesReport> {
   return JSON.parse((await run('who-uses', ...args, '-o', 'json')).stdout) as ReferencesReport;
@@ -69,38 +66,30 @@ test.each([
   expect(line).toContain(text);
 });
 
-const toEntry = (name: string, usedBy: readonly object[]) => ({
-  name,
-  exists: true,
-  rendered: true,
-  pool: 'worker',
-  createdAt: TIME,
-  sizeBytes: expect.any(Number) as number,
-  used: usedBy.some((entry) => 'keepsConfig' in entry && entry.keepsConfig === true),
-  heldUntil: null,
-  usedBy,
-  suggestion: null,
-});
-const MISSING = { exists: false, createdAt: null, sizeBytes: null };
-const OLD_ENTRY = toEntry(OLD, [NOTE]);
-const NEW_ENTRY = toEntry(NEW, [
-  { ...NODE, field: 'currentConfig' },
-  { ...NODE, field: 'desiredConfig' },
-  { ...POOL, field: 'status' },
-]);
-const GONE_ENTRY = { ...toEntry(GONE, [{ ...POOL, field: 'spec' }]), ...MISSING };
-const TYPO_ENTRY = { ...toEntry(TYPO, []), ...MISSING, rendered: false, pool: null, suggestion: NEW };
-
-test('prints exactly the documented JSON keys', async () => {
+// test/docs/commands.test.ts compares the keys with the documentation.
+test('prints the references of each config, and null for unknown values, as JSON', async () => {
   const inspected = await startHealthyCluster();
   const { run, cluster, address } = inspected;
   annotate(cluster, 'worker-0', { lastAppliedDrain: `uncordon-${OLD}` });
   cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: GONE } } });
   const { exitCode, stdout, stderr } = await run('who-uses', NEW, OLD, TYPO, GONE, '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
-  const configs = [NEW_ENTRY, OLD_ENTRY, TYPO_ENTRY, GONE_ENTRY];
-  const report = { server: address, readAt: TIME, unreportedNodes: 0, allUsed: false, configs };
-  expect(JSON.parse(stdout)).toStrictEqual(report);
+  const report = JSON.parse(stdout) as ReferencesReport;
+  const exists = { exists: true, rendered: true, createdAt: TIME, sizeBytes: expect.any(Number) as number };
+  const isMissing = { exists: false, createdAt: null, sizeBytes: null, heldUntil: null };
+  const configs = [
+    { name: NEW, ...exists, pool: 'worker', used: true, suggestion: null },
+    { name: OLD, ...exists, used: false },
+    { name: TYPO, ...isMissing, rendered: false, pool: null, used: false, suggestion: NEW },
+    { name: GONE, ...isMissing, pool: 'worker', used: true },
+  ];
+  expect(report).toMatchObject({ server: address, readAt: TIME, unreportedNodes: 0, allUsed: false, configs });
+  expect(report.configs.map(({ usedBy }) => usedBy.map((reference) => Object.values(reference).join(' ')))).toEqual([
+    ['Node worker-0 currentConfig true', 'Node worker-0 desiredConfig true', 'MachineConfigPool worker status true'],
+    ['Node worker-0 lastAppliedDrain false'],
+    [],
+    ['MachineConfigPool worker spec true'],
+  ]);
   expect(await readReport(inspected, GONE)).toMatchObject({ allUsed: true, configs: [{ name: GONE }] });
 });
 
@@ -220,7 +209,6 @@ test.each([
   expect(await run('who-uses', ...args)).toEqual({ exitCode: 0, stdout, stderr: '' });
 });
 
-// The local clock is a day late, but the times of the hold are those of the API server.
 test('exits with 3 if the hold of the guard cannot be read', async () => {
   const { run, cluster } = await startHealthyCluster();
   cluster.faults.intercept(({ path }) => (path === GUARD_PATH ? { status: 403 } : 'pass'));

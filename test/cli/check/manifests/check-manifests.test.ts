@@ -1,8 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { runProgram, usageError } from '../../run-program.ts';
-import { createTemporaryDirectory } from '../../temporary-directory.ts';
+import { createTemporaryDirectory, writeFiles } from '../../temporary-directory.ts';
 
 /** The documents of idms-oc-mirror.yaml and itms-oc-mirror.yaml, which oc-mirror 4.20 writes, without their mirrors. */
 const IDMS = ['idms-release-0', 'idms-operator-0'].map((name) => createMirrorSet('ImageDigestMirrorSet', name));
@@ -31,16 +31,9 @@ function createMirrorSet(kind: string, name: string): string {
   return `---\napiVersion: config.openshift.io/v1\nkind: ${kind}\nmetadata:\n  name: ${name}\nstatus: {}\n`;
 }
 
-function write(files: Readonly<Record<string, string>>): void {
-  for (const [file, text] of Object.entries(files)) {
-    mkdirSync(path.dirname(path.join(directory, file)), { recursive: true });
-    writeFileSync(path.join(directory, file), text);
-  }
-}
-
 /** A directory as `openshift-install agent create image --dir` reads it. */
 function writeAgentDirectory(): void {
-  write({
+  writeFiles(directory, {
     'install-config.yaml': 'apiVersion: v1\nbaseDomain: lab.local\nmetadata: {name: lab}\n',
     'agent-config.yaml': 'apiVersion: v1beta1\nkind: AgentConfig\nmetadata: {name: lab}\n',
     'openshift/99-master-chrony.yaml': BUTANE,
@@ -76,7 +69,7 @@ test("is fine for the guard's own manifests", async () => {
 
 test('prints each problem of a file of oc-mirror, what it means and what to do', async () => {
   writeAgentDirectory();
-  write({ 'openshift/idms-oc-mirror.yaml': IDMS.join('') });
+  writeFiles(directory, { 'openshift/idms-oc-mirror.yaml': IDMS.join('') });
   const { exitCode, stdout } = await check();
   expect(exitCode).toBe(1);
   const [header, row, ...others] = stdout.split('\n');
@@ -95,9 +88,9 @@ test('prints each problem of a file of oc-mirror, what it means and what to do',
 });
 
 test('has stable keys in JSON, the files with problems with -o name, and exits with 0 for warnings', async () => {
-  write({ 'openshift/a.yaml': BUTANE, 'openshift/README': '' });
+  writeFiles(directory, { 'openshift/a.yaml': BUTANE, 'openshift/README': '' });
   expect((await check()).exitCode).toBe(0);
-  write({ 'openshift/a.yaml': IDMS.join('') });
+  writeFiles(directory, { 'openshift/a.yaml': IDMS.join('') });
   const { exitCode, stdout } = await check('--output', 'json');
   const report: unknown = JSON.parse(stdout);
   const text = expect.any(String) as string;
@@ -113,8 +106,12 @@ test('has stable keys in JSON, the files with problems with -o name, and exits w
 
 test('--split writes one document per file, keeps every other file, and checks the result', async () => {
   writeAgentDirectory();
-  write({ 'openshift/mirrors.yaml': [...IDMS, `# tags\n${ITMS.replace('itms-release', 'itms-generic')}`].join('') });
-  write({ 'manifests/cm.json': '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}' });
+  writeFiles(directory, {
+    'openshift/mirrors.yaml': [...IDMS, `# tags\n${ITMS.replace('itms-release', 'itms-generic')}`].join(''),
+  });
+  writeFiles(directory, {
+    'manifests/cm.json': '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}',
+  });
   const before = read(directory);
   const { exitCode, stdout } = await check('--split', out);
   expect([exitCode, stdout]).toEqual([0, `Fine: 0 errors and 0 warnings in ${out}.\n`]);
@@ -129,7 +126,7 @@ test('--split writes one document per file, keeps every other file, and checks t
 });
 
 test('--split reports what it cannot repair, and copies a file that does not parse', async () => {
-  write({ 'a.yaml': '---\n# empty\n---\n' + BUTANE, 'b.yaml': 'a: b: c\n---\nd: e\n' });
+  writeFiles(directory, { 'a.yaml': '---\n# empty\n---\n' + BUTANE, 'b.yaml': 'a: b: c\n---\nd: e\n' });
   const { exitCode, stdout } = await check('--split', out, '-o', 'json');
   expect(exitCode).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({ directory: out, problems: [{ code: 'Unparsable' }, {}] });
@@ -138,9 +135,9 @@ test('--split reports what it cannot repair, and copies a file that does not par
 
 test('--split does not write into a directory with files, or two files into one', async () => {
   writeAgentDirectory();
-  write({ 'openshift/a.yaml': IDMS.join('') });
+  writeFiles(directory, { 'openshift/a.yaml': IDMS.join('') });
   expect(await check('--split', directory)).toEqual(usageError('is not empty; choose another directory'));
-  write({ 'openshift/a-01.yaml': BUTANE });
+  writeFiles(directory, { 'openshift/a-01.yaml': BUTANE });
   expect(await check('--split', out)).toEqual(usageError(/two files would be .*a-01\.yaml; rename one$/m));
   expect(() => read(out)).toThrow(/ENOENT/);
 });
@@ -156,7 +153,7 @@ test.each([
 });
 
 test('ends at Ctrl-C', async () => {
-  for (let index = 0; index < 300; index += 1) write({ [`${index}.yaml`]: BUTANE });
+  for (let index = 0; index < 300; index += 1) writeFiles(directory, { [`${index}.yaml`]: BUTANE });
   const listeners = process.listenerCount('SIGINT');
   const outcome = check();
   await vi.waitUntil(() => process.listenerCount('SIGINT') > listeners, { interval: 1 });
