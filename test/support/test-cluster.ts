@@ -20,13 +20,12 @@ export interface Answer {
  * without a review. `request` and `delete` are reviewed, but do not pass the HTTPS server and its faults.
  */
 export class TestCluster extends InMemoryCluster {
-  readonly faults: Faults;
+  readonly faults = new Faults();
   readonly #server: ApiServer;
 
   constructor({ ca }: TestTls, leaf: ConstructorParameters<typeof ApiServer>[0]['leaf']) {
     super();
     this.#server = new ApiServer({ cluster: this, ca, leaf, onRequest: (...call) => this.faults.apply(...call) });
-    this.faults = new Faults(this.#server);
   }
 
   get url() {
@@ -80,7 +79,12 @@ export class TestCluster extends InMemoryCluster {
   /** Starts the API server until the end of the test. */
   async start() {
     await this.#server.start();
-    onTestFinished(async () => await this.#server.stop());
+    onTestFinished(async () => await this.stop());
+  }
+
+  /** The API server cuts all connections and refuses new ones. */
+  async stop() {
+    await this.#server.stop();
   }
 }
 
