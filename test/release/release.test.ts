@@ -1,11 +1,10 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listFiles } from '../docs/pages.ts';
-import { writeBaseImages } from './base-image.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const VERSION = '98.7.6';
@@ -31,7 +30,7 @@ let release: string;
 let other: string;
 
 beforeAll(async () => {
-  writeBaseImages(baseImage);
+  writeBaseImages();
   release = await buildRelease('one', '022');
   other = await buildRelease('another/directory', '077');
 });
@@ -39,6 +38,19 @@ beforeAll(async () => {
 afterAll(() => {
   for (const created of [directory, baseImage]) rmSync(created, { recursive: true, force: true });
 });
+
+/** Writes base images for amd64 and arm64. Each has one file, because a release runs nothing in its image. */
+function writeBaseImages(): void {
+  const context = path.join(directory, 'base');
+  mkdirSync(context);
+  writeFileSync(path.join(context, 'Containerfile'), 'FROM scratch\nCOPY Containerfile /base\nENV PATH=/usr/bin\n');
+  const storage = ['--root', path.join(directory, 'storage'), '--runroot', path.join(directory, 'run')];
+  const buildah = (...args: readonly string[]) => execFileSync('buildah', [...storage, ...args]);
+  buildah('build', '--platform=linux/amd64,linux/arm64', '--manifest=base', context);
+  buildah('manifest', 'push', '--all', 'base', `oci:${baseImage}`);
+  // Without root, only buildah can remove the files of other users in the storage.
+  buildah('rmi', '--all', '--force');
+}
 
 /** Builds a release of a copy of the repository with another version. Returns its directory. */
 async function buildRelease(name: string, umask: string): Promise<string> {
