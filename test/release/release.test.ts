@@ -10,6 +10,8 @@ const ROOT = path.join(import.meta.dirname, '..', '..');
 const VERSION = '98.7.6';
 const EPOCH = 1_700_000_000;
 const CREATED = '2023-11-14T22:13:20Z';
+/** For this machine. */
+const ARCHIVE = `machineconfig-guard-linux-${process.arch === 'x64' ? 'amd64' : 'arm64'}.tar.gz`;
 /** Of the layer that the image adds to its base. */
 const MAX_LAYER_BYTES = 120e6;
 
@@ -119,8 +121,7 @@ test('the image adds few files to its base, and has the version and the time of 
 test('the executable runs without Node, also as a plugin of kubectl, and its archive lists Node', () => {
   const unpacked = path.join(directory, 'unpacked');
   mkdirSync(unpacked);
-  const archive = `machineconfig-guard-linux-${process.arch === 'x64' ? 'amd64' : 'arm64'}.tar.gz`;
-  execFileSync('tar', ['--extract', '--gzip', '--file', path.join(release, archive)], { cwd: unpacked });
+  execFileSync('tar', ['--extract', '--gzip', '--file', path.join(release, ARCHIVE)], { cwd: unpacked });
   const run = (name: string, ...args: string[]): string =>
     execFileSync(path.join(unpacked, name), args, { cwd: unpacked, env: {}, encoding: 'utf8' });
 
@@ -147,9 +148,7 @@ test('Krew validates its manifest and installs the plugin', () => {
     });
   // It would download the archives from the release.
   runKrew('validate-krew-manifest', '-manifest', manifest, '-skip-install');
-  const architecture = process.arch === 'x64' ? 'amd64' : 'arm64';
-  const archive = path.join(release, `machineconfig-guard-linux-${architecture}.tar.gz`);
-  runKrew('krew', 'install', '--manifest', manifest, '--archive', archive);
+  runKrew('krew', 'install', '--manifest', manifest, '--archive', path.join(release, ARCHIVE));
   const plugin = path.join(root, 'bin', 'kubectl-mcguard');
   expect(execFileSync(plugin, ['--help'], { encoding: 'utf8' })).toContain('Usage: kubectl mcguard ');
 }, 600_000);

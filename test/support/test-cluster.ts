@@ -10,11 +10,6 @@ import { KubeConnection } from '../../src/kube/connection.ts';
 import { Faults } from './faults.ts';
 import { type TestTls, testTls } from './tls.ts';
 
-export interface Answer {
-  readonly status: number;
-  readonly body: { readonly message?: string; readonly [field: string]: unknown };
-}
-
 /**
  * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write
  * without a review. `request` and `delete` are reviewed, but do not pass the HTTPS server and its faults.
@@ -58,22 +53,17 @@ export class TestCluster extends InMemoryCluster {
     this.faults.servedVersions.set(findKind(resource), versions);
   }
 
-  async request(method: string, path: string, body?: unknown, user = ADMIN_USER): Promise<Answer> {
+  async request(method: string, path: string, body?: unknown, user = ADMIN_USER) {
     const answer = await handleRequest(this, { method, path, body, user });
     // As over a network, the client gets the answer a moment later.
     await delay(5);
-    return { status: answer.status, body: answer.body as Answer['body'] };
+    return { status: answer.status, body: answer.body as Readonly<Record<string, unknown>> };
   }
 
-  async delete(
-    resource: string,
-    name: string,
-    { dryRun = false, as = ADMIN_USER }: { readonly as?: string; readonly dryRun?: boolean } = {},
-  ): Promise<Answer> {
+  async delete(resource: string, name: string, { as = ADMIN_USER } = {}) {
     const kind = findKind(resource);
     const root = kind.group === '' ? '/api' : '/apis';
-    const path = `${root}/${toApiVersion(kind)}/${resource}/${name}${dryRun ? '?dryRun=All' : ''}`;
-    return await this.request('DELETE', path, undefined, as);
+    return await this.request('DELETE', `${root}/${toApiVersion(kind)}/${resource}/${name}`, undefined, as);
   }
 
   /** Starts the API server until the end of the test. */
