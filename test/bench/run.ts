@@ -131,11 +131,12 @@ function formatComparison(
 ${circumstances}, ${formatNumber(nodes)} nodes.
 
 ${formatTable(columns, rows)}
-- Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × 8 allowed in parallel. Burst: ${burst} parallel DELETEs.
+- Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × 8 allowed in parallel.
+- The burst: ${burst} parallel DELETEs. In time: within 5 s (API server) and 4 s (guard).
 - controller-runtime 0.21 in Go, without its limit of 20 requests a second. It denies from its cache of metadata and
   allows after a list of nodes and pools. Indexed: the cache has an index of configs.
 - The guard also gets the node of a denial again, lists builds, lists pools twice, and logs.
-- In time: within 5 s (API server) and 4 s (guard). Memory: VmHWM, MB are 10⁶ bytes.
+- Memory: VmHWM, MB are 10⁶ bytes.
 - ${NODE_SIZE} Two of three nodes name a config in use.
 `;
 }
