@@ -116,10 +116,10 @@ async function readCreationTime(path: string): Promise<number> {
   return Date.parse((await admin.find(path))?.metadata.creationTimestamp ?? '');
 }
 
-test.for([
-  { title: 'that a paused pool has served for hours, from when its status moves', rollsBack: false },
-  { title: 'that a pool rolls back from', rollsBack: true },
-])('holds the config $title', { timeout: 90_000 }, async ({ rollsBack }) => {
+test.for<[condition: string, rollsBack: boolean]>([
+  ['that a paused pool has served for hours, from when its status moves', false],
+  ['that a pool rolls back from', true],
+])('holds the config %s', { timeout: 90_000 }, async ([, rollsBack]) => {
   const { name, path, first, createConfig, setSpec, setStatus } = await createPool();
   const next = await createConfig();
   await setSpec(next);
