@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { issueServerCertificate } from '../e2e/control-plane/certificates.ts';
-import type { Child } from '../e2e/control-plane/child.ts';
 import type { ControlPlane } from '../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../e2e/control-plane/free-ports.ts';
 import { goBuild } from '../e2e/control-plane/go-build.ts';
@@ -17,8 +16,6 @@ import { serviceAccountToken } from '../e2e/support/service-account.ts';
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
 const LABEL = 'bench.machineconfig-guard.io/candidate';
 const CONFIG_BYTES = 8_000;
-/** Between two attempts, so that the attempts take little of the processor. */
-const RETRY_MS = 2;
 
 /** The webhook on controller-runtime, which takes about 2 minutes to build at first, with its arguments. */
 export async function goCommand({ directory }: ControlPlane, mode: 'scan' | 'index') {
@@ -37,10 +34,10 @@ export function guardCommand(folder: string, port: number, file: string): readon
 }
 
 /** A webhook with the rights of the guard that decides about its own configs. */
-export type Candidate = Awaited<ReturnType<typeof registerCandidate>>;
+export type Candidate = Awaited<ReturnType<typeof startCandidate>>;
 
-/** Creates its account, its configs and its webhook configuration. It does not run yet. */
-export async function registerCandidate(
+/** Starts it with an account, configs and a webhook configuration of its own. */
+export async function startCandidate(
   { cluster, controlPlane }: GuardedCluster,
   name: string,
   createCommand: (folder: string, port: number, kubeconfig: string) => readonly string[],
@@ -58,7 +55,6 @@ export async function registerCandidate(
   await writeFile(join(folder, 'tls.crt'), certificate);
   const [port = 0] = await freePorts(1);
   const [command = '', ...args] = createCommand(folder, port, file);
-  const env = { ...process.env, ...imageEnvironment() };
   const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle: Buffer.from(ca).toString('base64') };
   const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
   const objectSelector = { matchLabels: { [LABEL]: id } };
@@ -70,31 +66,17 @@ export async function registerCandidate(
   /** Nodes name it. */
   const used = await createConfig();
   const unused = await createConfig();
-  let child: Child | undefined;
+  const { pid } = controlPlane.startChild(id, command, args, { env: { ...process.env, ...imageEnvironment() } });
 
-  /** Returns the milliseconds to its first denial of a config in use. It also allows deletions when this resolves. */
-  async function start(): Promise<number> {
-    const startedAt = performance.now();
-    child = controlPlane.startChild(id, command, args, { env });
-    const findDenial = async () => {
+  /** Resolves when it has answered both deletions correctly. Nodes must name its config in use. */
+  async function awaitReady(): Promise<void> {
+    const isDenied = async () => {
       const { status, body } = await cluster.dryRun(used);
-      return status === 403 && JSON.stringify(body).includes('is in use by') && performance.now();
+      return status === 403 && JSON.stringify(body).includes('is in use by');
     };
-    const deniedAt = await until(`the first denial of ${name}`, findDenial, { everyMs: RETRY_MS });
-    const isAllowed = async () => (await cluster.dryRun(unused)).status === 200;
-    await until(`the first allowed deletion of ${name}`, isAllowed);
-    return deniedAt - startedAt;
+    await until(`the first denial of ${name}`, isDenied);
+    await until(`the first allowed deletion of ${name}`, async () => (await cluster.dryRun(unused)).status === 200);
   }
 
-  return {
-    name,
-    /** In the audit log. */
-    user: `system:serviceaccount:default:${id}`,
-    used,
-    unused,
-    createConfig,
-    start,
-    kill: async () => await child?.stop('SIGKILL'),
-    getPid: () => child?.pid ?? 0,
-  };
+  return { name, pid, used, unused, createConfig, awaitReady };
 }

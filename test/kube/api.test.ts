@@ -1,49 +1,35 @@
-import { createServer as createProxy, type IncomingMessage } from 'node:http';
+import { createServer as createProxy, type IncomingMessage, type RequestListener } from 'node:http';
 import { Agent } from 'node:https';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { KubeApi } from '../../src/kube/api.ts';
-import { connectionFromKubeconfig, KubeconfigError } from '../../src/kube/connection.ts';
+import { KubeconfigError } from '../../src/kube/connection.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
-import { startHttpsServer } from '../support/tls.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 import { startApi } from './test-api-server.ts';
 
-/** Sends one request to a server whose address depends on its port, and returns what the server received. */
-async function sendRequest(address: (port: number) => string, proxyUrl?: (port: number) => Promise<string>) {
+/** Sends one request to a server that the kubeconfig describes like this, and returns what the server received. */
+async function sendRequest(toCluster: Parameters<typeof startApi>[2]) {
   const received: { host: string | undefined; url: string | undefined }[] = [];
-  const { port } = await startHttpsServer(({ headers: { host }, url }, response) => {
+  const onRequest: RequestListener = ({ headers: { host }, url }, response) => {
     received.push({ host, url });
     response.end('{}');
-  });
-  const cluster = {
-    server: address(port),
-    'insecure-skip-tls-verify': true,
-    ...(proxyUrl === undefined ? {} : { 'proxy-url': await proxyUrl(port) }),
   };
-  const kubeconfig = {
-    'current-context': 'one',
-    clusters: [{ name: 'one', cluster }],
-    users: [{ name: 'one', user: { token: 'token' } }],
-    contexts: [{ name: 'one', context: { cluster: 'one', user: 'one' } }],
-  };
-  const api = new KubeApi(connectionFromKubeconfig(JSON.stringify(kubeconfig)));
-  onTestFinished(() => api.close());
-  await api.json({ path: '/api/v1/nodes?limit=1', signal: new AbortController().signal });
+  const { send } = await startApi(onRequest, {}, toCluster);
+  await send({ path: '/api/v1/nodes?limit=1' });
   return received[0];
 }
 
 test.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])('sends a request below the path %s', async (base) => {
-  const received = await sendRequest((port) => `https://127.0.0.1:${port}${base}`);
+  const received = await sendRequest((port) => ({ server: `https://127.0.0.1:${port}${base}` }));
   expect(received?.url).toBe('/k8s/clusters/c-1/api/v1/nodes?limit=1');
 });
 
 test('sends a request through a proxy', async () => {
   const proxied: string[] = [];
-  const startProxy = async (port: number) => {
+  const received = await sendRequest(async (port) => {
     const proxy = createProxy().on('connect', ({ url = '' }: IncomingMessage, client: Duplex) => {
       proxied.push(url);
       const upstream = connect(port, '127.0.0.1', () => {
@@ -54,9 +40,9 @@ test('sends a request through a proxy', async () => {
       onTestFinished(() => void client.destroy());
     });
     onTestFinished(() => void proxy.close());
-    return `http://127.0.0.1:${await listen(proxy, 0, '127.0.0.1')}`;
-  };
-  const received = await sendRequest(() => 'https://api.example:6443', startProxy);
+    const proxyUrl = `http://127.0.0.1:${await listen(proxy, 0, '127.0.0.1')}`;
+    return { server: 'https://api.example:6443', proxyUrl };
+  });
   expect(proxied).toEqual(['api.example:6443']);
   expect(received).toEqual({ host: 'api.example:6443', url: '/api/v1/nodes?limit=1' });
 });
@@ -74,7 +60,7 @@ test.each([
   });
   const received = await sendRequest((serverPort) => {
     port = serverPort;
-    return server;
+    return { server };
   });
   expect(connections).toMatchObject([address]);
   expect(received?.host).toBe(host);

@@ -1,15 +1,24 @@
 import type { RequestListener } from 'node:http';
-import { KubeConfig } from '@kubernetes/client-node';
+import { type Cluster, KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 import { type ApiRequest, KubeApi, type KubeApiOptions } from '../../src/kube/api.ts';
 import { KubeConnection } from '../../src/kube/connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
 
-/** Starts a server and a client of it until the end of the test. */
-export async function startApi(onRequest: RequestListener, options?: KubeApiOptions) {
+/**
+ * Starts a server and a client of it until the end of the test.
+ *
+ * @param toCluster returns what the kubeconfig says about the server with this port, if it is not only its address
+ */
+export async function startApi(
+  onRequest: RequestListener,
+  options?: KubeApiOptions,
+  toCluster: (port: number) => Partial<Cluster> | Promise<Partial<Cluster>> = () => ({}),
+) {
   const { port, sockets } = await startHttpsServer(onRequest);
   const config = new KubeConfig();
-  const cluster = { name: 'one', server: `https://127.0.0.1:${port}`, skipTLSVerify: true };
+  const address = { name: 'one', server: `https://127.0.0.1:${port}`, skipTLSVerify: true };
+  const cluster = { ...address, ...(await toCluster(port)) };
   config.loadFromClusterAndUser(cluster, { name: 'one' });
   /** How the credentials are read again. */
   const source = { load: () => config };

@@ -1,16 +1,17 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listFiles } from '../docs/pages.ts';
-import { writeBaseImages } from './base-image.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const VERSION = '98.7.6';
 const EPOCH = 1_700_000_000;
 const CREATED = '2023-11-14T22:13:20Z';
+/** For this machine. */
+const ARCHIVE = `machineconfig-guard-linux-${process.arch === 'x64' ? 'amd64' : 'arm64'}.tar.gz`;
 /** Of the layer that the image adds to its base. */
 const MAX_LAYER_BYTES = 120e6;
 
@@ -31,7 +32,7 @@ let release: string;
 let other: string;
 
 beforeAll(async () => {
-  writeBaseImages(baseImage);
+  writeBaseImages();
   release = await buildRelease('one', '022');
   other = await buildRelease('another/directory', '077');
 });
@@ -39,6 +40,19 @@ beforeAll(async () => {
 afterAll(() => {
   for (const created of [directory, baseImage]) rmSync(created, { recursive: true, force: true });
 });
+
+/** Writes base images for amd64 and arm64. Each has one file, because a release runs nothing in its image. */
+function writeBaseImages(): void {
+  const context = path.join(directory, 'base');
+  mkdirSync(context);
+  writeFileSync(path.join(context, 'Containerfile'), 'FROM scratch\nCOPY Containerfile /base\nENV PATH=/usr/bin\n');
+  const storage = ['--root', path.join(directory, 'storage'), '--runroot', path.join(directory, 'run')];
+  const buildah = (...args: readonly string[]) => execFileSync('buildah', [...storage, ...args]);
+  buildah('build', '--platform=linux/amd64,linux/arm64', '--manifest=base', context);
+  buildah('manifest', 'push', '--all', 'base', `oci:${baseImage}`);
+  // Without root, only buildah can remove the files of other users in the storage.
+  buildah('rmi', '--all', '--force');
+}
 
 /** Builds a release of a copy of the repository with another version. Returns its directory. */
 async function buildRelease(name: string, umask: string): Promise<string> {
@@ -107,8 +121,7 @@ test('the image adds few files to its base, and has the version and the time of 
 test('the executable runs without Node, also as a plugin of kubectl, and its archive lists Node', () => {
   const unpacked = path.join(directory, 'unpacked');
   mkdirSync(unpacked);
-  const archive = `machineconfig-guard-linux-${process.arch === 'x64' ? 'amd64' : 'arm64'}.tar.gz`;
-  execFileSync('tar', ['--extract', '--gzip', '--file', path.join(release, archive)], { cwd: unpacked });
+  execFileSync('tar', ['--extract', '--gzip', '--file', path.join(release, ARCHIVE)], { cwd: unpacked });
   const run = (name: string, ...args: string[]): string =>
     execFileSync(path.join(unpacked, name), args, { cwd: unpacked, env: {}, encoding: 'utf8' });
 
@@ -135,9 +148,7 @@ test('Krew validates its manifest and installs the plugin', () => {
     });
   // It would download the archives from the release.
   runKrew('validate-krew-manifest', '-manifest', manifest, '-skip-install');
-  const architecture = process.arch === 'x64' ? 'amd64' : 'arm64';
-  const archive = path.join(release, `machineconfig-guard-linux-${architecture}.tar.gz`);
-  runKrew('krew', 'install', '--manifest', manifest, '--archive', archive);
+  runKrew('krew', 'install', '--manifest', manifest, '--archive', path.join(release, ARCHIVE));
   const plugin = path.join(root, 'bin', 'kubectl-mcguard');
   expect(execFileSync(plugin, ['--help'], { encoding: 'utf8' })).toContain('Usage: kubectl mcguard ');
 }, 600_000);

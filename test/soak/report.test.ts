@@ -6,7 +6,7 @@ function findFailures({ growthPerMinute = 0, worked = 20, faults = [] as string[
   const observations = Array.from({ length: 900 }, (_, index) => {
     return { memory: 100 + (index % 21) + (growthPerMinute * index) / 30, files: 30 + (index > 450 ? 1 : 0) };
   });
-  return listFailures({ observations, faults, counts: {}, cpu: 0.1, longest: { held: 40, worked } });
+  return listFailures({ observations, faults, counts: {}, longest: { held: 40, worked } });
 }
 
 test.each([

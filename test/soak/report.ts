@@ -1,22 +1,13 @@
 import { summarize } from '../bench/interleave.ts';
-import { formatNumber, type Table } from '../bench/report.ts';
-
-export interface Observation {
-  /** Resident memory, MB. */
-  readonly memory: number;
-  /** Open files, sockets included. */
-  readonly files: number;
-}
+import { formatNumber, formatTable } from '../bench/report.ts';
 
 export interface SoakRun {
-  /** At equal intervals. */
-  readonly observations: readonly Observation[];
+  /** At equal intervals: resident memory in MB, and open files with sockets. */
+  readonly observations: readonly { readonly memory: number; readonly files: number }[];
   /** How often what happened. */
   readonly counts: Readonly<Record<string, number>>;
   /** Answers that were wrong or missing. */
   readonly faults: readonly string[];
-  /** Cores that the guard used on average. */
-  readonly cpu: number;
   /**
    * Milliseconds for which one turn held the guard's event loop, and the most that the guard itself worked in one.
    * In the rest, other processes had the machine.
@@ -33,27 +24,24 @@ const QUANTITIES = [
 /** For longer, no piece of work may hold the event loop. */
 const MAX_WORK_MS = 20;
 
-export function createTables({ observations, counts, cpu, longest }: SoakRun): readonly Table[] {
+export function formatTables({ observations, counts, longest }: SoakRun): string {
   const growth = findGrowth(observations).map(({ what, before, after, limit }) => {
     return [what, ...[before, after, limit].map((value) => formatNumber(value, 1))];
   });
-  const notes = [
-    `- The guard took ${(cpu * 100).toFixed(1)} % of a core.`,
-    `- Its event loop was held for at most ${longest.held.toFixed(0)} ms,` +
-      ` by its own work for at most ${longest.worked.toFixed(0)} ms.`,
-  ];
-  const work = Object.entries(counts).map(([what, count]) => [what, formatNumber(count)]);
-  return [
-    { title: 'Growth', columns: ['median', 'second quarter', 'last quarter', 'fails above'], rows: growth, notes: [] },
-    { title: 'Work', columns: ['what happened', 'times'], rows: work, notes },
-  ];
+  const turns = {
+    'longest turn of the event loop, ms': longest.held,
+    'most work of the guard in one turn, ms': longest.worked,
+  };
+  const work = Object.entries({ ...counts, ...turns }).map(([what, value]) => [what, formatNumber(value)]);
+  const growthTable = formatTable(['median', 'second quarter', 'last quarter', 'fails above'], growth);
+  return `${growthTable}\n${formatTable(['what happened', 'number'], work)}`;
 }
 
 /** Compares medians, because a heap rises and falls. In the first quarter caches fill and the heap finds its size. */
-function findGrowth(observations: readonly Observation[]) {
+function findGrowth(observations: SoakRun['observations']) {
   const quarter = Math.floor(observations.length / 4);
   return QUANTITIES.map(({ what, key, share, amount }) => {
-    const medianOf = (part: readonly Observation[]) => summarize(part.map(({ [key]: value }) => value)).p50;
+    const medianOf = (part: typeof observations) => summarize(part.map(({ [key]: value }) => value)).p50;
     const before = medianOf(observations.slice(quarter, 2 * quarter));
     const after = medianOf(observations.slice(3 * quarter));
     return { what, before, after, limit: before + Math.max(share * before, amount) };

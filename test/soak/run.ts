@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createFleet, nodeName } from '../bench/fleet.ts';
 import { memoryOf } from '../bench/memory.ts';
-import { describeEnvironment, formatReport } from '../bench/report.ts';
+import { describeEnvironment } from '../bench/report.ts';
 import { expectStatus, type KubeClient } from '../e2e/control-plane/kube-client.ts';
 import { pause } from '../e2e/control-plane/until.ts';
 import { startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
@@ -13,7 +13,7 @@ import { Prober } from '../e2e/support/prober.ts';
 import { imageEnvironment } from '../e2e/support/program.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
 import { parseWholeNumber } from '../support/usage.ts';
-import { createTables, listFailures, type Observation, type SoakRun } from './report.ts';
+import { formatTables, listFailures, type SoakRun } from './report.ts';
 
 const WORK_PROBE = new URL('work-probe.mjs', import.meta.url).href;
 const OBSERVATIONS = 400;
@@ -23,10 +23,7 @@ const OBSERVATIONS = 400;
  */
 const STATUS_INTERVAL_MS = 300_000;
 const CONFIG_INTERVAL_MS = 4_000;
-/** getconf CLK_TCK: 100 on every Linux that Node runs on. */
-const TICKS_PER_SECOND = 100;
 
-const QUESTION = 'Do the memory or the open files of the guard grow in a busy cluster?';
 const HELP = `Fails if the guard's memory or open files grow in a busy cluster.
 
 Usage: npm run --silent soak [-- --minutes N --nodes N] > test/soak/results/soak.md
@@ -56,10 +53,10 @@ async function main(): Promise<number> {
   const nodes = parseWholeNumber('nodes', values.nodes, 10);
   const { release } = await prepareRun();
   const environment = describeEnvironment(release);
-  const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
   const run = await soak(minutes, nodes);
-  const tables = createTables(run);
-  process.stdout.write(formatReport({ question: QUESTION, command, environment, seconds: minutes * 60, tables }));
+  process.stdout.write('# Do the memory or the open files of the guard grow in a busy cluster?\n\n');
+  const command = `npm run soak -- --minutes ${minutes} --nodes ${nodes}`;
+  process.stdout.write(`\`${command}\`, ${environment}.\n\n${formatTables(run)}`);
   const failures = listFailures(run);
   for (const failure of failures) log(`FAILED: ${failure}`);
   return failures.length === 0 ? 0 : 1;
@@ -81,7 +78,6 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
     await createFleet(cluster.admin, nodes, [await cluster.config()]);
     log(`${minutes} minutes of work …`);
     guard.signal('SIGUSR2');
-    const cpuBefore = await readCpuSeconds(guard.pid);
     const prober = await Prober.start(cluster.admin);
     const stop = new AbortController();
     const counts = { statuses: 0, configs: 0 };
@@ -94,7 +90,7 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
         if ((await cluster.delete(await cluster.config())).status === 200) counts.configs += 1;
       }),
     ]);
-    const observations: Observation[] = [];
+    const observations: { memory: number; files: number }[] = [];
     for (let index = 1; index <= OBSERVATIONS; index += 1) {
       // A failure of the work ends the run.
       await Promise.race([work, pause((minutes * 60_000) / OBSERVATIONS)]);
@@ -102,7 +98,6 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
       observations.push({ memory: memory.now, files: files.length });
       if (index % 20 === 0) log(`${(index * 100) / OBSERVATIONS} %  ${memory.now.toFixed(0)} MB`);
     }
-    const cpu = ((await readCpuSeconds(guard.pid)) - cpuBefore) / (minutes * 60);
     stop.abort();
     await work;
     await prober.stop();
@@ -115,7 +110,6 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
         'writes of kubelets': counts.statuses,
       },
       faults: prober.faults.map(({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`),
-      cpu,
       longest: JSON.parse(await readFile(probeFile, 'utf8')) as SoakRun['longest'],
     };
   } finally {
@@ -137,14 +131,6 @@ async function writeStatus(admin: KubeClient, name: string): Promise<void> {
   const contentType = 'application/strategic-merge-patch+json';
   const extras = { query: { fieldManager: 'kubelet' }, contentType };
   expectStatus(await admin.request('PATCH', path, { status: { conditions: [heartbeat] } }, extras), [200], path);
-}
-
-/** Seconds of processor time that a process has used. */
-async function readCpuSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // proc(5): utime and stime are the 12th and 13th fields after the name, which may contain spaces.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 await runCommand('soak', main);

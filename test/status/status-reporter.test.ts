@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../../src/certificates/serving-certificate.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
@@ -11,6 +11,7 @@ import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse
 import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
@@ -33,13 +34,9 @@ function toNode(name: string, config: string): Referrer {
   return parseNodeReferrer({ metadata: { name, annotations } });
 }
 
-const stops: (() => Promise<void>)[] = [];
+beforeEach(() => fakeUntilEnd('setTimeout', 'clearTimeout', 'performance'));
 
-afterAll(async () => {
-  await Promise.all(stops.map(async (stop) => await stop()));
-});
-
-/** A reporter that runs until all tests have ended. It is the leader, unless another replica holds the Lease. */
+/** A reporter that runs until the end of the test. It is the leader, unless another replica holds the Lease. */
 function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true, ...situation }: Situation) {
   const { isForbidden = false, expiry = {}, isLeader = true, ...options } = situation;
   const cluster = new InMemoryCluster();
@@ -66,20 +63,23 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     now: () => clock.now,
     ...options,
   });
-  const abort = new AbortController();
-  const running = reporter.run(abort.signal);
-  stops.push(async () => {
-    abort.abort();
-    await running;
+  runUntilEnd((signal) => reporter.run(signal));
+  const readStatus = () => cluster.get(GUARDS, 'cluster')?.['status'] as StoredStatus | undefined;
+  return { reporter, events, messages, clock, readStatus };
+}
+
+/** Lets time pass until the reporter has the expected result. */
+function pollInTime<Result>(read: () => Result) {
+  return expect.poll(async () => {
+    await vi.advanceTimersByTimeAsync(1_000);
+    return read();
   });
-  const status = () => cluster.get(GUARDS, 'cluster')?.['status'] as StoredStatus | undefined;
-  return { reporter, events, messages, clock, status };
 }
 
 async function awaitStatus(situation: Situation): Promise<StoredStatus> {
-  const { status } = startReporter(situation);
-  await expect.poll(() => status()?.conditions).toBeDefined();
-  return status() as StoredStatus;
+  const { readStatus } = startReporter(situation);
+  await pollInTime(() => readStatus()?.conditions).toBeDefined();
+  return readStatus() as StoredStatus;
 }
 
 const PAUSED = parsePoolReferrer({
@@ -92,7 +92,7 @@ const RENEWED = { notAfter: SOON, isRenewedByGuard: true };
 const FORBIDDEN = { isForbidden: true, areConfigsSynced: false };
 const UNREADABLE_PROFILE = { profile: INTERMEDIATE, problem: { reason: 'Forbidden', message: 'x' } };
 
-test.concurrent('writes mode, version, the number of configs in use and the conditions', async () => {
+test('writes mode, version, the number of configs in use and the conditions', async () => {
   const status = await awaitStatus({ referrers: [toNode('w0', CONFIG)] });
   const counts = { protectedConfigs: 1, danglingCount: 0, danglingReferences: [] };
   expect(status).toMatchObject({ mode: 'Enforce', version: packageJson.version, ...counts });
@@ -104,7 +104,7 @@ test.concurrent('writes mode, version, the number of configs in use and the cond
   ]);
 });
 
-test.concurrent.each<[string, Situation, string]>([
+test.each<[string, Situation, string]>([
   ['a kind that was not listed', { unsynced: ['nodes'] }, 'Ready=False Reading: not listed yet: nodes'],
   ['unlisted MachineConfigs', { areConfigsSynced: false }, 'Ready=False Reading: not listed yet: machineconfigs'],
   ['references to unlisted MachineConfigs', { areConfigsSynced: false }, 'ReferencesConsistent=Unknown Reading: '],
@@ -125,13 +125,13 @@ test.concurrent.each<[string, Situation, string]>([
   expect(texts).toContainEqual(expect.stringContaining(expected));
 });
 
-test.concurrent('omits what it cannot know without the right to read MachineConfigs', async () => {
+test('omits what it cannot know without the right to read MachineConfigs', async () => {
   const status = await awaitStatus(FORBIDDEN);
   expect(status).not.toHaveProperty('protectedConfigs');
   expect(status).not.toHaveProperty('danglingCount');
 });
 
-test.concurrent('warns daily about a certificate that somebody must renew', async ({ expect }) => {
+test('warns daily about a certificate that somebody must renew', async () => {
   const { messages, clock } = startReporter({ expiry: { notAfter: SOON }, isLeader: false });
   const expected: string[] = [];
   for (const [time, when] of [
@@ -141,11 +141,11 @@ test.concurrent('warns daily about a certificate that somebody must renew', asyn
   ] as const) {
     clock.now = time;
     expected.push(`the serving certificate ${when}, at 2026-12-01T00:00:00Z: renew it at its issuer`);
-    await expect.poll(messages).toEqual(expected);
+    await pollInTime(messages).toEqual(expected);
   }
 });
 
-test.concurrent('lists 50 of many dangling references, and describes three', async () => {
+test('lists 50 of many dangling references, and describes three', async () => {
   const referrers = Array.from({ length: 60 }, (_, index) => toNode(`w${index}`, MISSING));
   const status = await awaitStatus({ referrers });
   expect(status.danglingCount).toBe(60);
@@ -160,13 +160,13 @@ test.concurrent('lists 50 of many dangling references, and describes three', asy
   expect(message).toMatch(/^60 dangling references: Node w0 .*\. Node w1 .*\. Node w2 .*\. And 57 more$/);
 });
 
-test.concurrent('records Events and its own answers, also if it is not the leader', async ({ expect }) => {
+test('records Events and its own answers, also if it is not the leader', async () => {
   const pool = parsePoolReferrer({ metadata: { name: 'worker' }, spec: { configuration: { name: MISSING } } });
   const referrers = [pool, toNode('w0', MISSING), toNode('w1', CONFIG)];
-  const { reporter, events, status } = startReporter({ referrers, isLeader: false });
+  const { reporter, events, readStatus } = startReporter({ referrers, isLeader: false });
   const note = expect.stringContaining(`Node w0 (currentConfig) names ${MISSING}, which does not exist`);
   const regarding = { kind: 'Node', name: 'w0', uid: 'w0' };
-  await expect.poll(() => events).toMatchObject([{ regarding, reason: 'DanglingReference', config: MISSING, note }]);
+  await pollInTime(() => events).toMatchObject([{ regarding, reason: 'DanglingReference', config: MISSING, note }]);
   const record = (user: string, verdict: object) =>
     reporter.recordAnswer({ review: { user }, verdict } as unknown as Parameters<StatusReporter['recordAnswer']>[0]);
   const denial = { kind: 'Node', name: 'w0', field: 'currentConfig' };
@@ -175,5 +175,5 @@ test.concurrent('records Events and its own answers, also if it is not the leade
   record('alice', { outcome: 'overridden', config: MISSING, references: [] });
   const time = '2026-11-21T12:00:00Z';
   const lastDenial = { time, name: CONFIG, user: 'eve', referrers: [denial] };
-  await expect.poll(status).toEqual({ lastDenial, deletions: { [MISSING]: { time, user: 'alice' } } });
+  await pollInTime(readStatus).toEqual({ lastDenial, deletions: { [MISSING]: { time, user: 'alice' } } });
 });

@@ -1,23 +1,14 @@
 import { randomUUID } from 'node:crypto';
 
-import type { ConfigName } from '../../src/decision/config-name.ts';
 import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
-import { parseRenderedConfig, type RenderedConfig } from '../../src/rendered-config/rendered-config.ts';
+import { parseRenderedConfig } from '../../src/rendered-config/rendered-config.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
-export interface ConfigOnDisk {
-  readonly name: ConfigName;
-  readonly spec: Readonly<Record<string, unknown>>;
-  /** The file as the machine-config-server in the cluster writes it: without kind and apiVersion. */
-  readonly text: string;
-  /** The file as the machine-config-server of the bootstrap host writes it: its owner has no uid. */
-  readonly bootstrapText: string;
-  readonly config: RenderedConfig;
-}
+export type ConfigOnDisk = ReturnType<typeof toConfigOnDisk>;
 
 /** A new rendered config whose name contains the hash of its content. */
-export function createConfigOnDisk(pool = 'master', changes: Readonly<Record<string, unknown>> = {}): ConfigOnDisk {
+export function createConfigOnDisk(pool = 'master', changes: Readonly<Record<string, unknown>> = {}) {
   const spec = {
     config: {
       ignition: { version: '3.4.0' },
@@ -37,7 +28,7 @@ export function toConfigOnDisk(
   pool: string,
   spec: Readonly<Record<string, unknown>>,
   name = computeRenderedName(pool, spec),
-): ConfigOnDisk {
+) {
   const metadata = {
     name,
     creationTimestamp: null,
@@ -49,7 +40,9 @@ export function toConfigOnDisk(
     labels: { [`${MCO}/role`]: pool },
     ownerReferences: [{ apiVersion: `${MCO}/v1`, kind: 'MachineConfigPool', name: pool, uid: '', controller: true }],
   };
+  // The machine-config-server in the cluster writes no kind and no apiVersion.
   const text = JSON.stringify({ metadata, spec });
+  // The machine-config-server of the bootstrap host writes an owner without a uid.
   const bootstrapText = JSON.stringify({ kind: 'MachineConfig', apiVersion: `${MCO}/v1`, metadata, spec });
   return { name, spec, text, bootstrapText, config: parseRenderedConfig(text, `/disk/${name}.json`) };
 }

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 
 import { WebSocketServer } from 'ws';
 
+import { listen } from '../../src/webhook/tls-server.ts';
 import { testTls } from './tls.ts';
 
 export interface ExecResult {
@@ -13,26 +13,22 @@ export interface ExecResult {
   readonly end?: 'close' | 'garbage' | 'hang' | 'status';
 }
 
-export interface ExecCall {
-  readonly path: string;
-  readonly command: readonly string[];
-  readonly protocol: string;
-  readonly authorization: string | undefined;
-}
-
 /** Bytes of one message. A kubelet sends as much as it reads from the pipe at once. */
 const MESSAGE_BYTES = 32 * 1024;
 const CHANNEL = { stdout: 1, stderr: 2, status: 3 };
 
 /** Runs no command, but answers an exec over a WebSocket as a kubelet does. Its certificate is for this machine. */
 export class ExecServer {
-  readonly calls: ExecCall[] = [];
-  readonly #server: Server;
+  /** The path, the command and the credentials of each call. */
+  readonly calls: object[] = [];
   readonly ca: string;
+  readonly port: number;
+  readonly #server: Server;
 
-  private constructor(server: Server, ca: string, run: (command: readonly string[]) => ExecResult) {
+  private constructor(server: Server, ca: string, port: number, run: (command: readonly string[]) => ExecResult) {
     this.#server = server;
     this.ca = ca;
+    this.port = port;
     const sockets = new WebSocketServer({
       server,
       handleProtocols: (protocols) => (protocols.has('v4.channel.k8s.io') ? 'v4.channel.k8s.io' : false),
@@ -59,19 +55,11 @@ export class ExecServer {
     });
   }
 
-  static async start(run: (command: readonly string[]) => ExecResult, host = '127.0.0.1'): Promise<ExecServer> {
+  static async start(run: (command: readonly string[]) => ExecResult): Promise<ExecServer> {
     const { ca, leaf } = await testTls();
     const { certificatePem, privateKeyPem } = await leaf();
     const server = createServer({ cert: certificatePem, key: privateKeyPem });
-    const execServer = new ExecServer(server, ca, run);
-    await new Promise<void>((resolve) => {
-      server.listen(0, host, resolve);
-    });
-    return execServer;
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return new ExecServer(server, ca, await listen(server, 0, '127.0.0.1'), run);
   }
 
   /** Answers requests for logs. Records their paths. */

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ApiServer } from '../../src/demo/cluster/api-server.ts';
 import { type Kind, KINDS, parseResourcePath, toApiVersion } from '../../src/demo/cluster/kinds.ts';
 
 export interface SeenRequest {
@@ -39,14 +38,9 @@ export class Faults {
   readonly servedVersions = new Map<Kind, readonly string[]>(KINDS.map((kind) => [kind, kind.versions.slice(0, 1)]));
   /** The responses of all open watches. */
   readonly watches = new Set<ServerResponse>();
-  readonly #server: Pick<ApiServer, 'stop'>;
   readonly #interceptors = new Set<Interceptor>();
   readonly #sockets = new Set<Socket>();
   readonly #revokedTokens = new Set<string | undefined>();
-
-  constructor(server: Pick<ApiServer, 'stop'>) {
-    this.#server = server;
-  }
 
   /** Adds an interceptor and returns the function that removes it. */
   intercept(interceptor: Interceptor): () => void {
@@ -67,11 +61,6 @@ export class Faults {
   /** Rejects the tokens that were used so far. */
   revokeTokens() {
     for (const { headers } of this.requests) this.#revokedTokens.add(headers.authorization);
-  }
-
-  /** The API server stops: it cuts all connections and refuses new ones. */
-  async goDown() {
-    await this.#server.stop();
   }
 
   /** Sees a request before the API server. Returns whether it was answered. */

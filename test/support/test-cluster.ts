@@ -10,23 +10,17 @@ import { KubeConnection } from '../../src/kube/connection.ts';
 import { Faults } from './faults.ts';
 import { type TestTls, testTls } from './tls.ts';
 
-export interface Answer {
-  readonly status: number;
-  readonly body: { readonly message?: string; readonly [field: string]: unknown };
-}
-
 /**
  * The in-memory cluster with an API server over HTTPS and injected faults. `create`, `patch` and `erase` write
  * without a review. `request` and `delete` are reviewed, but do not pass the HTTPS server and its faults.
  */
 export class TestCluster extends InMemoryCluster {
-  readonly faults: Faults;
+  readonly faults = new Faults();
   readonly #server: ApiServer;
 
   constructor({ ca }: TestTls, leaf: ConstructorParameters<typeof ApiServer>[0]['leaf']) {
     super();
     this.#server = new ApiServer({ cluster: this, ca, leaf, onRequest: (...call) => this.faults.apply(...call) });
-    this.faults = new Faults(this.#server);
   }
 
   get url() {
@@ -59,28 +53,28 @@ export class TestCluster extends InMemoryCluster {
     this.faults.servedVersions.set(findKind(resource), versions);
   }
 
-  async request(method: string, path: string, body?: unknown, user = ADMIN_USER): Promise<Answer> {
+  async request(method: string, path: string, body?: unknown, user = ADMIN_USER) {
     const answer = await handleRequest(this, { method, path, body, user });
     // As over a network, the client gets the answer a moment later.
     await delay(5);
-    return { status: answer.status, body: answer.body as Answer['body'] };
+    return { status: answer.status, body: answer.body as Readonly<Record<string, unknown>> };
   }
 
-  async delete(
-    resource: string,
-    name: string,
-    { dryRun = false, as = ADMIN_USER }: { readonly as?: string; readonly dryRun?: boolean } = {},
-  ): Promise<Answer> {
+  async delete(resource: string, name: string, { as = ADMIN_USER } = {}) {
     const kind = findKind(resource);
     const root = kind.group === '' ? '/api' : '/apis';
-    const path = `${root}/${toApiVersion(kind)}/${resource}/${name}${dryRun ? '?dryRun=All' : ''}`;
-    return await this.request('DELETE', path, undefined, as);
+    return await this.request('DELETE', `${root}/${toApiVersion(kind)}/${resource}/${name}`, undefined, as);
   }
 
   /** Starts the API server until the end of the test. */
   async start() {
     await this.#server.start();
-    onTestFinished(async () => await this.#server.stop());
+    onTestFinished(async () => await this.stop());
+  }
+
+  /** The API server cuts all connections and refuses new ones. */
+  async stop() {
+    await this.#server.stop();
   }
 }
 

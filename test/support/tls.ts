@@ -3,15 +3,10 @@ import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
-import type { KeyPair } from '../../src/certificates/key-pair.ts';
 import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 
-/** An authority and leaves for this machine. */
-export interface TestTls {
-  readonly ca: string;
-  readonly leaf: () => Promise<KeyPair>;
-}
+export type TestTls = Awaited<ReturnType<typeof createTestTls>>;
 
 /** Created once per test file: a key of 3,072 bits takes up to a second. */
 let tls: Promise<TestTls> | undefined;
@@ -20,6 +15,7 @@ export async function testTls() {
   return await (tls ??= createTestTls());
 }
 
+/** Creates an authority that issues leaves for this machine. */
 async function createTestTls() {
   const now = new Date();
   const authority = await createAuthority({ days: 1, now });

@@ -99,7 +99,7 @@ test('registers nothing if the port is taken, or the cluster denies it', async (
 
 test('prints the command if it cannot remove the webhook', async () => {
   const dev = await startDev();
-  await inspected.cluster.faults.goDown();
+  await inspected.cluster.stop();
   dev.child.kill('SIGINT');
   const { exitCode, stderr } = await dev.outcome;
   expect(exitCode).toBe(130);

@@ -91,7 +91,7 @@ test('asks one context for each cluster and user with all, and prefers the curre
 
 test('a cluster that cannot be read costs one line, and the exit code is 3 if no other one answers', async () => {
   install(clusters[0]);
-  await clusters[1].faults.goDown();
+  await clusters[1].stop();
   clusters[2].faults.intercept(() => 'hang');
   const { exitCode, entries } = await readStates('--contexts', 'b,typo,a');
   expect(exitCode).toBe(1);
