@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { issueServerCertificate } from '../e2e/control-plane/certificates.ts';
+import type { Child } from '../e2e/control-plane/child.ts';
 import type { ControlPlane } from '../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../e2e/control-plane/free-ports.ts';
 import { goBuild } from '../e2e/control-plane/go-build.ts';
@@ -16,6 +17,8 @@ import { serviceAccountToken } from '../e2e/support/service-account.ts';
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
 const LABEL = 'bench.machineconfig-guard.io/candidate';
 const CONFIG_BYTES = 8_000;
+/** Between two attempts, so that the attempts take little of the processor. */
+const RETRY_MS = 2;
 
 /** The webhook on controller-runtime, which takes about 2 minutes to build at first, with its arguments. */
 export async function goCommand({ directory }: ControlPlane, mode: 'scan' | 'index') {
@@ -34,10 +37,10 @@ export function guardCommand(folder: string, port: number, file: string): readon
 }
 
 /** A webhook with the rights of the guard that decides about its own configs. */
-export type Candidate = Awaited<ReturnType<typeof startCandidate>>;
+export type Candidate = Awaited<ReturnType<typeof registerCandidate>>;
 
-/** Starts it with an account, configs and a webhook configuration of its own. */
-export async function startCandidate(
+/** Creates its account, its configs and its webhook configuration. It does not run yet. */
+export async function registerCandidate(
   { cluster, controlPlane }: GuardedCluster,
   name: string,
   createCommand: (folder: string, port: number, kubeconfig: string) => readonly string[],
@@ -66,17 +69,25 @@ export async function startCandidate(
   /** Nodes name it. */
   const used = await createConfig();
   const unused = await createConfig();
-  const { pid } = controlPlane.startChild(id, command, args, { env: { ...process.env, ...imageEnvironment() } });
+  const env = { ...process.env, ...imageEnvironment() };
+  let child: Child | undefined;
 
-  /** Resolves when it has answered both deletions correctly. Nodes must name its config in use. */
-  async function awaitReady(): Promise<void> {
-    const isDenied = async () => {
+  /**
+   * Starts it, after the end of its last process. Returns the milliseconds to its first denial of the config in use,
+   * when it also allows deletions.
+   */
+  async function start(): Promise<number> {
+    await child?.stop('SIGKILL');
+    const startedAt = performance.now();
+    child = controlPlane.startChild(id, command, args, { env });
+    const findDenial = async () => {
       const { status, body } = await cluster.dryRun(used);
-      return status === 403 && JSON.stringify(body).includes('is in use by');
+      return status === 403 && JSON.stringify(body).includes('is in use by') && performance.now();
     };
-    await until(`the first denial of ${name}`, isDenied);
+    const deniedAt = await until(`the first denial of ${name}`, findDenial, { everyMs: RETRY_MS });
     await until(`the first allowed deletion of ${name}`, async () => (await cluster.dryRun(unused)).status === 200);
+    return deniedAt - startedAt;
   }
 
-  return { name, pid, used, unused, createConfig, awaitReady };
+  return { name, used, unused, createConfig, start, getPid: () => child?.pid ?? 0 };
 }

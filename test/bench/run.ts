@@ -5,7 +5,7 @@ import { type GuardedCluster, startGuardedCluster } from '../e2e/support/guarded
 import { renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
-import { type Candidate, goCommand, guardCommand, startCandidate } from './candidate.ts';
+import { type Candidate, goCommand, guardCommand, registerCandidate } from './candidate.ts';
 import { createFleet, NODE_SIZE } from './fleet.ts';
 import { interleave } from './interleave.ts';
 import { memoryOf } from './memory.ts';
@@ -20,8 +20,8 @@ Options:
   --quick  run small cases whose figures mean nothing
 `;
 
-const FULL = { nodes: 2_000, denials: 200, allows: 60, parallels: 12, burst: 300 };
-const QUICK: typeof FULL = { nodes: 50, denials: 10, allows: 10, parallels: 2, burst: 30 };
+const FULL = { nodes: 2_000, starts: 5, denials: 200, allows: 60, parallels: 12, burst: 300 };
+const QUICK: typeof FULL = { nodes: 50, starts: 1, denials: 10, allows: 10, parallels: 2, burst: 30 };
 
 /** Of one round. */
 const DRY_RUNS = [
@@ -43,7 +43,7 @@ async function main(): Promise<number> {
   const guarded = await startGuardedCluster({ direct: true });
   try {
     const sizes = flags.quick ? QUICK : FULL;
-    const candidates = await startCandidates(guarded, sizes.nodes);
+    const candidates = await registerCandidates(guarded, sizes.nodes);
     const rows = await compare(guarded.cluster, candidates, sizes);
     const command = `npm run bench${flags.quick ? ' -- --quick' : ''}`;
     process.stdout.write(formatComparison(candidates, rows, `\`${command}\`, ${environment}`, sizes));
@@ -53,28 +53,37 @@ async function main(): Promise<number> {
   return 0;
 }
 
-async function startCandidates(guarded: GuardedCluster, nodes: number): Promise<readonly Candidate[]> {
+async function registerCandidates(guarded: GuardedCluster, nodes: number): Promise<readonly Candidate[]> {
   const { cluster, controlPlane } = guarded;
   // All candidates start with the same cluster.
   await cluster.admin.delete(PATHS.guardWebhook);
   await guarded.guard.stop();
   log('Building the webhook on controller-runtime …');
   const candidates = [
-    await startCandidate(guarded, 'guard', guardCommand),
-    await startCandidate(guarded, 'controller-runtime', await goCommand(controlPlane, 'scan')),
-    await startCandidate(guarded, 'controller-runtime, indexed', await goCommand(controlPlane, 'index')),
+    await registerCandidate(guarded, 'guard', guardCommand),
+    await registerCandidate(guarded, 'controller-runtime', await goCommand(controlPlane, 'scan')),
+    await registerCandidate(guarded, 'controller-runtime, indexed', await goCommand(controlPlane, 'index')),
   ];
   log(`Creating ${nodes} nodes …`);
   const usedConfigs = candidates.map(({ used }) => used);
   await createFleet(cluster.admin, nodes, usedConfigs);
   for (const name of ['master', 'worker', 'infra']) await cluster.pool({ name, spec: renderedName(name) });
-  for (const candidate of candidates) await candidate.awaitReady();
   return candidates;
 }
 
 /** @throws Error if an answer is wrong, or an answer to a dry run is late */
 async function compare(cluster: Cluster, candidates: readonly Candidate[], sizes: typeof FULL): Promise<string[][]> {
-  const rows: string[][] = [];
+  log('starts …');
+  const starts = await interleave(
+    candidates.map(({ start }) => async () => [await start()]),
+    sizes.starts,
+  );
+  const rows = [
+    createRow(
+      'start to first right denial, ms (p50)',
+      starts.map(({ p50 }) => p50),
+    ),
+  ];
   for (const { what, config, status, clients, rounds } of DRY_RUNS) {
     log(`${what} …`);
     const measurements = candidates.map((candidate) => async () => {
@@ -91,7 +100,7 @@ async function compare(cluster: Cluster, candidates: readonly Candidate[], sizes
   const bursts: Awaited<ReturnType<typeof measureBurst>>[] = [];
   for (const candidate of candidates) bursts.push(await measureBurst(cluster, candidate, sizes.burst));
   const [seconds, lateCounts] = [bursts.map((burst) => burst.seconds), bursts.map((burst) => burst.lateCount)];
-  const peaks = await Promise.all(candidates.map(async ({ pid }) => (await memoryOf(pid)).peak));
+  const peaks = await Promise.all(candidates.map(async ({ getPid }) => (await memoryOf(getPid())).peak));
   return [
     ...rows,
     createRow('the burst, s until the last answer', seconds),
@@ -122,7 +131,7 @@ function formatComparison(
   candidates: readonly Candidate[],
   rows: readonly (readonly string[])[],
   circumstances: string,
-  { nodes, denials, allows, parallels, burst }: typeof FULL,
+  { nodes, starts, denials, allows, parallels, burst }: typeof FULL,
 ): string {
   const names = candidates.map(({ name }) => name);
   const columns = ['what', ...names, ...names.slice(1).map((name) => `guard × ${name}`)];
@@ -131,7 +140,7 @@ function formatComparison(
 ${circumstances}, ${formatNumber(nodes)} nodes.
 
 ${formatTable(columns, rows)}
-- Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × 8 allowed in parallel.
+- ${starts} starts. Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × 8 allowed in parallel.
 - The burst: ${burst} parallel DELETEs. In time: within 5 s (API server) and 4 s (guard).
 - controller-runtime 0.21 in Go, without its limit of 20 requests a second. It denies from its cache of metadata and
   allows after a list of nodes and pools. Indexed: the cache has an index of configs.
