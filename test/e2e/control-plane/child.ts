@@ -76,17 +76,14 @@ export class Child {
   }
 
   /** @throws Error with the end of the log if the process ends or the timeout passes before `isReady` */
-  async waitUntil(isReady: () => Promise<boolean>, timeoutMs?: number) {
+  async waitUntil(isReady: () => Promise<boolean>) {
     const name = basename(this.#options.command);
     const poll = async () => {
       if (await isReady()) return true;
       if (!this.isRunning) throw new Error(`${name} ended before it was ready.\n${this.#readLogEnd()}`);
       return false;
     };
-    await until(() => `${name}.\n${this.#readLogEnd()}`, poll, {
-      everyMs: 50,
-      ...(timeoutMs !== undefined && { timeoutMs }),
-    });
+    await until(() => `${name}.\n${this.#readLogEnd()}`, poll, { everyMs: 50 });
   }
 
   #readLogEnd() {

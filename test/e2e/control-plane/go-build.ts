@@ -42,14 +42,13 @@ export async function goBuild({ module, package: name, output, ldflags = '-s -w'
 /**
  * The folder with programs of a Go module: from the cache, or built with Go in minutes.
  *
- * @param options `what`: the programs together, for messages. `alternative`: to Go. `programs`: in build order.
+ * @param options `what`: the programs together, for messages. `programs`: in build order.
  *   `prepare`: makes the folder of the module. `folders`: of the module, which stay beside the programs
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */
 export async function findGoPrograms({
   directory,
   what,
-  alternative = '',
   programs,
   prepare,
   folders = [],
@@ -58,14 +57,13 @@ export async function findGoPrograms({
 }: Pick<Build, 'ldflags' | 'flags'> & {
   readonly directory: string;
   readonly what: string;
-  readonly alternative?: string;
   readonly programs: readonly Program[];
   readonly prepare: (module: string) => Promise<unknown>;
   readonly folders?: readonly string[];
   readonly log: Log;
 }): Promise<string> {
   if (existsSync(directory)) return directory;
-  await requireGo(`There is no ${what} to run on`, alternative);
+  await requireGo(`There is no ${what} to run on`);
   log(`Building the ${what} from its Go modules, once: up to 5 minutes on two cores.`);
   return fillCache(directory, async (unfinished) => {
     const module = join(unfinished, 'module');
@@ -80,8 +78,8 @@ export async function findGoPrograms({
 }
 
 /** @throws MissingControlPlaneError with this problem and what to do, unless `go` is on the PATH */
-export async function requireGo(problem: string, alternative = '') {
+export async function requireGo(problem: string) {
   await runOk('go', ['version']).catch(() => {
-    throw new MissingControlPlaneError(`${problem}: install Go (https://go.dev/dl)${alternative}.`);
+    throw new MissingControlPlaneError(`${problem}: install Go (https://go.dev/dl).`);
   });
 }

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => installed.deleteOverlay(directory));
 
 function sendPatch(path: string, patch: object, client = admin, query = {}): Promise<KubeResponse> {
-  return client.request('PATCH', path, patch, { contentType: 'application/merge-patch+json', query });
+  return client.request('PATCH', path, patch, { query });
 }
 
 /** Waits until the API server answers a change of the name with a status. It reads its policies every second. */

@@ -10,7 +10,15 @@ import { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { readForeignCrds } from '../support/foreign-crds.ts';
 import { buildDirectory, kubectl, kubectlOk } from '../support/kubectl.ts';
-import { combine, hasPolicies, MANIFESTS, overlay, overlayForRelease, OVERLAYS } from '../support/overlays.ts';
+import {
+  combine,
+  hasPolicies,
+  listLeftovers,
+  MANIFESTS,
+  overlay,
+  overlayForRelease,
+  OVERLAYS,
+} from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { runBinaries } from '../support/runner.ts';
 
@@ -97,12 +105,7 @@ test('the deleted overlays leave nothing behind', async () => {
   }
   const { admin } = controlPlane.apiServer;
   await expect.poll(() => admin.find(PATHS.guardNamespace), { timeout: 60_000 }).toBeUndefined();
-
-  const kinds =
-    'namespaces,clusterroles,clusterrolebindings,crds,validatingwebhookconfigurations,flowschemas' +
-    (hasFloor ? ',validatingadmissionpolicies,validatingadmissionpolicybindings' : '');
-  const selector = '--selector=app.kubernetes.io/name=machineconfig-guard';
-  expect(await kubectlOk(controlPlane, ['get', kinds, selector, '--output=name'])).toBe('');
+  expect(await listLeftovers(controlPlane)).toEqual([]);
 }, 120_000);
 
 test('no overlay has settings, a key, a limit or an object of the operators', () => {

@@ -6,7 +6,7 @@ import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { awaitGuardCalls } from '../support/cluster.ts';
 import { awaitFloor } from '../support/floor.ts';
 import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
-import { overlay } from '../support/overlays.ts';
+import { listLeftovers, overlay } from '../support/overlays.ts';
 import { probeDuring } from '../support/prober.ts';
 import { PROGRAM } from '../support/program.ts';
 import { runProcess } from '../support/process.ts';
@@ -106,8 +106,7 @@ test.each(IS_LONG ? UPGRADES : UPGRADES.slice(0, 2))(
 
     const { stdout } = await run('uninstall', '--confirm');
     expect(stdout).toMatch(/^Nothing denies the deletion of rendered-\S+ \(dry run\)\.$/m);
-    const left = await kubectlOk(controlPlane, ['get', 'namespaces,clusterroles,crds', '--output=name']);
-    expect(left).not.toContain('machineconfig-guard');
+    expect(await listLeftovers(controlPlane)).toEqual([]);
   },
   300_000,
 );

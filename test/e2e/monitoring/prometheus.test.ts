@@ -34,7 +34,7 @@ let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
 
 beforeAll(async () => {
   const { job, files } = await buildScrapeJob(cluster);
-  const { url, ca, token } = controlPlane.apiServer.connection;
+  const { url, ca, token } = controlPlane.apiServer.admin.connection;
   const apiServer = {
     job_name: 'apiserver',
     scheme: 'https',
@@ -105,11 +105,8 @@ test('every query of the dashboard has data', async () => {
 
 test('an alert fires on the first deletion without an answer', async () => {
   const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
-  const setFailurePolicy = (value: 'Fail' | 'Ignore') => {
-    const patch = [{ op: 'replace', path: '/webhooks/0/failurePolicy', value }];
-    const extras = { contentType: 'application/json-patch+json' };
-    return cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras);
-  };
+  const setFailurePolicy = (value: 'Fail' | 'Ignore') =>
+    cluster.admin.patch(PATHS.guardWebhook, [{ op: 'replace', path: '/webhooks/0/failurePolicy', value }]);
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
   await expect.poll(dryRunStatus).toBe(500);
   await expect.poll(readFiring).toContain('MachineConfigGuardUnreachable');

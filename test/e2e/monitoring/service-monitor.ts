@@ -1,4 +1,3 @@
-import type { KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
@@ -29,17 +28,12 @@ interface EndpointSlice {
   readonly ports: readonly { readonly name: string; readonly port: number }[];
 }
 
-type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> };
-
 /** Builds the scrape job of the guard's ServiceMonitor, as Prometheus Operator does, and its files. */
 export async function buildScrapeJob(cluster: Cluster) {
   const { spec } = (await cluster.admin.find(MONITOR)) as unknown as { readonly spec: MonitorSpec };
   const [{ port, path, scheme, authorization, tlsConfig }] = spec.endpoints;
   const readKey = ({ name, key }: Reference, kind: string) => {
-    const find = async () => {
-      const object: WithData | undefined = await cluster.admin.find(`${PATHS.guardNamespace}/${kind}/${name}`);
-      return object?.data?.[key];
-    };
+    const find = async () => (await cluster.admin.find(`${PATHS.guardNamespace}/${kind}/${name}`))?.data?.[key];
     return until(`the key ${key} of ${name}`, find);
   };
   const credentials = Buffer.from(await readKey(authorization.credentials, 'secrets'), 'base64');

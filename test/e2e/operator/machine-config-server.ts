@@ -9,7 +9,6 @@ import { TOKEN_FOLDER } from './operator-binaries.ts';
 
 /** As Ignition of RHCOS asks. */
 const ACCEPT = 'application/vnd.coreos.ignition+json;version=3.4.0';
-const START_TIMEOUT_MS = 120_000;
 /** The whole config of the machine, for its daemon. */
 export const SERVED_FILE = '/etc/mcs-machine-config-content.json';
 
@@ -49,7 +48,7 @@ export async function startMachineConfigServer(
     cwd: directory,
   });
   const url = `http://127.0.0.1:${port}`;
-  await child.waitUntil(() => isHealthy(`${url}/healthz`), START_TIMEOUT_MS);
+  await child.waitUntil(() => isHealthy(`${url}/healthz`));
 
   /** Asks for the config of a machine that boots. Undefined for HTTP 500. */
   async function fetchFiles(pool: string): Promise<Files | undefined> {

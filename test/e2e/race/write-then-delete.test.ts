@@ -23,7 +23,7 @@ beforeAll(async () => {
   other = controlPlane.apiServer;
   const etcd = await TcpProxy.start(Number(new URL(controlPlane.etcd.url).port), { delayMs: LAG_MS });
   lagging = await controlPlane.startApiServer(`http://127.0.0.1:${etcd.port}`);
-  installed = new InstalledCluster(controlPlane, new GuardProcesses(controlPlane, lagging.connection.url));
+  installed = new InstalledCluster(controlPlane, new GuardProcesses(controlPlane, lagging.url));
   await installed.applyOverlay('service-ca');
   await installed.awaitGuard();
   await awaitGuardCalls(lagging.admin);

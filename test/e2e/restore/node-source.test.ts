@@ -135,7 +135,7 @@ test('prints the oc debug command if the node has no pod of the daemon', async (
 test('the rights of both roles suffice, and each right on pods is needed', async () => {
   disk.set(MCS_FILE, missing.text);
   const roles = await buildDirectory(stuck.controlPlane, join(MANIFESTS, 'overlays', 'restore-role'));
-  const [base = [], ofNode = []] = roles.map((role) => (role as unknown as { rules: readonly Rule[] }).rules);
+  const [base = [], ofNode = []] = roles.map(({ rules }) => rules);
   const expectReads = async (rules: readonly Rule[], expected: string) => {
     const user = stuck.connect(await createServiceAccount(admin, unique('reader'), [...base, ...rules]));
     const read = () =>

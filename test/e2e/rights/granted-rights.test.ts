@@ -7,7 +7,6 @@ import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
-import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
@@ -15,11 +14,12 @@ import { runProgram } from '../support/program.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
+/** The guard's user name in the API server. */
+const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** A rule of a role, and the namespace in which it applies; undefined means all. */
 interface GrantedRule extends Rule {
-  readonly resourceNames?: readonly string[];
   readonly namespace: string | undefined;
 }
 
@@ -88,8 +88,7 @@ async function readGrantedRules(): Promise<readonly GrantedRule[]> {
     ofGuard.map(async ({ metadata: { namespace }, roleRef: { kind, name } }) => {
       const scope = kind === 'ClusterRole' ? '' : `/namespaces/${namespace}`;
       const role = await admin.find(`${RBAC}${scope}/${kind.toLowerCase()}s/${name}`);
-      const ofRole = (role as unknown as { readonly rules: readonly Omit<GrantedRule, 'namespace'>[] }).rules;
-      return ofRole.map((rule) => ({ ...rule, namespace }));
+      return (role?.rules ?? []).map((rule) => ({ ...rule, namespace }));
     }),
   );
   return rules.flat();

@@ -1,18 +1,13 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-
 import { beforeAll, expect, test } from 'vitest';
-import { stringify } from 'yaml';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { GuardStatus } from '../../../src/status/status-writer.ts';
+import { runProgram } from '../../cli/run-program.ts';
 import { until } from '../control-plane/until.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProcess } from '../support/process.ts';
-import { PROGRAM } from '../support/program.ts';
-import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { createServiceAccount } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const READER_ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/machineconfig-guard-reader';
@@ -59,8 +54,7 @@ test('reports a ready and consistent cluster with valid certificates', async () 
 test('the command status needs only the rights of a reader, and an unreachable cluster costs one line', async () => {
   await awaitStatus(({ danglingCount }) => danglingCount === 0, 40_000);
   const file = await writeReaderKubeconfig();
-  const runStatus = (...args: readonly string[]) =>
-    runProcess(process.execPath, [PROGRAM, 'status', '--kubeconfig', file, ...args]);
+  const runStatus = (...args: readonly string[]) => runProgram(['status', '--kubeconfig', file, ...args]);
 
   const { stdout, exitCode } = await runStatus('--contexts', 'all', '--output', 'json');
 
@@ -95,26 +89,15 @@ test('the command status needs only the rights of a reader, and an unreachable c
 
 /** The context `prod` has the rights of a reader. Nothing listens at the server of `dead`. */
 async function writeReaderKubeconfig(): Promise<string> {
-  const { apiServer, caCertificate, directory } = controlPlane;
   const reader = await cluster.admin.find(READER_ROLE);
-  const { rules = [] } = reader as unknown as { readonly rules?: readonly Rule[] };
-  const token = await createServiceAccount(cluster.admin, 'status-reader', rules);
-  const certificate = Buffer.from(caCertificate).toString('base64');
-  const servers = { prod: apiServer.url, dead: 'https://127.0.0.1:1' };
-  const names = Object.keys(servers);
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: Object.entries(servers).map(([name, server]) => ({
-      name,
-      cluster: { server, 'certificate-authority-data': certificate },
-    })),
-    users: [{ name: 'reader', user: { token } }],
-    contexts: names.map((name) => ({ name, context: { cluster: name, user: 'reader' } })),
-    'current-context': 'prod',
-  };
-  const file = join(directory, 'status-reader.kubeconfig');
-  await writeFile(file, stringify(config), { mode: 0o600 });
+  const token = await createServiceAccount(cluster.admin, 'status-reader', reader?.rules ?? []);
+  const file = await controlPlane.writeKubeconfig('status-reader', { token });
+  for (const args of [
+    ['rename-context', 'control-plane', 'prod'],
+    ['set-cluster', 'dead', '--server=https://127.0.0.1:1'],
+    ['set-context', 'dead', '--cluster=dead', '--user=user'],
+  ])
+    await kubectlOk(controlPlane, ['config', ...args, `--kubeconfig=${file}`]);
   return file;
 }
 
@@ -133,8 +116,8 @@ test('reports a pool that stays paused for a restore, in condition, metric and c
   const condition = status.conditions.find(({ type }) => type === 'RestoresComplete');
   expect(condition).toMatchObject({ reason: 'PoolPausedForRestore' });
   expect(condition?.message).toContain(`pool ${pool} is paused for a restore of rendered-master-gone`);
-  const args = ['check', '--kubeconfig', controlPlane.apiServer.kubeconfig, '--output', 'json'];
-  const { stdout, exitCode } = await runProcess(process.execPath, [PROGRAM, ...args]);
+  const flags = ['--kubeconfig', controlPlane.apiServer.kubeconfig, '--output', 'json'];
+  const { stdout, exitCode } = await runProgram(['check', ...flags]);
   expect(exitCode).toBe(1);
   expect((JSON.parse(stdout) as { problems: object[] }).problems).toContainEqual(
     expect.objectContaining({ code: 'PausedForRestore', name: pool, recoverable: false }),

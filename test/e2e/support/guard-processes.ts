@@ -3,7 +3,6 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
 import { minorOf } from '../control-plane/releases.ts';
 import { until } from '../control-plane/until.ts';
 import { GuardProcess } from './guard-process.ts';
@@ -25,8 +24,6 @@ interface DeploymentSpec {
     readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] };
   };
 }
-
-type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> };
 
 /**
  * The replicas of the Deployment as processes of this machine, behind the guard's Service. They need no root and run
@@ -59,7 +56,7 @@ export class GuardProcesses {
     await mkdir(directory, { recursive: true });
     const args = template.spec.containers[0]?.args ?? [];
     if (args.some((arg) => arg.includes(MOUNT_PATH))) {
-      const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET));
+      const { data = {} } = await until('the Secret', () => this.#admin.find(SECRET));
       for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
     }
     const findAuthority = async () => (await readAuthority(this.#admin)) || undefined;

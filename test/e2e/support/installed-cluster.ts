@@ -15,7 +15,6 @@ import { GuardProcesses } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
-import { requireProgram } from './program.ts';
 import { runBinaries } from './runner.ts';
 import { serviceAccountToken } from './service-account.ts';
 import { ServiceCa } from './service-ca.ts';
@@ -52,14 +51,9 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
    * Starts a cluster without the guard and without nodes. The replicas are processes of this machine.
    *
    * @param projects projects whose CRDs exist, too
-   * @param options `openshift: false` omits the CRDs of OpenShift and the garbage collector
    */
-  static async start(
-    projects: readonly ForeignProject[] = [],
-    { openshift = true } = {},
-  ): Promise<InstalledCluster<GuardProcesses>> {
-    requireProgram();
-    const controlPlane = await ControlPlane.start(await runBinaries(), { openshift });
+  static async start(projects: readonly ForeignProject[] = []): Promise<InstalledCluster<GuardProcesses>> {
+    const controlPlane = await ControlPlane.start(await runBinaries());
     for (const project of projects) await controlPlane.installCrds(await readForeignCrds(project));
     return new InstalledCluster(controlPlane, new GuardProcesses(controlPlane));
   }
@@ -106,9 +100,9 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
 
   /** A connection with the rights of the guard. */
   async connectAsGuard(): Promise<KubeClientOptions> {
-    const { url, admin } = this.controlPlane.apiServer;
+    const { admin } = this.cluster;
     const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
-    return { url, ca: this.controlPlane.caCertificate, token };
+    return { ...admin.connection, token };
   }
 
   /** Deletes a config in use until the index leads to the denial, and not a live read. */

@@ -5,10 +5,10 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 import { runOk, runProcess } from './process.ts';
 
 /** The kubectl of the cluster's release as an administrator, for {@link runProcess}. */
-function command({ apiServer, directory, kubectl }: ControlPlane, args: readonly string[], input = '') {
+function command({ apiServer, directory, binaries }: ControlPlane, args: readonly string[], input = '') {
   // Without a proxy, and with a home of its own for the discovery cache.
   const env = { PATH: process.env['PATH'], HOME: directory };
-  return [kubectl, [`--kubeconfig=${apiServer.kubeconfig}`, ...args], { env, input }] as const;
+  return [binaries.kubectl, [`--kubeconfig=${apiServer.kubeconfig}`, ...args], { env, input }] as const;
 }
 
 export function kubectl(...invocation: Parameters<typeof command>) {

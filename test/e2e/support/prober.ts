@@ -155,7 +155,7 @@ export class Prober {
           name = mover;
         }
         const patch = nodeConfigPatch({ currentConfig: target });
-        const extras = { contentType: 'application/merge-patch+json', timeoutMs: PROBE_TIMEOUT_MS };
+        const extras = { timeoutMs: PROBE_TIMEOUT_MS };
         const { status } = await this.#client.request('PATCH', `${PATHS.nodes}/${name}`, patch, extras);
         if (status === 200) {
           await this.#probe('moved', target);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { runOk } from './process.ts';
@@ -7,18 +7,12 @@ import { runOk } from './process.ts';
 export const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 const CONTAINERFILE = fileURLToPath(new URL('../../../Containerfile', import.meta.url));
 
-/** @throws Error if the bundle was not built */
-export function requireProgram() {
-  if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
-}
-
 /**
  * Runs a command of the bundle and returns its standard output.
  *
  * @throws Error unless the exit code is 0
  */
 export async function runProgram(...args: readonly string[]) {
-  requireProgram();
   return runOk(process.execPath, [PROGRAM, ...args]);
 }
 

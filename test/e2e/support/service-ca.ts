@@ -13,8 +13,6 @@ const SECRET_NAME = 'service.beta.openshift.io/serving-cert-secret-name';
 const INJECT = 'service.beta.openshift.io/inject-cabundle';
 const RECONCILE_INTERVAL_MS = 300;
 
-type ConfigMap = KubeObject & { readonly data?: Readonly<Record<string, string>> };
-
 /**
  * Replaces OpenShift's service-ca operator. It writes a certificate into the Secret that the Service's
  * annotation names, and its authority into annotated webhook configurations and ConfigMaps.
@@ -75,7 +73,7 @@ export class ServiceCa {
     }
     const bundle = `${authority.certificatePem}${(await this.#previousAuthority)?.certificatePem ?? ''}`;
     // Prometheus reads the authority from here.
-    const configMap: ConfigMap | undefined = await this.#admin.find(CONFIG_MAP);
+    const configMap = await this.#admin.find(CONFIG_MAP);
     if (isAnnotated(configMap) && configMap?.data?.['service-ca.crt'] !== bundle)
       await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': bundle } });
     const isWebhookAnnotated = isAnnotated(await this.#admin.find(PATHS.guardWebhook));
