@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import { removeGuard, sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { buildOldProfile, type OldProfile } from '../install/old-profiles.ts';
-import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { DocumentedPage } from '../support/documented-page.ts';
 import { awaitFloor, BINDINGS } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers, MANIFESTS } from '../support/overlays.ts';
@@ -13,8 +13,8 @@ import { Shell } from '../support/shell.ts';
 
 const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const DELETION = `kubectl delete machineconfig ${CONFIG}`;
-const README = new DocumentedPage(PAGES.installation[0]);
-const INSTALL = new DocumentedPage(PAGES.installation[1]);
+const README = new DocumentedPage('README.md');
+const INSTALL = new DocumentedPage('docs/install.md');
 
 const installed = await sharedNodeCluster();
 const { cluster, controlPlane } = installed;

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import type { GuardPod } from '../node/guard-pods.ts';
 import { findPreviousImage, GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
-import { awaitGuardCalls } from '../support/cluster.ts';
 import { awaitFloor } from '../support/floor.ts';
 import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers, overlay } from '../support/overlays.ts';
@@ -46,7 +45,7 @@ async function applyOverlay(name: string): Promise<void> {
 
 async function installOld(profile: OldProfile): Promise<void> {
   await apply(await buildOldProfile(controlPlane, profile, previous.name));
-  await (profile === 'fail-open-with-floor' ? awaitFloor(cluster) : awaitGuardCalls(cluster.admin));
+  await (profile === 'fail-open-with-floor' ? awaitFloor(cluster) : cluster.awaitGuardCalls());
 }
 
 /** The images that run. */

@@ -5,7 +5,7 @@ import { parseDocument } from 'yaml';
 
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { awaitGuardCalls } from '../support/cluster.ts';
+import { Cluster } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
@@ -56,7 +56,7 @@ export class GuardPods {
     // The MachineConfigGuard needs its CRD first.
     await until('kubectl apply', apply);
     await this.awaitRollout();
-    await awaitGuardCalls(this.#admin);
+    await new Cluster(controlPlane.apiServer).awaitGuardCalls();
   }
 
   async kubectl(...args: readonly string[]) {

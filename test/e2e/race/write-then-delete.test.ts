@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiServer } from '../control-plane/api-server.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { until } from '../control-plane/until.ts';
-import { awaitGuardCalls } from '../support/cluster.ts';
+import { Cluster } from '../support/cluster.ts';
 import { GuardProcesses } from '../support/guard-processes.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { Prober } from '../support/prober.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
   installed = new InstalledCluster(controlPlane, new GuardProcesses(controlPlane, lagging.url));
   await installed.applyOverlay('service-ca');
   await installed.awaitGuard();
-  await awaitGuardCalls(lagging.admin);
+  await new Cluster(lagging).awaitGuardCalls();
 });
 
 afterAll(() => installed.stop());

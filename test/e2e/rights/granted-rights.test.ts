@@ -4,12 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
-import { until } from '../control-plane/until.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
 import { runProgram } from '../support/program.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 
@@ -122,8 +120,7 @@ async function useEveryPart(): Promise<void> {
   for (const config of [byNode, byPool, byBuild]) await installed.awaitDenialFromIndex(config);
   expect((await cluster.delete(await cluster.config())).status).toBe(200);
   const node = await cluster.node({ currentConfig: 'rendered-worker-missing' });
-  const isReported = async () => JSON.stringify((await admin.find(PATHS.guard))?.status).includes(node);
-  await until('the dangling reference in the status', isReported, { timeoutMs: 40_000 });
+  await cluster.awaitStatus(({ danglingReferences }) => danglingReferences.some(({ name }) => name === node));
   await scrapeMetrics();
 }
 

@@ -3,7 +3,6 @@ import { beforeAll, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { GuardStatus } from '../../../src/status/status-writer.ts';
 import { runProgram } from '../../cli/run-program.ts';
-import { until } from '../control-plane/until.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
@@ -12,32 +11,18 @@ import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const READER_ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/machineconfig-guard-reader';
 
-interface Status extends GuardStatus {
-  readonly lastDenial?: { readonly name: string };
-}
-
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
 
 beforeAll(() => installed.clear());
 
-async function awaitStatus(isWanted: (status: Status) => boolean, timeoutMs = 10_000): Promise<Status> {
-  let status: Status | undefined;
-  const poll = async () => {
-    status = (await cluster.admin.find(PATHS.guard))?.status as Status | undefined;
-    return status?.conditions !== undefined && isWanted(status) && status;
-  };
-  return until(() => `the status; the last one was ${JSON.stringify(status)}`, poll, { timeoutMs });
-}
-
-function formatConditions({ conditions }: Status): readonly string[] {
+function formatConditions({ conditions }: GuardStatus): readonly string[] {
   return conditions.map(({ type, status }) => `${type}=${status}`);
 }
 
 test('reports a ready and consistent cluster with valid certificates', async () => {
-  const status = await awaitStatus(
+  const status = await cluster.awaitStatus(
     ({ conditions, danglingCount }) => conditions.length === 5 && danglingCount === 0,
-    40_000,
   );
 
   const { version } = packageJson;
@@ -49,10 +34,10 @@ test('reports a ready and consistent cluster with valid certificates', async () 
     'CertificatesValid=True',
     'TLSProfileApplied=True',
   ]);
-}, 60_000);
+});
 
 test('the command status needs only the rights of a reader, and an unreachable cluster costs one line', async () => {
-  await awaitStatus(({ danglingCount }) => danglingCount === 0, 40_000);
+  await cluster.awaitStatus(({ danglingCount }) => danglingCount === 0);
   const file = await writeReaderKubeconfig();
   const runStatus = (...args: readonly string[]) => runProgram(['status', '--kubeconfig', file, ...args]);
 
@@ -85,7 +70,7 @@ test('the command status needs only the rights of a reader, and an unreachable c
   expect(single.stdout).toMatch(
     /^CONTEXT .*\nprod +PROTECTED .*\n\nNext: prove the state by a dry-run deletion:\n {2}.* --context prod\n$/,
   );
-}, 60_000);
+});
 
 /** The context `prod` has the rights of a reader. Nothing listens at the server of `dead`. */
 async function writeReaderKubeconfig(): Promise<string> {
@@ -109,7 +94,7 @@ test('reports a pool that stays paused for a restore, in condition, metric and c
   // The API server sets the times of the writes itself, so a test cannot set one of an hour ago. It can delete them.
   await cluster.admin.patch(path, { metadata: { managedFields: [{}] } });
 
-  const status = await awaitStatus(({ conditions }) =>
+  const status = await cluster.awaitStatus(({ conditions }) =>
     conditions.some(({ type, status: value }) => type === 'RestoresComplete' && value === 'False'),
   );
 
@@ -123,14 +108,14 @@ test('reports a pool that stays paused for a restore, in condition, metric and c
     expect.objectContaining({ code: 'PausedForRestore', name: pool, recoverable: false }),
   );
   await cluster.admin.patch(path, { spec: { paused: false } });
-  await awaitStatus((current) => formatConditions(current).includes('RestoresComplete=True'));
+  await cluster.awaitStatus((current) => formatConditions(current).includes('RestoresComplete=True'));
 });
 
 test('reports dangling references in status, columns and Events until their repair', async () => {
   await createIncidentB(cluster);
   const { masters, master, missing } = INCIDENT_B;
 
-  const status = await awaitStatus(({ danglingCount }) => danglingCount === 5);
+  const status = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 5);
 
   const found = status.danglingReferences.map(({ kind, name, field, config }) => `${kind} ${name} ${field} ${config}`);
   const ofNodes = masters.flatMap((name) => [
@@ -153,17 +138,16 @@ test('reports dangling references in status, columns and Events until their repa
   for (const name of masters) await cluster.moveNode(name, configs);
   const poolPatch = { status: { configuration: { name: master } } };
   await cluster.admin.patch(`${PATHS.pools}/master/status`, poolPatch);
-  const repaired = await awaitStatus(({ danglingCount }) => danglingCount === 0);
+  const repaired = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 0);
   expect(formatConditions(repaired)).toContain('ReferencesConsistent=True');
-}, 60_000);
+});
 
 test('reports the last denial with user and referrers', async () => {
   const config = await cluster.config();
   const name = await cluster.node({ currentConfig: config });
   expect((await cluster.delete(config)).status).toBe(403);
 
-  const isAboutConfig = (status: Status) => status.lastDenial?.name === config;
-  const { lastDenial } = await awaitStatus(isAboutConfig, 15_000);
+  const { lastDenial } = await cluster.awaitStatus((status) => status.lastDenial?.name === config);
 
   const referrers = [{ kind: 'Node', name, field: 'currentConfig' }];
   expect(lastDenial).toMatchObject({ user: 'admin', referrers });

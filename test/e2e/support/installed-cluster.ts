@@ -8,7 +8,7 @@ import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/decisio
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, KubeClient, type KubeClientOptions } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { awaitGuardCalls, Cluster } from './cluster.ts';
+import { Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
 import { parseJsonLines } from './guard-process.ts';
 import { GuardProcesses } from './guard-processes.ts';
@@ -82,7 +82,7 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
     const { cluster } = this;
     await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard));
     await this.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
-    await awaitGuardCalls(cluster.admin);
+    await cluster.awaitGuardCalls();
   }
 
   /** Changes the MachineConfigGuard, without a hold if it is null, and waits until every replica applies it. */

@@ -26,6 +26,10 @@ export function kubectlOk(...invocation: Parameters<typeof command>) {
 
 /** The objects that `kubectl kustomize` builds from a directory. */
 export async function buildDirectory(controlPlane: ControlPlane, directory: string) {
-  const yaml = await kubectlOk(controlPlane, ['kustomize', directory]);
+  return parseObjects(await kubectlOk(controlPlane, ['kustomize', directory]));
+}
+
+/** The object in each document of a YAML text. */
+export function parseObjects(yaml: string): readonly KubeObject[] {
   return parseAllDocuments(yaml).map((document) => document.toJS() as KubeObject);
 }

@@ -4,7 +4,7 @@ import { cachePath } from '../control-plane/cache.ts';
 import type { Child } from '../control-plane/child.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { findGoPrograms, type Log } from '../control-plane/go-build.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
+import { expectStatus, type KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { copyModule } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { kubectlOk } from './kubectl.ts';
@@ -49,11 +49,11 @@ export async function findPolicyController(log: Log): Promise<string> {
 
 /** Evaluates ConfigurationPolicies in a managed cluster, with the controller of Advanced Cluster Management. */
 export class PolicyController {
-  readonly #controlPlane: ControlPlane;
+  readonly #admin: KubeClient;
   readonly #child: Child;
 
-  private constructor(controlPlane: ControlPlane, child: Child) {
-    this.#controlPlane = controlPlane;
+  private constructor({ apiServer }: ControlPlane, child: Child) {
+    this.#admin = apiServer.admin;
     this.#child = child;
   }
 
@@ -71,25 +71,26 @@ export class PolicyController {
 
   /** Sets the ClusterClaims of the managed cluster. */
   async setClaims(claims: Readonly<Record<string, string>>) {
-    const items = Object.entries(claims).map(([name, value]) => {
-      const apiVersion = 'cluster.open-cluster-management.io/v1alpha1';
-      return { apiVersion, kind: 'ClusterClaim', metadata: { name }, spec: { value } };
-    });
-    await this.#apply({ apiVersion: 'v1', kind: 'List', items });
+    const apiVersion = 'cluster.open-cluster-management.io/v1alpha1';
+    for (const [name, value] of Object.entries(claims)) {
+      const claim = { apiVersion, kind: 'ClusterClaim', metadata: { name }, spec: { value } };
+      await this.#apply(`/apis/${apiVersion}/clusterclaims/${name}`, claim);
+    }
   }
 
   /** Brings a Policy to the managed cluster as the governance framework does, and returns when it is evaluated. */
   async evaluate({ metadata: { name }, spec }: Policy, remediationAction = spec.remediationAction) {
     for (const { objectDefinition } of spec['policy-templates']) {
       const metadata = { ...objectDefinition.metadata, namespace: NAMESPACE };
-      await this.#apply({ ...objectDefinition, metadata, spec: { ...objectDefinition.spec, remediationAction } });
+      const policy = { ...objectDefinition, metadata, spec: { ...objectDefinition.spec, remediationAction } };
+      await this.#apply(`${POLICIES}/${metadata.name}`, policy);
     }
     await until(`the evaluation of ${name}`, async () => (await this.read(name)) !== undefined, { timeoutMs: 30_000 });
   }
 
   /** The compliance and the messages of a ConfigurationPolicy, once its latest version is evaluated. */
   async read(name: string): Promise<{ compliant: string; messages: readonly string[] } | undefined> {
-    const found = await this.#controlPlane.apiServer.admin.find(`${POLICIES}/${name}`);
+    const found = await this.#admin.find(`${POLICIES}/${name}`);
     if (found === undefined) return undefined;
     const { generation } = found.metadata as { readonly generation?: number };
     const { compliant, lastEvaluatedGeneration, compliancyDetails = [] } = (found.status ?? {}) as Status;
@@ -100,16 +101,16 @@ export class PolicyController {
 
   /** What its objects became, stays. */
   async remove(name: string) {
-    await this.#controlPlane.apiServer.admin.delete(`${POLICIES}/${name}`);
+    await this.#admin.delete(`${POLICIES}/${name}`);
   }
 
   async stop() {
     await this.#child.stop();
   }
 
-  async #apply(object: object) {
-    // The annotation of a client-side apply would be too long.
-    const args = ['apply', '--server-side', '--force-conflicts', '--filename=-'];
-    await kubectlOk(this.#controlPlane, args, JSON.stringify(object));
+  async #apply(path: string, object: object) {
+    const query = { fieldManager: 'e2e', force: 'true' };
+    const extras = { query, contentType: 'application/apply-patch+yaml' };
+    expectStatus(await this.#admin.request('PATCH', path, object, extras), [200, 201], `PATCH ${path}`);
   }
 }

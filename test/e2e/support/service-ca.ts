@@ -1,5 +1,6 @@
 import { createAuthority, type Authority } from '../../../src/certificates/authority.ts';
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { encodeBase64 } from '../../../src/install/manifest.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
@@ -98,8 +99,4 @@ async function buildSecret(name: string, authority: Authority) {
     'tls.key': encodeBase64(leaf.privateKeyPem),
   };
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'kubernetes.io/tls', data };
-}
-
-function encodeBase64(text: string) {
-  return Buffer.from(text).toString('base64');
 }
