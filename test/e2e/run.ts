@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { findBinaries } from './control-plane/binaries.ts';
-import { MissingControlPlaneError } from './control-plane/missing-control-plane-error.ts';
+import { MissingControlPlaneError } from './control-plane/go-build.ts';
 import { PROCESS_VARIABLE } from './control-plane/free-ports.ts';
 import { CI_RELEASES, selectRelease } from './control-plane/releases.ts';
 import { UsageError } from '../support/usage.ts';

@@ -87,10 +87,6 @@ export class ControlPlane {
     return controlPlane;
   }
 
-  get release() {
-    return this.binaries.release;
-  }
-
   /** The API server that was started first. */
   get apiServer(): ApiServer {
     const [first] = this.#apiServers;
@@ -237,7 +233,7 @@ export class ControlPlane {
   async #startControllers() {
     const [port = 0] = await freePorts(1);
     const name = 'kube-controller-manager';
-    const hasLongNames = minorOf(this.release.kubernetes) >= 28;
+    const hasLongNames = minorOf(this.binaries.release.kubernetes) >= 28;
     const controllers = hasLongNames
       ? 'garbage-collector-controller,namespace-controller'
       : 'garbagecollector,namespace';

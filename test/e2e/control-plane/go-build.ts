@@ -4,7 +4,11 @@ import { join } from 'node:path';
 
 import { runOk } from '../support/process.ts';
 import { fillCache } from './cache.ts';
-import { MissingControlPlaneError } from './missing-control-plane-error.ts';
+
+/** This machine cannot run a control plane. The message is one sentence for a person. */
+export class MissingControlPlaneError extends Error {
+  override readonly name = 'MissingControlPlaneError';
+}
 
 export type Log = (line: string) => void;
 

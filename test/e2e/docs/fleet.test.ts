@@ -68,10 +68,7 @@ beforeAll(async () => {
   await edgeController.evaluate(await readPolicy('mcguard-enforce'));
 }, 120_000);
 
-afterAll(async () => {
-  await Promise.all([coreController.stop(), edgeController.stop()]);
-  await Promise.all([core.stop(), edge.stop()]);
-});
+afterAll(() => Promise.all([core.stop(), edge.stop()]));
 
 /** What the page adds to a ClusterInstance, with the name of the ConfigMap. */
 function readFragment() {

@@ -93,16 +93,10 @@ test('gathers the installed guard completely', () => {
     'version',
   ]);
   const guard = 'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards/cluster.yaml';
-  expect(parse(files.get(guard) ?? '')).toMatchObject({
-    kind: 'MachineConfigGuard',
-    status: { mode: 'Enforce' },
-  });
-  expect(parse(files.get(`${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`) ?? '')).toMatchObject(
-    {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingWebhookConfiguration',
-    },
-  );
+  expect(parse(files.get(guard) ?? '')).toMatchObject({ kind: 'MachineConfigGuard', status: { mode: 'Enforce' } });
+  const webhook = parse(files.get(`${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`) ?? '');
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  expect(webhook).toMatchObject({ apiVersion, kind: 'ValidatingWebhookConfiguration' });
   expect(files.get('namespaces/default/events.k8s.io/events.yaml')).toContain(config);
   expect(files.get(`${namespaced}/coordination.k8s.io/leases.yaml`)).toContain('holderIdentity: ');
   expect(JSON.parse(files.get('check.json') ?? '')).toMatchObject({ ok: true, nodes: [{ name: node }] });

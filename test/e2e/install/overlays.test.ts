@@ -33,16 +33,8 @@ for (const name of ['openshift-config-managed', 'machineconfig-guard']) {
 const hasFloor = hasPolicies(controlPlane);
 /** Those that the release can apply. The floor is nothing but policies. */
 const APPLICABLE = OVERLAYS.filter((name) => hasFloor || !name.endsWith('-floor'));
-const directories = new Map<string, string>();
 const builds = new Map<string, readonly KubeObject[]>();
-for (const name of OVERLAYS) {
-  directories.set(name, await overlayForRelease(controlPlane, name));
-  builds.set(name, await buildDirectory(controlPlane, overlay(name)));
-}
-
-function directoryOf(name: string): string {
-  return directories.get(name) ?? '';
-}
+for (const name of OVERLAYS) builds.set(name, await buildDirectory(controlPlane, overlay(name)));
 
 afterAll(() => controlPlane.stop());
 
@@ -51,7 +43,7 @@ function findObjects(name: string, kind: string): readonly KubeObject[] {
 }
 
 test.each(APPLICABLE)('%s is valid and causes no warning, and a second apply changes nothing', async (name) => {
-  const apply = ['apply', '--validate=strict', '--kustomize', directoryOf(name)];
+  const apply = ['apply', '--validate=strict', '--kustomize', await overlayForRelease(controlPlane, name)];
   // The namespace exists, and the annotation of an earlier `apply` is missing.
   const first = await kubectl(controlPlane, apply);
   expect(first.exitCode).toBe(0);
@@ -66,7 +58,7 @@ test.each(APPLICABLE)('%s is valid and causes no warning, and a second apply cha
 });
 
 test('the namespace of service-ca rejects pods in the network of the host', async () => {
-  await kubectlOk(controlPlane, ['apply', '--kustomize', directoryOf('service-ca')]);
+  await kubectlOk(controlPlane, ['apply', '--kustomize', await overlayForRelease(controlPlane, 'service-ca')]);
   const deployment = JSON.stringify(findObjects('host-network', 'Deployment')[0]);
   const apply = ['apply', '--dry-run=server', '--filename=-'];
 
@@ -100,7 +92,7 @@ test.runIf(hasFloor)(
 
 test('the deleted overlays leave nothing behind', async () => {
   for (const name of APPLICABLE) {
-    const flags = ['--wait=false', '--ignore-not-found', '--kustomize', directoryOf(name)];
+    const flags = ['--wait=false', '--ignore-not-found', '--kustomize', await overlayForRelease(controlPlane, name)];
     await kubectlOk(controlPlane, ['delete', ...flags]);
   }
   const { admin } = controlPlane.apiServer;

@@ -38,7 +38,8 @@ test('the objects may exist before OpenShift does, in any order, and the guard p
   onTestFailed(() => controlPlane.createOpenShiftCrds().catch(() => undefined));
   const directory = join(controlPlane.directory, 'rendered');
   const flags = ['--image', GUARD_IMAGE, '--mode', 'Warn', '--hold', '1h'];
-  await runProgram('render', '--out', directory, '--openshift-version', controlPlane.release.openshift, ...flags);
+  const { openshift } = controlPlane.binaries.release;
+  await runProgram('render', '--out', directory, '--openshift-version', openshift, ...flags);
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   await createAll(files.toReversed().map((name) => join(directory, name)));
   await pods.awaitRollout();

@@ -14,7 +14,7 @@ const config = await cluster.config();
 await cluster.node({ name: 'worker-0', currentConfig: config });
 await cluster.pool({ name: 'worker', spec: config });
 
-afterAll(() => installed.controlPlane.stop());
+afterAll(() => installed.stop());
 
 /** No guard runs, so the webhook and the policies deny. */
 const readStatus = async () => (await cluster.dryRun(config)).status;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 
+import { runProgram } from '../../cli/run-program.ts';
 import type { GuardPod } from '../node/guard-pods.ts';
 import { findPreviousImage, GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
@@ -7,8 +8,6 @@ import { awaitFloor } from '../support/floor.ts';
 import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers, overlay } from '../support/overlays.ts';
 import { probeDuring } from '../support/prober.ts';
-import { PROGRAM } from '../support/program.ts';
-import { runProcess } from '../support/process.ts';
 import { IS_LONG, log } from '../support/runner.ts';
 import { buildOldProfile, type OldProfile } from './old-profiles.ts';
 
@@ -20,7 +19,7 @@ await Promise.all(pods.cluster.nodes.map((node) => node.importImage(previous)));
 /** Runs a command of this version. Returns its output. */
 async function run(...args: readonly string[]) {
   const flags = ['--kubeconfig', controlPlane.apiServer.kubeconfig];
-  const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args, ...flags]);
+  const { exitCode, stdout, stderr } = await runProgram([...args, ...flags]);
   expect({ exitCode, stderr: exitCode === 0 ? '' : stderr }).toEqual({ exitCode: 0, stderr: '' });
   return { stdout, notes: stderr.replaceAll('machineconfig-guard: ', '').trimEnd().split('\n') };
 }

@@ -93,8 +93,8 @@ export class StuckCluster {
   }
 
   /** The missing machine joins as soon as the restore waits for it. */
-  join({ missing }: StuckPool, state = 'Done'): Reaction {
-    return [/^waiting for 1 machine/, () => this.joinMaster(missing.name, state)];
+  join({ missing }: StuckPool): Reaction {
+    return [/^waiting for 1 machine/, () => this.joinMaster(missing.name, 'Done')];
   }
 
   async joinMaster(config: string, state: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
@@ -42,14 +42,10 @@ const { cluster, controlPlane, replicas } = installed;
 const { admin } = cluster;
 await installRendered();
 const rights = (await readGrantedRules()).flatMap(toRights);
-let requests: readonly AuditEvent[] = [];
-
-beforeAll(async () => {
-  await useEveryPart();
-  // The API server records a watch when it ends.
-  await replicas.stop();
-  requests = await cluster.auditEvents(({ user }) => user.username === GUARD_USER);
-}, 180_000);
+await useEveryPart();
+// The API server records a watch when it ends.
+await replicas.stop();
+const requests = await cluster.auditEvents(({ user }) => user.username === GUARD_USER);
 
 afterAll(() => installed.stop());
 

@@ -53,7 +53,8 @@ async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
     () => check(api),
     () => readReferencesReport(api, [toConfigName(used)]),
     () => verifyProtection(api),
-    () => listGuards(api),
+    // As `oc get mcguard`.
+    () => readObject(api, GUARDS_PATH, 'list'),
     // For status, and for the advice of verify.
     () => readObject(api, PATHS.webhookConfigurations, 'list'),
     () => readObject(api, `${BINDINGS}/nodes.machineconfig-guard.io`),
@@ -79,11 +80,6 @@ async function check(api: KubeApi): Promise<void> {
   const { pendingCertificateRequests } = await checkCluster(api);
   const { readable, reason } = pendingCertificateRequests;
   if (!readable) throw new ClusterAccessError('list', REQUESTS_PATH, reason);
-}
-
-/** As `oc get mcguard`. */
-async function listGuards(api: KubeApi): Promise<void> {
-  await readObject(api, GUARDS_PATH, 'list');
 }
 
 test('with the reader role, every command but the dry run of verify works', async () => {

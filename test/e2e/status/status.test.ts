@@ -132,7 +132,9 @@ test('reports dangling references in status, columns and Events until their repa
   const isCount: unknown = expect.stringMatching(/^\d+$/);
   expect(row?.slice(0, 5)).toEqual(['cluster', 'Enforce', 'True', isCount, '5']);
   const describeNode = () => kubectlOk(controlPlane, ['describe', 'node', masters[0]]);
-  await expect.poll(describeNode).toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
+  await expect
+    .poll(describeNode, { interval: 1_000 })
+    .toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
 
   const configs = { currentConfig: master, desiredConfig: master };
   for (const name of masters) await cluster.moveNode(name, configs);

@@ -142,17 +142,21 @@ export class Cluster {
     return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
-  /** The events that match in the audit log of the API server, oldest first. */
-  async auditEvents(isWanted: (event: AuditEvent) => boolean) {
+  /**
+   * The events that match in the audit log of the API server, oldest first.
+   *
+   * @param text is in each of them. Parsing the others would take long.
+   */
+  async auditEvents(isWanted: (event: AuditEvent) => boolean, text = '') {
     const lines = (await readFile(this.#auditLog, 'utf8')).split('\n');
     // The API server may still be writing the last line.
-    const complete = lines.slice(0, -1);
+    const complete = lines.slice(0, -1).filter((line) => line.includes(text));
     return complete.map((line) => JSON.parse(line) as AuditEvent).filter(isWanted);
   }
 
   /** Waits for the audit event of a request. The API server writes it after the response. */
   auditEvent({ auditId }: KubeResponse) {
-    const find = async () => (await this.auditEvents(({ auditID }) => auditID === auditId))[0];
+    const find = async () => (await this.auditEvents(({ auditID }) => auditID === auditId, auditId))[0];
     return until(`the audit event ${auditId}`, find);
   }
 

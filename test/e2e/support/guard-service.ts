@@ -1,3 +1,4 @@
+import { encodeBase64 } from '../../../src/install/manifest.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeClient } from '../control-plane/kube-client.ts';
 import { PATHS } from './paths.ts';
@@ -13,8 +14,8 @@ export async function readAuthority(admin: KubeClient): Promise<string> {
 
 /** Sets the authority of the webhook. */
 export async function setAuthority(admin: KubeClient, pem: string): Promise<void> {
-  const caBundle = Buffer.from(pem).toString('base64');
-  await admin.patch(PATHS.guardWebhook, [{ op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: caBundle }]);
+  const path = '/webhooks/0/clientConfig/caBundle';
+  await admin.patch(PATHS.guardWebhook, [{ op: 'add', path, value: encodeBase64(pem) }]);
 }
 
 /**

@@ -8,6 +8,7 @@ import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/decisio
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, KubeClient, type KubeClientOptions } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
+import type { GuardPods } from '../node/guard-pods.ts';
 import { Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
 import { parseJsonLines } from './guard-process.ts';
@@ -22,15 +23,7 @@ import { ServiceCa } from './service-ca.ts';
 const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard';
 
 /** The running replicas of the guard's Deployment. */
-interface Replicas {
-  /** Waits until all replicas run the current template and get calls. */
-  awaitRollout(): Promise<void>;
-  /** The log of each replica. */
-  readLogs(): Promise<readonly string[]>;
-  /** Host and port at which each replica serves its metrics. */
-  listMetricsAddresses(): Promise<readonly string[]>;
-  stop(): Promise<void>;
-}
+type Replicas = GuardProcesses | GuardPods;
 
 /** A cluster in which the guard's manifests can be applied, and then run. */
 export class InstalledCluster<Guards extends Replicas = Replicas> {

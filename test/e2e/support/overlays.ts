@@ -18,8 +18,8 @@ export function overlay(name: string) {
 }
 
 /** Whether the API server serves ValidatingAdmissionPolicy v1. */
-export function hasPolicies({ release }: ControlPlane) {
-  return minorOf(release.kubernetes) >= 30;
+export function hasPolicies({ binaries }: ControlPlane) {
+  return minorOf(binaries.release.kubernetes) >= 30;
 }
 
 /** The names of the guard's objects, as `kind/name`: the cluster-wide ones, and those in the namespace default. */
@@ -36,7 +36,7 @@ export async function listLeftovers(controlPlane: ControlPlane): Promise<readonl
 /** The directory of an overlay for the release: before OpenShift 4.17 with its component. */
 export async function overlayForRelease(controlPlane: ControlPlane, name: string) {
   if (hasPolicies(controlPlane)) return overlay(name);
-  const openshiftMinor = minorOf(controlPlane.release.kubernetes) - 13;
+  const openshiftMinor = minorOf(controlPlane.binaries.release.kubernetes) - 13;
   return combine(controlPlane, overlay(name), [`openshift-4.${openshiftMinor}`]);
 }
 

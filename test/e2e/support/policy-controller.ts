@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 
 import { cachePath } from '../control-plane/cache.ts';
-import type { Child } from '../control-plane/child.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { findGoPrograms, type Log } from '../control-plane/go-build.ts';
 import { expectStatus, type KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
@@ -50,11 +49,9 @@ export async function findPolicyController(log: Log): Promise<string> {
 /** Evaluates ConfigurationPolicies in a managed cluster, with the controller of Advanced Cluster Management. */
 export class PolicyController {
   readonly #admin: KubeClient;
-  readonly #child: Child;
 
-  private constructor({ apiServer }: ControlPlane, child: Child) {
+  private constructor({ apiServer }: ControlPlane) {
     this.#admin = apiServer.admin;
-    this.#child = child;
   }
 
   /** The cluster needs the CRDs of ClusterClaim and ConfigurationPolicy. */
@@ -66,7 +63,8 @@ export class PolicyController {
     const { kubeconfig: KUBECONFIG } = controlPlane.apiServer;
     const namespaces = { WATCH_NAMESPACE: NAMESPACE, POD_NAMESPACE: NAMESPACE };
     const env = { PATH: process.env['PATH'], KUBECONFIG, ...namespaces };
-    return new PolicyController(controlPlane, controlPlane.startChild('policy-controller', program, args, { env }));
+    controlPlane.startChild('policy-controller', program, args, { env });
+    return new PolicyController(controlPlane);
   }
 
   /** Sets the ClusterClaims of the managed cluster. */
@@ -102,10 +100,6 @@ export class PolicyController {
   /** What its objects became, stays. */
   async remove(name: string) {
     await this.#admin.delete(`${POLICIES}/${name}`);
-  }
-
-  async stop() {
-    await this.#child.stop();
   }
 
   async #apply(path: string, object: object) {

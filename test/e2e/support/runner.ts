@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 
 import { describeUsageError } from '../../support/usage.ts';
 import { findBinaries } from '../control-plane/binaries.ts';
-import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
+import { MissingControlPlaneError } from '../control-plane/go-build.ts';
 import { selectRelease } from '../control-plane/releases.ts';
 import { runOk } from './process.ts';
 
