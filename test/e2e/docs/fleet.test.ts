@@ -62,8 +62,8 @@ beforeAll(async () => {
     await page.run(shell, { heading });
   // ZTP creates the objects during the installation.
   const configMap = await core.cluster.admin.find(`${PATHS.namespaces}/edge-0815/configmaps/${readFragment().name}`);
-  for (const content of Object.values(configMap?.data ?? {}))
-    await kubectlOk(edge.controlPlane, ['apply', '--filename=-'], content);
+  const manifests = Object.values(configMap?.data ?? {}).join('\n---\n');
+  await kubectlOk(edge.controlPlane, ['apply', '--filename=-'], manifests);
   install = await readPolicy(INSTALL);
   await edgeController.evaluate(await readPolicy('mcguard-enforce'));
 }, 120_000);
