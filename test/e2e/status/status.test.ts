@@ -59,7 +59,7 @@ test('the command status needs only the rights of a reader, and an unreachable c
       danglingCount: 0,
     },
     {
-      context: 'dead',
+      context: 'unreachable',
       state: 'UNREACHABLE',
       explanation: expect.stringContaining('connection refused') as unknown,
     },
@@ -72,15 +72,15 @@ test('the command status needs only the rights of a reader, and an unreachable c
   );
 });
 
-/** The context `prod` has the rights of a reader. Nothing listens at the server of `dead`. */
+/** The context `prod` has the rights of a reader. Nothing listens at the server of `unreachable`. */
 async function writeReaderKubeconfig(): Promise<string> {
   const reader = await cluster.admin.find(READER_ROLE);
   const token = await createServiceAccount(cluster.admin, 'status-reader', reader?.rules ?? []);
   const file = await controlPlane.writeKubeconfig('status-reader', { token });
   for (const args of [
     ['rename-context', 'control-plane', 'prod'],
-    ['set-cluster', 'dead', '--server=https://127.0.0.1:1'],
-    ['set-context', 'dead', '--cluster=dead', '--user=user'],
+    ['set-cluster', 'unreachable', '--server=https://127.0.0.1:1'],
+    ['set-context', 'unreachable', '--cluster=unreachable', '--user=user'],
   ])
     await kubectlOk(controlPlane, ['config', ...args, `--kubeconfig=${file}`]);
   return file;
