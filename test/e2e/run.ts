@@ -3,15 +3,16 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { availableReleases, findBinaries } from './control-plane/binaries.ts';
-import { MissingControlPlaneError } from './control-plane/missing-control-plane-error.ts';
+import { findBinaries } from './control-plane/binaries.ts';
+import { MissingControlPlaneError } from './control-plane/go-build.ts';
 import { PROCESS_VARIABLE } from './control-plane/free-ports.ts';
+import { CI_RELEASES, selectRelease } from './control-plane/releases.ts';
 import { UsageError } from '../support/usage.ts';
 import { findNodeFiles } from './node/node-cluster.ts';
 import { findOperator } from './operator/operator-binaries.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
 import { findPolicyController } from './support/policy-controller.ts';
-import { log, LONG_VARIABLE, RELEASE_VARIABLE, runCommand, selectRelease } from './support/runner.ts';
+import { log, LONG_VARIABLE, RELEASE_VARIABLE, runCommand } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -66,9 +67,8 @@ async function main(): Promise<number> {
   }
   const operator = selectOperator('--operator', flags.operator);
   const isOneRelease = flags.kubernetes !== undefined || files.length > 0;
-  const releases = isOneRelease
-    ? [await selectRelease('--kubernetes', flags.kubernetes)]
-    : (await availableReleases()).defaults;
+  const newest = selectRelease('--kubernetes', flags.kubernetes);
+  const releases = isOneRelease ? [newest] : CI_RELEASES;
   // Before any test, because a build takes minutes and can fail.
   for (const release of releases) await findBinaries(release, log);
   if (selectTests(files).otherTests.includes('test/e2e/docs/fleet.test.ts')) await findPolicyController(log);
@@ -78,7 +78,6 @@ async function main(): Promise<number> {
 
   const env = { ...(flags.long && { [LONG_VARIABLE]: '1' }), [OPERATOR_VARIABLE]: operator.openshift };
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
-  const [newest = await selectRelease('--kubernetes', undefined)] = releases;
   const { nodeTests, operatorTests } = selectTests(files);
   // Built now, because otherwise the first test would wait for minutes.
   const special = [

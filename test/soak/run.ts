@@ -68,11 +68,9 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
     const { controlPlane, guard } = guarded;
     const node = await findNode24();
     const probeFile = join(controlPlane.directory, 'work.json');
-    await guarded.launchGuard(() => {
-      const script = `shift; exec '${node}' "$@"`;
-      const NODE_OPTIONS = `${imageEnvironment().NODE_OPTIONS} --import=${WORK_PROBE}`;
-      return Promise.resolve({ script, env: { NODE_OPTIONS, SOAK_PROBE_FILE: probeFile } });
-    });
+    const NODE_OPTIONS = `${imageEnvironment().NODE_OPTIONS} --import=${WORK_PROBE}`;
+    const env = { NODE_OPTIONS, SOAK_PROBE_FILE: probeFile };
+    await guard.restart({ script: `shift; exec '${node}' "$@"`, env });
     const { cluster } = guarded;
     log(`Creating ${nodes} nodes …`);
     await createFleet(cluster.admin, nodes, [await cluster.config()]);

@@ -4,13 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 import { pause, until } from '../control-plane/until.ts';
 import type { Answer } from '../support/prober.ts';
 import { debianProgram } from '../support/debian-program.ts';
-import type { GuardProcess } from '../support/guard-process.ts';
-import type { GuardedCluster, LaunchPreparation } from '../support/guarded-cluster.ts';
+import type { GuardProcess, Launch } from '../support/guard-process.ts';
+import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { nodeConfigPatch } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { Prober } from '../support/prober.ts';
@@ -22,8 +22,8 @@ interface Fault {
   readonly name: string;
   /** Whether `npm run test:e2e` injects it without `--long`. */
   readonly isInShortRun?: true;
-  /** The fault needs a guard that was started differently. */
-  readonly launch?: LaunchPreparation;
+  /** The fault needs a guard that was started differently. It may need files in this folder. */
+  readonly launch?: (directory: string) => Promise<Launch>;
   /** An answer that must occur, or else the fault had no effect. */
   readonly requiredAnswer?: Answer;
   readonly durationMs: number;
@@ -182,13 +182,11 @@ const guarded = await sharedGuardedCluster();
 const { cluster } = guarded;
 const faults = [etcdRestored, cpuLimited, clockBehind, clockAhead, descriptorsExhausted];
 
-afterAll(() => guarded.launchGuard(), 60_000);
-
 test.for(faults.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(
   'decides rightly during the fault and recovers: $name',
   { timeout: 400_000 },
   async ({ launch, requiredAnswer, durationMs, prepare, inject }) => {
-    await guarded.launchGuard(launch);
+    if (launch !== undefined) await guarded.guard.restart(await launch(guarded.controlPlane.directory));
     const prober = await Prober.start(guarded.cluster.admin);
     try {
       await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
@@ -209,6 +207,7 @@ test.for(faults.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(
       expect([guarded.guard.isRunning, guarded.guard.pid]).toEqual([true, pid]);
     } finally {
       await prober.stop();
+      if (launch !== undefined) await guarded.guard.restart();
     }
   },
 );

@@ -12,11 +12,10 @@ export class ApiServer {
   readonly auditLog: string;
   /** File with the output of the process. */
   readonly log: string;
-  readonly #startChild: (flags: readonly string[]) => Child;
+  readonly #startChild: () => Child;
   #child: Child | undefined;
-  #flags: readonly string[] = [];
 
-  constructor(connection: KubeClientOptions, directory: string, startChild: (flags: readonly string[]) => Child) {
+  constructor(connection: KubeClientOptions, directory: string, startChild: () => Child) {
     this.admin = new KubeClient(connection);
     this.kubeconfig = join(directory, 'admin.kubeconfig');
     this.auditLog = join(directory, 'audit.log');
@@ -24,17 +23,13 @@ export class ApiServer {
     this.#startChild = startChild;
   }
 
-  get connection() {
-    return this.admin.connection;
-  }
-
   get url() {
-    return this.connection.url;
+    return this.admin.connection.url;
   }
 
   /** Returns when `/readyz` returns 200. */
   async start() {
-    this.#child = this.#startChild(this.#flags);
+    this.#child = this.#startChild();
     await this.#child.waitUntil(() => this.admin.isReady('/readyz'));
   }
 
@@ -47,9 +42,7 @@ export class ApiServer {
     await this.#child?.stop('SIGKILL');
   }
 
-  /** Restarts, from now on with these flags in addition. */
-  async restart(flags = this.#flags) {
-    this.#flags = flags;
+  async restart() {
     await this.stop();
     await this.start();
   }

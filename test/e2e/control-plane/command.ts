@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { parse } from 'yaml';
@@ -8,13 +9,14 @@ import { parseWholeNumber, UsageError } from '../../support/usage.ts';
 import { MAX_NODES } from '../node/node-network.ts';
 import { NodeCluster } from '../node/node-cluster.ts';
 import { listMissingPackages, requireNode } from '../node/requirements.ts';
-import { log, runCommand, selectRelease } from '../support/runner.ts';
+import { PATHS } from '../support/paths.ts';
+import { log, runCommand } from '../support/runner.ts';
 import { findBinaries } from './binaries.ts';
 import { ControlPlane } from './control-plane.ts';
 import type { KubeObject } from './kube-client.ts';
+import { selectRelease } from './releases.ts';
 
 const CRD = new URL('../../../manifests/base/crd.yaml', import.meta.url);
-const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
 /** All pools of a new control plane have just changed, so the default hold would deny every deletion for two hours. */
 const GUARD = {
   apiVersion: 'machineconfig-guard.io/v1alpha1',
@@ -36,9 +38,8 @@ Options:
                       (default: 1 with npm run node, else 0)
   --version VERSION   Kubernetes release: 1.37.2, 1.33.0 (OpenShift 4.20, default), 1.31.0 (OpenShift 4.18) or 1.27.4
 
-The binaries come from the folder that KUBEBUILDER_ASSETS names when it is set; otherwise they are built once, with Go,
-into \${XDG_CACHE_HOME:-~/.cache}/machineconfig-guard. Nodes need root, cgroup v1 and Debian packages. They run in
-namespaces of their own. Nothing of them is left afterwards, even after SIGKILL.
+The binaries are built once, with Go, into \${XDG_CACHE_HOME:-~/.cache}/machineconfig-guard. Nodes need root, cgroup v1
+and Debian packages. They run in namespaces of their own. Nothing of them is left afterwards, even after SIGKILL.
 
 Examples:
   npm run control-plane -- --version 1.31.0
@@ -61,7 +62,7 @@ async function main() {
   }
   const nodeCount = parseWholeNumber('nodes', flags.nodes, 0);
   if (nodeCount > MAX_NODES) throw new UsageError(`--nodes ${nodeCount} is more than ${MAX_NODES}.`);
-  const release = await selectRelease('--version', flags.version);
+  const release = selectRelease('--version', flags.version);
   if (flags['missing-packages']) {
     process.stdout.write(`${listMissingPackages(release).join(' ')}\n`);
     return 0;
@@ -77,7 +78,7 @@ async function main() {
   const controlPlane = nodes?.controlPlane ?? (await ControlPlane.start(binaries));
   const { admin, kubeconfig } = controlPlane.apiServer;
   await controlPlane.installCrds([parse(readFileSync(CRD, 'utf8')) as KubeObject]);
-  await admin.create(GUARDS_PATH, GUARD);
+  await admin.create(dirname(PATHS.guard), GUARD);
   const flag = nodeCount === 1 ? ' --single-node' : '';
   const render = `npm run guard -- render --out openshift --image machineconfig-guard:0.1.0${flag}`;
   const install = `${render}\n  kubectl apply -f openshift`;

@@ -37,19 +37,12 @@ const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The first address of the Services, which pods use for the API server. */
 const KUBERNETES_SERVICE = '10.0.0.1';
 
-export interface ControlPlaneOptions {
-  /** Without the CRDs of OpenShift and without controllers if false. */
-  readonly openshift?: boolean;
-  /** The address of this machine at which real nodes and their pods reach the API server. All controllers run then. */
-  readonly nodeGateway?: string;
-}
-
 /** etcd, kube-apiserver and the garbage collector, with the OpenShift CRDs of their release. */
 export class ControlPlane {
   /** Holds etcd's data, certificates, kubeconfigs and logs. Removed at the end. */
   readonly directory = mkdtempSync(join(tmpdir(), 'mcg-control-plane-'));
   readonly reaper = new ProcessReaper(this.directory);
-  readonly #binaries: Binaries;
+  readonly binaries: Binaries;
   readonly #certificate: ServerCertificate;
   readonly #tokens = { admin: randomUUID(), controllerManager: randomUUID() };
   readonly etcd: Etcd;
@@ -62,21 +55,28 @@ export class ControlPlane {
     ports: readonly number[],
     nodeGateway: string | undefined,
   ) {
-    this.#binaries = binaries;
+    this.binaries = binaries;
     this.#certificate = certificate;
     this.#nodeGateway = nodeGateway;
     this.etcd = new Etcd(this.directory, ports, (args) => this.startChild('etcd', this.#program('etcd'), args));
   }
 
-  /** Starts a control plane in about 4 s and returns when it is ready. */
-  static async start(binaries: Binaries, { openshift = true, nodeGateway }: ControlPlaneOptions = {}) {
+  /**
+   * Starts a control plane in about 4 s and returns when it is ready.
+   *
+   * @param nodeGateway the address of this machine at which real nodes and their pods reach the API server. All
+   *   controllers run then.
+   */
+  static async start(binaries: Binaries, nodeGateway?: string) {
     const addresses = nodeGateway === undefined ? [] : [nodeGateway, KUBERNETES_SERVICE];
     const certificate = await issueServerCertificate(addresses);
     const controlPlane = new ControlPlane(binaries, certificate, await freePorts(2), nodeGateway);
     try {
       await Promise.all([controlPlane.etcd.start(), controlPlane.#writeSharedFiles()]);
       await controlPlane.startApiServer();
-      if (openshift) await controlPlane.installOpenShift();
+      await controlPlane.createOpenShiftCrds();
+      // Last, because the garbage collector looks for new kinds only every 30 s.
+      await controlPlane.#startControllers();
       const { admin } = controlPlane.apiServer;
       // The API server creates it a moment after it is ready.
       await until('the namespace default', () => admin.find('/api/v1/namespaces/default'));
@@ -85,20 +85,6 @@ export class ControlPlane {
       throw error;
     }
     return controlPlane;
-  }
-
-  get release() {
-    return this.#binaries.release;
-  }
-
-  /** Path of the kubectl of this release. */
-  get kubectl() {
-    return this.#binaries.kubectl;
-  }
-
-  /** PEM of the authority that issued every API server's certificate. */
-  get caCertificate() {
-    return this.#certificate.ca;
   }
 
   /** The API server that was started first. */
@@ -111,26 +97,19 @@ export class ControlPlane {
   /** A client of the guard's program, of an administrator or with this token. */
   connectApi(token: string = this.#tokens.admin, userAgent?: string) {
     return new KubeApi(
-      connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.caCertificate, { token })),
+      connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.#certificate.ca, { token })),
       userAgent,
     );
   }
 
-  /** Creates the CRDs of OpenShift and starts the controllers: the garbage collector, or all for real nodes. */
-  async installOpenShift() {
-    await this.createOpenShiftCrds();
-    // Last, because the garbage collector looks for new kinds only every 30 s.
-    await this.#startControllers();
-  }
-
   async createOpenShiftCrds() {
-    await this.installCrds(this.#binaries.crds);
+    await this.installCrds(this.binaries.crds);
   }
 
   /** Deletes the CRDs of OpenShift and their objects. */
   async deleteOpenShiftCrds() {
     const { admin } = this.apiServer;
-    const paths = this.#binaries.crds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
+    const paths = this.binaries.crds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
     await Promise.all(paths.map((path) => admin.delete(path)));
     const areGone = async () =>
       (await Promise.all(paths.map((path) => admin.find(path)))).every((crd) => crd === undefined);
@@ -164,7 +143,7 @@ export class ControlPlane {
     const directory = join(this.directory, name);
     await mkdir(directory);
     const url = `https://127.0.0.1:${port}`;
-    const connection = { url, ca: this.caCertificate, token: this.#tokens.admin };
+    const connection = { url, ca: this.#certificate.ca, token: this.#tokens.admin };
     await this.writeKubeconfig(`${name}/admin`, {}, url);
     const key = join(this.directory, 'tls.key');
     const args = [
@@ -179,14 +158,15 @@ export class ControlPlane {
       // As in OpenShift: the API server calls a webhook by the addresses of its endpoints, not of its
       // Service.
       '--enable-aggregator-routing=true',
+      // OpenShift enables it.
+      '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
       ...this.#nodeFlags(),
       `--audit-policy-file=${join(this.directory, 'audit-policy.json')}`,
       `--audit-log-path=${join(directory, 'audit.log')}`,
       '--audit-log-mode=blocking',
       '--audit-log-maxsize=4000',
     ];
-    const startChild = (flags: readonly string[]) =>
-      this.startChild(name, this.#program('kube-apiserver'), [...args, ...flags]);
+    const startChild = () => this.startChild(name, this.#program('kube-apiserver'), args);
     const apiServer = new ApiServer(connection, directory, startChild);
     await apiServer.start();
     this.#apiServers.push(apiServer);
@@ -249,10 +229,11 @@ export class ControlPlane {
     await this.#writeFile('audit-policy.json', JSON.stringify(AUDIT_POLICY));
   }
 
+  /** Starts the garbage collector, or all controllers for real nodes. */
   async #startControllers() {
     const [port = 0] = await freePorts(1);
     const name = 'kube-controller-manager';
-    const hasLongNames = minorOf(this.release.kubernetes) >= 28;
+    const hasLongNames = minorOf(this.binaries.release.kubernetes) >= 28;
     const controllers = hasLongNames
       ? 'garbage-collector-controller,namespace-controller'
       : 'garbagecollector,namespace';
@@ -269,7 +250,7 @@ export class ControlPlane {
       '--leader-elect=false',
       ...this.#serveOn(port),
     ]);
-    const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.caCertificate });
+    const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.#certificate.ca });
     await controllerManager.waitUntil(() => health.isReady('/healthz'));
   }
 
@@ -295,12 +276,12 @@ export class ControlPlane {
 
   /** Writes a kubeconfig of an administrator, or of this user, and returns its file. */
   async writeKubeconfig(name: string, user: KubeconfigUser = {}, url = this.apiServer.url) {
-    const text = kubeconfig(url, this.caCertificate, { token: this.#tokens.admin, ...user });
+    const text = kubeconfig(url, this.#certificate.ca, { token: this.#tokens.admin, ...user });
     return this.#writeFile(`${name}.kubeconfig`, text);
   }
 
   #program(name: string) {
-    return join(this.#binaries.directory, name);
+    return join(this.binaries.directory, name);
   }
 }
 

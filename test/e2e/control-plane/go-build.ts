@@ -4,7 +4,11 @@ import { join } from 'node:path';
 
 import { runOk } from '../support/process.ts';
 import { fillCache } from './cache.ts';
-import { MissingControlPlaneError } from './missing-control-plane-error.ts';
+
+/** This machine cannot run a control plane. The message is one sentence for a person. */
+export class MissingControlPlaneError extends Error {
+  override readonly name = 'MissingControlPlaneError';
+}
 
 export type Log = (line: string) => void;
 
@@ -42,14 +46,13 @@ export async function goBuild({ module, package: name, output, ldflags = '-s -w'
 /**
  * The folder with programs of a Go module: from the cache, or built with Go in minutes.
  *
- * @param options `what`: the programs together, for messages. `alternative`: to Go. `programs`: in build order.
+ * @param options `what`: the programs together, for messages. `programs`: in build order.
  *   `prepare`: makes the folder of the module. `folders`: of the module, which stay beside the programs
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */
 export async function findGoPrograms({
   directory,
   what,
-  alternative = '',
   programs,
   prepare,
   folders = [],
@@ -58,14 +61,13 @@ export async function findGoPrograms({
 }: Pick<Build, 'ldflags' | 'flags'> & {
   readonly directory: string;
   readonly what: string;
-  readonly alternative?: string;
   readonly programs: readonly Program[];
   readonly prepare: (module: string) => Promise<unknown>;
   readonly folders?: readonly string[];
   readonly log: Log;
 }): Promise<string> {
   if (existsSync(directory)) return directory;
-  await requireGo(`There is no ${what} to run on`, alternative);
+  await requireGo(`There is no ${what} to run on`);
   log(`Building the ${what} from its Go modules, once: up to 5 minutes on two cores.`);
   return fillCache(directory, async (unfinished) => {
     const module = join(unfinished, 'module');
@@ -80,8 +82,8 @@ export async function findGoPrograms({
 }
 
 /** @throws MissingControlPlaneError with this problem and what to do, unless `go` is on the PATH */
-export async function requireGo(problem: string, alternative = '') {
+export async function requireGo(problem: string) {
   await runOk('go', ['version']).catch(() => {
-    throw new MissingControlPlaneError(`${problem}: install Go (https://go.dev/dl)${alternative}.`);
+    throw new MissingControlPlaneError(`${problem}: install Go (https://go.dev/dl).`);
   });
 }

@@ -1,6 +1,8 @@
 import { Agent, request } from 'node:https';
 
-export interface ObjectMeta {
+import type { Rule } from '../support/service-account.ts';
+
+interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
   readonly uid?: string;
@@ -19,6 +21,15 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
   readonly spec?: object;
   readonly status?: object;
+  /** Of a ConfigMap or a Secret. */
+  readonly data?: Readonly<Record<string, string>>;
+  /** Of a role. */
+  readonly rules?: readonly Rule[];
+  /** Of a webhook configuration. */
+  readonly webhooks?: readonly {
+    readonly failurePolicy: string;
+    readonly clientConfig: { readonly caBundle?: string };
+  }[];
 }
 
 /** The body of an error, and of the answer to a deletion. */
@@ -53,6 +64,7 @@ type Query = Readonly<Record<string, string>>;
 
 interface RequestExtras {
   readonly query?: Query;
+  /** By default, an array is a JSON patch, and another patch is a JSON merge patch. */
   readonly contentType?: string;
   readonly timeoutMs?: number;
 }
@@ -75,7 +87,7 @@ export class KubeClient {
     const url = new URL(path, this.connection.url);
     for (const [key, value] of Object.entries(extras.query ?? {})) url.searchParams.set(key, value);
     const payload = body === undefined ? undefined : JSON.stringify(body);
-    const headers = this.#headers(payload && (extras.contentType ?? 'application/json'));
+    const headers = this.#headers(body && (extras.contentType ?? contentTypeOf(method, body)));
     const options = { method, agent: this.#agent, headers };
     const started = performance.now();
     return new Promise((resolve, reject) => {
@@ -121,10 +133,8 @@ export class KubeClient {
     return expectStatus(response, [200, 201], `POST ${collection}`).body as KubeObject;
   }
 
-  /** Sends a JSON merge patch. */
   async patch(path: string, patch: object) {
-    const extras = { contentType: 'application/merge-patch+json' };
-    const response = await this.request('PATCH', path, patch, extras);
+    const response = await this.request('PATCH', path, patch);
     return expectStatus(response, [200], `PATCH ${path}`).body as KubeObject;
   }
 
@@ -152,6 +162,11 @@ export class KubeClient {
       }),
     };
   }
+}
+
+function contentTypeOf(method: string, body: object): string {
+  if (method !== 'PATCH') return 'application/json';
+  return Array.isArray(body) ? 'application/json-patch+json' : 'application/merge-patch+json';
 }
 
 /** The Status in the body of a response. */

@@ -57,11 +57,9 @@ async function writeKubernetesModule(release: Release, directory: string): Promi
 export async function findPrograms(name: string, release: Release, programs: readonly Program[], log: Log) {
   // The name changes with the modules, so that an outdated build is never used.
   const hash = createHash('sha256').update(JSON.stringify([await readPins(release), programs]));
-  const names = programs.map((program) => program.name).toSorted();
   return findGoPrograms({
     directory: cachePath(name.replace(' ', '-'), `${release.kubernetes}-${hash.digest('hex').slice(0, 16)}`),
     what: `${name} of Kubernetes ${release.kubernetes}`,
-    alternative: `, or point KUBEBUILDER_ASSETS at a folder with ${names.join(', ')}`,
     programs,
     prepare: (module) => writeKubernetesModule(release, module),
     ldflags: versionFlags(release),

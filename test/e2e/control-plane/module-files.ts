@@ -8,9 +8,8 @@ import { parseAllDocuments } from 'yaml';
 
 import { runOk, runProcess } from '../support/process.ts';
 import { cachePath, fillCache } from './cache.ts';
-import { requireGo } from './go-build.ts';
+import { MissingControlPlaneError, requireGo } from './go-build.ts';
 import type { KubeObject } from './kube-client.ts';
-import { MissingControlPlaneError } from './missing-control-plane-error.ts';
 
 /** Its go.sum has the checksum of every module that is downloaded here. Go verifies it. */
 export const CHECKSUMS = fileURLToPath(new URL('modules', import.meta.url));

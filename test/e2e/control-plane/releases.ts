@@ -9,7 +9,8 @@ export interface Release {
   readonly crds: ModuleFiles;
 }
 
-const NEWEST: Release = {
+/** The newest release that CI runs. */
+export const NEWEST: Release = {
   kubernetes: '1.33.0',
   openshift: '4.20',
   crds: openshiftCrds('v0.0.0-20250811150514-cc869c87a7f0', [
@@ -36,19 +37,14 @@ const OLDEST: Release = {
  * The releases on which CI runs the tests, newest first. The module proxy lacks some staging modules of patch releases
  * other than `.0`.
  */
-export const CI_RELEASES: readonly Release[] = [NEWEST, OLDEST];
+export const CI_RELEASES: readonly [Release, ...Release[]] = [NEWEST, OLDEST];
 
 /** All releases, newest first. The ends of the range run before a release of the guard. */
-export const RELEASES: readonly Release[] = [
+const RELEASES: readonly Release[] = [
   { ...NEWEST, kubernetes: '1.37.2' },
   ...CI_RELEASES,
   { ...OLDEST, kubernetes: '1.27.4' },
 ];
-
-/** The release for any API server: it gets the CRDs of the nearest OpenShift release that is not newer. */
-export function releaseOf(kubernetes: string): Release {
-  return { ...(minorOf(kubernetes) >= minorOf(NEWEST.kubernetes) ? NEWEST : OLDEST), kubernetes };
-}
 
 /** Files of a commit of openshift/api. */
 function openshiftCrds(version: string, names: readonly string[]): ModuleFiles {
@@ -61,6 +57,11 @@ export function minorOf(kubernetes: string): number {
   return Number(kubernetes.split('.')[1]);
 }
 
+/** The release with this version, or the newest one that CI runs. */
+export function selectRelease(flag: string, version = NEWEST.kubernetes): Release {
+  return selectVersion(flag, version, RELEASES, 'kubernetes');
+}
+
 /**
  * The release whose field has this version.
  *
@@ -69,12 +70,12 @@ export function minorOf(kubernetes: string): number {
  */
 export function selectVersion<Field extends string, Known extends Readonly<Record<Field, string>>>(
   flag: string,
-  version: string | undefined,
+  version: string,
   releases: readonly Known[],
   field: Field,
 ): Known {
   const release = releases.find((candidate) => candidate[field] === version);
   if (release !== undefined) return release;
   const known = releases.map((candidate) => candidate[field]).join(' or ');
-  throw new UsageError(`${flag} ${version} is not available here: it can be ${known}.`);
+  throw new UsageError(`${flag} ${version} is unknown: it can be ${known}.`);
 }

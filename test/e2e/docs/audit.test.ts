@@ -4,7 +4,7 @@ import type { Mode } from '../../../src/decision/settings.ts';
 import type { KubeResponse } from '../control-plane/kube-client.ts';
 import { auditedVerdicts, type AuditedOutcome } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
-import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { DocumentedPage } from '../support/documented-page.ts';
 import { renderedName } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
@@ -41,7 +41,7 @@ function expectationOf(mode: Mode, situation: Situation): Expectation {
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
 const shell = await Shell.open(installed.controlPlane);
-const page = new DocumentedPage(PAGES.audit[0]);
+const page = new DocumentedPage('docs/audit.md');
 const deletions: AuditedDeletion[] = [];
 
 /** Creates a config for a situation. The caller sets the hold and removes the rights. */

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { DocumentedPage } from '../support/documented-page.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { kubectl, kubectlOk, parseObjects } from '../support/kubectl.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { findPolicyController, PolicyController, type Policy } from '../support/policy-controller.ts';
@@ -37,21 +37,15 @@ const KINDS =
   'poddisruptionbudgets,networkpolicies,flowschemas,validatingwebhookconfigurations,validatingadmissionpolicies,' +
   'validatingadmissionpolicybindings';
 
-interface Webhooks {
-  readonly webhooks: readonly {
-    readonly failurePolicy: string;
-    readonly clientConfig: { readonly caBundle?: string };
-  }[];
-}
-
-const PAGE_TEXT = readFileSync(PAGES.fleet[0], 'utf8');
+const PAGE = `${FOLDER}/README.md`;
+const PAGE_TEXT = readFileSync(PAGE, 'utf8');
 
 const program = await findPolicyController(log);
 /** The hub, which manages itself as a cluster with several nodes. */
 const core = await InstalledCluster.start([...HUB, ...MANAGED]);
 const edge = await InstalledCluster.start(MANAGED);
 const shell = await Shell.open(core.controlPlane);
-const page = new DocumentedPage(PAGES.fleet[0]);
+const page = new DocumentedPage(PAGE);
 const coreController = await PolicyController.start(core.controlPlane, program);
 const edgeController = await PolicyController.start(edge.controlPlane, program);
 /** Of `render --policy`, as the page says. */
@@ -68,16 +62,13 @@ beforeAll(async () => {
     await page.run(shell, { heading });
   // ZTP creates the objects during the installation.
   const configMap = await core.cluster.admin.find(`${PATHS.namespaces}/edge-0815/configmaps/${readFragment().name}`);
-  const { data = {} } = configMap as unknown as { readonly data?: Readonly<Record<string, string>> };
-  for (const content of Object.values(data)) await kubectlOk(edge.controlPlane, ['apply', '--filename=-'], content);
+  const manifests = Object.values(configMap?.data ?? {}).join('\n---\n');
+  await kubectlOk(edge.controlPlane, ['apply', '--filename=-'], manifests);
   install = await readPolicy(INSTALL);
   await edgeController.evaluate(await readPolicy('mcguard-enforce'));
 }, 120_000);
 
-afterAll(async () => {
-  await Promise.all([coreController.stop(), edgeController.stop()]);
-  await Promise.all([core.stop(), edge.stop()]);
-});
+afterAll(() => Promise.all([core.stop(), edge.stop()]));
 
 /** What the page adds to a ClusterInstance, with the name of the ConfigMap. */
 function readFragment() {
@@ -106,11 +97,11 @@ function identify({ kind, metadata: { name, namespace } }: KubeObject): string {
 async function renderSet(flags: string): Promise<readonly KubeObject[]> {
   const image = `--image ${OTHER_IMAGE}`;
   const { stdout } = await shell.run(`machineconfig-guard render --tls service-ca ${image} --out - ${flags}`);
-  return parseAllDocuments(stdout).map((document) => document.toJS() as KubeObject);
+  return parseObjects(stdout);
 }
 
 async function readWebhooks() {
-  return ((await core.cluster.admin.find(PATHS.guardWebhook)) as (KubeObject & Webhooks) | undefined)?.webhooks;
+  return (await core.cluster.admin.find(PATHS.guardWebhook))?.webhooks;
 }
 
 async function readImages(): Promise<readonly string[]> {
@@ -154,8 +145,7 @@ test('the Policy keeps an additional right, and creates a deleted role without i
   const role = '/apis/rbac.authorization.k8s.io/v1/clusterroles/machineconfig-guard-view';
   const readRules = async () => JSON.stringify(await edge.cluster.admin.find(role));
   const rule = { apiGroups: ['machineconfig-guard.io'], resources: ['machineconfigguards'], verbs: ['delete'] };
-  const patch = JSON.stringify([{ op: 'add', path: '/rules/-', value: rule }]);
-  await kubectlOk(edge.controlPlane, ['patch', 'clusterrole', 'machineconfig-guard-view', '--type=json', '-p', patch]);
+  await edge.cluster.admin.patch(role, [{ op: 'add', path: '/rules/-', value: rule }]);
 
   await edgeController.evaluate(install, 'enforce');
   await expectCompliance(edgeController, INSTALL).toBe('Compliant');
@@ -214,57 +204,47 @@ test('the Policy installs on several nodes, follows an update of OpenShift, and 
 test('Argo CD ignores what the service CA writes', async () => {
   const path = /jqPathExpressions:\n +- (\S+)/.exec(PAGE_TEXT)?.[1] ?? '';
   const manifest = (await renderSet('')).find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
-  const live = (await edge.cluster.admin.find(PATHS.guardWebhook)) as KubeObject & Webhooks;
-  expect(live.webhooks[0]?.clientConfig.caBundle).toMatch(/^LS0t/);
+  const live = await edge.cluster.admin.find(PATHS.guardWebhook);
+  expect(live?.webhooks?.[0]?.clientConfig.caBundle).toMatch(/^LS0t/);
   const { stdout } = await shell.run(`jq 'del(${path}) | .webhooks' <<<'${JSON.stringify(live)}'`);
-  const wanted = (manifest as Partial<Webhooks>).webhooks?.map(({ clientConfig }) => ({ clientConfig }));
+  const wanted = manifest?.webhooks?.map(({ clientConfig }) => ({ clientConfig }));
   expect(JSON.parse(stdout)).toMatchObject(wanted ?? []);
   expect(stdout).not.toContain('caBundle');
 });
 
-const WEBHOOK = ['validatingwebhookconfiguration', 'machineconfig-guard', '--type=json'];
-const STATUS = ['deployment', 'machineconfig-guard', '--namespace=machineconfig-guard', '--subresource=status'];
-const replace = (path: string, value: unknown) => JSON.stringify([{ op: 'replace', path, value }]);
+const STATUS = `${PATHS.deployment}/status`;
+const replace = (path: string, value: unknown) => [{ op: 'replace', path, value }];
 const STATUS_OF_ONE = { replicas: 1, readyReplicas: 1, updatedReplicas: 1, availableReplicas: 1 };
 
-test.each([
+test.each<[string, string, broken: object, repaired: object]>([
   [
     'failurePolicy Ignore',
-    WEBHOOK,
-    (isBroken: boolean) => replace('/webhooks/0/failurePolicy', isBroken ? 'Ignore' : 'Fail'),
+    PATHS.guardWebhook,
+    replace('/webhooks/0/failurePolicy', 'Ignore'),
+    replace('/webhooks/0/failurePolicy', 'Fail'),
   ],
   [
     'a rule for another operation',
-    WEBHOOK,
-    (isBroken: boolean) => replace('/webhooks/0/rules/0/operations', [isBroken ? 'CREATE' : 'DELETE']),
+    PATHS.guardWebhook,
+    replace('/webhooks/0/rules/0/operations', ['CREATE']),
+    replace('/webhooks/0/rules/0/operations', ['DELETE']),
   ],
-  [
-    'a replica that is not available',
-    STATUS,
-    (isBroken: boolean) => JSON.stringify({ status: { ...STATUS_OF_ONE, availableReplicas: isBroken ? 0 : 1 } }),
-  ],
-  [
-    'a replica of the old image',
-    STATUS,
-    (isBroken: boolean) => JSON.stringify({ status: { ...STATUS_OF_ONE, replicas: isBroken ? 2 : 1 } }),
-  ],
-  [
-    'mode Audit',
-    ['mcguard', 'cluster', '--type=merge'],
-    (isBroken: boolean) => JSON.stringify({ spec: { mode: isBroken ? 'Audit' : 'Enforce' } }),
-  ],
-] as const)('mcguard-protection reports %s', async (_name, target, change) => {
+  ['a replica that is not available', STATUS, { status: { availableReplicas: 0 } }, { status: STATUS_OF_ONE }],
+  ['a replica of the old image', STATUS, { status: { replicas: 2 } }, { status: STATUS_OF_ONE }],
+  ['mode Audit', PATHS.guard, { spec: { mode: 'Audit' } }, { spec: { mode: 'Enforce' } }],
+])('mcguard-protection reports %s', async (_name, path, broken, repaired) => {
+  const { admin } = edge.cluster;
   // No other Policy may repair the change.
   for (const name of [INSTALL, 'mcguard-enforce']) await edgeController.remove(name);
   // No controller of this cluster counts replicas.
-  await edge.cluster.admin.patch(`${PATHS.deployment}/status`, { status: STATUS_OF_ONE });
+  await admin.patch(STATUS, { status: STATUS_OF_ONE });
   await edgeController.evaluate(await readPolicy(PROTECTION));
   await expectCompliance(edgeController, PROTECTION).toBe('Compliant');
 
-  await kubectlOk(edge.controlPlane, ['patch', ...target, '-p', change(true)]);
+  await admin.patch(path, broken);
   await expectCompliance(edgeController, PROTECTION).toBe('NonCompliant');
 
-  await kubectlOk(edge.controlPlane, ['patch', ...target, '-p', change(false)]);
+  await admin.patch(path, repaired);
   await expectCompliance(edgeController, PROTECTION).toBe('Compliant');
 });
 

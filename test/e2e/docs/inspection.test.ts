@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
-import { DocumentedPage, PAGES } from '../support/documented-page.ts';
+import { DocumentedPage } from '../support/documented-page.ts';
 import { machineConfig } from '../support/objects.ts';
 import { ensureOperatorNamespace } from '../restore/machines.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
+const PAGE = 'docs/inspect.md';
 const installed = await sharedInstalledCluster();
 const shell = await Shell.open(installed.controlPlane);
 
@@ -22,7 +23,7 @@ for (let count = 0; count < 2; count += 1) await installed.cluster.config();
 afterAll(() => installed.clear());
 
 test('the commands of docs/inspect.md work in the cluster that the page shows', async () => {
-  const page = new DocumentedPage(PAGES.inspection[0]);
+  const page = new DocumentedPage(PAGE);
 
   for (const { stderr } of await page.run(shell)) {
     expect(stderr.replace(/^Point-in-time snapshot.*\n/, '')).toBe('');
@@ -32,7 +33,7 @@ test('the commands of docs/inspect.md work in the cluster that the page shows', 
 });
 
 test('the documented check of a bootstrap directory finds the missing config', async () => {
-  const text = readFileSync(join(shell.home, PAGES.inspection[0]), 'utf8');
+  const text = readFileSync(join(shell.home, PAGE), 'utf8');
   const script = /^```bash\n(?<script>[^`]*--bootstrap-dir[^`]*)^```$/m.exec(text)?.groups?.['script'] ?? '';
   const directory = join(shell.home, 'bootstrap');
   await mkdir(join(directory, 'machine-configs'), { recursive: true });
@@ -66,7 +67,7 @@ test('kubectl lists the plugin without a warning, and passes its exit code on', 
 });
 
 test('the documented script prints the repair instead of a reboot for a missing config', async () => {
-  const text = readFileSync(join(shell.home, PAGES.inspection[0]), 'utf8');
+  const text = readFileSync(join(shell.home, PAGE), 'utf8');
   const script = /^```bash\n(?<script>[\s\S]*?)^```$/m.exec(text)?.groups?.['script'] ?? '';
   expect(script).toContain('systemctl reboot');
   const systemctl = join(shell.home, '.local', 'bin', 'systemctl');

@@ -20,9 +20,12 @@ function isUnconfigured(response: KubeResponse): boolean {
 test.runIf(IS_LONG)(
   'the policies deny until an API server knows the kind of their parameters, and a config in use from its start on',
   async () => {
-    const installed = await InstalledCluster.start([], { openshift: false });
+    const installed = await InstalledCluster.start();
     onTestFinished(() => installed.stop());
     const { cluster, controlPlane } = installed;
+    await controlPlane.deleteOpenShiftCrds();
+    // It forgets the kinds.
+    await controlPlane.apiServer.restart();
     /** Deletes a config until the policies are configured, and returns that answer. */
     const deleteUntilConfigured = async (config: string, { admin } = controlPlane.apiServer) => {
       const poll = async () => {
@@ -34,7 +37,7 @@ test.runIf(IS_LONG)(
     await installed.applyOverlay('policy-floor');
     // Long enough that the API server has looked for the kind.
     await pause(3_000);
-    await controlPlane.installOpenShift();
+    await controlPlane.createOpenShiftCrds();
     const [ofNode, ofPool, unused] = [await cluster.config(), await cluster.config(), await cluster.config()];
     const source = await cluster.config({ name: unique('99-worker') });
     await cluster.node({ currentConfig: ofNode });

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
-import { type Cluster, unique } from '../support/cluster.ts';
+import { unique } from '../support/cluster.ts';
 import { auditedByPolicy, awaitFloor, awaitReferences, policyDenialOf, type Policy } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS } from '../support/paths.ts';
@@ -12,15 +12,10 @@ const ALLOW_DELETION = 'machineconfig-guard.io/allow-deletion';
 /** Just below the limit of etcd for one request, 1.5 MiB. */
 const LARGEST_BYTES = Math.floor(1.4 * 1024 * 1024);
 
-let installed: InstalledCluster;
-let cluster: Cluster;
-
-beforeAll(async () => {
-  installed = await InstalledCluster.start();
-  ({ cluster } = installed);
-  await installed.applyOverlay('policy-floor');
-  await awaitFloor(cluster);
-}, 120_000);
+const installed = await InstalledCluster.start();
+const { cluster } = installed;
+await installed.applyOverlay('policy-floor');
+await awaitFloor(cluster);
 
 afterAll(() => installed.stop());
 

@@ -1,5 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -13,27 +12,24 @@ import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const POLICY = 'references.machineconfig-guard.io';
 const POLICY_PATH = `/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/${POLICY}`;
+const COMPONENT = join(MANIFESTS, 'components', 'reference-policy');
 const HEARTBEATS = 100;
 
 const installed = await sharedInstalledCluster();
-const { cluster, controlPlane } = installed;
+const { cluster } = installed;
 const { admin } = cluster;
-let directory: string;
 let probe: string;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(controlPlane.directory, 'reference-policy-'));
-  const component = relative(directory, join(MANIFESTS, 'components', 'reference-policy'));
-  await writeFile(join(directory, 'kustomization.yaml'), JSON.stringify({ components: [component] }));
-  await installed.applyOverlay(directory);
+  await installed.applyOverlay(COMPONENT);
   probe = `${PATHS.nodes}/${await cluster.node()}`;
   await awaitProbe(403);
 });
 
-afterAll(() => installed.deleteOverlay(directory));
+afterAll(() => installed.deleteOverlay(COMPONENT));
 
 function sendPatch(path: string, patch: object, client = admin, query = {}): Promise<KubeResponse> {
-  return client.request('PATCH', path, patch, { contentType: 'application/merge-patch+json', query });
+  return client.request('PATCH', path, patch, { query });
 }
 
 /** Waits until the API server answers a change of the name with a status. It reads its policies every second. */
@@ -177,6 +173,6 @@ test(`the policy evaluates none of ${HEARTBEATS} heartbeats and other updates of
   }
 
   expect(new Set(answers)).toEqual(new Set([200]));
-  await installed.applyOverlay(directory);
+  await installed.applyOverlay(COMPONENT);
   await awaitProbe(200, renderedName());
 });

@@ -8,7 +8,6 @@ import { ExecServer } from '../../support/exec-server.ts';
 import { setKubeletPort } from '../restore/machines.ts';
 import { PATHS } from '../support/paths.ts';
 import { PROGRAM } from '../support/program.ts';
-import { serviceAccountToken } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
@@ -24,7 +23,7 @@ const shell = await Shell.open(controlPlane);
 await installed.clear();
 const config = await cluster.config();
 const node = await cluster.node({ currentConfig: config, desiredConfig: config });
-const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
+const { token = '' } = await installed.connectAsGuard();
 // The kubelet of the tests creates no Pod, and the API server gets logs from a kubelet.
 const kubelet = await ExecServer.start(() => ({}));
 const logRequests = kubelet.serveLogs(`first line\nAuthorization: Bearer ${token}\n`);
@@ -94,16 +93,10 @@ test('gathers the installed guard completely', () => {
     'version',
   ]);
   const guard = 'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards/cluster.yaml';
-  expect(parse(files.get(guard) ?? '')).toMatchObject({
-    kind: 'MachineConfigGuard',
-    status: { mode: 'Enforce' },
-  });
-  expect(parse(files.get(`${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`) ?? '')).toMatchObject(
-    {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingWebhookConfiguration',
-    },
-  );
+  expect(parse(files.get(guard) ?? '')).toMatchObject({ kind: 'MachineConfigGuard', status: { mode: 'Enforce' } });
+  const webhook = parse(files.get(`${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`) ?? '');
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  expect(webhook).toMatchObject({ apiVersion, kind: 'ValidatingWebhookConfiguration' });
   expect(files.get('namespaces/default/events.k8s.io/events.yaml')).toContain(config);
   expect(files.get(`${namespaced}/coordination.k8s.io/leases.yaml`)).toContain('holderIdentity: ');
   expect(JSON.parse(files.get('check.json') ?? '')).toMatchObject({ ok: true, nodes: [{ name: node }] });
@@ -116,9 +109,7 @@ test('gathers the installed guard completely', () => {
 
 test('gathers no Secret and no bearer token', async () => {
   const text = [...files.values()].join('\n');
-  const secrets = (await admin.list(`${PATHS.guardNamespace}/secrets`)) as readonly {
-    readonly data?: Readonly<Record<string, string>>;
-  }[];
+  const secrets = await admin.list(`${PATHS.guardNamespace}/secrets`);
   const values = secrets.flatMap(({ data = {} }) => Object.values(data));
   const privateValues = values.filter((value) => !isCertificate(value));
   expect(privateValues.map(decode)).toContainEqual(expect.stringContaining('PRIVATE KEY'));

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, KubeClient, statusOf } from '../control-plane/kube-client.ts';
@@ -12,21 +12,18 @@ import { runBinaries } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 
 const GUARDS = dirname(PATHS.guard);
+const GUARD = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
 
-let controlPlane: ControlPlane;
-let admin: KubeClient;
+// No guard runs here, which would create the object first.
+const controlPlane = await ControlPlane.start(await runBinaries());
+const { admin } = controlPlane.apiServer;
+await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
 /** Has the token of the guard. */
-let thief: KubeClient;
-
-beforeAll(async () => {
-  // No guard runs here, which would create the object first.
-  controlPlane = await ControlPlane.start(await runBinaries());
-  ({ admin } = controlPlane.apiServer);
-  await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);
-  const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
-  thief = new KubeClient({ url: controlPlane.apiServer.url, ca: controlPlane.caCertificate, token });
-  await until('the policy', async () => (await create(thief, { mode: 'Disabled' })).status === 403);
+const thief = new KubeClient({
+  ...admin.connection,
+  token: await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard'),
 });
+await until('the policy', async () => (await create(thief, { mode: 'Disabled' })).status === 403);
 
 afterAll(() => controlPlane.stop());
 
@@ -35,13 +32,7 @@ beforeEach(async () => {
 });
 
 function create(client: KubeClient, spec?: object, metadata: object = { name: 'cluster' }) {
-  const guard = {
-    apiVersion: 'machineconfig-guard.io/v1alpha1',
-    kind: 'MachineConfigGuard',
-    metadata,
-    spec,
-  };
-  return client.request('POST', GUARDS, guard);
+  return client.request('POST', GUARDS, { ...GUARD, metadata, spec });
 }
 
 test.each([
@@ -60,18 +51,16 @@ test.each([
 test("the guard's token cannot change or delete the MachineConfigGuard", async () => {
   await create(admin);
   const patch = { spec: { mode: 'Disabled' } };
-  const contentType = 'application/merge-patch+json';
   const apply = { query: { fieldManager: 'thief' }, contentType: 'application/apply-patch+yaml' };
-  const guard = { apiVersion: 'machineconfig-guard.io/v1alpha1', kind: 'MachineConfigGuard' };
   const responses = [
-    await thief.request('PATCH', PATHS.guard, patch, { contentType }),
-    await thief.request('PATCH', PATHS.guard, { ...guard, metadata: { name: 'cluster' }, ...patch }, apply),
+    await thief.request('PATCH', PATHS.guard, patch),
+    await thief.request('PATCH', PATHS.guard, { ...GUARD, metadata: { name: 'cluster' }, ...patch }, apply),
     await thief.request('PUT', PATHS.guard, { ...(await admin.find(PATHS.guard)), ...patch }),
     await thief.delete(PATHS.guard),
   ];
   expect(responses.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
   // The status is a subresource: a patch of it does not change the spec.
-  expect((await thief.request('PATCH', `${PATHS.guard}/status`, patch, { contentType })).status).toBe(200);
+  expect((await thief.request('PATCH', `${PATHS.guard}/status`, patch)).status).toBe(200);
   expect((await admin.find(PATHS.guard))?.spec).toMatchObject({ mode: 'Enforce' });
 });
 

@@ -74,13 +74,7 @@ async function createBootstrapDirectory(specs: Readonly<Record<string, Spec>>): 
 
 /** Creates a MachineConfig as the operator renders it and returns its name. */
 async function createConfig(spec: Spec, name: string = computeRenderedName('master', spec)): Promise<string> {
-  await admin.create(PATHS.configs, {
-    apiVersion: `${MCO}/v1`,
-    kind: 'MachineConfig',
-    metadata: { name },
-    spec,
-  });
-  return name;
+  return cluster.config({ name, spec });
 }
 
 async function check(directory: string, ...args: readonly string[]) {

@@ -10,10 +10,6 @@ import { buildDirectory } from '../support/kubectl.ts';
 export type OldProfile =
   'service-ca' | 'single-node' | 'host-network' | 'generated' | 'monitoring' | 'policy-floor' | 'fail-open-with-floor';
 
-interface WebhookConfiguration extends KubeObject {
-  readonly webhooks: readonly { readonly clientConfig: object }[];
-}
-
 /** The objects of a profile of version 0.1.0, for `kubectl apply --filename=-`. */
 export async function buildOldProfile(
   controlPlane: ControlPlane,
@@ -32,13 +28,9 @@ async function addAuthority(objects: readonly KubeObject[]): Promise<readonly ob
   const labels = { 'app.kubernetes.io/name': 'machineconfig-guard' };
   const metadata = { name: 'machineconfig-guard-ca', namespace: 'machineconfig-guard', labels };
   const caBundle = encodeBase64(authority.certificatePem);
-  const addBundle = ({ clientConfig, ...webhook }: WebhookConfiguration['webhooks'][0]) => {
-    return { ...webhook, clientConfig: { ...clientConfig, caBundle } };
-  };
-  const withBundle = objects.map((object) => {
-    if (object.kind !== 'ValidatingWebhookConfiguration') return object;
-    const { webhooks, ...others } = object as WebhookConfiguration;
-    return { ...others, webhooks: webhooks.map(addBundle) };
-  });
+  const withBundle = objects.map(({ webhooks, ...object }) => ({
+    ...object,
+    webhooks: webhooks?.map((webhook) => ({ ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } })),
+  }));
   return [...withBundle, createAuthoritySecret('', metadata, authority).toJS() as object];
 }

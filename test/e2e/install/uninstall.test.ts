@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { hasPolicies, overlayForRelease } from '../support/overlays.ts';
+import { hasPolicies, listLeftovers, overlayForRelease } from '../support/overlays.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { Shell } from '../support/shell.ts';
 import { buildOldProfile, type OldProfile } from './old-profiles.ts';
@@ -14,31 +14,15 @@ const config = await cluster.config();
 await cluster.node({ name: 'worker-0', currentConfig: config });
 await cluster.pool({ name: 'worker', spec: config });
 
-const KINDS =
-  'namespaces,crds,clusterroles,clusterrolebindings,flowschemas,validatingwebhookconfigurations' +
-  (hasPolicies(controlPlane) ? ',validatingadmissionpolicies,validatingadmissionpolicybindings' : '');
-
-afterAll(() => installed.controlPlane.stop());
+afterAll(() => installed.stop());
 
 /** No guard runs, so the webhook and the policies deny. */
 const readStatus = async () => (await cluster.dryRun(config)).status;
 
-async function listLeftovers(): Promise<readonly string[]> {
-  const outputs = await Promise.all([
-    kubectlOk(controlPlane, ['get', KINDS, '--output=name']),
-    kubectlOk(controlPlane, ['get', 'roles,rolebindings', '--namespace=default', '--output=name']),
-  ]);
-  return outputs.flatMap((output) => output.split('\n').filter((name) => name.includes('machineconfig-guard')));
-}
-
 /** `oc apply` of an overlay of this version, or of `PROFILE of 0.1.0`. */
 async function apply(name: string): Promise<void> {
   const [profile = '', isOld] = name.split(' of ');
-  if (isOld === undefined) {
-    const directory = await overlayForRelease(controlPlane, name);
-    await kubectlOk(controlPlane, ['apply', '--kustomize', directory]);
-    return;
-  }
+  if (isOld === undefined) return installed.applyOverlay(name);
   const manifests = await buildOldProfile(controlPlane, profile as OldProfile);
   await kubectlOk(controlPlane, ['apply', '--filename', '-'], manifests);
 }
@@ -66,7 +50,7 @@ test.each([...INSTALLATIONS, ...(hasPolicies(controlPlane) ? FLOORS : [])])(
     expect(stdout).toContain(`Nothing denies the deletion of ${config} (dry run).`);
     expect(await cluster.exists(config)).toBe(true);
     // The next install needs no wait.
-    expect(await listLeftovers()).toEqual([]);
+    expect(await listLeftovers(controlPlane)).toEqual([]);
   },
   120_000,
 );

@@ -1,15 +1,13 @@
 import { expect, test } from 'vitest';
 
+import { runProgram } from '../../cli/run-program.ts';
 import type { GuardPod } from '../node/guard-pods.ts';
 import { findPreviousImage, GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
-import { awaitGuardCalls } from '../support/cluster.ts';
 import { awaitFloor } from '../support/floor.ts';
 import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
-import { overlay } from '../support/overlays.ts';
+import { listLeftovers, overlay } from '../support/overlays.ts';
 import { probeDuring } from '../support/prober.ts';
-import { PROGRAM } from '../support/program.ts';
-import { runProcess } from '../support/process.ts';
 import { IS_LONG, log } from '../support/runner.ts';
 import { buildOldProfile, type OldProfile } from './old-profiles.ts';
 
@@ -21,7 +19,7 @@ await Promise.all(pods.cluster.nodes.map((node) => node.importImage(previous)));
 /** Runs a command of this version. Returns its output. */
 async function run(...args: readonly string[]) {
   const flags = ['--kubeconfig', controlPlane.apiServer.kubeconfig];
-  const { exitCode, stdout, stderr } = await runProcess(process.execPath, [PROGRAM, ...args, ...flags]);
+  const { exitCode, stdout, stderr } = await runProgram([...args, ...flags]);
   expect({ exitCode, stderr: exitCode === 0 ? '' : stderr }).toEqual({ exitCode: 0, stderr: '' });
   return { stdout, notes: stderr.replaceAll('machineconfig-guard: ', '').trimEnd().split('\n') };
 }
@@ -46,7 +44,7 @@ async function applyOverlay(name: string): Promise<void> {
 
 async function installOld(profile: OldProfile): Promise<void> {
   await apply(await buildOldProfile(controlPlane, profile, previous.name));
-  await (profile === 'fail-open-with-floor' ? awaitFloor(cluster) : awaitGuardCalls(cluster.admin));
+  await (profile === 'fail-open-with-floor' ? awaitFloor(cluster) : cluster.awaitGuardCalls());
 }
 
 /** The images that run. */
@@ -106,8 +104,7 @@ test.each(IS_LONG ? UPGRADES : UPGRADES.slice(0, 2))(
 
     const { stdout } = await run('uninstall', '--confirm');
     expect(stdout).toMatch(/^Nothing denies the deletion of rendered-\S+ \(dry run\)\.$/m);
-    const left = await kubectlOk(controlPlane, ['get', 'namespaces,clusterroles,crds', '--output=name']);
-    expect(left).not.toContain('machineconfig-guard');
+    expect(await listLeftovers(controlPlane)).toEqual([]);
   },
   300_000,
 );

@@ -4,12 +4,34 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
+import { until } from '../control-plane/until.ts';
 import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { startPrometheus } from '../support/prometheus.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
-import { buildScrapeJob } from './service-monitor.ts';
+
+interface Reference {
+  readonly name: string;
+  readonly key: string;
+}
+
+interface MonitorSpec {
+  readonly endpoints: readonly [
+    {
+      readonly port: string;
+      readonly path: string;
+      readonly scheme: string;
+      readonly authorization: { readonly credentials: Reference };
+      readonly tlsConfig: { readonly serverName: string; readonly ca: { readonly configMap: Reference } };
+    },
+  ];
+}
+
+interface EndpointSlice {
+  readonly endpoints: readonly { readonly addresses: readonly string[] }[];
+  readonly ports: readonly { readonly name: string; readonly port: number }[];
+}
 
 interface Dashboard {
   readonly rows: readonly {
@@ -23,6 +45,9 @@ interface Rule {
   readonly state: string;
 }
 
+const MONITOR = '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
+const CA_FILE = 'ca.crt';
 const INTERVAL = '500ms';
 const dashboardFile = join(MANIFESTS, 'overlays/dashboard/machineconfig-guard.json');
 const dashboard = JSON.parse(await readFile(dashboardFile, 'utf8')) as Dashboard;
@@ -33,8 +58,8 @@ const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file))))
 let prometheus: Awaited<ReturnType<typeof startPrometheus>>;
 
 beforeAll(async () => {
-  const { job, files } = await buildScrapeJob(cluster);
-  const { url, ca, token } = controlPlane.apiServer.connection;
+  const { job, files } = await buildScrapeJob();
+  const { url, ca, token } = controlPlane.apiServer.admin.connection;
   const apiServer = {
     job_name: 'apiserver',
     scheme: 'https',
@@ -61,6 +86,34 @@ beforeAll(async () => {
 });
 
 afterAll(() => prometheus.stop());
+
+/** Builds the scrape job of the guard's ServiceMonitor, as Prometheus Operator does, and its files. */
+async function buildScrapeJob() {
+  const { spec } = (await cluster.admin.find(MONITOR)) as unknown as { readonly spec: MonitorSpec };
+  const [{ port, path, scheme, authorization, tlsConfig }] = spec.endpoints;
+  const readKey = ({ name, key }: Reference, kind: string) => {
+    const find = async () => (await cluster.admin.find(`${PATHS.guardNamespace}/${kind}/${name}`))?.data?.[key];
+    return until(`the key ${key} of ${name}`, find);
+  };
+  const credentials = Buffer.from(await readKey(authorization.credentials, 'secrets'), 'base64');
+  const job = {
+    metrics_path: path,
+    scheme,
+    authorization: { credentials: credentials.toString() },
+    tls_config: { ca_file: CA_FILE, server_name: tlsConfig.serverName },
+    static_configs: [{ targets: await listTargets(port) }],
+  };
+  return { job, files: { [CA_FILE]: await readKey(tlsConfig.ca.configMap, 'configmaps') } };
+}
+
+/** The addresses behind a port of the Service. Debian's Prometheus cannot discover them. */
+async function listTargets(name: string): Promise<readonly string[]> {
+  const slices = (await cluster.admin.list(SLICES)) as readonly unknown[] as readonly EndpointSlice[];
+  return slices.flatMap(({ endpoints, ports }) => {
+    const port = ports.find((candidate) => candidate.name === name)?.port;
+    return endpoints.flatMap(({ addresses }) => addresses.map((address) => `${address}:${port}`));
+  });
+}
 
 async function readUp(jobName: string): Promise<readonly string[]> {
   return (await prometheus.query(`up{job="${jobName}"}`)).map(({ value }) => value[1]);
@@ -105,11 +158,8 @@ test('every query of the dashboard has data', async () => {
 
 test('an alert fires on the first deletion without an answer', async () => {
   const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
-  const setFailurePolicy = (value: 'Fail' | 'Ignore') => {
-    const patch = [{ op: 'replace', path: '/webhooks/0/failurePolicy', value }];
-    const extras = { contentType: 'application/json-patch+json' };
-    return cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras);
-  };
+  const setFailurePolicy = (value: 'Fail' | 'Ignore') =>
+    cluster.admin.patch(PATHS.guardWebhook, [{ op: 'replace', path: '/webhooks/0/failurePolicy', value }]);
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
   await expect.poll(dryRunStatus).toBe(500);
   await expect.poll(readFiring).toContain('MachineConfigGuardUnreachable');

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { DocumentedPage } from '../support/documented-page.ts';
-import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
+import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
 interface ManagedFields {
@@ -21,17 +21,15 @@ const NOT_ENFORCING = 'docs/runbooks/MachineConfigGuardNotEnforcing.md';
 const MONITOR = '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
 const DASHBOARD = '/api/v1/namespaces/openshift-config-managed/configmaps/machineconfig-guard-dashboard';
 
-const installed = await InstalledCluster.start(['prometheus-operator']);
+const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
 const shell = await Shell.open(controlPlane);
 
-beforeAll(async () => {
-  await installed.applyOverlay('service-ca');
-  await kubectlOk(controlPlane, ['create', 'namespace', 'openshift-config-managed']);
-  await installed.awaitGuard();
-});
+await kubectlOk(controlPlane, ['create', 'namespace', 'openshift-config-managed']);
+// The page creates it.
+await cluster.admin.delete(MONITOR);
 
-afterAll(() => installed.stop());
+afterAll(() => installed.applyOverlay('monitoring'));
 
 test('docs/monitoring.md adds metrics and a dashboard, and leaves the Deployment alone', async () => {
   const page = new DocumentedPage(MONITORING);

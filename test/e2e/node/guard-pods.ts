@@ -3,9 +3,9 @@ import { join } from 'node:path';
 
 import { parseDocument } from 'yaml';
 
-import type { KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { awaitGuardCalls } from '../support/cluster.ts';
+import { Cluster } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
@@ -40,9 +40,11 @@ export interface GuardPod extends KubeObject {
 /** The guard's pods on real nodes. */
 export class GuardPods {
   readonly cluster: NodeCluster;
+  readonly #admin: KubeClient;
 
   constructor(cluster: NodeCluster) {
     this.cluster = cluster;
+    this.#admin = cluster.controlPlane.apiServer.admin;
   }
 
   /** Applies an installation without a hold, with these flags of `render`, and waits for its pods. */
@@ -56,7 +58,7 @@ export class GuardPods {
     // The MachineConfigGuard needs its CRD first.
     await until('kubectl apply', apply);
     await this.awaitRollout();
-    await awaitGuardCalls(this.#admin);
+    await new Cluster(controlPlane.apiServer).awaitGuardCalls();
   }
 
   async kubectl(...args: readonly string[]) {
@@ -144,10 +146,6 @@ export class GuardPods {
 
   async stop() {
     await this.cluster.stop();
-  }
-
-  get #admin() {
-    return this.cluster.controlPlane.apiServer.admin;
   }
 
   /** The folder of the memory cgroup of a pod's container. */

@@ -47,7 +47,7 @@ export class NodeCluster {
     const files = await findNodeFiles(binaries.release, log);
     log(`Starting ${nodeCount} node${nodeCount === 1 ? '' : 's'} …`);
     const network = chooseNetwork();
-    const controlPlane = await ControlPlane.start(binaries, { nodeGateway: network.gateway });
+    const controlPlane = await ControlPlane.start(binaries, network.gateway);
     const cluster = new NodeCluster(controlPlane);
     try {
       await startScheduler(controlPlane, files.binaries);

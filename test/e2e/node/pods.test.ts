@@ -87,7 +87,7 @@ const FAULTS: readonly PodFault[] = [
     async inject() {
       // Nothing listens there.
       await pods.kubectl('set', 'image', DEPLOYMENT, 'guard=127.0.0.1:9/missing:1');
-      const isFailing = async () => /ErrImagePull|ImagePullBackOff/.test(await pods.kubectl('get', 'pods'));
+      const isFailing = async () => /ErrImagePull|ImagePullBackOff/.test(JSON.stringify(await pods.list()));
       await until('a pod without an image', isFailing, { everyMs: 500 });
       await pods.kubectl('rollout', 'undo', DEPLOYMENT);
       await pods.awaitRollout();

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
-import { CI_RELEASES, type Release } from '../control-plane/releases.ts';
+import { MissingControlPlaneError } from '../control-plane/go-build.ts';
+import { NEWEST, type Release } from '../control-plane/releases.ts';
 
 /** The plugins of the container network. */
 export const CNI_DIRECTORY = '/usr/lib/cni';
@@ -32,7 +32,7 @@ export function listMissingPackages(release: Release): readonly string[] {
 /** An obstacle that no package removes. */
 function findLastingObstacle(release: Release): string | undefined {
   const { kubernetes } = release;
-  if (kubernetes !== CI_RELEASES[0]?.kubernetes) return `There is no node of Kubernetes ${kubernetes}.`;
+  if (kubernetes !== NEWEST.kubernetes) return `There is no node of Kubernetes ${kubernetes}.`;
   if (process.getuid?.() !== 0) return 'A node needs root: run the command with sudo.';
   // The kubelet also runs with cgroup v2, but the folders of a node are created for v1 only.
   if (!existsSync(MEMORY_CGROUP)) return 'A node needs cgroup v1, and this machine has cgroup v2.';

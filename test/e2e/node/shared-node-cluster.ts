@@ -1,24 +1,13 @@
 import { readForeignCrds } from '../support/foreign-crds.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
+import { listLeftovers } from '../support/overlays.ts';
 import { log, runBinaries } from '../support/runner.ts';
 import { GuardPods } from './guard-pods.ts';
 import { NodeCluster } from './node-cluster.ts';
 
 /** As the control plane of OpenShift. With two nodes, a new replica waits until an old one has ended. */
 const NODES = 3;
-/** Kinds of the cluster-wide objects in the manifests. */
-const KINDS = [
-  'validatingwebhookconfigurations',
-  'validatingadmissionpolicybindings',
-  'validatingadmissionpolicies',
-  'flowschemas',
-  'clusterrolebindings',
-  'clusterroles',
-  'customresourcedefinitions',
-  'namespaces',
-];
-
 let started: Promise<InstalledCluster<GuardPods>> | undefined;
 /** The installation that the file before has left. */
 let installation: 'none' | 'monitoring' | 'any' = 'none';
@@ -59,8 +48,7 @@ export async function removeGuard({ controlPlane }: InstalledCluster) {
   // First, because the namespace controller pauses for half the grace period of the pods that it finds.
   const running = 'deployments,replicasets,pods';
   await kubectlOk(controlPlane, ['delete', running, ...force, '--cascade=orphan', '--wait=false']);
-  const names = (await kubectlOk(controlPlane, ['get', KINDS.join(), '--output=name'])).split('\n');
-  const ofGuard = names.filter((name) => name.includes('machineconfig-guard'));
+  const names = await listLeftovers(controlPlane);
   // The namespace may be terminating already.
-  if (ofGuard.length > 0) await kubectlOk(controlPlane, ['delete', '--ignore-not-found', ...ofGuard]);
+  if (names.length > 0) await kubectlOk(controlPlane, ['delete', '--ignore-not-found', ...names]);
 }

@@ -44,7 +44,7 @@ const operator = await OperatorCluster.shared();
 test('computes the names that the operator gives to the configs that it renders', async () => {
   for (const [name, source] of Object.entries(SOURCES)) {
     await operator.applySource(name, name, source);
-    await operator.createPool(name, [name]);
+    await operator.installed.cluster.pool({ name, roles: [name] });
   }
   for (const pool of [...Object.keys(SOURCES), 'worker']) {
     const name = await operator.awaitRendered(pool);

@@ -9,7 +9,6 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 import { readCrds } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { pool as poolObject } from '../support/objects.ts';
 import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
@@ -118,14 +117,9 @@ export class OperatorCluster {
     await this.admin.create(PATHS.pools, parse(await readFile(file, 'utf8')) as object);
   }
 
-  /** Creates a pool that is rendered from the sources of these roles. */
-  async createPool(name: string, roles?: readonly string[]): Promise<void> {
-    await this.admin.create(PATHS.pools, poolObject({ name, ...(roles && { roles }) }));
-  }
-
   /** Creates a pool with one machine. Returns its name, its disk and its config. */
   async bootPool(pool: string) {
-    await this.createPool(pool);
+    await this.installed.cluster.pool({ name: pool });
     await this.awaitUpdated(pool);
     const { name, disk } = await this.boot(`${pool}-0`, ['worker', pool]);
     return { name, disk, config: await this.awaitUpdated(pool, 1) };

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { parseAllDocuments } from 'yaml';
-
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import type { ModuleFiles } from '../control-plane/module-files.ts';
+import { parseObjects } from '../support/kubectl.ts';
 
 /** The version in cluster.yaml. */
 export const RELEASE_VERSION = '4.20.0';
@@ -30,9 +29,7 @@ export const OPERATOR_CRDS: ModuleFiles = {
   ].map(([group, owner, name]) => `${group}/zz_generated.crd-manifests/0000_${owner}_01_${name}.crd.yaml`),
 };
 
-const OBJECTS = parseAllDocuments(readFileSync(join(import.meta.dirname, 'cluster.yaml'), 'utf8')).map(
-  (document) => document.toJS() as KubeObject,
-);
+const OBJECTS = parseObjects(readFileSync(join(import.meta.dirname, 'cluster.yaml'), 'utf8'));
 
 /** The object of this kind that the operator reads in every cluster of the tests. */
 export function findOperatorObject(kind: string): KubeObject {

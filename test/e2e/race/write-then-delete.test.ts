@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
-import type { ApiServer } from '../control-plane/api-server.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { until } from '../control-plane/until.ts';
-import { awaitGuardCalls } from '../support/cluster.ts';
+import { Cluster } from '../support/cluster.ts';
 import { GuardProcesses } from '../support/guard-processes.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { Prober } from '../support/prober.ts';
@@ -14,20 +13,14 @@ const ROUNDS = IS_LONG ? 2_000 : 50;
 /** How late the API server of the guard learns of writes. Each decision from its cache is wrong then. */
 const LAG_MS = 100;
 
-let installed: InstalledCluster;
-let lagging: ApiServer;
-let other: ApiServer;
-
-beforeAll(async () => {
-  const controlPlane = await ControlPlane.start(await runBinaries());
-  other = controlPlane.apiServer;
-  const etcd = await TcpProxy.start(Number(new URL(controlPlane.etcd.url).port), { delayMs: LAG_MS });
-  lagging = await controlPlane.startApiServer(`http://127.0.0.1:${etcd.port}`);
-  installed = new InstalledCluster(controlPlane, new GuardProcesses(controlPlane, lagging.connection.url));
-  await installed.applyOverlay('service-ca');
-  await installed.awaitGuard();
-  await awaitGuardCalls(lagging.admin);
-});
+const controlPlane = await ControlPlane.start(await runBinaries());
+const other = controlPlane.apiServer;
+const etcd = await TcpProxy.start(Number(new URL(controlPlane.etcd.url).port), { delayMs: LAG_MS });
+const lagging = await controlPlane.startApiServer(`http://127.0.0.1:${etcd.port}`);
+const installed = new InstalledCluster(controlPlane, new GuardProcesses(controlPlane, lagging.url));
+await installed.applyOverlay('service-ca');
+await installed.awaitGuard();
+await new Cluster(lagging).awaitGuardCalls();
 
 afterAll(() => installed.stop());
 

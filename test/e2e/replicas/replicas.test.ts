@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 
 import { DEPLOYMENT } from '../node/guard-pods.ts';
 import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
-import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';
 
@@ -24,12 +23,8 @@ test('no call fails during a restart, and another replica writes the status', as
   expect(names).toHaveLength(2);
   for (const { metadata } of before) expect(names).not.toContain(metadata.name);
   expect((await pods.readLogs()).join('')).toContain('"verdict":');
-  const readProtected = async () => {
-    const guard = await cluster.admin.find(PATHS.guard);
-    return (guard?.status as { protectedConfigs: number } | undefined)?.protectedConfigs ?? 0;
-  };
-  const protectedBefore = await readProtected();
+  const { protectedConfigs: protectedBefore } = await cluster.awaitStatus(() => true);
   await cluster.node({ currentConfig: await cluster.config() });
   // A stopping leader releases the Lease. The other replica tries to acquire it every 26 s.
-  await expect.poll(readProtected, { timeout: 40_000 }).toBeGreaterThan(protectedBefore);
+  await cluster.awaitStatus(({ protectedConfigs }) => (protectedConfigs ?? 0) > (protectedBefore ?? 0));
 }, 300_000);

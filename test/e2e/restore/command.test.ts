@@ -124,7 +124,7 @@ test.each([
     await stuck.joinMaster(missing.name, 'Done');
     if (signal === 'SIGINT') {
       expect(stdout).toMatch(/Run the same command again to continue\. Until then pool master stays paused\.\n$/m);
-      await runProcess('bash', ['-c', `${controlPlane.kubectl} ${undo}`]);
+      await runProcess('bash', ['-c', `${controlPlane.binaries.kubectl} ${undo}`]);
       expect(await stuck.getPause()).toEqual([false, undefined, missing.name]);
     } else {
       expect((await runProgram(args)).stdout).toContain('Restored.');

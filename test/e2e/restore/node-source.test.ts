@@ -12,7 +12,6 @@ import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 import { createDaemonPod } from './machines.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
@@ -84,8 +83,7 @@ test('undoes the image that the machine-config-server has changed, with the imag
   // Without the other config, the image is unknown.
   expect(await plan()).toMatchObject([{ rejection: { code: 'HashDiffers' } }]);
 
-  const meta = { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', metadata: { name } };
-  await admin.create(PATHS.configs, { ...meta, spec });
+  await stuck.cluster.config({ name, spec });
 
   const warnings = [expect.stringMatching(/^The machine-config-server has changed osImageURL in node\//)];
   expect(await plan()).toMatchObject([{ name: missing.name, outcome: 'planned', warnings }]);
@@ -135,7 +133,7 @@ test('prints the oc debug command if the node has no pod of the daemon', async (
 test('the rights of both roles suffice, and each right on pods is needed', async () => {
   disk.set(MCS_FILE, missing.text);
   const roles = await buildDirectory(stuck.controlPlane, join(MANIFESTS, 'overlays', 'restore-role'));
-  const [base = [], ofNode = []] = roles.map((role) => (role as unknown as { rules: readonly Rule[] }).rules);
+  const [base = [], ofNode = []] = roles.map(({ rules }) => rules);
   const expectReads = async (rules: readonly Rule[], expected: string) => {
     const user = stuck.connect(await createServiceAccount(admin, unique('reader'), [...base, ...rules]));
     const read = () =>

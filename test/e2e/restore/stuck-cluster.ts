@@ -35,15 +35,10 @@ export class StuckCluster {
 
   /** The test files of a worker share this cluster, one after another. */
   static shared(): Promise<StuckCluster> {
-    shared ??= StuckCluster.#start();
+    shared ??= runBinaries()
+      .then((binaries) => ControlPlane.start(binaries))
+      .then((controlPlane) => new StuckCluster(controlPlane));
     return shared;
-  }
-
-  static async #start(): Promise<StuckCluster> {
-    const controlPlane = await ControlPlane.start(await runBinaries());
-    // OpenShift enables it.
-    await controlPlane.apiServer.restart(['--enable-admission-plugins=OwnerReferencesPermissionEnforcement']);
-    return new StuckCluster(controlPlane);
   }
 
   /** @param token undefined connects as an administrator */
@@ -98,8 +93,8 @@ export class StuckCluster {
   }
 
   /** The missing machine joins as soon as the restore waits for it. */
-  join({ missing }: StuckPool, state = 'Done'): Reaction {
-    return [/^waiting for 1 machine/, () => this.joinMaster(missing.name, state)];
+  join({ missing }: StuckPool): Reaction {
+    return [/^waiting for 1 machine/, () => this.joinMaster(missing.name, 'Done')];
   }
 
   async joinMaster(config: string, state: string): Promise<string> {

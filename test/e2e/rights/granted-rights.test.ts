@@ -1,25 +1,23 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
-import { until } from '../control-plane/until.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
-import { GUARD_USER } from '../support/guarded-cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
 import { runProgram } from '../support/program.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
+/** The guard's user name in the API server. */
+const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** A rule of a role, and the namespace in which it applies; undefined means all. */
 interface GrantedRule extends Rule {
-  readonly resourceNames?: readonly string[];
   readonly namespace: string | undefined;
 }
 
@@ -44,14 +42,10 @@ const { cluster, controlPlane, replicas } = installed;
 const { admin } = cluster;
 await installRendered();
 const rights = (await readGrantedRules()).flatMap(toRights);
-let requests: readonly AuditEvent[] = [];
-
-beforeAll(async () => {
-  await useEveryPart();
-  // The API server records a watch when it ends.
-  await replicas.stop();
-  requests = await cluster.auditEvents(({ user }) => user.username === GUARD_USER);
-}, 180_000);
+await useEveryPart();
+// The API server records a watch when it ends.
+await replicas.stop();
+const requests = await cluster.auditEvents(({ user }) => user.username === GUARD_USER);
 
 afterAll(() => installed.stop());
 
@@ -88,8 +82,7 @@ async function readGrantedRules(): Promise<readonly GrantedRule[]> {
     ofGuard.map(async ({ metadata: { namespace }, roleRef: { kind, name } }) => {
       const scope = kind === 'ClusterRole' ? '' : `/namespaces/${namespace}`;
       const role = await admin.find(`${RBAC}${scope}/${kind.toLowerCase()}s/${name}`);
-      const ofRole = (role as unknown as { readonly rules: readonly Omit<GrantedRule, 'namespace'>[] }).rules;
-      return ofRole.map((rule) => ({ ...rule, namespace }));
+      return (role?.rules ?? []).map((rule) => ({ ...rule, namespace }));
     }),
   );
   return rules.flat();
@@ -123,8 +116,7 @@ async function useEveryPart(): Promise<void> {
   for (const config of [byNode, byPool, byBuild]) await installed.awaitDenialFromIndex(config);
   expect((await cluster.delete(await cluster.config())).status).toBe(200);
   const node = await cluster.node({ currentConfig: 'rendered-worker-missing' });
-  const isReported = async () => JSON.stringify((await admin.find(PATHS.guard))?.status).includes(node);
-  await until('the dangling reference in the status', isReported);
+  await cluster.awaitStatus(({ danglingReferences }) => danglingReferences.some(({ name }) => name === node));
   await scrapeMetrics();
 }
 

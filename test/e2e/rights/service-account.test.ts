@@ -32,16 +32,11 @@ const PROTECTED_RESOURCES = [
   { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' },
   { group: '', resource: 'secrets', namespace: 'machineconfig-guard' },
 ];
+const SECRETS = { group: '', resource: 'secrets' };
 const FOREIGN_OBJECTS: readonly Right[] = [
-  { verb: 'get', group: '', resource: 'secrets', namespace: 'machineconfig-guard', name: 'another' },
-  { verb: 'list', group: '', resource: 'secrets', namespace: 'machineconfig-guard' },
-  {
-    verb: 'get',
-    group: '',
-    resource: 'secrets',
-    namespace: 'kube-system',
-    name: 'machineconfig-guard-ca',
-  },
+  { verb: 'get', ...SECRETS, namespace: 'machineconfig-guard', name: 'another' },
+  { verb: 'list', ...SECRETS, namespace: 'machineconfig-guard' },
+  { verb: 'get', ...SECRETS, namespace: 'kube-system', name: 'machineconfig-guard-ca' },
   { verb: 'create', group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-system' },
   { verb: 'create', group: 'events.k8s.io', resource: 'events', namespace: 'kube-system' },
   { verb: 'list', group: '', resource: 'pods' },

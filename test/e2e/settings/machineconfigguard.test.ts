@@ -62,8 +62,7 @@ test.for([
   ['spec.holdSuperseded', { holdSuperseded: '99999999999h' }, 'it must be a duration such as'],
   ['spec.holdSuperseded', { holdSuperseded: '721h' }, 'it must not be longer than 720h'],
 ] as const)('the API server rejects an invalid %s: %j', async ([field, spec, message]) => {
-  const extras = { contentType: 'application/merge-patch+json' };
-  const response = await cluster.admin.request('PATCH', PATHS.guard, { spec }, extras);
+  const response = await cluster.admin.request('PATCH', PATHS.guard, { spec });
 
   expect(response.status).toBe(422);
   expect(statusOf(response).message).toContain(field);

@@ -1,46 +1,29 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-
 import { beforeAll, expect, test } from 'vitest';
-import { stringify } from 'yaml';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { GuardStatus } from '../../../src/status/status-writer.ts';
-import { until } from '../control-plane/until.ts';
+import { runProgram } from '../../cli/run-program.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProcess } from '../support/process.ts';
-import { PROGRAM } from '../support/program.ts';
-import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { createServiceAccount } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const READER_ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/machineconfig-guard-reader';
-
-interface Status extends GuardStatus {
-  readonly lastDenial?: { readonly name: string };
-}
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
 
 beforeAll(() => installed.clear());
 
-async function awaitStatus(isWanted: (status: Status) => boolean): Promise<Status> {
-  let status: Status | undefined;
-  const poll = async () => {
-    status = (await cluster.admin.find(PATHS.guard))?.status as Status | undefined;
-    return status?.conditions !== undefined && isWanted(status) && status;
-  };
-  return until(() => `the status; the last one was ${JSON.stringify(status)}`, poll);
-}
-
-function formatConditions({ conditions }: Status): readonly string[] {
+function formatConditions({ conditions }: GuardStatus): readonly string[] {
   return conditions.map(({ type, status }) => `${type}=${status}`);
 }
 
 test('reports a ready and consistent cluster with valid certificates', async () => {
-  const status = await awaitStatus(({ conditions, danglingCount }) => conditions.length === 5 && danglingCount === 0);
+  const status = await cluster.awaitStatus(
+    ({ conditions, danglingCount }) => conditions.length === 5 && danglingCount === 0,
+  );
 
   const { version } = packageJson;
   expect(status).toMatchObject({ mode: 'Enforce', version });
@@ -54,10 +37,9 @@ test('reports a ready and consistent cluster with valid certificates', async () 
 });
 
 test('the command status needs only the rights of a reader, and an unreachable cluster costs one line', async () => {
-  await awaitStatus(({ danglingCount }) => danglingCount === 0);
+  await cluster.awaitStatus(({ danglingCount }) => danglingCount === 0);
   const file = await writeReaderKubeconfig();
-  const runStatus = (...args: readonly string[]) =>
-    runProcess(process.execPath, [PROGRAM, 'status', '--kubeconfig', file, ...args]);
+  const runStatus = (...args: readonly string[]) => runProgram(['status', '--kubeconfig', file, ...args]);
 
   const { stdout, exitCode } = await runStatus('--contexts', 'all', '--output', 'json');
 
@@ -77,7 +59,7 @@ test('the command status needs only the rights of a reader, and an unreachable c
       danglingCount: 0,
     },
     {
-      context: 'dead',
+      context: 'unreachable',
       state: 'UNREACHABLE',
       explanation: expect.stringContaining('connection refused') as unknown,
     },
@@ -90,28 +72,17 @@ test('the command status needs only the rights of a reader, and an unreachable c
   );
 });
 
-/** The context `prod` has the rights of a reader. Nothing listens at the server of `dead`. */
+/** The context `prod` has the rights of a reader. Nothing listens at the server of `unreachable`. */
 async function writeReaderKubeconfig(): Promise<string> {
-  const { apiServer, caCertificate, directory } = controlPlane;
   const reader = await cluster.admin.find(READER_ROLE);
-  const { rules = [] } = reader as unknown as { readonly rules?: readonly Rule[] };
-  const token = await createServiceAccount(cluster.admin, 'status-reader', rules);
-  const certificate = Buffer.from(caCertificate).toString('base64');
-  const servers = { prod: apiServer.url, dead: 'https://127.0.0.1:1' };
-  const names = Object.keys(servers);
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: Object.entries(servers).map(([name, server]) => ({
-      name,
-      cluster: { server, 'certificate-authority-data': certificate },
-    })),
-    users: [{ name: 'reader', user: { token } }],
-    contexts: names.map((name) => ({ name, context: { cluster: name, user: 'reader' } })),
-    'current-context': 'prod',
-  };
-  const file = join(directory, 'status-reader.kubeconfig');
-  await writeFile(file, stringify(config), { mode: 0o600 });
+  const token = await createServiceAccount(cluster.admin, 'status-reader', reader?.rules ?? []);
+  const file = await controlPlane.writeKubeconfig('status-reader', { token });
+  for (const args of [
+    ['rename-context', 'control-plane', 'prod'],
+    ['set-cluster', 'unreachable', '--server=https://127.0.0.1:1'],
+    ['set-context', 'unreachable', '--cluster=unreachable', '--user=user'],
+  ])
+    await kubectlOk(controlPlane, ['config', ...args, `--kubeconfig=${file}`]);
   return file;
 }
 
@@ -123,28 +94,28 @@ test('reports a pool that stays paused for a restore, in condition, metric and c
   // The API server sets the times of the writes itself, so a test cannot set one of an hour ago. It can delete them.
   await cluster.admin.patch(path, { metadata: { managedFields: [{}] } });
 
-  const status = await awaitStatus(({ conditions }) =>
+  const status = await cluster.awaitStatus(({ conditions }) =>
     conditions.some(({ type, status: value }) => type === 'RestoresComplete' && value === 'False'),
   );
 
   const condition = status.conditions.find(({ type }) => type === 'RestoresComplete');
   expect(condition).toMatchObject({ reason: 'PoolPausedForRestore' });
   expect(condition?.message).toContain(`pool ${pool} is paused for a restore of rendered-master-gone`);
-  const args = ['check', '--kubeconfig', controlPlane.apiServer.kubeconfig, '--output', 'json'];
-  const { stdout, exitCode } = await runProcess(process.execPath, [PROGRAM, ...args]);
+  const flags = ['--kubeconfig', controlPlane.apiServer.kubeconfig, '--output', 'json'];
+  const { stdout, exitCode } = await runProgram(['check', ...flags]);
   expect(exitCode).toBe(1);
   expect((JSON.parse(stdout) as { problems: object[] }).problems).toContainEqual(
     expect.objectContaining({ code: 'PausedForRestore', name: pool, recoverable: false }),
   );
   await cluster.admin.patch(path, { spec: { paused: false } });
-  await awaitStatus((current) => formatConditions(current).includes('RestoresComplete=True'));
+  await cluster.awaitStatus((current) => formatConditions(current).includes('RestoresComplete=True'));
 });
 
 test('reports dangling references in status, columns and Events until their repair', async () => {
   await createIncidentB(cluster);
   const { masters, master, missing } = INCIDENT_B;
 
-  const status = await awaitStatus(({ danglingCount }) => danglingCount === 5);
+  const status = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 5);
 
   const found = status.danglingReferences.map(({ kind, name, field, config }) => `${kind} ${name} ${field} ${config}`);
   const ofNodes = masters.flatMap((name) => [
@@ -161,13 +132,15 @@ test('reports dangling references in status, columns and Events until their repa
   const isCount: unknown = expect.stringMatching(/^\d+$/);
   expect(row?.slice(0, 5)).toEqual(['cluster', 'Enforce', 'True', isCount, '5']);
   const describeNode = () => kubectlOk(controlPlane, ['describe', 'node', masters[0]]);
-  await expect.poll(describeNode).toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
+  await expect
+    .poll(describeNode, { interval: 1_000 })
+    .toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
 
   const configs = { currentConfig: master, desiredConfig: master };
   for (const name of masters) await cluster.moveNode(name, configs);
   const poolPatch = { status: { configuration: { name: master } } };
   await cluster.admin.patch(`${PATHS.pools}/master/status`, poolPatch);
-  const repaired = await awaitStatus(({ danglingCount }) => danglingCount === 0);
+  const repaired = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 0);
   expect(formatConditions(repaired)).toContain('ReferencesConsistent=True');
 });
 
@@ -176,8 +149,7 @@ test('reports the last denial with user and referrers', async () => {
   const name = await cluster.node({ currentConfig: config });
   expect((await cluster.delete(config)).status).toBe(403);
 
-  const isAboutConfig = (status: Status) => status.lastDenial?.name === config;
-  const { lastDenial } = await awaitStatus(isAboutConfig);
+  const { lastDenial } = await cluster.awaitStatus((status) => status.lastDenial?.name === config);
 
   const referrers = [{ kind: 'Node', name, field: 'currentConfig' }];
   expect(lastDenial).toMatchObject({ user: 'admin', referrers });

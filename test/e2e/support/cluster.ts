@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 
 import { expect } from 'vitest';
 
+import type { GuardStatus, LastDenial } from '../../../src/status/status-writer.ts';
 import type { ApiServer } from '../control-plane/api-server.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
@@ -132,8 +133,8 @@ export class Cluster {
 
   /** Events about a config. */
   async eventsAbout(config: string) {
-    const events = (await this.admin.list(PATHS.events)) as readonly DeletionEvent[];
-    return events.filter((event) => event.regarding?.name === config);
+    const events = (await this.admin.list(PATHS.events)) as readonly (KubeObject & { regarding?: { name: string } })[];
+    return events.filter(({ regarding }) => regarding?.name === config);
   }
 
   /** Waits for an Event. The guard writes it after the answer. */
@@ -141,48 +142,54 @@ export class Cluster {
     return until(`an Event about ${config}`, async () => (await this.eventsAbout(config))[0]);
   }
 
-  /** The events that match in the audit log of the API server, oldest first. */
-  async auditEvents(isWanted: (event: AuditEvent) => boolean) {
+  /**
+   * The events that match in the audit log of the API server, oldest first.
+   *
+   * @param text is in each of them. Parsing the others would take long.
+   */
+  async auditEvents(isWanted: (event: AuditEvent) => boolean, text = '') {
     const lines = (await readFile(this.#auditLog, 'utf8')).split('\n');
     // The API server may still be writing the last line.
-    const complete = lines.slice(0, -1);
+    const complete = lines.slice(0, -1).filter((line) => line.includes(text));
     return complete.map((line) => JSON.parse(line) as AuditEvent).filter(isWanted);
   }
 
   /** Waits for the audit event of a request. The API server writes it after the response. */
   auditEvent({ auditId }: KubeResponse) {
-    const find = async () => (await this.auditEvents(({ auditID }) => auditID === auditId))[0];
+    const find = async () => (await this.auditEvents(({ auditID }) => auditID === auditId, auditId))[0];
     return until(`the audit event ${auditId}`, find);
+  }
+
+  /** Waits for a status of the MachineConfigGuard. */
+  awaitStatus(isWanted: (status: Status) => boolean): Promise<Status> {
+    let status: Status | undefined;
+    const poll = async () => {
+      status = (await this.admin.find(PATHS.guard))?.status as Status | undefined;
+      return status?.conditions !== undefined && isWanted(status) && status;
+    };
+    return until(() => `the status; the last one was ${JSON.stringify(status)}`, poll);
+  }
+
+  /** Waits until the API server calls the guard, a moment after its start or a change of its configuration. */
+  async awaitGuardCalls() {
+    const config = await this.config();
+    const nodePath = `${PATHS.nodes}/${await this.node({ currentConfig: config })}`;
+    let last: KubeResponse | undefined;
+    const isDenied = async () => isDeniedInUse((last = await this.dryRun(config)));
+    await until(() => `a denial, not ${JSON.stringify(last?.body)}`, isDenied);
+    // The guard allows a deletion only if there is a node.
+    await this.admin.patch(nodePath, { metadata: { annotations: null } });
+    await this.delete(config);
+    await this.admin.delete(nodePath);
   }
 }
 
-/** The fields of an Event of `events.k8s.io/v1` that the tests read. */
-export interface DeletionEvent extends KubeObject {
-  readonly type: string;
-  readonly reason: string;
-  readonly note: string;
-  readonly regarding?: { readonly apiVersion: string; readonly kind: string; readonly name: string };
-}
+/** The status of a MachineConfigGuard. */
+type Status = GuardStatus & { readonly lastDenial?: LastDenial };
 
 /** Whether a response is the guard's denial of a config in use. */
 export function isDeniedInUse(response: KubeResponse) {
   return response.status === 403 && statusOf(response).message?.includes('denied the request: MCG_IN_USE') === true;
-}
-
-/** Waits until the API server calls the guard, a moment after its start or a change of its configuration. */
-export async function awaitGuardCalls(admin: KubeClient) {
-  const [config, name] = [renderedName('probe'), unique('probe')];
-  const [configPath, nodePath] = [`${PATHS.configs}/${config}`, `${PATHS.nodes}/${name}`];
-  await admin.create(PATHS.configs, machineConfig({ name: config }));
-  await admin.create(PATHS.nodes, node({ name, currentConfig: config }));
-  let last: KubeResponse | undefined;
-  const isDenied = async () => isDeniedInUse((last = await admin.delete(configPath, { dryRun: 'All' })));
-  const describe = () => `a denial, not ${JSON.stringify(last?.body)}`;
-  await until(describe, isDenied);
-  // The guard allows a deletion only if there is a node.
-  await admin.patch(nodePath, { metadata: { annotations: null } });
-  await admin.delete(configPath);
-  await admin.delete(nodePath);
 }
 
 /** A name that no other object has. */

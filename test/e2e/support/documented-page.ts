@@ -21,14 +21,6 @@ const NEEDS_ANOTHER_MACHINE: readonly RegExp[] = [
   /alerting-rule\.yaml$/,
 ];
 
-/** The pages whose commands each test file of test/e2e/docs runs. */
-export const PAGES = {
-  audit: ['docs/audit.md'],
-  fleet: ['docs/fleet/README.md'],
-  inspection: ['docs/inspect.md'],
-  installation: ['README.md', 'docs/install.md'],
-} as const;
-
 /** A command that a page tells its reader to run. */
 interface DocumentedCommand {
   /** The heading above the command. */

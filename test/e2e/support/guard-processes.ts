@@ -3,8 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
-import { minorOf } from '../control-plane/releases.ts';
+import type { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { GuardProcess } from './guard-process.ts';
 import { readAuthority } from './guard-service.ts';
@@ -26,14 +25,13 @@ interface DeploymentSpec {
   };
 }
 
-type WithData = KubeObject & { readonly data?: Readonly<Record<string, string>> };
-
 /**
  * The replicas of the Deployment as processes of this machine, behind the guard's Service. They need no root and run
  * with every release, so they serve the tests of decisions. Tests of pods, rollouts and volumes need real nodes.
  */
 export class GuardProcesses {
   readonly #controlPlane: ControlPlane;
+  readonly #admin: KubeClient;
   readonly #apiUrl: string;
   readonly #replicas: GuardProcess[] = [];
   #startCount = 0;
@@ -41,6 +39,7 @@ export class GuardProcesses {
   /** @param apiUrl the address at which the guards reach the API server */
   constructor(controlPlane: ControlPlane, apiUrl = controlPlane.apiServer.url) {
     this.#controlPlane = controlPlane;
+    this.#admin = controlPlane.apiServer.admin;
     this.#apiUrl = apiUrl;
   }
 
@@ -59,7 +58,7 @@ export class GuardProcesses {
     await mkdir(directory, { recursive: true });
     const args = template.spec.containers[0]?.args ?? [];
     if (args.some((arg) => arg.includes(MOUNT_PATH))) {
-      const { data = {} } = await until<WithData>('the Secret', () => this.#admin.find(SECRET));
+      const { data = {} } = await until('the Secret', () => this.#admin.find(SECRET));
       for (const [file, content] of Object.entries(data)) await writeFile(join(directory, file), content, 'base64');
     }
     const findAuthority = async () => (await readAuthority(this.#admin)) || undefined;
@@ -85,10 +84,6 @@ export class GuardProcesses {
 
   async stop() {
     await Promise.all(this.#replicas.map((replica) => replica.stop()));
-  }
-
-  get #admin() {
-    return this.#controlPlane.apiServer.admin;
   }
 
   async #startReplica(args: readonly string[], certDir: string, ca: string): Promise<GuardProcess> {
@@ -117,18 +112,16 @@ export class GuardProcesses {
     const endpoints = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: NAME }, subsets };
     await this.#admin.delete(`${ENDPOINTS}/${NAME}`);
     await this.#admin.create(ENDPOINTS, endpoints);
-    if (minorOf(this.#controlPlane.release.kubernetes) >= 34) {
-      await this.#admin.delete(SLICES, { labelSelector: `${SERVICE_LABEL}=${NAME}` });
-      for (const [index, { ports }] of subsets.entries()) {
-        await this.#admin.create(SLICES, {
-          apiVersion: 'discovery.k8s.io/v1',
-          kind: 'EndpointSlice',
-          metadata: { name: `${NAME}-${index}`, labels: { [SERVICE_LABEL]: NAME } },
-          addressType: 'IPv4',
-          endpoints: [{ addresses: [ip], conditions: { ready: true } }],
-          ports,
-        });
-      }
+    await this.#admin.delete(SLICES, { labelSelector: `${SERVICE_LABEL}=${NAME}` });
+    for (const [index, { ports }] of subsets.entries()) {
+      await this.#admin.create(SLICES, {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name: `${NAME}-${index}`, labels: { [SERVICE_LABEL]: NAME } },
+        addressType: 'IPv4',
+        endpoints: [{ addresses: [ip], conditions: { ready: true } }],
+        ports,
+      });
     }
     const readyReplicas = this.#replicas.length;
     await this.#admin.patch(`${PATHS.deployment}/status`, { status: { replicas: readyReplicas, readyReplicas } });

@@ -2,24 +2,16 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { ControlPlane } from '../control-plane/control-plane.ts';
-import type { GuardProcess, Launch } from './guard-process.ts';
+import type { GuardProcess } from './guard-process.ts';
 import { GuardProcesses } from './guard-processes.ts';
 import { InstalledCluster } from './installed-cluster.ts';
 import { PATHS } from './paths.ts';
-import { requireProgram } from './program.ts';
 import { runBinaries } from './runner.ts';
 import { TcpProxy } from './tcp-proxy.ts';
-
-/** The guard's user name in the API server. */
-export const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
-
-/** Prepares a launch of the guard. It may put files into this folder. */
-export type LaunchPreparation = (directory: string) => Promise<Launch>;
 
 /** A cluster with one guard process, which reaches the API server through a network that can fail. */
 export class GuardedCluster extends InstalledCluster<GuardProcesses> {
   readonly network: TcpProxy;
-  #lastPreparation: LaunchPreparation | undefined;
 
   constructor(controlPlane: ControlPlane, replicas: GuardProcesses, network: TcpProxy) {
     super(controlPlane, replicas);
@@ -30,13 +22,6 @@ export class GuardedCluster extends InstalledCluster<GuardProcesses> {
     const [guard] = this.replicas.running;
     if (guard === undefined) throw new Error('The guard was not started.');
     return guard;
-  }
-
-  /** Restarts the guard with this launch, or with the usual one, unless it already runs so. */
-  async launchGuard(prepare?: LaunchPreparation) {
-    if (prepare === this.#lastPreparation) return;
-    await this.guard.restart(await prepare?.(this.controlPlane.directory));
-    this.#lastPreparation = prepare;
   }
 
   override async stop() {
@@ -51,7 +36,6 @@ export class GuardedCluster extends InstalledCluster<GuardProcesses> {
  * @param options `direct: true` connects the guard to the API server without a proxy, for measurements
  */
 export async function startGuardedCluster({ direct = false } = {}): Promise<GuardedCluster> {
-  requireProgram();
   const controlPlane = await ControlPlane.start(await runBinaries());
   const network = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port));
   const replicas = new GuardProcesses(controlPlane, direct ? undefined : `https://127.0.0.1:${network.port}`);

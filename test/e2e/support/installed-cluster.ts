@@ -8,14 +8,14 @@ import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/decisio
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, KubeClient, type KubeClientOptions } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { awaitGuardCalls, Cluster } from './cluster.ts';
+import type { GuardPods } from '../node/guard-pods.ts';
+import { Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
 import { parseJsonLines } from './guard-process.ts';
 import { GuardProcesses } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
-import { requireProgram } from './program.ts';
 import { runBinaries } from './runner.ts';
 import { serviceAccountToken } from './service-account.ts';
 import { ServiceCa } from './service-ca.ts';
@@ -23,15 +23,7 @@ import { ServiceCa } from './service-ca.ts';
 const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard';
 
 /** The running replicas of the guard's Deployment. */
-interface Replicas {
-  /** Waits until all replicas run the current template and get calls. */
-  awaitRollout(): Promise<void>;
-  /** The log of each replica. */
-  readLogs(): Promise<readonly string[]>;
-  /** Host and port at which each replica serves its metrics. */
-  listMetricsAddresses(): Promise<readonly string[]>;
-  stop(): Promise<void>;
-}
+type Replicas = GuardProcesses | GuardPods;
 
 /** A cluster in which the guard's manifests can be applied, and then run. */
 export class InstalledCluster<Guards extends Replicas = Replicas> {
@@ -52,14 +44,9 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
    * Starts a cluster without the guard and without nodes. The replicas are processes of this machine.
    *
    * @param projects projects whose CRDs exist, too
-   * @param options `openshift: false` omits the CRDs of OpenShift and the garbage collector
    */
-  static async start(
-    projects: readonly ForeignProject[] = [],
-    { openshift = true } = {},
-  ): Promise<InstalledCluster<GuardProcesses>> {
-    requireProgram();
-    const controlPlane = await ControlPlane.start(await runBinaries(), { openshift });
+  static async start(projects: readonly ForeignProject[] = []): Promise<InstalledCluster<GuardProcesses>> {
+    const controlPlane = await ControlPlane.start(await runBinaries());
     for (const project of projects) await controlPlane.installCrds(await readForeignCrds(project));
     return new InstalledCluster(controlPlane, new GuardProcesses(controlPlane));
   }
@@ -88,7 +75,7 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
     const { cluster } = this;
     await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard));
     await this.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
-    await awaitGuardCalls(cluster.admin);
+    await cluster.awaitGuardCalls();
   }
 
   /** Changes the MachineConfigGuard, without a hold if it is null, and waits until every replica applies it. */
@@ -106,9 +93,9 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
 
   /** A connection with the rights of the guard. */
   async connectAsGuard(): Promise<KubeClientOptions> {
-    const { url, admin } = this.controlPlane.apiServer;
+    const { admin } = this.cluster;
     const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
-    return { url, ca: this.controlPlane.caCertificate, token };
+    return { ...admin.connection, token };
   }
 
   /** Deletes a config in use until the index leads to the denial, and not a live read. */

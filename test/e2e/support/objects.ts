@@ -15,13 +15,14 @@ export interface RenderedConfigOptions {
   readonly owner?: KubeObject;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly spec?: object;
   /** Minimum size as JSON. One Ignition file is filled up to it. */
   readonly bytes?: number;
 }
 
 /** A rendered MachineConfig with real metadata (machine-config-operator, pkg/controller/render). */
 export function machineConfig(options: RenderedConfigOptions): KubeObject {
-  const { name, owner, annotations, labels, bytes = 0 } = options;
+  const { name, owner, annotations, labels, spec, bytes = 0 } = options;
   const withFile = (content: string): KubeObject => ({
     apiVersion: `${MCO}/v1`,
     kind: 'MachineConfig',
@@ -35,7 +36,7 @@ export function machineConfig(options: RenderedConfigOptions): KubeObject {
       ...(labels && { labels }),
       ownerReferences: owner && [{ ...toReference(owner), controller: true, blockOwnerDeletion: true }],
     },
-    spec: {
+    spec: spec ?? {
       config: {
         ignition: { version: '3.4.0' },
         storage: {

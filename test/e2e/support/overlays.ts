@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { minorOf } from '../control-plane/releases.ts';
+import { kubectlOk } from './kubectl.ts';
 
 export const MANIFESTS = fileURLToPath(new URL('../../../manifests', import.meta.url));
 
@@ -17,14 +18,25 @@ export function overlay(name: string) {
 }
 
 /** Whether the API server serves ValidatingAdmissionPolicy v1. */
-export function hasPolicies({ release }: ControlPlane) {
-  return minorOf(release.kubernetes) >= 30;
+export function hasPolicies({ binaries }: ControlPlane) {
+  return minorOf(binaries.release.kubernetes) >= 30;
+}
+
+/** The names of the guard's objects, as `kind/name`: the cluster-wide ones, and those in the namespace default. */
+export async function listLeftovers(controlPlane: ControlPlane): Promise<readonly string[]> {
+  const policies = hasPolicies(controlPlane) ? ',validatingadmissionpolicybindings,validatingadmissionpolicies' : '';
+  // In the order in which `removeGuard` deletes them.
+  const kinds =
+    `validatingwebhookconfigurations${policies},flowschemas,clusterrolebindings,clusterroles,` +
+    'customresourcedefinitions,namespaces,roles,rolebindings';
+  const names = await kubectlOk(controlPlane, ['get', kinds, '--namespace=default', '--output=name']);
+  return names.split('\n').filter((name) => name.includes('machineconfig-guard'));
 }
 
 /** The directory of an overlay for the release: before OpenShift 4.17 with its component. */
 export async function overlayForRelease(controlPlane: ControlPlane, name: string) {
   if (hasPolicies(controlPlane)) return overlay(name);
-  const openshiftMinor = minorOf(controlPlane.release.kubernetes) - 13;
+  const openshiftMinor = minorOf(controlPlane.binaries.release.kubernetes) - 13;
   return combine(controlPlane, overlay(name), [`openshift-4.${openshiftMinor}`]);
 }
 

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 
 import { cachePath } from '../control-plane/cache.ts';
-import type { Child } from '../control-plane/child.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { findGoPrograms, type Log } from '../control-plane/go-build.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
+import { expectStatus, type KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import { copyModule } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { kubectlOk } from './kubectl.ts';
@@ -49,12 +48,10 @@ export async function findPolicyController(log: Log): Promise<string> {
 
 /** Evaluates ConfigurationPolicies in a managed cluster, with the controller of Advanced Cluster Management. */
 export class PolicyController {
-  readonly #controlPlane: ControlPlane;
-  readonly #child: Child;
+  readonly #admin: KubeClient;
 
-  private constructor(controlPlane: ControlPlane, child: Child) {
-    this.#controlPlane = controlPlane;
-    this.#child = child;
+  private constructor({ apiServer }: ControlPlane) {
+    this.#admin = apiServer.admin;
   }
 
   /** The cluster needs the CRDs of ClusterClaim and ConfigurationPolicy. */
@@ -66,30 +63,32 @@ export class PolicyController {
     const { kubeconfig: KUBECONFIG } = controlPlane.apiServer;
     const namespaces = { WATCH_NAMESPACE: NAMESPACE, POD_NAMESPACE: NAMESPACE };
     const env = { PATH: process.env['PATH'], KUBECONFIG, ...namespaces };
-    return new PolicyController(controlPlane, controlPlane.startChild('policy-controller', program, args, { env }));
+    controlPlane.startChild('policy-controller', program, args, { env });
+    return new PolicyController(controlPlane);
   }
 
   /** Sets the ClusterClaims of the managed cluster. */
   async setClaims(claims: Readonly<Record<string, string>>) {
-    const items = Object.entries(claims).map(([name, value]) => {
-      const apiVersion = 'cluster.open-cluster-management.io/v1alpha1';
-      return { apiVersion, kind: 'ClusterClaim', metadata: { name }, spec: { value } };
-    });
-    await this.#apply({ apiVersion: 'v1', kind: 'List', items });
+    const apiVersion = 'cluster.open-cluster-management.io/v1alpha1';
+    for (const [name, value] of Object.entries(claims)) {
+      const claim = { apiVersion, kind: 'ClusterClaim', metadata: { name }, spec: { value } };
+      await this.#apply(`/apis/${apiVersion}/clusterclaims/${name}`, claim);
+    }
   }
 
   /** Brings a Policy to the managed cluster as the governance framework does, and returns when it is evaluated. */
   async evaluate({ metadata: { name }, spec }: Policy, remediationAction = spec.remediationAction) {
     for (const { objectDefinition } of spec['policy-templates']) {
       const metadata = { ...objectDefinition.metadata, namespace: NAMESPACE };
-      await this.#apply({ ...objectDefinition, metadata, spec: { ...objectDefinition.spec, remediationAction } });
+      const policy = { ...objectDefinition, metadata, spec: { ...objectDefinition.spec, remediationAction } };
+      await this.#apply(`${POLICIES}/${metadata.name}`, policy);
     }
     await until(`the evaluation of ${name}`, async () => (await this.read(name)) !== undefined);
   }
 
   /** The compliance and the messages of a ConfigurationPolicy, once its latest version is evaluated. */
   async read(name: string): Promise<{ compliant: string; messages: readonly string[] } | undefined> {
-    const found = await this.#controlPlane.apiServer.admin.find(`${POLICIES}/${name}`);
+    const found = await this.#admin.find(`${POLICIES}/${name}`);
     if (found === undefined) return undefined;
     const { generation } = found.metadata as { readonly generation?: number };
     const { compliant, lastEvaluatedGeneration, compliancyDetails = [] } = (found.status ?? {}) as Status;
@@ -100,16 +99,12 @@ export class PolicyController {
 
   /** What its objects became, stays. */
   async remove(name: string) {
-    await this.#controlPlane.apiServer.admin.delete(`${POLICIES}/${name}`);
+    await this.#admin.delete(`${POLICIES}/${name}`);
   }
 
-  async stop() {
-    await this.#child.stop();
-  }
-
-  async #apply(object: object) {
-    // The annotation of a client-side apply would be too long.
-    const args = ['apply', '--server-side', '--force-conflicts', '--filename=-'];
-    await kubectlOk(this.#controlPlane, args, JSON.stringify(object));
+  async #apply(path: string, object: object) {
+    const query = { fieldManager: 'e2e', force: 'true' };
+    const extras = { query, contentType: 'application/apply-patch+yaml' };
+    expectStatus(await this.#admin.request('PATCH', path, object, extras), [200, 201], `PATCH ${path}`);
   }
 }

@@ -34,7 +34,6 @@ interface Probe {
   readonly message: string;
   /** In milliseconds, comparable with `performance.now()`. */
   readonly sentAt: number;
-  readonly answeredAt: number;
 }
 
 /** The answers of a guard without faults. */
@@ -94,18 +93,16 @@ export class Prober {
     this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
   }
 
-  /** Waits for this many right answers to each subject since a moment, or for an error. Returns the time. */
+  /** Waits for this many right answers to each subject since a moment, or for an error. */
   async awaitRightAnswers(since: number, times = 1) {
-    const findLast = async () => {
-      if (this.errors.length > 0) return performance.now();
+    const areEnough = async () => {
       const right = this.probes.filter((probe) => probe.sentAt >= since && isRight(probe));
-      const ends = Object.keys(RIGHT_ANSWERS).map(
-        (wanted) => right.filter(({ subject }) => subject === wanted)[times - 1],
+      const counts = Object.keys(RIGHT_ANSWERS).map(
+        (wanted) => right.filter(({ subject }) => subject === wanted).length,
       );
-      return ends.every((probe) => probe !== undefined) && Math.max(...ends.map((end) => end.answeredAt));
+      return this.errors.length > 0 || counts.every((count) => count >= times);
     };
-    const describe = () => `right answers, not ${JSON.stringify(this.probes.slice(-4))}`;
-    return until(describe, findLast, { everyMs: 50 });
+    await until(() => `right answers, not ${JSON.stringify(this.probes.slice(-4))}`, areEnough, { everyMs: 50 });
   }
 
   /** The probes whose answer was not right. */
@@ -155,7 +152,7 @@ export class Prober {
           name = mover;
         }
         const patch = nodeConfigPatch({ currentConfig: target });
-        const extras = { contentType: 'application/merge-patch+json', timeoutMs: PROBE_TIMEOUT_MS };
+        const extras = { timeoutMs: PROBE_TIMEOUT_MS };
         const { status } = await this.#client.request('PATCH', `${PATHS.nodes}/${name}`, patch, extras);
         if (status === 200) {
           await this.#probe('moved', target);
@@ -170,8 +167,7 @@ export class Prober {
 
   async #probe(subject: Subject, config: string) {
     const sentAt = performance.now();
-    const record = (answer: Answer, message: string) =>
-      this.probes.push({ subject, answer, message, sentAt, answeredAt: performance.now() });
+    const record = (answer: Answer, message: string) => this.probes.push({ subject, answer, message, sentAt });
     try {
       const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
       const response = await this.#client.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);

@@ -8,7 +8,7 @@ export interface ProcessResult {
 }
 
 /** Of the process, with the text of its standard input. */
-type ProcessOptions = Pick<SpawnOptionsWithoutStdio, 'cwd' | 'env' | 'uid'> & { readonly input?: string };
+type ProcessOptions = Pick<SpawnOptionsWithoutStdio, 'cwd' | 'env'> & { readonly input?: string };
 
 /** Runs a process to its end. A non-zero exit code is a result, not an error. */
 export function runProcess(

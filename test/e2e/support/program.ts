@@ -1,25 +1,21 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import { runOk } from './process.ts';
+import { runProgram as runInProcess } from '../../cli/run-program.ts';
 
 /** The bundle. */
 export const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 const CONTAINERFILE = fileURLToPath(new URL('../../../Containerfile', import.meta.url));
 
-/** @throws Error if the bundle was not built */
-export function requireProgram() {
-  if (!existsSync(PROGRAM)) throw new Error(`There is no ${PROGRAM}: run "npm run build" first.`);
-}
-
 /**
- * Runs a command of the bundle and returns its standard output.
+ * Runs a command in this process, because a start of Node takes long. Returns its standard output.
  *
  * @throws Error unless the exit code is 0
  */
 export async function runProgram(...args: readonly string[]) {
-  requireProgram();
-  return runOk(process.execPath, [PROGRAM, ...args]);
+  const { exitCode, stdout, stderr } = await runInProcess(args);
+  if (exitCode === 0) return stdout;
+  throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
 }
 
 /** The environment variables of the image. The tests run the guard with them, as a cluster does. */

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 
 import { describeUsageError } from '../../support/usage.ts';
-import { availableReleases, findBinaries } from '../control-plane/binaries.ts';
-import { MissingControlPlaneError } from '../control-plane/missing-control-plane-error.ts';
-import { type Release, selectVersion } from '../control-plane/releases.ts';
+import { findBinaries } from '../control-plane/binaries.ts';
+import { MissingControlPlaneError } from '../control-plane/go-build.ts';
+import { selectRelease } from '../control-plane/releases.ts';
 import { runOk } from './process.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -11,17 +11,6 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** Standard output is for results. */
 export function log(line: string) {
   process.stderr.write(`${line}\n`);
-}
-
-/**
- * The release with this version, or the newest one that CI runs.
- *
- * @param flag the flag that the version comes from, for the error message
- * @throws UsageError if there is no such release
- */
-export async function selectRelease(flag: string, version: string | undefined): Promise<Release> {
-  const { all, defaults } = await availableReleases();
-  return version === undefined && defaults[0] ? defaults[0] : selectVersion(flag, version, all, 'kubernetes');
 }
 
 /** Finds the newest binaries and builds dist/, so that a measurement uses the same bundle as a cluster. */
@@ -59,5 +48,5 @@ export const IS_LONG = process.env[LONG_VARIABLE] === '1';
 
 /** The binaries of the release of this test run, or of the newest release if `run.ts` did not start it. */
 export async function runBinaries() {
-  return findBinaries(await selectRelease(RELEASE_VARIABLE, process.env[RELEASE_VARIABLE]), log);
+  return findBinaries(selectRelease(RELEASE_VARIABLE, process.env[RELEASE_VARIABLE]), log);
 }

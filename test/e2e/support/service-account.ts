@@ -1,4 +1,4 @@
-import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeClient } from '../control-plane/kube-client.ts';
 import { PATHS } from './paths.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -7,20 +7,15 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 export interface Rule {
   readonly apiGroups?: readonly string[];
   readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
   readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
 }
 
-/**
- * Issues a token of a service account that is valid for two hours.
- *
- * @param secret the API server rejects the token when this Secret of the same namespace is gone
- */
-export async function serviceAccountToken(admin: KubeClient, namespace: string, name: string, secret?: KubeObject) {
+/** Issues a token of a service account that is valid for two hours. */
+export async function serviceAccountToken(admin: KubeClient, namespace: string, name: string) {
   const path = `${PATHS.namespaces}/${namespace}/serviceaccounts/${name}/token`;
-  const { name: secretName, uid } = secret?.metadata ?? {};
-  const boundObjectRef = secret && { apiVersion: 'v1', kind: 'Secret', name: secretName, uid };
-  const spec = { expirationSeconds: 7_200, boundObjectRef };
+  const spec = { expirationSeconds: 7_200 };
   const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
   const { status } = (await admin.create(path, request)) as { status?: { token?: string } };
   if (status?.token === undefined) throw new Error('The API server answered a TokenRequest without a token.');
@@ -33,12 +28,7 @@ export async function createServiceAccount(admin: KubeClient, name: string, rule
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata };
   await admin.create(`${PATHS.namespaces}/default/serviceaccounts`, account);
   const apiVersion = `${RBAC_GROUP}/v1`;
-  await admin.create(`/apis/${apiVersion}/clusterroles`, {
-    apiVersion,
-    kind: 'ClusterRole',
-    metadata,
-    rules,
-  });
+  await admin.create(`/apis/${apiVersion}/clusterroles`, { apiVersion, kind: 'ClusterRole', metadata, rules });
   await admin.create(`/apis/${apiVersion}/clusterrolebindings`, {
     apiVersion,
     kind: 'ClusterRoleBinding',

@@ -27,7 +27,7 @@ export class Shell {
     this.#env = env;
   }
 
-  static async open({ directory, kubectl, apiServer }: ControlPlane, kubeconfig = apiServer.kubeconfig) {
+  static async open({ directory, binaries, apiServer }: ControlPlane, kubeconfig = apiServer.kubeconfig) {
     const home = await mkdtemp(join(directory, 'home-'));
     const bin = join(home, '.local', 'bin');
     await mkdir(bin, { recursive: true });
@@ -35,7 +35,7 @@ export class Shell {
     await symlink(dirname(PROGRAM), join(home, 'dist'));
     await symlink(PROGRAM, join(bin, 'machineconfig-guard'));
     await symlink(OC, join(bin, 'oc'));
-    await symlink(kubectl, join(bin, 'kubectl'));
+    await symlink(binaries.kubectl, join(bin, 'kubectl'));
     const { file: jq, env } = await debianProgram('jq', ['jq', 'libjq1', 'libonig5']);
     return new Shell(home, {
       PATH: [bin, dirname(process.execPath), process.env['PATH'], dirname(jq)].join(delimiter),

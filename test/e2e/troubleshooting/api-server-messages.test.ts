@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { createAuthority } from '../../../src/certificates/authority.ts';
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
-import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
+import { statusOf } from '../control-plane/kube-client.ts';
 import { kubectl } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -51,13 +51,10 @@ async function callInstead(port: number, certificatePem: string): Promise<void> 
     url: `https://127.0.0.1:${port}/validate`,
     caBundle: Buffer.from(certificatePem).toString('base64'),
   };
-  const patch = [
+  await cluster.admin.patch(PATHS.guardWebhook, [
     { op: 'replace', path: '/webhooks/0/clientConfig', value: clientConfig },
     { op: 'replace', path: '/webhooks/0/timeoutSeconds', value: 1 },
-  ];
-  const extras = { contentType: 'application/json-patch+json' };
-  const response = await cluster.admin.request('PATCH', PATHS.guardWebhook, patch, extras);
-  expectStatus(response, [200], 'PATCH');
+  ]);
 }
 
 async function listen(server: Server): Promise<number> {
@@ -93,13 +90,6 @@ test('the page has the messages for no replica and for no Service', async () => 
 
 const withUnrelatedCa = async (port: Promise<number>) => ({ port: await port, ca: UNRELATED_CA });
 
-async function findClosedPort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  await once(server.close(), 'close');
-  return port;
-}
-
 test.for<[problem: string, end: string, start: () => Promise<{ port: number; ca: string }>]>([
   [
     'the authority is unknown',
@@ -116,7 +106,7 @@ test.for<[problem: string, end: string, start: () => Promise<{ port: number; ca:
     'x509: certificate is valid for …, not …',
     () => startTlsServer('10.1.2.3', NOW),
   ],
-  ['the port is closed', 'connect: connection refused', () => withUnrelatedCa(findClosedPort())],
+  ['the port is closed', 'connect: connection refused', () => withUnrelatedCa(Promise.resolve(1))],
   ['the server does not answer', 'context deadline exceeded', () => withUnrelatedCa(listen(createServer()))],
 ])('the page has the message when %s', async ([, end, start]) => {
   const { port, ca } = await start();

@@ -1,13 +1,13 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 
+import { runProgram } from '../../cli/run-program.ts';
 import { PATHS } from '../support/paths.ts';
 import { awaitFloor } from '../support/floor.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
-import { Shell } from '../support/shell.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
-const shell = await Shell.open(installed.controlPlane);
+const VERIFY = ['verify', '--kubeconfig', installed.controlPlane.apiServer.kubeconfig];
 await installed.clear();
 
 afterAll(() => installed.clear());
@@ -15,7 +15,7 @@ afterAll(() => installed.clear());
 /** Polls because the API server applies a changed webhook or policy after a moment. */
 async function expectVerify(exitCode: number, text: string): Promise<void> {
   const verify = async () => {
-    const result = await shell.run('machineconfig-guard verify');
+    const result = await runProgram(VERIFY);
     return `exit code ${result.exitCode}\n${result.stdout}${result.stderr}`;
   };
   const isExpected = expect.stringMatching(new RegExp(`^exit code ${exitCode}\n[^]*${text}`));
@@ -36,7 +36,7 @@ test('finds that the guard protects, and deletes nothing', async () => {
 
   await expectVerify(0, 'PROTECTED: the guard denies the deletion of a config in use.');
 
-  const { stdout } = await shell.run('machineconfig-guard verify --output json');
+  const { stdout } = await runProgram([...VERIFY, '--output', 'json']);
   expect(JSON.parse(stdout)).toMatchObject({
     protected: true,
     by: 'guard',
