@@ -66,7 +66,7 @@ async function main(): Promise<number> {
       throw new UsageError(`No test file has ${file} in its path.`);
   }
   const operator = selectOperator('--operator', flags.operator);
-  const isOneRelease = flags.kubernetes !== undefined || files.length > 0;
+  const isOneRelease = flags.kubernetes !== undefined || files.length > 0 || Boolean(process.env['KUBEBUILDER_ASSETS']);
   const newest = selectRelease('--kubernetes', flags.kubernetes);
   const releases = isOneRelease ? [newest] : CI_RELEASES;
   // Before any test, because a build takes minutes and can fail.

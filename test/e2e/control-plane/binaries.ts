@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { Log, Program } from './go-build.ts';
+import { type Log, MissingControlPlaneError, type Program } from './go-build.ts';
 import type { KubeObject } from './kube-client.ts';
 import { findPrograms } from './kubernetes-module.ts';
 import { readCrds } from './module-files.ts';
@@ -25,12 +26,18 @@ const PROGRAMS: readonly Program[] = [
 ];
 
 /**
- * The binaries of a release: from the cache, or built. The CRDs come from the cache or from the Go module proxy.
+ * The binaries of a release: from the folder `KUBEBUILDER_ASSETS` (as of setup-envtest) if it is set, from the cache, or
+ * built. The CRDs come from the cache or from the Go module proxy.
  *
  * @throws MissingControlPlaneError if neither binaries nor Go exist
  */
 export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
-  const directory = await findPrograms('control plane', release, PROGRAMS, log);
+  const directory = process.env['KUBEBUILDER_ASSETS'] || (await findPrograms('control plane', release, PROGRAMS, log));
+  const missing = PROGRAMS.map(({ name }) => name).filter((name) => !existsSync(join(directory, name)));
+  if (missing.length > 0) {
+    const problem = `KUBEBUILDER_ASSETS=${directory} has no ${missing.toSorted().join(', no ')}`;
+    throw new MissingControlPlaneError(`${problem}: add it, or unset the variable to build a control plane with Go.`);
+  }
   const crds = await readCrds(release.crds);
   return { directory, release, kubectl: join(directory, 'kubectl'), crds };
 }
