@@ -15,9 +15,9 @@ export default defineConfig({
     cache: false,
     retry: 0,
     // For a busy machine. No test is decided by them.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 120_000 } },
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 300_000 } },
     maxWorkers: WORKERS,
     projects: [
       {
@@ -33,8 +33,6 @@ export default defineConfig({
           // They share one cluster. Several tests of a file run at once, because they wait most of the time.
           maxWorkers: 1,
           sequence: { groupOrder: 3 },
-          testTimeout: 600_000,
-          hookTimeout: 600_000,
         },
       },
       // One project after the other, so that no worker keeps a second shared cluster, which would need processor time.

@@ -184,7 +184,6 @@ const faults = [etcdRestored, cpuLimited, clockBehind, clockAhead, descriptorsEx
 
 test.for(faults.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(
   'decides rightly during the fault and recovers: $name',
-  { timeout: 400_000 },
   async ({ launch, requiredAnswer, durationMs, prepare, inject }) => {
     if (launch !== undefined) await guarded.guard.restart(await launch(guarded.controlPlane.directory));
     const prober = await Prober.start(guarded.cluster.admin);

@@ -12,7 +12,7 @@ export { pause };
 export async function until<Answer>(
   what: string | (() => string),
   poll: () => Promise<Answer | false | undefined>,
-  { timeoutMs = 120_000, everyMs = 100 } = {},
+  { timeoutMs = 300_000, everyMs = 100 } = {},
 ): Promise<Answer> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

@@ -66,7 +66,7 @@ beforeAll(async () => {
   await kubectlOk(edge.controlPlane, ['apply', '--filename=-'], manifests);
   install = await readPolicy(INSTALL);
   await edgeController.evaluate(await readPolicy('mcguard-enforce'));
-}, 120_000);
+});
 
 afterAll(() => Promise.all([core.stop(), edge.stop()]));
 
@@ -111,7 +111,7 @@ async function readImages(): Promise<readonly string[]> {
 
 /** Reads the compliance of a ConfigurationPolicy until it is the expected one. */
 function expectCompliance(controller: PolicyController, name: string) {
-  return expect.poll(async () => (await controller.read(name))?.compliant, { timeout: 30_000 });
+  return expect.poll(async () => (await controller.read(name))?.compliant);
 }
 
 test.each(['policies', 'cluster-group-upgrade', 'image-mirror', 'metrics-allowlist'])(
@@ -152,7 +152,7 @@ test('the Policy keeps an additional right, and creates a deleted role without i
   expect(await readRules()).toContain('"delete"');
 
   await edge.cluster.admin.delete(role);
-  await expect.poll(async () => (await edge.cluster.admin.find(role)) !== undefined, { timeout: 30_000 }).toBe(true);
+  await expect.poll(async () => (await edge.cluster.admin.find(role)) !== undefined).toBe(true);
   expect(await readRules()).not.toContain('"delete"');
   await edgeController.evaluate(install);
 });
@@ -170,7 +170,7 @@ test('the Policy installs on several nodes, follows an update of OpenShift, and 
   await coreController.setClaims({ [VERSION]: NEWER });
   const newer = await renderSet('--openshift-version 4.18');
   expect(newer.length).toBeGreaterThan(older.length);
-  await expect.poll(listObjects, { timeout: 30_000 }).toEqual(newer.map(identify).toSorted());
+  await expect.poll(listObjects).toEqual(newer.map(identify).toSorted());
 
   await core.awaitGuard();
   await core.cluster.node({ currentConfig: await core.cluster.config({ name: renderedName() }) });
@@ -194,12 +194,12 @@ test('the Policy installs on several nodes, follows an update of OpenShift, and 
   ]);
   expect(await readImages()).not.toContain(OTHER_IMAGE);
   await coreController.evaluate(update, 'enforce');
-  await expect.poll(readImages, { timeout: 30_000 }).toEqual([OTHER_IMAGE]);
+  await expect.poll(readImages).toEqual([OTHER_IMAGE]);
   expect(await readWebhooks()).toEqual(before);
 
   await page.run(shell, { heading: 'Seed images' });
   expect(page.remaining).toEqual([]);
-}, 240_000);
+});
 
 test('Argo CD ignores what the service CA writes', async () => {
   const path = /jqPathExpressions:\n +- (\S+)/.exec(PAGE_TEXT)?.[1] ?? '';
@@ -255,7 +255,7 @@ test('the Policies of the modes set the mode', async () => {
     ['mcguard-enforce', 'Enforce'],
   ] as const) {
     await edgeController.evaluate(await readPolicy(name));
-    await expect.poll(readMode, { timeout: 30_000 }).toMatchObject({ mode });
+    await expect.poll(readMode).toMatchObject({ mode });
     await edgeController.remove(name);
   }
 });

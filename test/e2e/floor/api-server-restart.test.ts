@@ -61,5 +61,4 @@ test.runIf(IS_LONG)(
       await apiServer.stop();
     }
   },
-  600_000,
 );

@@ -119,7 +119,7 @@ async function readCreationTime(path: string): Promise<number> {
 test.for<[condition: string, rollsBack: boolean]>([
   ['that a paused pool has served for hours, from when its status moves', false],
   ['that a pool rolls back from', true],
-])('holds the config %s', { timeout: 90_000 }, async ([, rollsBack]) => {
+])('holds the config %s', async ([, rollsBack]) => {
   const { name, path, first, createConfig, setSpec, setStatus } = await createPool();
   const next = await createConfig();
   await setSpec(next);
@@ -140,7 +140,7 @@ test('holds a new config that no pool has named yet, and an old one of an unchan
   // Rounded up, because the API server cuts the fraction of a second.
   expect(heldUntil).toBe((await readCreationTime(`${PATHS.configs}/${config}`)) + SECOND + HOLD_MS);
   await awaitEndOfHold(config);
-}, 90_000);
+});
 
 test('holds a config longer while a node has not reported one', async () => {
   const { path, first, createConfig, setSpec, setStatus } = await createPool();
@@ -158,7 +158,7 @@ test('holds a config longer while a node has not reported one', async () => {
   expect(heldUntil).toBe((await readCreationTime(`${PATHS.nodes}/${fresh}`)) + 24 * HOUR);
   await cluster.moveNode(fresh, { currentConfig: next });
   await awaitEndOfHold(first);
-}, 90_000);
+});
 
 test('holds for 2 h by default, and an annotation overrides it', async () => {
   await installed.setSettings({ ...HOLD, holdSuperseded: null });
@@ -186,7 +186,7 @@ test('a restart of the guard and the loss of the status change nothing', async (
   // The API server picks a replica for each connection, so several calls reach both.
   await until('an answer', async () => (await cluster.dryRun(first)).status !== 500);
   for (let call = 0; call < 6; call += 1) expect(await expectHeld(first)).toEqual(before);
-}, 120_000);
+});
 
 test('who-uses --unused knows the holds of the guard, and omits the names of held configs', async () => {
   await installed.setSettings({ ...HOLD, holdSuperseded: '1h' });
@@ -211,7 +211,7 @@ test('who-uses --unused knows the holds of the guard, and omits the names of hel
   const names = await runProgram('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
   const printed = [free, first, owned].filter((config) => names.split('\n').includes(config));
   expect(printed).toEqual([free]);
-}, 60_000);
+});
 
 const LIFECYCLE_AGENT = 'system:serviceaccount:openshift-lifecycle-agent:lifecycle-agent-controller-manager';
 
@@ -242,4 +242,4 @@ test('ends the seed generation of the Lifecycle Agent by default, but not with h
   await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
   expect(await cleanUpAsLifecycleAgent()).toBe('');
   expect([await cluster.exists(first), await cluster.exists(next)]).toEqual([false, true]);
-}, 60_000);
+});

@@ -46,5 +46,4 @@ test.runIf(IS_LONG).each(createAttacks(attacker))(
       await prober.stop();
     }
   },
-  300_000,
 );

@@ -106,5 +106,4 @@ test.each(IS_LONG ? UPGRADES : UPGRADES.slice(0, 2))(
     expect(stdout).toMatch(/^Nothing denies the deletion of rendered-\S+ \(dry run\)\.$/m);
     expect(await listLeftovers(controlPlane)).toEqual([]);
   },
-  300_000,
 );

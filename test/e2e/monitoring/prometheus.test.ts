@@ -154,7 +154,7 @@ test('every query of the dashboard has data', async () => {
     };
     await expect.poll(hasData, { message: expr }).toBe(true);
   }
-}, 120_000);
+});
 
 test('an alert fires on the first deletion without an answer', async () => {
   const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
@@ -171,4 +171,4 @@ test('an alert fires on the first deletion without an answer', async () => {
   await setFailurePolicy('Fail');
   await cluster.admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
   await installed.awaitGuard();
-}, 120_000);
+});

@@ -55,7 +55,7 @@ test('the rendered installation runs under Pod Security restricted, as a user of
   // Without a security context.
   const run = pods.kubectl('run', 'other', '--image=any', '--dry-run=server');
   await expect(run).rejects.toThrow('violates PodSecurity "restricted:latest"');
-}, 300_000);
+});
 
 test('a restarted container continues as the leader', async () => {
   const [pod] = await install('one replica');
@@ -66,9 +66,9 @@ test('a restarted container continues as the leader', async () => {
   const findLease = async () => ((await admin.find(PATHS.lease)) as { spec: LeaseSpec } | undefined)?.spec;
   const isRenewed = async () => Date.parse((await findLease())?.renewTime ?? '') > killedAt;
   // Otherwise it waits 137 s until its own Lease expires.
-  await expect.poll(isRenewed, { timeout: 60_000 }).toBe(true);
+  await expect.poll(isRenewed).toBe(true);
   expect((await findLease())?.holderIdentity).toBe(pod.metadata.name);
-}, 300_000);
+});
 
 interface PodFault {
   readonly installation: Installation;
@@ -154,7 +154,6 @@ const FAULTS: readonly PodFault[] = [
 
 test.for(FAULTS)(
   '$installation: no deletion is answered wrongly while $title',
-  { timeout: 400_000 },
   async ({ installation, mayFail, inject }) => {
     await install(installation);
     const prober = await Prober.start(controlPlane.apiServer.admin);
@@ -186,4 +185,4 @@ test('two replicas on the host network run on different nodes, at its ports', as
     const metrics = new KubeClient({ url: `https://${status.podIP}:9845`, ca, servername: SERVICE_NAME });
     expect((await metrics.request('GET', '/metrics')).status).toBe(401);
   }
-}, 300_000);
+});

@@ -40,7 +40,7 @@ test('recovers from a gap in its watches that ends with 410', async () => {
   await cluster.expectDenied(second, [{ kind: 'Node', name, field: 'currentConfig' }]);
   await cluster.expectAllowed(first);
   expect(guarded.guard.isRunning).toBe(true);
-}, 120_000);
+});
 
 test.for(['refuse', 'silence'] as const)(
   'denies in time while the network can only %s, except by the annotation',

@@ -45,7 +45,7 @@ test('rendered configs can be deleted without the webhook configuration', async 
   expect((await cluster.admin.delete(PATHS.guardWebhook)).status).toBe(200);
 
   const deletionStatus = async () => (await cluster.delete(config)).status;
-  await expect.poll(deletionStatus, { timeout: 10_000 }).toBe(200);
+  await expect.poll(deletionStatus).toBe(200);
   const restored = { ...configuration, metadata: { name: 'machineconfig-guard' } };
   await cluster.admin.create(PATHS.webhookConfigurations, restored);
 });

@@ -27,4 +27,4 @@ test('no call fails during a restart, and another replica writes the status', as
   await cluster.node({ currentConfig: await cluster.config() });
   // A stopping leader releases the Lease. The other replica tries to acquire it every 26 s.
   await cluster.awaitStatus(({ protectedConfigs }) => (protectedConfigs ?? 0) > (protectedBefore ?? 0));
-}, 300_000);
+});

@@ -111,7 +111,7 @@ test.each([
     const { missing, masters } = await stuck.createStuckPool();
     const args = ['restore', '--from', await writeConfig(missing), '--kubeconfig', kubeconfig, '--confirm'];
     const command = startCommand(args, PROGRAM);
-    await expect.poll(command.stderr, { timeout: 20_000 }).toContain('waiting for 1 machine');
+    await expect.poll(command.stderr).toContain('waiting for 1 machine');
     command.child.kill(signal);
     const { exitCode, stdout, stderr } = await command.outcome;
 

@@ -40,7 +40,7 @@ test('a change of the mode has its effect within 2 s on every replica', async ()
       .poll(() => haveAllAnswered(status), { timeout: EFFECT_MS, message: `${mode}, load ${loadavg().join(' ')}` })
       .toBe(true);
   }
-}, 300_000);
+});
 
 test('a deleted MachineConfigGuard means Enforce, and the guard creates it again', async () => {
   await installed.setSettings({ mode: 'Disabled', holdSuperseded: '0s' });

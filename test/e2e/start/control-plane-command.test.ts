@@ -41,8 +41,8 @@ test.for(['SIGTERM', 'SIGKILL'] as const)('leaves no process and no file after %
 
   const exit = signal === 'SIGTERM' ? [0, null] : [null, signal];
   expect(await once(command, 'exit')).toEqual(exit);
-  await expect.poll(() => listProcesses(directory), { timeout: 10_000 }).toEqual([]);
-  await expect.poll(() => existsSync(directory), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => listProcesses(directory)).toEqual([]);
+  await expect.poll(() => existsSync(directory)).toBe(false);
 });
 
 test('prints one sentence without Go and binaries', async () => {

@@ -14,7 +14,6 @@ import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/troubleshooting.md', import.meta.url), 'utf8');
 const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io"';
-const SOON = { timeout: 20_000 };
 const NOW = new Date();
 const LAST_WEEK = new Date(NOW.getTime() - 7 * 86_400_000);
 const { certificatePem: UNRELATED_CA } = await createAuthority({ days: 30, now: NOW });
@@ -78,14 +77,14 @@ test('the page has the messages for no replica and for no Service', async () => 
   await cluster.admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
 
   const message = headingPattern('no endpoints available for service "machineconfig-guard"');
-  await expect.poll(readMessage, SOON).toMatch(message);
+  await expect.poll(readMessage).toMatch(message);
   await cluster.admin.delete(`${PATHS.guardNamespace}/services/machineconfig-guard`);
   const notFound = headingPattern('service "machineconfig-guard" not found');
-  await expect.poll(readMessage, SOON).toMatch(notFound);
+  await expect.poll(readMessage).toMatch(notFound);
 
   await installed.applyOverlay('monitoring');
   await installed.replicas.awaitRollout();
-  await expect.poll(readMessage, SOON).toBe('');
+  await expect.poll(readMessage).toBe('');
 });
 
 const withUnrelatedCa = async (port: Promise<number>) => ({ port: await port, ca: UNRELATED_CA });
@@ -112,7 +111,7 @@ test.for<[problem: string, end: string, start: () => Promise<{ port: number; ca:
   const { port, ca } = await start();
   await callInstead(port, ca);
 
-  await expect.poll(readMessage, SOON).toMatch(headingPattern(end));
+  await expect.poll(readMessage).toMatch(headingPattern(end));
   expect(await readMessage()).toContain(CALL_FAILED);
 });
 
