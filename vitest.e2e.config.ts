@@ -18,6 +18,8 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 300_000 } },
+    // Programs in Go collect garbage less often: most tests wait for the processor.
+    env: { GOGC: '400' },
     maxWorkers: WORKERS,
     projects: [
       {

@@ -53,7 +53,7 @@ async function isProtected(): Promise<boolean> {
 
 test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the authority`, async () => {
   const containers = await listContainers();
-  const { faults } = await probeDuring(cluster.admin, async (prober) => {
+  const { failures } = await probeDuring(cluster.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       expect(await upgrade('--new-authority')).toBe(2);
       const count = () => countInLogs(ROTATED);
@@ -63,7 +63,7 @@ test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the aut
     }
   });
 
-  expect(faults).toEqual([]);
+  expect(failures).toEqual([]);
   expect(await listContainers()).toEqual(containers);
 });
 
@@ -95,12 +95,12 @@ test('no call fails and no pod restarts when the service CA rotates', async () =
   const count = () => countInLogs('"fingerprint256"');
   const [before, containers] = [await count(), await listContainers()];
 
-  const { faults } = await probeDuring(cluster.admin, async (prober) => {
+  const { failures } = await probeDuring(cluster.admin, async (prober) => {
     await serviceCa.rotate();
     await expect.poll(count).toEqual(before.map((times) => times + 1));
     await prober.awaitMore(50);
   });
 
-  expect(faults).toEqual([]);
+  expect(failures).toEqual([]);
   expect(await listContainers()).toEqual(containers);
 });

@@ -41,7 +41,7 @@ async function readServedSerial(): Promise<string | undefined> {
 }
 
 test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
-  const { faults } = await probeDuring(cluster.admin, async (prober) => {
+  const { failures } = await probeDuring(cluster.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       const serial = await rotateLeaf();
       await expect.poll(readServedSerial).toBe(serial);
@@ -50,5 +50,5 @@ test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
     }
   });
 
-  expect(faults).toEqual([]);
+  expect(failures).toEqual([]);
 }, 1_800_000);

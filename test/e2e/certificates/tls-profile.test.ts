@@ -75,7 +75,7 @@ test('no call fails while the TLS profile of the cluster changes', async () => {
     // The guard reads a usable profile every minute, and an unusable one every second.
     await setProfile(UNUSABLE);
     await guard.restart();
-    const { faults } = await probeDuring(cluster.admin, async (prober) => {
+    const { failures } = await probeDuring(cluster.admin, async (prober) => {
       await setProfile(profile);
       const isRefused: unknown = expect.stringMatching(/^(?:ERR_SSL|ECONNRESET)/);
       const expected = SUITES.map((suite) => (accepted.includes(suite) ? suite : isRefused));
@@ -85,7 +85,7 @@ test('no call fails while the TLS profile of the cluster changes', async () => {
       await forceReconnect(controlPlane, guard, `profile ${profile.type}`);
       await prober.awaitMore(5);
     });
-    expect(faults).toEqual([]);
+    expect(failures).toEqual([]);
   }
   expect(await readWarnings()).toEqual([
     'the TLS profile Custom names no cipher suite that Node.js supports',

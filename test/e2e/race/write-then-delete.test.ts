@@ -37,7 +37,7 @@ test.for(['lagging', 'other'] as const)(
       await prober.stop();
     }
 
-    expect(prober.faults).toEqual([]);
+    expect(prober.failures).toEqual([]);
     expect(countOf('unused')).toBeGreaterThan(ROUNDS / 50);
   },
 );

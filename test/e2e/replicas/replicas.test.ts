@@ -10,7 +10,7 @@ const { cluster, replicas: pods } = await sharedInstalledNodeCluster();
 
 test('no call fails during a restart, and another replica writes the status', async () => {
   const before = await pods.list();
-  const { faults } = await probeDuring(cluster.admin, async (prober) => {
+  const { failures } = await probeDuring(cluster.admin, async (prober) => {
     for (let restart = 0; restart < RESTARTS; restart += 1) {
       await pods.kubectl('rollout', 'restart', DEPLOYMENT);
       await pods.awaitRollout();
@@ -18,7 +18,7 @@ test('no call fails during a restart, and another replica writes the status', as
     }
   });
 
-  expect(faults).toEqual([]);
+  expect(failures).toEqual([]);
   const names = (await pods.list()).map(({ metadata }) => metadata.name);
   expect(names).toHaveLength(2);
   for (const { metadata } of before) expect(names).not.toContain(metadata.name);

@@ -110,6 +110,11 @@ export class Prober {
     return this.probes.filter((probe) => !isRight(probe));
   }
 
+  /** The faults other than that the guard could not list in time, as it may happen on a busy machine. */
+  get failures() {
+    return this.faults.filter(({ answer, message }) => answer !== 'unverified' || !message.includes(' in time'));
+  }
+
   /** The probes whose answer was wrong in a way that no outage explains. */
   get errors() {
     return this.probes.filter(isError);
