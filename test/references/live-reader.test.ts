@@ -1,10 +1,11 @@
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { NEVER_ABORTED as NO_DEADLINE } from '../../src/common/wait.ts';
+import { NEVER_ABORTED as NO_DEADLINE, waitOrAbort } from '../../src/common/wait.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
+import { ApiError } from '../../src/kube/errors.ts';
 import type { KnownVersions } from '../../src/references/live-read.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
@@ -100,11 +101,9 @@ describe('over HTTPS', () => {
       expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
     }
     for (const { headers } of faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
-    const accept = faults.requests.find(({ path }) => path === NODES)?.headers.accept;
-    expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
   });
 
-  test.each<[number, string, string, Fault, string | RegExp]>([
+  test.each<[number, string, string, Fault, string | RegExp, Fault?]>([
     [1, 'nodes', '403', { status: 403, body: { reason: 'Because' } }, 'the API server answered 403 Because'],
     [1, 'nodes', '404', NOT_SERVED, 'the API server answered 404'],
     [1, 'nodes', 'a nameless node', listOf(NODE, [{ metadata: {} }]), 'a Node has no name'],
@@ -116,9 +115,13 @@ describe('over HTTPS', () => {
     [3, 'nodes', 'metadata of pods', listOf(METADATA, [POD]), 'an item of the list has a namespace, unlike a Node'],
     [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
     [3, 'pools', 'a 404, but are served', NOT_SERVED, /returned 404 although discovery serves the resource$/],
-  ])('lists %i times if the list of %s is answered with %s', async (lists, kind, _, fault, reason) => {
+    [3, 'pools', 'a 404, and discovery with a page', NOT_SERVED, /no APIGroupList$/, { status: 200, body: {} }],
+    [1, 'pools', 'a 404, like discovery', NOT_SERVED, 'the API server answered 404', NOT_SERVED],
+    [1, 'pools', 'a 404, and discovery with 403', NOT_SERVED, 'the API server answered 403', { status: 403 }],
+  ])('lists %i times if the list of %s is answered with %s', async (lists, kind, _, fault, reason, discovery) => {
     const [path, name] = kind === 'nodes' ? [NODES, 'nodes'] : [POOLS, 'machineconfigpools'];
-    const { unreadable, attempts } = await readWithFault(path, fault);
+    const answerOthers = (other: string) => ([NODES, BUILDS].includes(other) ? 'pass' : (discovery ?? 'pass'));
+    const { unreadable, attempts } = await readWithFault(path, fault, answerOthers);
     const text = reason instanceof RegExp ? expect.stringMatching(reason) : reason;
     expect(unreadable).toContainEqual({ name, reason: text });
     expect(attempts).toBe(lists);
@@ -141,35 +144,6 @@ describe('over HTTPS', () => {
       seenVersions.set(name, version);
       expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
     }
-  });
-
-  test.each<[string, Fault, number]>([
-    ['answers 404', NOT_SERVED, 1],
-    ['answers with a page', { status: 200, body: { kind: 'Page' } }, 3],
-    ['refuses', { status: 403 }, 1],
-  ])('does not take a 404 for an absent kind if discovery %s', async (_title, discovery, lists) => {
-    const { unreadable, attempts } = await readWithFault(POOLS, NOT_SERVED, (path) => {
-      if (path === NODES) return 'pass';
-      return path === BUILDS ? NOT_SERVED : discovery;
-    });
-    const names = unreadable.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['machineconfigpools', 'machineosbuilds']));
-    expect(attempts).toBe(lists);
-  });
-
-  test('returns the references of nodes, and names unreadable kinds in one order, in which none fails', async () => {
-    setConfig('node', CONFIG);
-    let answerPools = () => {};
-    faults.intercept(({ path }) => {
-      if (path === BUILDS) return { status: 403 };
-      return path === POOLS ? (response) => void (answerPools = () => response.writeHead(403).end()) : 'pass';
-    });
-    const reading = reader.read(NO_DEADLINE);
-    await expect.poll(() => faults.requests.map(({ path }) => path)).toEqual(expect.arrayContaining([POOLS, BUILDS]));
-    answerPools();
-    const state = await reading;
-    expect(state.unreadable.map(({ name }) => name)).toEqual(['machineconfigpools', 'machineosbuilds']);
-    expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
   });
 
   test('omits the nodes that the operator does not manage', async () => {
@@ -200,12 +174,6 @@ describe('over HTTPS', () => {
       disturb();
       expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
     }
-  });
-
-  test('lists builds that are only served as v1alpha1', async () => {
-    (cluster as TestCluster).serve('machineosbuilds', ['v1alpha1']);
-    cluster.create('machineosbuilds', { metadata: { name: 'b0' }, spec: { desiredConfig: { name: CONFIG } } });
-    expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['MachineOSBuild b0 desiredConfig']);
   });
 });
 
@@ -254,8 +222,12 @@ describe('with fake timers', () => {
       setConfig(after, CONFIG);
       setConfig(before, OTHER);
     };
+    const minutesOfAnswers = [2, 1];
+    api.change = (_path, _count, answer) => {
+      return { ...answer, headers: { date: new Date(60_000 * (minutesOfAnswers.shift() ?? 3)).toUTCString() } };
+    };
     const state = await reader.read(NO_DEADLINE);
-    expect(state.unreadable).toEqual([]);
+    expect(state).toMatchObject({ unreadable: [], readAt: new Date(60_000) });
     expect(referencesIn(state)).toEqual([reference]);
   });
 
@@ -307,23 +279,51 @@ describe('with fake timers', () => {
     expect(reader.readCount).toBe(2);
   });
 
-  test('starts the next read beside one that is silent for 1 s, which aborts at its deadline', async () => {
+  test('returns the references of nodes, and names unreadable kinds in one order, in which none fails', async () => {
+    setConfig('node', CONFIG);
+    api.onList = async (path) => {
+      if (path === POOLS) await advance(0);
+      if (path !== NODES) throw new ApiError(403, 'Forbidden', 'forbidden');
+    };
+    const state = await reader.read(NO_DEADLINE);
+    expect(state.unreadable.map(({ name }) => name)).toEqual(['machineconfigpools', 'machineosbuilds']);
+    expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+  });
+
+  test('runs at most three reads at a time', async () => {
+    api.onList = async () => await waitOrAbort(new Promise(() => {}), api.requests.at(-1)?.signal ?? NO_DEADLINE);
+    const deadline = new AbortController();
+    void reader.read(deadline.signal);
+    for (let review = 0; review < 4; review += 1) {
+      await advance(1_000);
+      void reader.read(NO_DEADLINE);
+    }
+    await advance(1_000);
+    expect(reader.readCount).toBe(3);
+    deadline.abort();
+    await advance(0);
+    expect(reader.readCount).toBe(4);
+  });
+
+  test('starts the next read beside one that is silent for 1 s, which aborts at its last deadline', async () => {
     let hung: AbortSignal | undefined;
     api.onList = async (path, count) => {
       if (path !== NODES || count > 1) return;
       hung = api.requests.findLast((request) => request.path === NODES)?.signal;
       await new Promise(() => {});
     };
-    const deadline = new AbortController();
-    const stuck = reader.read(deadline.signal);
+    const [first, last] = [new AbortController(), new AbortController()];
+    const [leaving, stuck] = [reader.read(first.signal), reader.read(last.signal)];
     await advance(0);
     const next = reader.read(NO_DEADLINE);
     await advance(999);
     expect(api.counts.get(NODES)).toBe(1);
     await advance(1);
     expect((await next).unreadable).toEqual([]);
+    first.abort();
+    await leaving;
     expect(hung?.aborted).toBe(false);
-    deadline.abort();
+    last.abort();
     expect((await stuck).unreadable).toEqual([{ name: 'nodes', reason: 'no complete answer in time' }]);
     expect(hung?.aborted).toBe(true);
   });

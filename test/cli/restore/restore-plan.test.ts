@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../../src/decision/config-name.ts';
-import { chooseContent, planRestore } from '../../../src/cli/restore/restore-plan.ts';
+import type { ConfigName } from '../../../src/decision/config-name.ts';
+import { chooseContent, type Content, planRestore } from '../../../src/cli/restore/restore-plan.ts';
 import type { RestoreState } from '../../../src/cli/restore/restore-state.ts';
 import type { StepAction } from '../../../src/cli/restore/restore-steps.ts';
 import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
@@ -73,6 +73,7 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['all machines have joined', { ...INTERRUPTED, status: MISSING }, END],
   ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, END],
   ['only the status is missing in a paused pool', { exists: true, paused: true }, ['SetPoolStatus', 'AwaitNodes']],
+  ['no node names the config any more', { ...INTERRUPTED, status: RENDERED, masters: 0, replicas: 0 }, ['UnpausePool']],
   ['the restore is complete', { exists: true, status: MISSING }, []],
   ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
   ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, []],
@@ -82,14 +83,27 @@ test.each<[string, Situation, readonly StepAction[]]>([
   expect(rejection).toBeUndefined();
 });
 
-test.each<[string, Situation, readonly string[]]>([
+const mismatch = 'the hash of the content of a.json is b, not the one in the name';
+
+test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
+  ['it is unknown, but the config exists', { ...INTERRUPTED, replicas: undefined }, []],
   ['a person has paused the pool', { paused: true }, ['Its pool master is paused, and stays paused.']],
   ['this restore has paused the pool', OWN_PAUSE, []],
   ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
-])('warns if %s', (_condition, situation, warnings) => {
+  ['the content was corrected', {}, ['has changed osImageURL'], { correction: 'It has changed osImageURL.' }],
+  ['the content is accepted', {}, ['The hash in the name does not prove the content: '], { mismatch }],
+])('warns if %s', (_condition, situation, warnings, content) => {
   const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
-  expect(planRestore(CONTENT, createState(situation), OPTIONS).warnings).toEqual(expected);
+  const options = { ...OPTIONS, acceptContent: true };
+  expect(planRestore({ ...CONTENT, ...content }, createState(situation), options).warnings).toEqual(expected);
+});
+
+test('plans a config without an owner, and warns, if its pool does not exist', () => {
+  const { pool, steps, warnings } = planRestore(CONTENT, { ...createState({}), pools: [] }, OPTIONS);
+  expect(pool).toBeUndefined();
+  expect(steps.map(({ action }) => action)).toEqual(CREATE);
+  expect(warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
 });
 
 test('counts a master as missing until it has reported its config', () => {
@@ -106,28 +120,34 @@ test('plans a config that only a pool names', () => {
   expect(referrers).toBe('pool master (status)');
 });
 
-test('rejects a config of another name, and one that only weak references name', () => {
-  const state = createState({});
-  const node = inspectedNode('control0', { role: 'master' });
-  const references = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
-  const nodes = [{ ...node, referrer: { ...node.referrer, references } }];
-  expect(planRestore(CONTENT, { ...state, nodes }, OPTIONS).rejection?.code).toBe('NotReferenced');
-  const name = toConfigName('rendered-master-other');
-  expect(planRestore(CONTENT, state, { ...OPTIONS, name }).rejection?.code).toBe('NameDiffers');
+const MASTER = inspectedNode('control0', { role: 'master' });
+const DRAINED = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
+const WORKERS = ['w0', 'w1', 'w2', 'w3'].map((name) => inspectedNode(name, { ...STUCK, role: 'worker' }));
+
+test.each<[string, string, Partial<RestoreState>, ConfigName?]>([
+  ['NameDiffers', `contains ${MISSING}, not ${GONE}`, {}, GONE],
+  ['Terminating', 'the config exists and is being deleted', { terminatingConfigs: names([MISSING]) }],
+  [
+    'NotReferenced',
+    'no node and no pool names the config',
+    { nodes: [{ ...MASTER, referrer: { ...MASTER.referrer, references: DRAINED } }] },
+  ],
+  ['OtherPool', 'only w0 names it, and pool master does not select that', { nodes: WORKERS.slice(0, 1) }],
+  ['OtherPool', 'only w0, w1, w2 and 1 more name it, and pool master does not select that', { nodes: WORKERS }],
+])('rejects a config with %s: %s', (code, reason, changes, name) => {
+  const plan = planRestore(CONTENT, { ...createState({ status: RENDERED }), ...changes }, { ...OPTIONS, name });
+  expect(plan).toMatchObject({ rejection: { code, reason: expect.stringContaining(reason) as string }, steps: [] });
 });
 
-test('rejects a config of pool master that only a worker names', () => {
-  const state = createState({ status: RENDERED });
-  const worker = inspectedNode('worker0', { ...STUCK, role: 'worker' });
-  const plan = planRestore(CONTENT, { ...state, nodes: [worker] }, OPTIONS);
-  expect(plan).toMatchObject({ rejection: { code: 'OtherPool' }, steps: [] });
-  expect(plan.rejection?.reason).toBe('only worker0 names it, and pool master does not select that');
-  const nodes = [worker, ...state.nodes];
-  expect(planRestore(CONTENT, { ...state, nodes }, OPTIONS).rejection).toBeUndefined();
+test('accepts a config that a worker and a machine or the pool name', () => {
+  const { nodes, ...state } = createState({ status: RENDERED });
+  const options = { ...OPTIONS, name: MISSING };
+  expect(planRestore(CONTENT, { ...state, nodes: [...WORKERS, ...nodes] }, options).rejection).toBeUndefined();
+  const named = { ...createState({ status: MISSING }), nodes: WORKERS };
+  expect(planRestore(CONTENT, named, options).rejection).toBeUndefined();
 });
 
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
-const mismatch = 'the hash of the content of a.json is b, not the one in the name';
 
 test.each([
   ['a matching hash and no Ignition content', { config: EMPTY }, false, undefined],
@@ -169,6 +189,13 @@ test.each([1, 3])('undoes kernel arguments that it has appended %i times', async
 
   expect(content.config.spec).toEqual(original.spec);
   expect(content.correction).toContain('osImageURL and kernelArguments');
+});
+
+test('tries at most 200 variants of all copies, and none after the abort', async () => {
+  const images = new Set([...Array.from({ length: 200 }, (_, index) => `quay.io/a@sha256:${index}`), ...IMAGES]);
+  const copies = ['a.json', 'b.json'].map((source) => copy({ osImageURL: 'quay.io/layered@sha256:2' }, source));
+  expect((await chooseContent(copies, images, signal)).mismatch).toBeDefined();
+  await expect(chooseContent(copies, IMAGES, AbortSignal.abort(new Error('late')))).rejects.toThrow('late');
 });
 
 test('says of each copy why the name does not prove it', async () => {
