@@ -40,6 +40,7 @@ function node(config: string) {
 }
 
 interface Situation {
+  /** The next review finds them in another order. */
   index?: readonly Referrer[];
   /** The answer to a GET. */
   object?: object | Error;
@@ -61,9 +62,11 @@ async function judge(situation: Situation, count = 1) {
   const { config = { state: 'exists' }, isLate = false } = situation;
   const deadline = new AbortController();
   const allSettings = [...settings];
+  const referrersInOrder = [...index];
   const gets: string[] = [];
   let liveReads = 0;
   let lookups = 0;
+  let isLookupLimited = false;
   const judge = new Judge({
     api: {
       json: async ({ path }: { path: string }): Promise<unknown> => {
@@ -71,7 +74,13 @@ async function judge(situation: Situation, count = 1) {
         return await (object instanceof Error ? Promise.reject(object) : Promise.resolve(object));
       },
     } as unknown as KubeApi,
-    index: { findReferrers: () => index },
+    index: {
+      findReferrers: () => {
+        const found = [...referrersInOrder];
+        referrersInOrder.push(...referrersInOrder.splice(0, 1));
+        return found;
+      },
+    },
     live: {
       read: async () => {
         liveReads += 1;
@@ -80,8 +89,9 @@ async function judge(situation: Situation, count = 1) {
     },
     configs: {
       isIndexed: () => config.state === 'exists',
-      find: async () => {
+      find: async (_config, signal) => {
         lookups += 1;
+        isLookupLimited = signal !== deadline.signal;
         if (isLate) deadline.abort();
         return await Promise.resolve(config);
       },
@@ -94,22 +104,24 @@ async function judge(situation: Situation, count = 1) {
   const { verdict, path, configState } = (await Promise.all(judging)).at(-1) as JudgedReview;
   const { outcome, code, cause, references } = verdict;
   const referrers = references.map(({ name }) => name);
-  return { outcome, code, cause, path, configState, gets, liveReads, lookups, referrers };
+  return { outcome, code, cause, path, configState, gets, liveReads, lookups, isLookupLimited, referrers };
 }
 
 test('denies without a list when one GET confirms a referrer of the index', async () => {
   const weak = { ...referrer('w9'), references: [] };
   const result = await judge({ index: [weak, referrer('w0'), referrer('w1')], object: node(CONFIG) });
-  expect(result).toMatchObject({ outcome: 'denied', code: 'MCG_IN_USE', path: 'index', liveReads: 0, lookups: 0 });
+  expect(result).toMatchObject({ outcome: 'denied', code: 'MCG_IN_USE', path: 'index', configState: 'exists' });
+  expect(result).toMatchObject({ liveReads: 0, lookups: 0 });
   expect(result.gets).toEqual(['/api/v1/nodes/w0']);
   expect(result.referrers).toEqual(['w0', 'w1']);
 });
 
-test('shares GETs among 300 parallel denials', async () => {
-  const { code, liveReads, gets } = await judge({ index: [referrer('w0')], object: node(CONFIG) }, 300);
+test('shares GETs of the same referrer among 300 parallel denials', async () => {
+  const index = [referrer('w0'), referrer('w1')];
+  const { code, liveReads, gets } = await judge({ index, object: node(CONFIG) }, 300);
   expect([code, liveReads]).toEqual(['MCG_IN_USE', 0]);
-  // The others join the second GET: the first one has been sent.
-  expect(gets).toEqual(['/api/v1/nodes/w0', '/api/v1/nodes/w0']);
+  // The others join the second GET of each: the first one has been sent.
+  expect(gets).toEqual(['w0', 'w1', 'w0', 'w1'].map((name) => `/api/v1/nodes/${name}`));
 });
 
 test.each([
@@ -130,7 +142,12 @@ test.each<[string, Situation, object]>([
 });
 
 test.each<[string, Situation, object]>([
-  ['allows if the mode is Disabled', { config: UNKNOWN, settings: [DISABLED] }, { code: 'MCG_DISABLED', lookups: 0 }],
+  ['allows if the mode is Disabled', { settings: [DISABLED] }, { code: 'MCG_DISABLED', lookups: 0 }],
+  [
+    'allows an unknown config likewise',
+    { config: UNKNOWN, settings: [DISABLED] },
+    { configState: 'unknown', lookups: 0 },
+  ],
   ['allows an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN' }],
   ['denies if the config does not exist', { config: MISSING }, { code: 'MCG_UNVERIFIED', configState: 'missing' }],
   ['denies the override of a missing config', { config: MISSING, review: OVERRIDE }, { code: 'MCG_UNVERIFIED' }],
@@ -148,9 +165,9 @@ test.each<[string, Situation, object]>([
 });
 
 test.each<[string, Situation, object]>([
-  ['a config in use', { live: USED }, { code: 'MCG_IN_USE', liveReads: 1 }],
+  ['a config in use', { live: USED }, { code: 'MCG_IN_USE', liveReads: 1, isLookupLimited: false }],
   ['an unused config', {}, { code: 'MCG_NOT_IN_USE', liveReads: 1 }],
-  ['an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN', liveReads: 0 }],
+  ['an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN', liveReads: 0, isLookupLimited: true }],
 ])('decides about %s if the guard may not read configs', async (_case, situation, expected) => {
   expect(await judge({ ...situation, config: UNKNOWN })).toMatchObject({ ...expected, configState: 'unknown' });
 });
