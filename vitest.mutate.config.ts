@@ -13,7 +13,8 @@ export default defineConfig({
       'test/cli/check/check-bootstrap.test.ts',
     ],
     // A change that makes a test hang counts as found.
-    testTimeout: 20_000,
+    testTimeout: 30_000,
+    hookTimeout: 120_000,
     restoreMocks: true,
     unstubEnvs: true,
   },

@@ -100,7 +100,11 @@ test.each<[string, Situation, readonly string[], Partial<Content>?]>([
 });
 
 test('plans a config without an owner, and warns, if its pool does not exist', () => {
-  const { pool, steps, warnings } = planRestore(CONTENT, { ...createState({}), pools: [] }, OPTIONS);
+  const { pool, steps, warnings } = planRestore(
+    CONTENT,
+    { ...createState({ replicas: undefined }), pools: [] },
+    OPTIONS,
+  );
   expect(pool).toBeUndefined();
   expect(steps.map(({ action }) => action)).toEqual(CREATE);
   expect(warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
@@ -134,17 +138,22 @@ test.each<[string, string, Partial<RestoreState>, ConfigName?]>([
   ],
   ['OtherPool', 'only w0 names it, and pool master does not select that', { nodes: WORKERS.slice(0, 1) }],
   ['OtherPool', 'only w0, w1, w2 and 1 more name it, and pool master does not select that', { nodes: WORKERS }],
-])('rejects a config with %s: %s', (code, reason, changes, name) => {
-  const plan = planRestore(CONTENT, { ...createState({ status: RENDERED }), ...changes }, { ...OPTIONS, name });
-  expect(plan).toMatchObject({ rejection: { code, reason: expect.stringContaining(reason) as string }, steps: [] });
+])('rejects a config with %s, and warns about nothing else', (code, reason, changes, name) => {
+  const state = { ...createState({ status: RENDERED, replicas: undefined }), ...changes };
+  const { rejection, steps, warnings } = planRestore(CONTENT, state, { ...OPTIONS, name });
+  expect(rejection).toMatchObject({ code, reason: expect.stringContaining(reason) as string });
+  expect([...steps, ...warnings]).toEqual([]);
 });
 
 test('accepts a config that a worker and a machine or the pool name', () => {
   const { nodes, ...state } = createState({ status: RENDERED });
   const options = { ...OPTIONS, name: MISSING };
   expect(planRestore(CONTENT, { ...state, nodes: [...WORKERS, ...nodes] }, options).rejection).toBeUndefined();
-  const named = { ...createState({ status: MISSING }), nodes: WORKERS };
-  expect(planRestore(CONTENT, named, options).rejection).toBeUndefined();
+  const pools = createState({ status: MISSING }).pools.flatMap((pool) => [
+    pool,
+    { ...pool, ...inspectedPool('w', {}) },
+  ]);
+  expect(planRestore(CONTENT, { ...state, nodes: WORKERS, pools }, options).rejection).toBeUndefined();
 });
 
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
@@ -178,17 +187,20 @@ test('undoes the osImageURL that the machine-config-server has changed', async (
   expect(content.correction).toMatch(/^The machine-config-server has changed osImageURL in a\.json\./);
 });
 
-test.each([1, 3])('undoes kernel arguments that it has appended %i times', async (times) => {
+test.each([
+  [1, 'kernelArguments', {}],
+  [3, 'osImageURL and kernelArguments', { osImageURL: 'quay.io/layered@sha256:2' }],
+])('undoes kernel arguments that it has appended %i times', async (times, fields, others) => {
   const shouldExist = ['a=1', 'b'];
   const config = { ...(SPEC['config'] as object), kernelArguments: { shouldExist } };
-  const original = createConfigOnDisk('master', { config, kernelArguments: ['c', 'b'] });
-  const kernelArguments = ['c', 'b', ...Array.from({ length: times }, () => shouldExist).flat()];
-  const changes = { ...original.spec, kernelArguments, osImageURL: 'quay.io/layered@sha256:2' };
+  const original = createConfigOnDisk('master', { config, kernelArguments: ['c', 'd', 'b'] });
+  const kernelArguments = ['c', 'd', 'b', ...Array.from({ length: times }, () => shouldExist).flat()];
+  const changes = { ...original.spec, kernelArguments, ...others };
 
   const content = await chooseContent([toConfigOnDisk('master', changes, original.name).config], IMAGES, signal);
 
   expect(content.config.spec).toEqual(original.spec);
-  expect(content.correction).toContain('osImageURL and kernelArguments');
+  expect(content.correction).toContain(`changed ${fields} in`);
 });
 
 test('tries at most 200 variants of all copies, and none after the abort', async () => {
@@ -199,7 +211,7 @@ test('tries at most 200 variants of all copies, and none after the abort', async
 });
 
 test('says of each copy why the name does not prove it', async () => {
-  const copies = [copy({ fips: true }, 'a.json'), copy({ kernelType: '\u2028' }, 'b.json')];
+  const copies = [copy({ fips: true }, 'a.json'), copy({ config: null, kernelType: '\u2028' }, 'b.json')];
   const content = await chooseContent(copies, IMAGES, signal);
   expect(content.config).toBe(copies[0]);
   expect(content.mismatch?.split('; ')).toEqual([
