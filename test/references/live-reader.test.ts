@@ -66,117 +66,6 @@ function referencesIn({ referrers }: ClusterState) {
   return references.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
 }
 
-describe('over HTTPS', () => {
-  let faults: TestCluster['faults'];
-
-  beforeEach(async () => {
-    const testCluster = await startTestCluster();
-    cluster = testCluster;
-    ({ faults } = testCluster);
-    fill();
-    reader = new LiveReader({ api: testCluster.connect(), versions });
-  });
-
-  /** Reads while requests to a path have a fault, at most until the third. Returns how many there were, too. */
-  async function readWithFault(path: string, fault: Fault, elsewhere: (path: string) => Fault = () => 'pass') {
-    const deadline = new AbortController();
-    let attempts = 0;
-    const clear = faults.intercept((request) => {
-      if (request.path !== path) return elsewhere(request.path);
-      attempts += 1;
-      if (attempts === 3) deadline.abort();
-      return fault;
-    });
-    const { unreadable } = await reader.read(deadline.signal);
-    clear();
-    return { unreadable, attempts };
-  }
-
-  test('sends uncompressed lists without parameters, of pools and builds before and after nodes', async () => {
-    await reader.read(NO_DEADLINE);
-    const lists = faults.requests.map(({ path, query }) => `${path}?${query.toString()}`);
-    expect(new Set(lists)).toEqual(new Set([NODES, POOLS, BUILDS].map((path) => `${path}?`)));
-    for (const path of [POOLS, BUILDS]) {
-      expect(lists.indexOf(`${path}?`)).toBeLessThan(lists.lastIndexOf(`${NODES}?`));
-      expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
-    }
-    for (const { headers } of faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
-  });
-
-  test.each<[number, string, string, Fault, string | RegExp, Fault?]>([
-    [1, 'nodes', '403', { status: 403, body: { reason: 'Because' } }, 'the API server answered 403 Because'],
-    [1, 'nodes', '404', NOT_SERVED, 'the API server answered 404'],
-    [1, 'nodes', 'a nameless node', listOf(NODE, [{ metadata: {} }]), 'a Node has no name'],
-    [3, 'nodes', '500', { status: 500, body: { reason: 'Because' } }, 'the API server answered 500 Because'],
-    [3, 'nodes', 'a reset', 'reset', /cannot be reached: ECONNRESET$/],
-    [3, 'nodes', 'a list that breaks off', BROKEN, /the response is incomplete: ECONNRESET/],
-    [3, 'nodes', 'no nodes', listOf(NODE), NO_NODES],
-    [3, 'nodes', 'null', listOf(METADATA, null), NO_NODES],
-    [3, 'nodes', 'metadata of pods', listOf(METADATA, [POD]), 'an item of the list has a namespace, unlike a Node'],
-    [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
-    [3, 'pools', 'a 404, but are served', NOT_SERVED, /returned 404 although discovery serves the resource$/],
-    [3, 'pools', 'a 404, and discovery with a page', NOT_SERVED, /no APIGroupList$/, { status: 200, body: {} }],
-    [1, 'pools', 'a 404, like discovery', NOT_SERVED, 'the API server answered 404', NOT_SERVED],
-    [1, 'pools', 'a 404, and discovery with 403', NOT_SERVED, 'the API server answered 403', { status: 403 }],
-  ])('lists %i times if the list of %s is answered with %s', async (lists, kind, _, fault, reason, discovery) => {
-    const [path, name] = kind === 'nodes' ? [NODES, 'nodes'] : [POOLS, 'machineconfigpools'];
-    const answerOthers = (other: string) => ([NODES, BUILDS].includes(other) ? 'pass' : (discovery ?? 'pass'));
-    const { unreadable, attempts } = await readWithFault(path, fault, answerOthers);
-    const text = reason instanceof RegExp ? expect.stringMatching(reason) : reason;
-    expect(unreadable).toContainEqual({ name, reason: text });
-    expect(attempts).toBe(lists);
-  });
-
-  test.each([
-    ['nodes', NODES],
-    ['machineconfigpools', POOLS],
-  ])('lists %s again until their version is not older than one seen before', async (name, path) => {
-    const listed = (cluster as TestCluster).resourceVersion;
-    seenVersions.set(name, String(listed + 1));
-    const { unreadable, attempts } = await readWithFault(path, 'pass');
-    const reason = `the list has version ${listed}, but ${listed + 1} was seen before`;
-    expect(unreadable).toContainEqual({ name, reason });
-    expect(attempts).toBe(3);
-    expect(checkVersions).toHaveBeenCalled();
-
-    // The watches found that the versions went back. Versions that are not numbers cannot be compared.
-    for (const version of [String(listed), 'a-version']) {
-      seenVersions.set(name, version);
-      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
-    }
-  });
-
-  test('omits the nodes that the operator does not manage', async () => {
-    const labels = { role: 'worker' };
-    cluster.patch('machineconfigpools', 'worker', { spec: { nodeSelector: { matchLabels: labels } } });
-    cluster.create('nodes', { metadata: { name: 'fresh', labels } });
-    cluster.create('nodes', { metadata: { name: 'windows', labels: { ...labels, 'kubernetes.io/os': 'windows' } } });
-    const { referrers } = await reader.read(NO_DEADLINE);
-    // No pool selects w0.
-    expect(referrers.map(({ name }) => name)).toEqual(['worker', 'fresh']);
-    setConfig('node', CONFIG);
-    expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['Node w0 currentConfig']);
-  });
-
-  test('waits for Retry-After', async () => {
-    const times: number[] = [];
-    faults.intercept(({ path }) => {
-      if (path !== POOLS) return 'pass';
-      times.push(performance.now());
-      return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' } } : 'pass';
-    });
-    expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
-    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
-  });
-
-  test('recovers if an idle connection was closed, and if its token was replaced', async () => {
-    for (const disturb of [() => {}, () => faults.cutConnections(), () => faults.revokeTokens()]) {
-      disturb();
-      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
-    }
-  });
-});
-
 /** Answers late, with the state of the time of the request. Its delays pass with the fake timers. */
 class SlowApi extends InProcessApi {
   /** Called after the answer was determined. The answer waits for it. */
@@ -345,5 +234,116 @@ describe('with fake timers', () => {
     body.end();
     for (const read of [early, late]) expect((await read).unreadable).toEqual([]);
     expect(reader.readCount).toBe(2);
+  });
+});
+
+describe('over HTTPS', () => {
+  let faults: TestCluster['faults'];
+
+  beforeEach(async () => {
+    const testCluster = await startTestCluster();
+    cluster = testCluster;
+    ({ faults } = testCluster);
+    fill();
+    reader = new LiveReader({ api: testCluster.connect(), versions });
+  });
+
+  /** Reads while requests to a path have a fault, at most until the third. Returns how many there were, too. */
+  async function readWithFault(path: string, fault: Fault, elsewhere: (path: string) => Fault = () => 'pass') {
+    const deadline = new AbortController();
+    let attempts = 0;
+    const clear = faults.intercept((request) => {
+      if (request.path !== path) return elsewhere(request.path);
+      attempts += 1;
+      if (attempts === 3) deadline.abort();
+      return fault;
+    });
+    const { unreadable } = await reader.read(deadline.signal);
+    clear();
+    return { unreadable, attempts };
+  }
+
+  test('sends uncompressed lists without parameters, of pools and builds before and after nodes', async () => {
+    await reader.read(NO_DEADLINE);
+    const lists = faults.requests.map(({ path, query }) => `${path}?${query.toString()}`);
+    expect(new Set(lists)).toEqual(new Set([NODES, POOLS, BUILDS].map((path) => `${path}?`)));
+    for (const path of [POOLS, BUILDS]) {
+      expect(lists.indexOf(`${path}?`)).toBeLessThan(lists.lastIndexOf(`${NODES}?`));
+      expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
+    }
+    for (const { headers } of faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
+  });
+
+  test.each<[number, string, string, Fault, string | RegExp, Fault?]>([
+    [1, 'nodes', '403', { status: 403, body: { reason: 'Because' } }, 'the API server answered 403 Because'],
+    [1, 'nodes', '404', NOT_SERVED, 'the API server answered 404'],
+    [1, 'nodes', 'a nameless node', listOf(NODE, [{ metadata: {} }]), 'a Node has no name'],
+    [3, 'nodes', '500', { status: 500, body: { reason: 'Because' } }, 'the API server answered 500 Because'],
+    [3, 'nodes', 'a reset', 'reset', /cannot be reached: ECONNRESET$/],
+    [3, 'nodes', 'a list that breaks off', BROKEN, /the response is incomplete: ECONNRESET/],
+    [3, 'nodes', 'no nodes', listOf(NODE), NO_NODES],
+    [3, 'nodes', 'null', listOf(METADATA, null), NO_NODES],
+    [3, 'nodes', 'metadata of pods', listOf(METADATA, [POD]), 'an item of the list has a namespace, unlike a Node'],
+    [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
+    [3, 'pools', 'a 404, but are served', NOT_SERVED, /returned 404 although discovery serves the resource$/],
+    [3, 'pools', 'a 404, and discovery with a page', NOT_SERVED, /no APIGroupList$/, { status: 200, body: {} }],
+    [1, 'pools', 'a 404, like discovery', NOT_SERVED, 'the API server answered 404', NOT_SERVED],
+    [1, 'pools', 'a 404, and discovery with 403', NOT_SERVED, 'the API server answered 403', { status: 403 }],
+  ])('lists %i times if the list of %s is answered with %s', async (lists, kind, _, fault, reason, discovery) => {
+    const [path, name] = kind === 'nodes' ? [NODES, 'nodes'] : [POOLS, 'machineconfigpools'];
+    const answerOthers = (other: string) => ([NODES, BUILDS].includes(other) ? 'pass' : (discovery ?? 'pass'));
+    const { unreadable, attempts } = await readWithFault(path, fault, answerOthers);
+    const text = reason instanceof RegExp ? expect.stringMatching(reason) : reason;
+    expect(unreadable).toContainEqual({ name, reason: text });
+    expect(attempts).toBe(lists);
+  });
+
+  test.each([
+    ['nodes', NODES],
+    ['machineconfigpools', POOLS],
+  ])('lists %s again until their version is not older than one seen before', async (name, path) => {
+    const listed = (cluster as TestCluster).resourceVersion;
+    seenVersions.set(name, String(listed + 1));
+    const { unreadable, attempts } = await readWithFault(path, 'pass');
+    const reason = `the list has version ${listed}, but ${listed + 1} was seen before`;
+    expect(unreadable).toContainEqual({ name, reason });
+    expect(attempts).toBe(3);
+    expect(checkVersions).toHaveBeenCalled();
+
+    // The watches found that the versions went back. Versions that are not numbers cannot be compared.
+    for (const version of [String(listed), 'a-version']) {
+      seenVersions.set(name, version);
+      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+    }
+  });
+
+  test('omits the nodes that the operator does not manage', async () => {
+    const labels = { role: 'worker' };
+    cluster.patch('machineconfigpools', 'worker', { spec: { nodeSelector: { matchLabels: labels } } });
+    cluster.create('nodes', { metadata: { name: 'fresh', labels } });
+    cluster.create('nodes', { metadata: { name: 'windows', labels: { ...labels, 'kubernetes.io/os': 'windows' } } });
+    const { referrers } = await reader.read(NO_DEADLINE);
+    // No pool selects w0.
+    expect(referrers.map(({ name }) => name)).toEqual(['worker', 'fresh']);
+    setConfig('node', CONFIG);
+    expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['Node w0 currentConfig']);
+  });
+
+  test('waits for Retry-After', async () => {
+    const times: number[] = [];
+    faults.intercept(({ path }) => {
+      if (path !== POOLS) return 'pass';
+      times.push(performance.now());
+      return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' } } : 'pass';
+    });
+    expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
+  });
+
+  test('recovers if an idle connection was closed, and if its token was replaced', async () => {
+    for (const disturb of [() => {}, () => faults.cutConnections(), () => faults.revokeTokens()]) {
+      disturb();
+      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+    }
   });
 });

@@ -1,4 +1,4 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
@@ -9,6 +9,7 @@ import { FileError } from '../../src/files/file-error.ts';
 import {
   hasIgnitionContent,
   parseRenderedConfig,
+  readBootstrapSources,
   readRenderedConfigs,
 } from '../../src/rendered-config/rendered-config.ts';
 import { formatGoYaml } from '../../src/rendered-config/go-yaml.ts';
@@ -200,6 +201,25 @@ test('names the unusable files that look like a config, and reads the others', a
       expect.stringMatching(/rendered-a\.yaml is not complete JSON/),
     ],
   });
+});
+
+test('reads the names of the sources in all pools of a bootstrap host', async () => {
+  expect(await readBootstrapSources(directory, signal)).toBeUndefined();
+  await write('machine-pools', 'text');
+  expect(await readBootstrapSources(directory, signal)).toBeUndefined();
+  await rm(path.join(directory, 'machine-pools'));
+  const source = [{ name: '00-worker' }, {}, null, { name: '' }];
+  const pools = [
+    { spec: { configuration: { source } } },
+    { spec: { configuration: { source: 'x' } } },
+    { spec: {} },
+    {},
+  ];
+  for (const [index, pool] of pools.entries()) await write(`machine-pools/${index}.yaml`, pool);
+  await write('machine-pools/other.yaml', { spec: { configuration: { source: [{ name: '99-worker-ssh' }] } } });
+  expect(await readBootstrapSources(directory, signal)).toEqual(new Set(['00-worker', '99-worker-ssh']));
+  await write('machine-pools/broken.yaml', '{');
+  await expect(readBootstrapSources(directory, signal)).rejects.toThrow('broken.yaml is not complete JSON');
 });
 
 test.each([
