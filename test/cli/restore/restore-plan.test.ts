@@ -68,6 +68,7 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['a person has paused the pool', { masters: 2, paused: true }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
   ['another restore has paused the pool', { masters: 2, ...OTHER_PAUSE }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
   ['an earlier restore has paused the pool', { masters: 2, ...OWN_PAUSE }, ['CreateConfig', ...SERVE, ...END]],
+  ['only the pool names the config', { status: MISSING, updated: 1, replicas: 0, masters: 0 }, ['CreateConfig']],
   ['the config was created', { ...INTERRUPTED, masters: 2 }, [...SERVE, ...END]],
   ['the status was set', { ...INTERRUPTED, masters: 2, status: MISSING }, ['AwaitMachines', ...END]],
   ['all machines have joined', { ...INTERRUPTED, status: MISSING }, END],
@@ -117,13 +118,6 @@ test('counts a master as missing until it has reported its config', () => {
   expect(steps.map(({ action }) => action)).toContain('AwaitMachines');
 });
 
-test('plans a config that only a pool names', () => {
-  const state = createState({ status: MISSING, updated: 1, replicas: 0, masters: 0 });
-  const { steps, referrers } = planRestore(CONTENT, state, OPTIONS);
-  expect(steps.map(({ action }) => action)).toEqual(['CreateConfig']);
-  expect(referrers).toBe('pool master (status)');
-});
-
 const MASTER = inspectedNode('control0', { role: 'master' });
 const DRAINED = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
 const WORKERS = ['w0', 'w1', 'w2', 'w3'].map((name) => inspectedNode(name, { ...STUCK, role: 'worker' }));
@@ -153,7 +147,11 @@ test('accepts a config that a worker and a machine or the pool name', () => {
     pool,
     { ...pool, ...inspectedPool('w', {}) },
   ]);
-  expect(planRestore(CONTENT, { ...state, nodes: WORKERS, pools }, options).rejection).toBeUndefined();
+  const { rejection, referrers } = planRestore(CONTENT, { ...state, nodes: WORKERS.slice(0, 1), pools }, options);
+  expect([rejection, referrers]).toEqual([
+    undefined,
+    'node w0 (currentConfig, desiredConfig) and pool master (status)',
+  ]);
 });
 
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
