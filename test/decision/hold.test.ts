@@ -106,7 +106,6 @@ test.each<[string, string, readonly Referrer[], number?]>([
   ['that joined 23 hours ago', 'fresh to 11', [QUIET, toNode(-13)]],
   ['that joined 24 hours ago', 'none', [QUIET, toNode(-14)]],
   ['that joined a second later', 'fresh to 10.000278', [QUIET, toNode(-14 + SECOND)]],
-  ['that joined lately', 'fresh to 33', [QUIET, toNode(9)]],
   ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5, 'older'), toNode(9)]],
   ['that joined lately, before an older one', 'fresh to 33', [QUIET, toNode(9), toNode(5, 'older')]],
   ['and no pool', 'none', [toNode(9, 'worker')]],

@@ -23,12 +23,10 @@ test.each(['x'.repeat(254), '', '-a', 'a-', 'a\n', 'A', 'a_b', 'a/b'])('no objec
   expect(isObjectName(name)).toBe(false);
 });
 
-test.each(['2h', '1h30m', '720h', '2592000s', '100ms'])('the API server accepts the hold %s', (value) => {
+test.each(['2h', '1h30m', '720h', '2592000s', '100ms'])('%s is a hold', (value) => {
   expect(isHold(value)).toBe(true);
 });
 
-const NO_HOLDS = ['720h1ms', '1000000000s', '1.5h', 'h', '-1h', '1h ', '1us', '1h1us', ''];
-
-test.each(NO_HOLDS)('the API server rejects the hold %j', (value) => {
+test.each(['720h1ms', '1000000000s', '1.5h', 'h', '-1h', '1h ', '1us', '1h1us', ''])('%j is no hold', (value) => {
   expect(isHold(value)).toBe(false);
 });
