@@ -40,7 +40,7 @@ async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0 }
   return { cluster, guard, readyz };
 }
 
-test('is unready and denies as unverified until it has read the cluster once, and stays ready in an outage', async () => {
+test('is unready and denies as unverified until its first complete read, and stays ready in an outage', async () => {
   const { cluster, readyz } = await startGuardedCluster({ isUnreadable: true });
   await expect.poll(readyz).toBe('503 not listed yet: nodes');
   const denied = await cluster.delete('machineconfigs', UNUSED);
