@@ -186,16 +186,16 @@ test('undoes the osImageURL that the machine-config-server has changed', async (
 });
 
 test.each([
-  [1, 'kernelArguments', {}],
-  [3, 'osImageURL and kernelArguments', { osImageURL: 'quay.io/layered@sha256:2' }],
-])('undoes kernel arguments that it has appended %i times', async (times, fields, others) => {
+  [1, 'kernelArguments', {}, new Set<string>()],
+  [3, 'osImageURL and kernelArguments', { osImageURL: 'quay.io/layered@sha256:2' }, IMAGES],
+])('undoes kernel arguments that it has appended %i times', async (times, fields, others, images) => {
   const shouldExist = ['a=1', 'b'];
   const config = { ...(SPEC['config'] as object), kernelArguments: { shouldExist } };
   const original = createConfigOnDisk('master', { config, kernelArguments: ['c', 'd', 'b'] });
   const kernelArguments = ['c', 'd', 'b', ...Array.from({ length: times }, () => shouldExist).flat()];
   const changes = { ...original.spec, kernelArguments, ...others };
 
-  const content = await chooseContent([toConfigOnDisk('master', changes, original.name).config], IMAGES, signal);
+  const content = await chooseContent([toConfigOnDisk('master', changes, original.name).config], images, signal);
 
   expect(content.config.spec).toEqual(original.spec);
   expect(content.correction).toContain(`changed ${fields} in`);
