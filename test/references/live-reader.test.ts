@@ -29,7 +29,6 @@ const BROKEN: Fault = (response) => {
 };
 const NODE = { apiVersion: 'v1', kind: 'Node' };
 const POD = { ...METADATA, metadata: { name: 'p', namespace: 'n' } };
-const NO_NODES = 'the API server listed no nodes, but every cluster has one';
 
 /** By default the watches have seen no version. */
 const seenVersions = new Map<string, string>();
@@ -45,7 +44,7 @@ beforeEach(() => {
 });
 
 /** The answer with a list of a kind. */
-function listOf({ apiVersion, kind }: typeof NODE, items: readonly object[] | null = []): Fault {
+function listOf({ apiVersion, kind }: typeof NODE, items: readonly object[] = []): Fault {
   return { status: 200, body: { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '1' }, items } };
 }
 
@@ -159,6 +158,7 @@ describe('with fake timers', () => {
     const early = reader.read(NO_DEADLINE);
     await advance(0);
     setConfig('node', CONFIG);
+    await reader.read(AbortSignal.abort());
     const late = Array.from({ length: 20 }, async () => await reader.read(NO_DEADLINE));
     await advance(0);
     releases[0]?.();
@@ -281,8 +281,7 @@ describe('over HTTPS', () => {
     [3, 'nodes', '500', { status: 500, body: { reason: 'Because' } }, 'the API server answered 500 Because'],
     [3, 'nodes', 'a reset', 'reset', /cannot be reached: ECONNRESET$/],
     [3, 'nodes', 'a list that breaks off', BROKEN, /the response is incomplete: ECONNRESET/],
-    [3, 'nodes', 'no nodes', listOf(NODE), NO_NODES],
-    [3, 'nodes', 'null', listOf(METADATA, null), NO_NODES],
+    [3, 'nodes', 'no nodes', listOf(NODE), 'the API server listed no nodes, but every cluster has one'],
     [3, 'nodes', 'metadata of pods', listOf(METADATA, [POD]), 'an item of the list has a namespace, unlike a Node'],
     [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
     [3, 'pools', 'a 404, but are served', NOT_SERVED, /returned 404 although discovery serves the resource$/],
@@ -327,6 +326,8 @@ describe('over HTTPS', () => {
     expect(referrers.map(({ name }) => name)).toEqual(['worker', 'fresh']);
     setConfig('node', CONFIG);
     expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['Node w0 currentConfig']);
+    for (const kind of ['machineosbuilds', 'machineconfigpools']) (cluster as TestCluster).serve(kind, []);
+    expect(await reader.read(NO_DEADLINE)).toMatchObject({ unreadable: [], referrers: [{}, { name: 'w0' }] });
   });
 
   test('waits for Retry-After', async () => {
