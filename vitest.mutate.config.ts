@@ -10,7 +10,9 @@ export default defineConfig({
       'test/guard/judge.test.ts',
       'test/cli/restore/restore-plan.test.ts',
     ],
-    testTimeout: 120_000,
+    // A change that makes a test hang counts as found.
+    testTimeout: 10_000,
+    hookTimeout: 120_000,
     restoreMocks: true,
     unstubEnvs: true,
   },

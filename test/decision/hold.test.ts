@@ -77,11 +77,10 @@ const UNMANAGED = toRollingPool({ updated: 1 });
 
 test.each<[string, string, PoolReferrer, Situation?]>([
   ['whose spec changed long ago', 'none', QUIET],
-  ['whose spec changed lately', 'since 9', toRollingPool({ spec: 9, updated: 2 })],
+  ['in a roll-out or paused, whose spec changed lately', 'since 9', toRollingPool({ spec: 9, updated: 2 })],
   ['whose spec changed two hours ago', 'since 8', toRollingPool({ spec: 8, updated: 2 })],
   ['whose spec changed a second earlier', 'none', toRollingPool({ spec: 8 - SECOND, updated: 2 })],
   ['whose last machine updated lately', 'since 9.5', toPool({ spec: 9, updated: 9.5 })],
-  ['that is paused after its spec changed lately', 'since 8.5', toRollingPool({ spec: 8.5, updated: 1 })],
   ['without machines, so its status moved silently', 'since 9.75', toPool({ spec: 9, updated: 1, status: 9.75 })],
   ['whose status moved in the second of its spec', 'since 9.75', toPool({ spec: 9, updated: 9, status: 9.75 })],
   ['whose status counts machines', 'none', toPool({ spec: 1, updated: 2, status: 9.9 })],
@@ -106,7 +105,6 @@ test.each<[string, string, readonly Referrer[], number?]>([
   ['that joined 23 hours ago', 'fresh to 11', [QUIET, toNode(-13)]],
   ['that joined 24 hours ago', 'none', [QUIET, toNode(-14)]],
   ['that joined a second later', 'fresh to 10.000278', [QUIET, toNode(-14 + SECOND)]],
-  ['that joined lately', 'fresh to 33', [QUIET, toNode(9)]],
   ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5, 'older'), toNode(9)]],
   ['that joined lately, before an older one', 'fresh to 33', [QUIET, toNode(9), toNode(5, 'older')]],
   ['and no pool', 'none', [toNode(9, 'worker')]],

@@ -214,7 +214,7 @@ test.each<[string, Situation, string]>([
   [
     'mentions an ignored override',
     { referrers: [toNode('a')], allowDeletion: ' ' },
-    'annotation has no reason, so it is ignored.',
+    'has no reason, so it is ignored.',
   ],
   [
     'names unreadable kinds and the reasons',
@@ -243,15 +243,10 @@ const WEAK_BUILD: Referrer = {
   references: [{ field: 'machineConfig', config: NAME, strength: 'weak' }],
 };
 const WOULD_DENY = `MCG_WOULD_DENY (MCG_IN_USE): mode Enforce would deny deleting ${NAME}`;
-const UNREPORTED = [toUnreportedNode('a'), toReferrer('Node', 'b', ['currentConfig'], OTHER)];
+const UNREPORTED = [...['a', 'c'].map(toUnreportedNode), toReferrer('Node', 'b', ['currentConfig'], OTHER)];
 
 test.each<[string, Situation, readonly string[]]>([
-  ['about an unreported node', { referrers: UNREPORTED }, ['1 node has not reported a configuration yet']],
-  [
-    'about unreported nodes',
-    { referrers: [...UNREPORTED, toUnreportedNode('c')] },
-    ['2 nodes have not reported a configuration yet'],
-  ],
+  ['about unreported nodes', { referrers: UNREPORTED }, ['2 nodes have not reported a configuration yet']],
   [
     'about weak references and an unreported node',
     { referrers: [WEAK_BUILD, toUnreportedNode('a')] },

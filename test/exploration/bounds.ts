@@ -40,8 +40,10 @@ const LONG_BOUNDS: typeof SHORT_BOUNDS = {
   'two deletions': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 2, deletions: 2 },
   'three deletions': { starts: [NODE], writers: NODE, writes: 1, deletions: 3 },
   'two faults': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 1, faults: 2 },
-  'a deadline': { ...ONE, starts: [[], NODE], writers: NODE, writes: 1, deletions: 2, deadlines: 1, faults: 1 },
-  'a delay': { ...ONE, starts: [[], NODE], writers: NODE, writes: 1, deletions: 2, delays: 1 },
+  'a deadline': { ...ONE, starts: [[], NODE], writers: NODE, writes: 1, deletions: 2, deadlines: 1 },
+  'a deadline and a fault': { starts: [[]], writers: NODE, writes: 1, deletions: 2, deadlines: 1, faults: 1 },
+  'three delays': { starts: [[], NODE], writers: NODE, writes: 1, deletions: 1, delays: 3 },
+  'two deletions and a delay': { starts: [[], NODE], writers: NODE, writes: 1, deletions: 2, delays: 1 },
   'a hold': { ...ONE, starts: [[], POOL], writers: ['worker', 'node-1'], writes: 3, holdMs: HOLD_MS },
   'a hold and two delays': { starts: [POOL], writers: POOL, writes: 2, deletions: 1, delays: 2, holdMs: HOLD_MS },
 };

@@ -27,6 +27,7 @@ const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
 const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
 const INTERNAL_ERROR = denyUnverified(undefined, [{ name: 'the guard', reason: 'internal error' }], DEFAULT_SETTINGS);
 const DENIAL_EVENT = `Event DeletionDenied: kube:admin: ${IN_USE.message}`;
+const OVERRIDE_STATUS = `status overridden ${NAME}`;
 const OVERRIDE_EVENT = `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
 
 let recorder: AnswerRecorder;
@@ -62,13 +63,7 @@ test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
   ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED', `status allowed ${NAME}`]],
   ['an allowed dry run', ALLOWED, 'exists', DRY_RUN, ['decision MCG_DISABLED']],
   ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, ['decision MCG_DISABLED']],
-  [
-    'an override',
-    OVERRIDDEN,
-    'exists',
-    REVIEW,
-    ['decision MCG_OVERRIDDEN', `status overridden ${NAME}`, OVERRIDE_EVENT],
-  ],
+  ['an override', OVERRIDDEN, 'exists', REVIEW, ['decision MCG_OVERRIDDEN', OVERRIDE_STATUS, OVERRIDE_EVENT]],
   ['an override without the API server', OVERRIDDEN, 'unknown', REVIEW, ['decision MCG_OVERRIDDEN']],
   ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
   ['an internal error', INTERNAL_ERROR, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],

@@ -40,6 +40,7 @@ function node(config: string) {
 }
 
 interface Situation {
+  /** Every second review finds them in reverse order. */
   index?: readonly Referrer[];
   /** The answer to a GET. */
   object?: object | Error;
@@ -53,6 +54,8 @@ interface Situation {
   isLate?: boolean;
 }
 
+const LATE: Situation = { config: UNKNOWN, isLate: true };
+
 /** Judges as often in parallel, and returns the last judgement. */
 async function judge(situation: Situation, count = 1) {
   const { index = [], object = new Error(), live = UNUSED, settings = [SETTINGS], review = REVIEW } = situation;
@@ -60,8 +63,8 @@ async function judge(situation: Situation, count = 1) {
   const deadline = new AbortController();
   const allSettings = [...settings];
   const gets: string[] = [];
-  let liveReads = 0;
-  let lookups = 0;
+  let [reviewCount, liveReads, lookups] = [0, 0, 0];
+  let isLookupLimited = false;
   const judge = new Judge({
     api: {
       json: async ({ path }: { path: string }): Promise<unknown> => {
@@ -69,7 +72,7 @@ async function judge(situation: Situation, count = 1) {
         return await (object instanceof Error ? Promise.reject(object) : Promise.resolve(object));
       },
     } as unknown as KubeApi,
-    index: { findReferrers: () => index },
+    index: { findReferrers: () => ((reviewCount += 1) % 2 === 1 ? index : index.toReversed()) },
     live: {
       read: async () => {
         liveReads += 1;
@@ -78,8 +81,9 @@ async function judge(situation: Situation, count = 1) {
     },
     configs: {
       isIndexed: () => config.state === 'exists',
-      find: async () => {
+      find: async (_config, signal) => {
         lookups += 1;
+        isLookupLimited = signal !== deadline.signal;
         if (isLate) deadline.abort();
         return await Promise.resolve(config);
       },
@@ -92,21 +96,24 @@ async function judge(situation: Situation, count = 1) {
   const { verdict, path, configState } = (await Promise.all(judging)).at(-1) as JudgedReview;
   const { outcome, code, cause, references } = verdict;
   const referrers = references.map(({ name }) => name);
-  return { outcome, code, cause, path, configState, gets, liveReads, lookups, referrers };
+  return { outcome, code, cause, path, configState, gets, liveReads, lookups, isLookupLimited, referrers };
 }
 
 test('denies without a list when one GET confirms a referrer of the index', async () => {
-  const result = await judge({ index: [referrer('w0'), referrer('w1')], object: node(CONFIG) });
-  expect(result).toMatchObject({ outcome: 'denied', code: 'MCG_IN_USE', path: 'index', liveReads: 0 });
+  const weak = { ...referrer('w9'), references: [] };
+  const result = await judge({ index: [weak, referrer('w0'), referrer('w1')], object: node(CONFIG) });
+  expect(result).toMatchObject({ outcome: 'denied', code: 'MCG_IN_USE', path: 'index', configState: 'exists' });
+  expect(result).toMatchObject({ liveReads: 0, lookups: 0 });
   expect(result.gets).toEqual(['/api/v1/nodes/w0']);
   expect(result.referrers).toEqual(['w0', 'w1']);
 });
 
-test('shares GETs among 300 parallel denials', async () => {
-  const { code, liveReads, gets } = await judge({ index: [referrer('w0')], object: node(CONFIG) }, 300);
+test('shares GETs of the same referrer among 300 parallel denials', async () => {
+  const index = [referrer('w0'), referrer('w1')];
+  const { code, liveReads, gets } = await judge({ index, object: node(CONFIG) }, 300);
   expect([code, liveReads]).toEqual(['MCG_IN_USE', 0]);
-  // The others join the second GET: the first one has been sent.
-  expect(gets).toEqual(['/api/v1/nodes/w0', '/api/v1/nodes/w0']);
+  // The others join the second GET of each: the first one has been sent.
+  expect(gets).toEqual(['w0', 'w1', 'w0', 'w1'].map((name) => `/api/v1/nodes/${name}`));
 });
 
 test.each([
@@ -119,29 +126,17 @@ test.each([
 });
 
 test.each<[string, Situation, object]>([
-  ['only the live read finds a referrer', { live: USED }, { code: 'MCG_IN_USE', path: 'live', gets: [] }],
-  ['the live read is incomplete', { live: UNREADABLE }, { outcome: 'denied', code: 'MCG_UNVERIFIED' }],
-  ['the mode is Warn', { live: UNREADABLE, settings: [WARN] }, { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' }],
-])('denies or would deny when %s', async (_case, situation, expected) => {
-  expect(await judge(situation)).toMatchObject(expected);
-});
-
-test.each<[string, Situation, object]>([
-  ['allows if the mode is Disabled', { settings: [DISABLED] }, { code: 'MCG_DISABLED' }],
-  ['allows without a look-up if the mode is Disabled', { config: UNKNOWN, settings: [DISABLED] }, { lookups: 0 }],
+  ['allows if the mode is Disabled', { settings: [DISABLED] }, { code: 'MCG_DISABLED', lookups: 0 }],
+  [
+    'allows an unknown config likewise',
+    { config: UNKNOWN, settings: [DISABLED] },
+    { configState: 'unknown', lookups: 0 },
+  ],
   ['allows an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN' }],
   ['denies if the config does not exist', { config: MISSING }, { code: 'MCG_UNVERIFIED', configState: 'missing' }],
   ['denies the override of a missing config', { config: MISSING, review: OVERRIDE }, { code: 'MCG_UNVERIFIED' }],
-  [
-    'denies if it is unknown at the deadline whether the config exists',
-    { config: UNKNOWN, isLate: true },
-    { code: 'MCG_UNVERIFIED', configState: 'unknown' },
-  ],
-  [
-    'allows an override also at the deadline',
-    { config: UNKNOWN, isLate: true, review: OVERRIDE },
-    { outcome: 'overridden' },
-  ],
+  ['denies if it is unknown at the deadline whether the config exists', LATE, { code: 'MCG_UNVERIFIED' }],
+  ['allows an override also at the deadline', { ...LATE, review: OVERRIDE }, { outcome: 'overridden' }],
   ['would deny in mode Warn', { config: MISSING, settings: [WARN] }, { cause: 'MCG_UNVERIFIED' }],
   [
     'allows a review of another object, as not about a config',
@@ -154,20 +149,27 @@ test.each<[string, Situation, object]>([
 });
 
 test.each<[string, Situation, object]>([
-  ['a config in use', { live: USED }, { code: 'MCG_IN_USE', liveReads: 1 }],
+  ['a config in use', { live: USED }, { code: 'MCG_IN_USE', liveReads: 1, isLookupLimited: false }],
   ['an unused config', {}, { code: 'MCG_NOT_IN_USE', liveReads: 1 }],
-  ['an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN', liveReads: 0 }],
+  ['an override', { review: OVERRIDE }, { code: 'MCG_OVERRIDDEN', liveReads: 0, isLookupLimited: true }],
 ])('decides about %s if the guard may not read configs', async (_case, situation, expected) => {
   expect(await judge({ ...situation, config: UNKNOWN })).toMatchObject({ ...expected, configState: 'unknown' });
 });
 
-test.each<[string, string, Situation]>([
-  ['holds a config whose pool has just changed', 'MCG_HELD', { live: CHANGED }],
-  ['holds no config without a hold', 'MCG_NOT_IN_USE', { live: CHANGED, settings: [NO_HOLD] }],
-  ['is unverified while the settings are unread', 'MCG_UNVERIFIED', { settings: [undefined] }],
-  ['denies a config in use while the settings are unread', 'MCG_IN_USE', { live: USED, settings: [undefined] }],
-  ['overrides while the settings are unread', 'MCG_OVERRIDDEN', { review: OVERRIDE, settings: [undefined] }],
-  ['uses settings that changed during the live read', 'MCG_HELD', { live: CHANGED, settings: [NO_HOLD, SETTINGS] }],
-])('%s', async (_title, code, situation) => {
-  expect(await judge(situation)).toMatchObject({ code });
+test.each<[string, Situation, object]>([
+  ['denies if only the live read finds a referrer', { live: USED }, { code: 'MCG_IN_USE', path: 'live', gets: [] }],
+  ['denies if the live read is incomplete', { live: UNREADABLE }, { outcome: 'denied', code: 'MCG_UNVERIFIED' }],
+  [
+    'would deny in mode Warn',
+    { live: UNREADABLE, settings: [WARN] },
+    { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' },
+  ],
+  ['holds a config whose pool has just changed', { live: CHANGED }, { code: 'MCG_HELD' }],
+  ['holds no config without a hold', { live: CHANGED, settings: [NO_HOLD] }, { code: 'MCG_NOT_IN_USE' }],
+  ['is unverified while the settings are unread', { settings: [undefined] }, { code: 'MCG_UNVERIFIED' }],
+  ['denies while the settings are unread', { live: USED, settings: [undefined] }, { code: 'MCG_IN_USE' }],
+  ['overrides while the settings are unread', { review: OVERRIDE, settings: [undefined] }, { code: 'MCG_OVERRIDDEN' }],
+  ['uses settings of after the read', { live: CHANGED, settings: [NO_HOLD, SETTINGS] }, { code: 'MCG_HELD' }],
+])('%s', async (_title, situation, expected) => {
+  expect(await judge(situation)).toMatchObject(expected);
 });

@@ -1,10 +1,11 @@
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { NEVER_ABORTED as NO_DEADLINE } from '../../src/common/wait.ts';
+import { NEVER_ABORTED as NO_DEADLINE, waitOrAbort } from '../../src/common/wait.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
+import { ApiError } from '../../src/kube/errors.ts';
 import type { KnownVersions } from '../../src/references/live-read.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
@@ -28,7 +29,6 @@ const BROKEN: Fault = (response) => {
 };
 const NODE = { apiVersion: 'v1', kind: 'Node' };
 const POD = { ...METADATA, metadata: { name: 'p', namespace: 'n' } };
-const NO_NODES = 'the API server listed no nodes, but every cluster has one';
 
 /** By default the watches have seen no version. */
 const seenVersions = new Map<string, string>();
@@ -44,7 +44,7 @@ beforeEach(() => {
 });
 
 /** The answer with a list of a kind. */
-function listOf({ apiVersion, kind }: typeof NODE, items: readonly object[] | null = []): Fault {
+function listOf({ apiVersion, kind }: typeof NODE, items: readonly object[] = []): Fault {
   return { status: 200, body: { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '1' }, items } };
 }
 
@@ -64,150 +64,6 @@ function referencesIn({ referrers }: ClusterState) {
   const { references } = summarizeReferences(CONFIG, referrers).strong;
   return references.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
 }
-
-describe('over HTTPS', () => {
-  let faults: TestCluster['faults'];
-
-  beforeEach(async () => {
-    const testCluster = await startTestCluster();
-    cluster = testCluster;
-    ({ faults } = testCluster);
-    fill();
-    reader = new LiveReader({ api: testCluster.connect(), versions });
-  });
-
-  /** Reads while requests to a path have a fault, at most until the third. Returns how many there were, too. */
-  async function readWithFault(path: string, fault: Fault, elsewhere: (path: string) => Fault = () => 'pass') {
-    const deadline = new AbortController();
-    let attempts = 0;
-    const clear = faults.intercept((request) => {
-      if (request.path !== path) return elsewhere(request.path);
-      attempts += 1;
-      if (attempts === 3) deadline.abort();
-      return fault;
-    });
-    const { unreadable } = await reader.read(deadline.signal);
-    clear();
-    return { unreadable, attempts };
-  }
-
-  test('sends uncompressed lists without parameters, of pools and builds before and after nodes', async () => {
-    await reader.read(NO_DEADLINE);
-    const lists = faults.requests.map(({ path, query }) => `${path}?${query.toString()}`);
-    expect(new Set(lists)).toEqual(new Set([NODES, POOLS, BUILDS].map((path) => `${path}?`)));
-    for (const path of [POOLS, BUILDS]) {
-      expect(lists.indexOf(`${path}?`)).toBeLessThan(lists.lastIndexOf(`${NODES}?`));
-      expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
-    }
-    for (const { headers } of faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
-    const accept = faults.requests.find(({ path }) => path === NODES)?.headers.accept;
-    expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
-  });
-
-  test.each<[number, string, string, Fault, string | RegExp]>([
-    [1, 'nodes', '403', { status: 403, body: { reason: 'Because' } }, 'the API server answered 403 Because'],
-    [1, 'nodes', '404', NOT_SERVED, 'the API server answered 404'],
-    [1, 'nodes', 'a nameless node', listOf(NODE, [{ metadata: {} }]), 'a Node has no name'],
-    [3, 'nodes', '500', { status: 500, body: { reason: 'Because' } }, 'the API server answered 500 Because'],
-    [3, 'nodes', 'a reset', 'reset', /cannot be reached: ECONNRESET$/],
-    [3, 'nodes', 'a list that breaks off', BROKEN, /the response is incomplete: ECONNRESET/],
-    [3, 'nodes', 'no nodes', listOf(NODE), NO_NODES],
-    [3, 'nodes', 'null', listOf(METADATA, null), NO_NODES],
-    [3, 'nodes', 'metadata of pods', listOf(METADATA, [POD]), 'an item of the list has a namespace, unlike a Node'],
-    [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
-    [3, 'pools', 'a 404, but are served', NOT_SERVED, /returned 404 although discovery serves the resource$/],
-  ])('lists %i times if the list of %s is answered with %s', async (lists, kind, _, fault, reason) => {
-    const [path, name] = kind === 'nodes' ? [NODES, 'nodes'] : [POOLS, 'machineconfigpools'];
-    const { unreadable, attempts } = await readWithFault(path, fault);
-    const text = reason instanceof RegExp ? expect.stringMatching(reason) : reason;
-    expect(unreadable).toContainEqual({ name, reason: text });
-    expect(attempts).toBe(lists);
-  });
-
-  test.each([
-    ['nodes', NODES],
-    ['machineconfigpools', POOLS],
-  ])('lists %s again until their version is not older than one seen before', async (name, path) => {
-    const listed = (cluster as TestCluster).resourceVersion;
-    seenVersions.set(name, String(listed + 1));
-    const { unreadable, attempts } = await readWithFault(path, 'pass');
-    const reason = `the list has version ${listed}, but ${listed + 1} was seen before`;
-    expect(unreadable).toContainEqual({ name, reason });
-    expect(attempts).toBe(3);
-    expect(checkVersions).toHaveBeenCalled();
-
-    // The watches found that the versions went back. Versions that are not numbers cannot be compared.
-    for (const version of [String(listed), 'a-version']) {
-      seenVersions.set(name, version);
-      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
-    }
-  });
-
-  test.each<[string, Fault, number]>([
-    ['answers 404', NOT_SERVED, 1],
-    ['answers with a page', { status: 200, body: { kind: 'Page' } }, 3],
-    ['refuses', { status: 403 }, 1],
-  ])('does not take a 404 for an absent kind if discovery %s', async (_title, discovery, lists) => {
-    const { unreadable, attempts } = await readWithFault(POOLS, NOT_SERVED, (path) => {
-      if (path === NODES) return 'pass';
-      return path === BUILDS ? NOT_SERVED : discovery;
-    });
-    const names = unreadable.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['machineconfigpools', 'machineosbuilds']));
-    expect(attempts).toBe(lists);
-  });
-
-  test('returns the references of nodes, and names unreadable kinds in one order, in which none fails', async () => {
-    setConfig('node', CONFIG);
-    let answerPools = () => {};
-    faults.intercept(({ path }) => {
-      if (path === BUILDS) return { status: 403 };
-      return path === POOLS ? (response) => void (answerPools = () => response.writeHead(403).end()) : 'pass';
-    });
-    const reading = reader.read(NO_DEADLINE);
-    await expect.poll(() => faults.requests.map(({ path }) => path)).toEqual(expect.arrayContaining([POOLS, BUILDS]));
-    answerPools();
-    const state = await reading;
-    expect(state.unreadable.map(({ name }) => name)).toEqual(['machineconfigpools', 'machineosbuilds']);
-    expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
-  });
-
-  test('omits the nodes that the operator does not manage', async () => {
-    const labels = { role: 'worker' };
-    cluster.patch('machineconfigpools', 'worker', { spec: { nodeSelector: { matchLabels: labels } } });
-    cluster.create('nodes', { metadata: { name: 'fresh', labels } });
-    cluster.create('nodes', { metadata: { name: 'windows', labels: { ...labels, 'kubernetes.io/os': 'windows' } } });
-    const { referrers } = await reader.read(NO_DEADLINE);
-    // No pool selects w0.
-    expect(referrers.map(({ name }) => name)).toEqual(['worker', 'fresh']);
-    setConfig('node', CONFIG);
-    expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['Node w0 currentConfig']);
-  });
-
-  test('waits for Retry-After', async () => {
-    const times: number[] = [];
-    faults.intercept(({ path }) => {
-      if (path !== POOLS) return 'pass';
-      times.push(performance.now());
-      return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' } } : 'pass';
-    });
-    expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
-    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
-  });
-
-  test('recovers if an idle connection was closed, and if its token was replaced', async () => {
-    for (const disturb of [() => {}, () => faults.cutConnections(), () => faults.revokeTokens()]) {
-      disturb();
-      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
-    }
-  });
-
-  test('lists builds that are only served as v1alpha1', async () => {
-    (cluster as TestCluster).serve('machineosbuilds', ['v1alpha1']);
-    cluster.create('machineosbuilds', { metadata: { name: 'b0' }, spec: { desiredConfig: { name: CONFIG } } });
-    expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['MachineOSBuild b0 desiredConfig']);
-  });
-});
 
 /** Answers late, with the state of the time of the request. Its delays pass with the fake timers. */
 class SlowApi extends InProcessApi {
@@ -254,8 +110,12 @@ describe('with fake timers', () => {
       setConfig(after, CONFIG);
       setConfig(before, OTHER);
     };
+    const minutesOfAnswers = [2, 1];
+    api.change = (_path, _count, answer) => {
+      return { ...answer, headers: { date: new Date(60_000 * (minutesOfAnswers.shift() ?? 3)).toUTCString() } };
+    };
     const state = await reader.read(NO_DEADLINE);
-    expect(state.unreadable).toEqual([]);
+    expect(state).toMatchObject({ unreadable: [], readAt: new Date(60_000) });
     expect(referencesIn(state)).toEqual([reference]);
   });
 
@@ -298,6 +158,7 @@ describe('with fake timers', () => {
     const early = reader.read(NO_DEADLINE);
     await advance(0);
     setConfig('node', CONFIG);
+    await reader.read(AbortSignal.abort());
     const late = Array.from({ length: 20 }, async () => await reader.read(NO_DEADLINE));
     await advance(0);
     releases[0]?.();
@@ -307,23 +168,51 @@ describe('with fake timers', () => {
     expect(reader.readCount).toBe(2);
   });
 
-  test('starts the next read beside one that is silent for 1 s, which aborts at its deadline', async () => {
+  test('returns the references of nodes, and names unreadable kinds in one order, in which none fails', async () => {
+    setConfig('node', CONFIG);
+    api.onList = async (path) => {
+      if (path === POOLS) await advance(0);
+      if (path !== NODES) throw new ApiError(403, 'Forbidden', 'forbidden');
+    };
+    const state = await reader.read(NO_DEADLINE);
+    expect(state.unreadable.map(({ name }) => name)).toEqual(['machineconfigpools', 'machineosbuilds']);
+    expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
+  });
+
+  test('runs at most three reads at a time', async () => {
+    api.onList = async () => await waitOrAbort(new Promise(() => {}), api.requests.at(-1)?.signal ?? NO_DEADLINE);
+    const deadline = new AbortController();
+    void reader.read(deadline.signal);
+    for (let review = 0; review < 4; review += 1) {
+      await advance(1_000);
+      void reader.read(NO_DEADLINE);
+    }
+    await advance(1_000);
+    expect(reader.readCount).toBe(3);
+    deadline.abort();
+    await advance(0);
+    expect(reader.readCount).toBe(4);
+  });
+
+  test('starts the next read beside one that is silent for 1 s, which aborts at its last deadline', async () => {
     let hung: AbortSignal | undefined;
     api.onList = async (path, count) => {
       if (path !== NODES || count > 1) return;
       hung = api.requests.findLast((request) => request.path === NODES)?.signal;
       await new Promise(() => {});
     };
-    const deadline = new AbortController();
-    const stuck = reader.read(deadline.signal);
+    const [first, last] = [new AbortController(), new AbortController()];
+    const [leaving, stuck] = [reader.read(first.signal), reader.read(last.signal)];
     await advance(0);
     const next = reader.read(NO_DEADLINE);
     await advance(999);
     expect(api.counts.get(NODES)).toBe(1);
     await advance(1);
     expect((await next).unreadable).toEqual([]);
+    first.abort();
+    await leaving;
     expect(hung?.aborted).toBe(false);
-    deadline.abort();
+    last.abort();
     expect((await stuck).unreadable).toEqual([{ name: 'nodes', reason: 'no complete answer in time' }]);
     expect(hung?.aborted).toBe(true);
   });
@@ -345,5 +234,117 @@ describe('with fake timers', () => {
     body.end();
     for (const read of [early, late]) expect((await read).unreadable).toEqual([]);
     expect(reader.readCount).toBe(2);
+  });
+});
+
+describe('over HTTPS', () => {
+  let faults: TestCluster['faults'];
+
+  beforeEach(async () => {
+    const testCluster = await startTestCluster();
+    cluster = testCluster;
+    ({ faults } = testCluster);
+    fill();
+    reader = new LiveReader({ api: testCluster.connect(), versions });
+  });
+
+  /** Reads while requests to a path have a fault, at most until the third. Returns how many there were, too. */
+  async function readWithFault(path: string, fault: Fault, elsewhere: (path: string) => Fault = () => 'pass') {
+    const deadline = new AbortController();
+    let attempts = 0;
+    const clear = faults.intercept((request) => {
+      if (request.path !== path) return elsewhere(request.path);
+      attempts += 1;
+      if (attempts === 3) deadline.abort();
+      return fault;
+    });
+    const { unreadable } = await reader.read(deadline.signal);
+    clear();
+    return { unreadable, attempts };
+  }
+
+  test('sends uncompressed lists without parameters, of pools and builds before and after nodes', async () => {
+    await reader.read(NO_DEADLINE);
+    const lists = faults.requests.map(({ path, query }) => `${path}?${query.toString()}`);
+    expect(new Set(lists)).toEqual(new Set([NODES, POOLS, BUILDS].map((path) => `${path}?`)));
+    for (const path of [POOLS, BUILDS]) {
+      expect(lists.indexOf(`${path}?`)).toBeLessThan(lists.lastIndexOf(`${NODES}?`));
+      expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
+    }
+    for (const { headers } of faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
+  });
+
+  test.each<[number, string, string, Fault, string | RegExp, Fault?]>([
+    [1, 'nodes', '403', { status: 403, body: { reason: 'Because' } }, 'the API server answered 403 Because'],
+    [1, 'nodes', '404', NOT_SERVED, 'the API server answered 404'],
+    [1, 'nodes', 'a nameless node', listOf(NODE, [{ metadata: {} }]), 'a Node has no name'],
+    [3, 'nodes', '500', { status: 500, body: { reason: 'Because' } }, 'the API server answered 500 Because'],
+    [3, 'nodes', 'a reset', 'reset', /cannot be reached: ECONNRESET$/],
+    [3, 'nodes', 'a list that breaks off', BROKEN, /the response is incomplete: ECONNRESET/],
+    [3, 'nodes', 'no nodes', listOf(NODE), 'the API server listed no nodes, but every cluster has one'],
+    [3, 'nodes', 'metadata of pods', listOf(METADATA, [POD]), 'an item of the list has a namespace, unlike a Node'],
+    [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
+    [3, 'pools', 'a 404, but are served', NOT_SERVED, /returned 404 although discovery serves the resource$/],
+    [3, 'pools', 'a 404, and discovery with a page', NOT_SERVED, /no APIGroupList$/, { status: 200, body: {} }],
+    [1, 'pools', 'a 404, like discovery', NOT_SERVED, 'the API server answered 404', NOT_SERVED],
+    [1, 'pools', 'a 404, and discovery with 403', NOT_SERVED, 'the API server answered 403', { status: 403 }],
+  ])('lists %i times if the list of %s is answered with %s', async (lists, kind, _, fault, reason, discovery) => {
+    const [path, name] = kind === 'nodes' ? [NODES, 'nodes'] : [POOLS, 'machineconfigpools'];
+    const answerOthers = (other: string) => ([NODES, BUILDS].includes(other) ? 'pass' : (discovery ?? 'pass'));
+    const { unreadable, attempts } = await readWithFault(path, fault, answerOthers);
+    const text = reason instanceof RegExp ? expect.stringMatching(reason) : reason;
+    expect(unreadable).toContainEqual({ name, reason: text });
+    expect(attempts).toBe(lists);
+  });
+
+  test.each([
+    ['nodes', NODES],
+    ['machineconfigpools', POOLS],
+  ])('lists %s again until their version is not older than one seen before', async (name, path) => {
+    const listed = (cluster as TestCluster).resourceVersion;
+    seenVersions.set(name, String(listed + 1));
+    const { unreadable, attempts } = await readWithFault(path, 'pass');
+    const reason = `the list has version ${listed}, but ${listed + 1} was seen before`;
+    expect(unreadable).toContainEqual({ name, reason });
+    expect(attempts).toBe(3);
+    expect(checkVersions).toHaveBeenCalled();
+
+    // The watches found that the versions went back. Versions that are not numbers cannot be compared.
+    for (const version of [String(listed), 'a-version']) {
+      seenVersions.set(name, version);
+      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+    }
+  });
+
+  test('omits the nodes that the operator does not manage', async () => {
+    const labels = { role: 'worker' };
+    cluster.patch('machineconfigpools', 'worker', { spec: { nodeSelector: { matchLabels: labels } } });
+    cluster.create('nodes', { metadata: { name: 'fresh', labels } });
+    cluster.create('nodes', { metadata: { name: 'windows', labels: { ...labels, 'kubernetes.io/os': 'windows' } } });
+    const { referrers } = await reader.read(NO_DEADLINE);
+    // No pool selects w0.
+    expect(referrers.map(({ name }) => name)).toEqual(['worker', 'fresh']);
+    setConfig('node', CONFIG);
+    expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['Node w0 currentConfig']);
+    for (const kind of ['machineosbuilds', 'machineconfigpools']) (cluster as TestCluster).serve(kind, []);
+    expect(await reader.read(NO_DEADLINE)).toMatchObject({ unreadable: [], referrers: [{}, { name: 'w0' }] });
+  });
+
+  test('waits for Retry-After', async () => {
+    const times: number[] = [];
+    faults.intercept(({ path }) => {
+      if (path !== POOLS) return 'pass';
+      times.push(performance.now());
+      return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' } } : 'pass';
+    });
+    expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
+  });
+
+  test('recovers if an idle connection was closed, and if its token was replaced', async () => {
+    for (const disturb of [() => {}, () => faults.cutConnections(), () => faults.revokeTokens()]) {
+      disturb();
+      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+    }
   });
 });

@@ -84,7 +84,6 @@ test('a terminating pool has no references, but a nodeSelector', () => {
 
 test.each([
   [[{ type: 'Degraded', lastTransitionTime: 'x' }, UPDATED], new Date(CHANGED)],
-  [undefined, undefined],
   [7, undefined],
   [[null, 'Updated', { type: 'Updated' }], undefined],
   [[{ type: 'Updated', lastTransitionTime: 'x' }], undefined],

@@ -44,13 +44,9 @@ test.each([
   expect(() => computeRenderedName(POOL, { ...SPEC, ...change })).toThrow(UnverifiableContent);
 });
 
-test.each([
-  ['another pool', 'worker', SPEC],
-  ['another value', POOL, { ...SPEC, fips: true }],
-  ['null instead of an empty list', POOL, { ...SPEC, kernelArguments: null }],
-])('computes another name for %s', (_, pool, spec) => {
-  expect(computeRenderedName(POOL, SPEC)).toBe(FIRST.name);
-  expect(computeRenderedName(pool, spec)).not.toBe(FIRST.name);
+test('computes another name for null than for an empty list', () => {
+  expect(computeRenderedName(POOL, { ...SPEC, kernelArguments: [] })).toBe(FIRST.name);
+  expect(computeRenderedName(POOL, { ...SPEC, kernelArguments: null })).not.toBe(FIRST.name);
 });
 
 test('computes the name where OpenSSL has no MD5, as under FIPS', () => {

@@ -39,6 +39,7 @@ function summarize(part: ConfigPart | undefined): string | undefined {
 }
 
 const DIGEST = 'sha256:DIGEST';
+const ONLY_DROPIN = { name: 'b.service', dropins: [{ name: '10.conf' }] };
 
 test.each([
   ['config.storage.files.0.mode', 384, 'file', '/etc/a', DIGEST, DIGEST],
@@ -50,14 +51,7 @@ test.each([
   ['config.systemd.units.0.contents', '', 'unit', 'a.service', DIGEST, DIGEST],
   ['config.systemd.units.0.dropins.0.contents', 'b', 'drop-in', 'a.service.d/10.conf', DIGEST, DIGEST],
   ['config.systemd.units.0.dropins', [], 'drop-in', 'a.service.d/10.conf', DIGEST, undefined],
-  [
-    'config.systemd.units.1',
-    { name: 'b.service', dropins: [{ name: '10.conf' }] },
-    'drop-in',
-    'b.service.d/10.conf',
-    undefined,
-    DIGEST,
-  ],
+  ['config.systemd.units.1', ONLY_DROPIN, 'drop-in', 'b.service.d/10.conf', undefined, DIGEST],
   ['config.passwd.users.0.sshAuthorizedKeys', [], 'user', 'core', DIGEST, DIGEST],
   ['config.passwd.groups.0.gid', 10, 'group', 'wheel', DIGEST, DIGEST],
   ['config.ignition.version', '3.4.0', 'setting', 'config.ignition.version', '3.5.0', '3.4.0'],

@@ -1,4 +1,4 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
@@ -9,6 +9,7 @@ import { FileError } from '../../src/files/file-error.ts';
 import {
   hasIgnitionContent,
   parseRenderedConfig,
+  readBootstrapSources,
   readRenderedConfigs,
 } from '../../src/rendered-config/rendered-config.ts';
 import { formatGoYaml } from '../../src/rendered-config/go-yaml.ts';
@@ -73,6 +74,7 @@ test.each<[unknown, string]>([
   [-31, '-0x1F'],
   [-3, '-0b11'],
   [1000, '1_000 1e3'],
+  [9_007_199_254_740_991, '9007199254740991'],
   [0.5, '.5'],
   [true, 'yes'],
   [false, 'Off'],
@@ -107,13 +109,15 @@ test.each([
   ['{"kind": "MachineConfig"', 'is not complete JSON; copy the file again'],
   [`${YAML}  - c2VjcmV0: {`, 'is neither JSON nor YAML (line 27); copy the file again'],
   [`${YAML}---\n${YAML}`, 'contains several YAML documents; put each in a file of its own'],
+  ['# a comment', 'contains no object of Kubernetes, not one MachineConfig; choose another file'],
   ['just text', 'contains no object of Kubernetes, not one MachineConfig; choose another file'],
   ['{"kind": "List", "items": []}', 'contains an object of kind List, not one MachineConfig; choose another file'],
   [JSON.stringify({ ...CONFIG, apiVersion: 'v1' }), 'contains an object of kind MachineConfig, not one MachineConfig'],
+  [JSON.stringify({ ...CONFIG, apiVersion: `x${CONFIG.apiVersion}` }), 'contains an object of kind MachineConfig'],
   [JSON.stringify({ ...CONFIG, metadata: {} }), 'contains a MachineConfig without metadata.name'],
   [JSON.stringify({ ...CONFIG, spec: null }), 'contains a MachineConfig without spec'],
   [JSON.stringify(rename('99-master-ssh')), 'contains MachineConfig "99-master-ssh", which is not a rendered config'],
-  [`${YAML}  a: 9007199254740993\n`, 'contains a number beyond 2^53, which this command cannot copy exactly'],
+  [`${YAML}  a: -9007199254740993\n`, 'contains a number beyond 2^53, which this command cannot copy exactly'],
   [`${YAML}  extra: .inf\n`, 'contains a number beyond 2^53'],
   ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'is nested deeper than any MachineConfig'],
   [`a: ${'['.repeat(20_000)}`, 'is '],
@@ -151,15 +155,15 @@ const DISK_FILE = 'quay/machine_config_ondisk/control1/mcs-machine-config-conten
 /** As `oc adm must-gather` and the bootstrap host arrange their files. */
 const FILES: Readonly<Record<string, string | object>> = {
   [OTHER_FILE]: rename(OTHER_NAME),
-  [`${MANIFESTS}/99-master-ssh.yaml`]: rename('99-master-ssh'),
+  [`${MANIFESTS}/99-master-ssh.yaml`]: { ...rename('99-master-ssh'), comment: `name: ${NAME}` },
   [DISK_FILE]: { metadata: CONFIG.metadata, spec: CONFIG.spec },
-  [BOOTSTRAP_FILE]: YAML,
+  [BOOTSTRAP_FILE]: `${YAML}# name: ${OTHER_NAME}\n`,
   'bootstrap/machine-pools/master.yaml': { ...CONFIG, kind: 'MachineConfigPool' },
   'quay/namespaces/a/events.yaml': `- {name: ${NAME}`,
   'notes.txt': 'text',
 };
 
-test('reads every rendered config below a directory, and equal copies as one', async () => {
+test('reads every rendered config below a directory, equal copies as one and others apart', async () => {
   for (const [name, content] of Object.entries(FILES)) await write(name, content);
   await mkdir(path.join(directory, 'old.yaml'));
   await symlink('/', path.join(directory, 'link'));
@@ -167,6 +171,8 @@ test('reads every rendered config below a directory, and equal copies as one', a
   const both = [NAME, `${directory}/${BOOTSTRAP_FILE} and ${directory}/${DISK_FILE}`];
   expect(await read()).toEqual({ configs: [both, other], problems: [] });
   expect(await read((name) => name === OTHER_NAME)).toEqual({ configs: [other], problems: [] });
+  await write('host/currentconfig', { ...CONFIG, spec: { ...CONFIG.spec, fips: true } });
+  expect((await read()).configs).toEqual([both, [NAME, `${directory}/host/currentconfig`], other]);
 });
 
 test('reads an archive like a directory', async () => {
@@ -183,23 +189,42 @@ test('reads an archive like a directory', async () => {
   expect(await read(undefined, archive)).toEqual({ configs: [[NAME, copies], other], problems: [] });
 });
 
-test('keeps copies with other content apart', async () => {
-  await write('a.json', CONFIG);
-  await write('b.json', { ...CONFIG, spec: { ...CONFIG.spec, fips: true } });
-  expect((await read()).configs.map(([name]) => name)).toEqual([NAME, NAME]);
+test('names at most ten unusable files that look like a config, and reads the others', async () => {
+  const unusable = ['rendered-\u001B[31m.json', 'x/mcs-machine-config-content.json', 'x/currentconfig'];
+  for (const name of [...unusable, 'not-rendered-a.json', 'rendered-x/a.json']) await write(name, '{"name":"rendered-');
+  await write('rendered-a.yaml', `{"metadata": {"name": "${NAME}"`);
+  await write('rendered-b.json', ' '.repeat(9 * 1024 * 1024));
+  await write('b.yml', YAML);
+  const { configs, problems } = await read();
+  expect(configs).toEqual([[NAME, `${directory}/b.yml`]]);
+  expect(problems.toSorted().map((problem) => problem.replace(`${directory}/`, ''))).toEqual([
+    'rendered- [31m.json is not complete JSON; copy the file again',
+    'rendered-a.yaml is not complete JSON; copy the file again',
+    expect.stringMatching(/^rendered-b\.json /),
+    'x/currentconfig is not complete JSON; copy the file again',
+    'x/mcs-machine-config-content.json is not complete JSON; copy the file again',
+  ]);
+  for (let index = 0; index < 9; index += 1) await write(`rendered-${index}.json`, '{');
+  expect((await read()).problems).toHaveLength(10);
 });
 
-test('names the unusable files that look like a config, and reads the others', async () => {
-  await write('rendered-a.yaml', `{"metadata": {"name": "${NAME}"`);
-  await write('rendered-\u001B[31m.json', `{"name":"rendered-`);
-  await write('b.yaml', YAML);
-  expect(await read()).toEqual({
-    configs: [[NAME, `${directory}/b.yaml`]],
-    problems: [
-      expect.stringMatching(/rendered- \[31m\.json is not complete JSON/),
-      expect.stringMatching(/rendered-a\.yaml is not complete JSON/),
-    ],
-  });
+test('reads the names of the sources in all pools of a bootstrap host', async () => {
+  expect(await readBootstrapSources(directory, signal)).toBeUndefined();
+  await write('machine-pools', 'text');
+  expect(await readBootstrapSources(directory, signal)).toBeUndefined();
+  await rm(path.join(directory, 'machine-pools'));
+  const source = [{ name: '00-worker' }, {}, null, { name: '' }];
+  const pools = [
+    { spec: { configuration: { source } } },
+    { spec: { configuration: { source: 'x' } } },
+    { spec: {} },
+    {},
+  ];
+  for (const [index, pool] of pools.entries()) await write(`machine-pools/${index}.yaml`, pool);
+  await write('machine-pools/other.yaml', { spec: { configuration: { source: [{ name: '99-worker-ssh' }] } } });
+  expect(await readBootstrapSources(directory, signal)).toEqual(new Set(['00-worker', '99-worker-ssh']));
+  await write('machine-pools/broken.yaml', '{');
+  await expect(readBootstrapSources(directory, signal)).rejects.toThrow('broken.yaml is not complete JSON');
 });
 
 test.each([

@@ -54,7 +54,7 @@ export async function chooseContent(
         return { config: { ...copy, spec }, correction: describeCorrection(copy, spec) };
       }
       variantsLeft -= 1;
-      if (variantsLeft === 0) break;
+      if (variantsLeft <= 0) break;
       await waitForNextTurn();
     }
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../../src/decision/config-name.ts';
-import { chooseContent, planRestore } from '../../../src/cli/restore/restore-plan.ts';
+import type { ConfigName } from '../../../src/decision/config-name.ts';
+import { chooseContent, type Content, planRestore } from '../../../src/cli/restore/restore-plan.ts';
 import type { RestoreState } from '../../../src/cli/restore/restore-state.ts';
 import type { StepAction } from '../../../src/cli/restore/restore-steps.ts';
 import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
@@ -68,11 +68,13 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['a person has paused the pool', { masters: 2, paused: true }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
   ['another restore has paused the pool', { masters: 2, ...OTHER_PAUSE }, ['CreateConfig', ...SERVE, 'AwaitNodes']],
   ['an earlier restore has paused the pool', { masters: 2, ...OWN_PAUSE }, ['CreateConfig', ...SERVE, ...END]],
+  ['only the pool names the config', { status: MISSING, updated: 1, replicas: 0, masters: 0 }, ['CreateConfig']],
   ['the config was created', { ...INTERRUPTED, masters: 2 }, [...SERVE, ...END]],
   ['the status was set', { ...INTERRUPTED, masters: 2, status: MISSING }, ['AwaitMachines', ...END]],
   ['all machines have joined', { ...INTERRUPTED, status: MISSING }, END],
   ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, END],
   ['only the status is missing in a paused pool', { exists: true, paused: true }, ['SetPoolStatus', 'AwaitNodes']],
+  ['no node names the config any more', { ...INTERRUPTED, status: RENDERED, masters: 0, replicas: 0 }, ['UnpausePool']],
   ['the restore is complete', { exists: true, status: MISSING }, []],
   ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
   ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, []],
@@ -82,14 +84,31 @@ test.each<[string, Situation, readonly StepAction[]]>([
   expect(rejection).toBeUndefined();
 });
 
-test.each<[string, Situation, readonly string[]]>([
+const mismatch = 'the hash of the content of a.json is b, not the one in the name';
+
+test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
+  ['it is unknown, but the config exists', { ...INTERRUPTED, replicas: undefined }, []],
   ['a person has paused the pool', { paused: true }, ['Its pool master is paused, and stays paused.']],
   ['this restore has paused the pool', OWN_PAUSE, []],
   ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
-])('warns if %s', (_condition, situation, warnings) => {
+  ['the content was corrected', {}, ['has changed osImageURL'], { correction: 'It has changed osImageURL.' }],
+  ['the content is accepted', {}, ['The hash in the name does not prove the content: '], { mismatch }],
+])('warns if %s', (_condition, situation, warnings, content) => {
   const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
-  expect(planRestore(CONTENT, createState(situation), OPTIONS).warnings).toEqual(expected);
+  const options = { ...OPTIONS, acceptContent: true };
+  expect(planRestore({ ...CONTENT, ...content }, createState(situation), options).warnings).toEqual(expected);
+});
+
+test('plans a config without an owner, and warns, if its pool does not exist', () => {
+  const { pool, steps, warnings } = planRestore(
+    CONTENT,
+    { ...createState({ replicas: undefined }), pools: [] },
+    OPTIONS,
+  );
+  expect(pool).toBeUndefined();
+  expect(steps.map(({ action }) => action)).toEqual(CREATE);
+  expect(warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
 });
 
 test('counts a master as missing until it has reported its config', () => {
@@ -99,35 +118,43 @@ test('counts a master as missing until it has reported its config', () => {
   expect(steps.map(({ action }) => action)).toContain('AwaitMachines');
 });
 
-test('plans a config that only a pool names', () => {
-  const state = createState({ status: MISSING, updated: 1, replicas: 0, masters: 0 });
-  const { steps, referrers } = planRestore(CONTENT, state, OPTIONS);
-  expect(steps.map(({ action }) => action)).toEqual(['CreateConfig']);
-  expect(referrers).toBe('pool master (status)');
+const MASTER = inspectedNode('control0', { role: 'master' });
+const DRAINED = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
+const WORKERS = ['w0', 'w1', 'w2', 'w3'].map((name) => inspectedNode(name, { ...STUCK, role: 'worker' }));
+
+test.each<[string, string, Partial<RestoreState>, ConfigName?]>([
+  ['NameDiffers', `contains ${MISSING}, not ${GONE}`, {}, GONE],
+  ['Terminating', 'the config exists and is being deleted', { terminatingConfigs: names([MISSING]) }],
+  [
+    'NotReferenced',
+    'no node and no pool names the config',
+    { nodes: [{ ...MASTER, referrer: { ...MASTER.referrer, references: DRAINED } }] },
+  ],
+  ['OtherPool', 'only w0 names it, and pool master does not select that', { nodes: WORKERS.slice(0, 1) }],
+  ['OtherPool', 'only w0, w1, w2 and 1 more name it, and pool master does not select that', { nodes: WORKERS }],
+])('rejects a config with %s, and warns about nothing else', (code, reason, changes, name) => {
+  const state = { ...createState({ status: RENDERED, replicas: undefined }), ...changes };
+  const { rejection, steps, warnings } = planRestore(CONTENT, state, { ...OPTIONS, name });
+  expect(rejection).toMatchObject({ code, reason: expect.stringContaining(reason) as string });
+  expect([...steps, ...warnings]).toEqual([]);
 });
 
-test('rejects a config of another name, and one that only weak references name', () => {
-  const state = createState({});
-  const node = inspectedNode('control0', { role: 'master' });
-  const references = [{ field: 'desiredDrain', config: MISSING, strength: 'weak' }] as const;
-  const nodes = [{ ...node, referrer: { ...node.referrer, references } }];
-  expect(planRestore(CONTENT, { ...state, nodes }, OPTIONS).rejection?.code).toBe('NotReferenced');
-  const name = toConfigName('rendered-master-other');
-  expect(planRestore(CONTENT, state, { ...OPTIONS, name }).rejection?.code).toBe('NameDiffers');
-});
-
-test('rejects a config of pool master that only a worker names', () => {
-  const state = createState({ status: RENDERED });
-  const worker = inspectedNode('worker0', { ...STUCK, role: 'worker' });
-  const plan = planRestore(CONTENT, { ...state, nodes: [worker] }, OPTIONS);
-  expect(plan).toMatchObject({ rejection: { code: 'OtherPool' }, steps: [] });
-  expect(plan.rejection?.reason).toBe('only worker0 names it, and pool master does not select that');
-  const nodes = [worker, ...state.nodes];
-  expect(planRestore(CONTENT, { ...state, nodes }, OPTIONS).rejection).toBeUndefined();
+test('accepts a config that a worker and a machine or the pool name', () => {
+  const { nodes, ...state } = createState({ status: RENDERED });
+  const options = { ...OPTIONS, name: MISSING };
+  expect(planRestore(CONTENT, { ...state, nodes: [...WORKERS, ...nodes] }, options).rejection).toBeUndefined();
+  const pools = createState({ status: MISSING }).pools.flatMap((pool) => [
+    pool,
+    { ...pool, ...inspectedPool('w', {}) },
+  ]);
+  const { rejection, referrers } = planRestore(CONTENT, { ...state, nodes: WORKERS.slice(0, 1), pools }, options);
+  expect([rejection, referrers]).toEqual([
+    undefined,
+    'node w0 (currentConfig, desiredConfig) and pool master (status)',
+  ]);
 });
 
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
-const mismatch = 'the hash of the content of a.json is b, not the one in the name';
 
 test.each([
   ['a matching hash and no Ignition content', { config: EMPTY }, false, undefined],
@@ -152,21 +179,37 @@ test('takes the copy that matches the name, in any order', async () => {
   expect(await chooseContent(copies.toReversed(), new Set(), signal)).toEqual({ config: copies[0] });
 });
 
-test.each([1, 3])('undoes kernel arguments that it has appended %i times', async (times) => {
+test('undoes the osImageURL that the machine-config-server has changed', async () => {
+  const content = await chooseContent([copy({ osImageURL: 'quay.io/layered@sha256:2' })], IMAGES, signal);
+  expect(content.config.spec).toEqual(SPEC);
+  expect(content.correction).toMatch(/^The machine-config-server has changed osImageURL in a\.json\./);
+});
+
+test.each([
+  [1, 'kernelArguments', {}, new Set<string>()],
+  [3, 'osImageURL and kernelArguments', { osImageURL: 'quay.io/layered@sha256:2' }, IMAGES],
+])('undoes kernel arguments that it has appended %i times', async (times, fields, others, images) => {
   const shouldExist = ['a=1', 'b'];
   const config = { ...(SPEC['config'] as object), kernelArguments: { shouldExist } };
-  const original = createConfigOnDisk('master', { config, kernelArguments: ['c', 'b'] });
-  const kernelArguments = ['c', 'b', ...Array.from({ length: times }, () => shouldExist).flat()];
-  const changes = { ...original.spec, kernelArguments, osImageURL: 'quay.io/layered@sha256:2' };
+  const original = createConfigOnDisk('master', { config, kernelArguments: ['c', 'd', 'b'] });
+  const kernelArguments = ['c', 'd', 'b', ...Array.from({ length: times }, () => shouldExist).flat()];
+  const changes = { ...original.spec, kernelArguments, ...others };
 
-  const content = await chooseContent([toConfigOnDisk('master', changes, original.name).config], IMAGES, signal);
+  const content = await chooseContent([toConfigOnDisk('master', changes, original.name).config], images, signal);
 
   expect(content.config.spec).toEqual(original.spec);
-  expect(content.correction).toContain('osImageURL and kernelArguments');
+  expect(content.correction).toContain(`changed ${fields} in`);
+});
+
+test('tries at most 200 variants of all copies, and none after the abort', async () => {
+  const images = new Set([...Array.from({ length: 200 }, (_, index) => `quay.io/a@sha256:${index}`), ...IMAGES]);
+  const copies = ['a.json', 'b.json'].map((source) => copy({ osImageURL: 'quay.io/layered@sha256:2' }, source));
+  expect((await chooseContent(copies, images, signal)).mismatch).toBeDefined();
+  await expect(chooseContent(copies, IMAGES, AbortSignal.abort(new Error('late')))).rejects.toThrow('late');
 });
 
 test('says of each copy why the name does not prove it', async () => {
-  const copies = [copy({ fips: true }, 'a.json'), copy({ kernelType: '\u2028' }, 'b.json')];
+  const copies = [copy({ fips: true }, 'a.json'), copy({ config: null, kernelType: '\u2028' }, 'b.json')];
   const content = await chooseContent(copies, IMAGES, signal);
   expect(content.config).toBe(copies[0]);
   expect(content.mismatch?.split('; ')).toEqual([
