@@ -26,7 +26,7 @@ const PROGRAMS: readonly Program[] = [
 ];
 
 /**
- * The binaries of a release: from the folder `KUBEBUILDER_ASSETS` (as of setup-envtest) if it is set, from the cache, or
+ * The binaries of a release: from the folder `KUBEBUILDER_ASSETS` (as of setup-envtest), from the cache, or
  * built. The CRDs come from the cache or from the Go module proxy.
  *
  * @throws MissingControlPlaneError if neither binaries nor Go exist
