@@ -134,9 +134,8 @@ test.each<[string, Fault]>([
 ])('no command prints a control character of %s', async (_case, fault) => {
   inspected.cluster.faults.clear();
   inspected.cluster.faults.intercept(() => fault);
-  for (const [command, ...line] of CLUSTER_COMMAND_LINES) {
-    const printed = await print(command, [line.join(' ')]);
-    expect(UNSAFE.exec(printed)).toBeNull();
-    expect(printed).not.toContain('unexpected error');
-  }
+  const prints = CLUSTER_COMMAND_LINES.map(([command, ...line]) => print(command, [line.join(' ')]));
+  const printed = (await Promise.all(prints)).join('');
+  expect(UNSAFE.exec(printed)).toBeNull();
+  expect(printed).not.toContain('unexpected error');
 });

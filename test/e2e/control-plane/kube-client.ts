@@ -69,6 +69,8 @@ interface RequestExtras {
   readonly timeoutMs?: number;
 }
 
+/** Less than the 90 s after which API servers close idle connections, perhaps while the next request is on its way. */
+const IDLE_MS = 45_000;
 /** Longer than the 34 s to which the API server limits a DELETE. */
 const REQUEST_TIMEOUT_MS = 40_000;
 
@@ -80,7 +82,7 @@ export class KubeClient {
   constructor(connection: KubeClientOptions) {
     this.connection = connection;
     const { ca, servername } = connection;
-    this.#agent = new Agent({ ca, keepAlive: true, ...(servername && { servername }) });
+    this.#agent = new Agent({ ca, keepAlive: true, timeout: IDLE_MS, ...(servername && { servername }) });
   }
 
   request(method: string, path: string, body?: object, extras: RequestExtras = {}): Promise<KubeResponse> {
