@@ -22,8 +22,6 @@ const MCO = 'machineconfiguration.openshift.io';
 const CONTROLLER = 'machine-config-controller';
 /** The user of the real controller in the API server. */
 export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${CONTROLLER}`;
-/** For everything that the operator does. Only a failure takes as long. */
-const TIMEOUT_MS = 180_000;
 /** The log is large. */
 const LOG_LINES = 30;
 
@@ -190,7 +188,7 @@ export class OperatorCluster {
   /** @throws Error with the end of the controller's log */
   async until<Answer>(what: string | (() => string), poll: () => Promise<Answer | false | undefined>) {
     try {
-      return await until(what, poll, { timeoutMs: TIMEOUT_MS, everyMs: 200 });
+      return await until(what, poll, { everyMs: 200 });
     } catch (error) {
       const file = join(this.installed.controlPlane.directory, `${CONTROLLER}.log`);
       const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
