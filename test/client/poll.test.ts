@@ -38,11 +38,11 @@ const LAST_ANSWER = { answer: 'waiting', elapsedMs: 30 };
 test.each<[string, Step[], number, object]>([
   ['the last answer after the timeout', ['waiting'], 30, LAST_ANSWER],
   ['the last answer although the first read failed', [UNREACHABLE, 'waiting'], 30, LAST_ANSWER],
-  ['an error that persists until the timeout', ['waiting', UNREACHABLE], 30, { answer: 'unreachable' }],
+  ['the message of an error that persists until the timeout', ['waiting', UNREACHABLE], 30, { answer: 'unreachable' }],
   ['the first answer with the timeout 0', ['waiting', 'settled'], 0, { answer: 'waiting', timeouts: [5_000] }],
-  ['an answer that gets at most 30 s', ['settled'], 600_000, { timeouts: [30_000] }],
-  ['an answer that gets the whole timeout', ['settled'], 12_000, { timeouts: [12_000] }],
-  ['an answer that gets at least 5 s', ['settled'], 100, { timeouts: [5_000] }],
+  ['an answer to a read that may take at most 30 s', ['settled'], 600_000, { timeouts: [30_000] }],
+  ['an answer to a read that may take the whole timeout', ['settled'], 12_000, { timeouts: [12_000] }],
+  ['an answer to a read that may take at least 5 s', ['settled'], 100, { timeouts: [5_000] }],
 ])('returns %s', async (_what, steps, timeoutMs, expected) => {
   expect(await poll(steps, timeoutMs)).toMatchObject(expected);
 });

@@ -67,8 +67,8 @@ async function main(): Promise<number> {
   }
   const operator = selectOperator('--operator', flags.operator);
   const isOneRelease = flags.kubernetes !== undefined || files.length > 0 || Boolean(process.env['KUBEBUILDER_ASSETS']);
-  const newest = selectRelease('--kubernetes', flags.kubernetes);
-  const releases = isOneRelease ? [newest] : CI_RELEASES;
+  const selected = selectRelease('--kubernetes', flags.kubernetes);
+  const releases = isOneRelease ? [selected] : CI_RELEASES;
   // Before any test, because a build takes minutes and can fail.
   for (const release of releases) await findBinaries(release, log);
   if (selectTests(files).otherTests.includes('test/e2e/docs/fleet.test.ts')) await findPolicyController(log);
@@ -81,7 +81,7 @@ async function main(): Promise<number> {
   const { nodeTests, operatorTests } = selectTests(files);
   // Built now, because otherwise the first test would wait for minutes.
   const special = [
-    await prepare('nodes', 'pods', nodeTests, () => findNodeFiles(newest, log)),
+    await prepare('nodes', 'pods', nodeTests, () => findNodeFiles(selected, log)),
     await prepare('operator', 'the real operator', operatorTests, () => findOperator(operator, log)),
   ];
   // All at the same time, because the tests with nodes and with the operator wait most of it.

@@ -128,7 +128,7 @@ test.each([
 test.each<[string, Situation, object]>([
   ['allows if the mode is Disabled', { settings: [DISABLED] }, { code: 'MCG_DISABLED', lookups: 0 }],
   [
-    'allows an unknown config likewise',
+    'allows an unknown config without a look-up in mode Disabled',
     { config: UNKNOWN, settings: [DISABLED] },
     { configState: 'unknown', lookups: 0 },
   ],
@@ -169,7 +169,11 @@ test.each<[string, Situation, object]>([
   ['is unverified while the settings are unread', { settings: [undefined] }, { code: 'MCG_UNVERIFIED' }],
   ['denies while the settings are unread', { live: USED, settings: [undefined] }, { code: 'MCG_IN_USE' }],
   ['overrides while the settings are unread', { review: OVERRIDE, settings: [undefined] }, { code: 'MCG_OVERRIDDEN' }],
-  ['uses settings of after the read', { live: CHANGED, settings: [NO_HOLD, SETTINGS] }, { code: 'MCG_HELD' }],
+  [
+    'uses the settings that apply after the live read',
+    { live: CHANGED, settings: [NO_HOLD, SETTINGS] },
+    { code: 'MCG_HELD' },
+  ],
 ])('%s', async (_title, situation, expected) => {
   expect(await judge(situation)).toMatchObject(expected);
 });

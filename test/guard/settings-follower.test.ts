@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Fault, Interceptor } from '../support/faults.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from '../../src/guard/settings-follower.ts';
 import { memoryLog } from '../support/log.ts';
@@ -44,6 +44,19 @@ test('applies each mode and logs it once, and Enforce when the object is deleted
   expect(follower.settings?.mode).toBe('Enforce');
   const created = 'machineconfigguard cluster created, because it did not exist';
   await expect.poll(messages).toEqual(['mode is Warn', 'mode is Disabled', 'mode is Enforce', created]);
+});
+
+test('reads the settings every second', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let reads = 0;
+  const json = async () => await Promise.resolve({ kind: 'MachineConfigGuard', spec: {}, read: (reads += 1) });
+  const follower = new SettingsFollower({ api: { json }, log: memoryLog().log });
+  runUntilEnd((signal) => follower.run(signal));
+  await vi.advanceTimersByTimeAsync(999);
+  expect(reads).toBe(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(reads).toBe(2);
 });
 
 test('logs once that the object cannot be created, however often it tries', async () => {

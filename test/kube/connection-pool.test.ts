@@ -31,15 +31,21 @@ test('sends a GET again on a new connection after 1 s of silence, and closes the
   await expect.poll(() => [...silent].every(({ closed }) => closed)).toBe(true);
 });
 
-test('sends a GET again if a new connection is silent, returns the first response, and ends the other', async () => {
-  const responses: ServerResponse[] = [];
-  const { send } = await startApi((_request, response) => {
-    // The other one never gets a response.
-    if (responses.push(response) === 2) responses[0]?.end('"first"');
-  });
-  expect(await send()).toBe('first');
-  await expect.poll(() => responses[1]?.closed).toBe(true);
-});
+test.each([
+  ['first', 1],
+  ['second', 0],
+])(
+  'sends a GET again if a new connection is silent, returns its %s response, and ends the other',
+  async (_case, other) => {
+    const responses: ServerResponse[] = [];
+    const { send } = await startApi((_request, response) => {
+      // The other one never gets a response.
+      if (responses.push(response) === 2) responses[1 - other]?.end('"one"');
+    });
+    expect(await send()).toBe('one');
+    await expect.poll(() => responses[other]?.closed).toBe(true);
+  },
+);
 
 test.each([
   ['a GET whose response has started', {}, (response: ServerResponse) => response.write('{'), '}'],

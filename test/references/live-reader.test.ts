@@ -284,7 +284,7 @@ describe('over HTTPS', () => {
     [3, 'nodes', 'no nodes', listOf(NODE), 'the API server listed no nodes, but every cluster has one'],
     [3, 'nodes', 'metadata of pods', listOf(METADATA, [POD]), 'an item of the list has a namespace, unlike a Node'],
     [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
-    [3, 'pools', 'a 404, but are served', NOT_SERVED, /returned 404 although discovery serves the resource$/],
+    [3, 'pools', 'a 404, unlike discovery', NOT_SERVED, /returned 404 although discovery serves the resource$/],
     [3, 'pools', 'a 404, and discovery with a page', NOT_SERVED, /no APIGroupList$/, { status: 200, body: {} }],
     [1, 'pools', 'a 404, like discovery', NOT_SERVED, 'the API server answered 404', NOT_SERVED],
     [1, 'pools', 'a 404, and discovery with 403', NOT_SERVED, 'the API server answered 403', { status: 403 }],

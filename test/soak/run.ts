@@ -107,7 +107,9 @@ async function soak(minutes: number, nodes: number): Promise<SoakRun> {
         'configs deleted': counts.configs,
         'writes of kubelets': counts.statuses,
       },
-      faults: prober.faults.map(({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`),
+      faults: prober.unexpectedAnswers.map(
+        ({ subject, answer, message }) => `${subject} was answered "${answer}": ${message}`,
+      ),
       longest: JSON.parse(await readFile(probeFile, 'utf8')) as SoakRun['longest'],
     };
   } finally {

@@ -89,7 +89,8 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   const requests = [{ name: 'csr-a', node: 'worker-1', signer, createdAt: TIME }];
   const oc = `oc --kubeconfig ${kubeconfig} --context in-memory`;
   const annotateCommand = expect.stringContaining(`${oc} annotate node worker-0 `) as string;
-  expect(JSON.parse(stdout)).toMatchObject({
+  const report = JSON.parse(stdout) as CheckReport;
+  expect(report).toMatchObject({
     ...summary,
     nodes: [{ ...node, state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
@@ -101,6 +102,18 @@ test('prints each part of the report as JSON, with commands for the cluster of t
       { command: annotateCommand, alternative: true },
     ],
   });
+  const parts = [report.problems[0], report.repairs[0], report.pendingCertificateRequests.requests[0]];
+  expect(
+    parts.map((part) =>
+      Object.keys(part ?? {})
+        .toSorted()
+        .join(' '),
+    ),
+  ).toEqual([
+    'code config deletedAt deletedBy explanation field kind message name recoverable suggestion',
+    'alternative command text',
+    'createdAt name node signer',
+  ]);
 });
 
 test('prints null for unknown JSON values', async () => {

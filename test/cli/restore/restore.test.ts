@@ -24,6 +24,13 @@ test('completes the beginning of the name of a missing config', async () => {
   expect((await run('restore', NEW, '--from', writeConfig())).stdout).toContain('(NameDiffers)');
 });
 
+test('names the cluster in the advice', async () => {
+  const { run, kubeconfig } = await startHealthyCluster();
+  const { stderr } = await run('restore', '--from', 'node/oc-1', '--context', 'in-memory');
+  const advice = `list the nodes: oc --kubeconfig ${kubeconfig} --context in-memory get nodes`;
+  expect(stderr).toBe(`machineconfig-guard: node oc-1 does not exist; ${advice}\n`);
+});
+
 test('restores from a directory in spite of an unusable file, which it names, and not from it alone', async () => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: GONE });

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { runOk } from '../support/process.ts';
 import { type Log, MissingControlPlaneError, type Program } from './go-build.ts';
 import type { KubeObject } from './kube-client.ts';
 import { findPrograms } from './kubernetes-module.ts';
@@ -32,12 +33,20 @@ const PROGRAMS: readonly Program[] = [
  * @throws MissingControlPlaneError if neither binaries nor Go exist
  */
 export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
-  const directory = process.env['KUBEBUILDER_ASSETS'] || (await findPrograms('control plane', release, PROGRAMS, log));
-  const missing = PROGRAMS.map(({ name }) => name).filter((name) => !existsSync(join(directory, name)));
-  if (missing.length > 0) {
-    const problem = `KUBEBUILDER_ASSETS=${directory} has no ${missing.toSorted().join(', no ')}`;
-    throw new MissingControlPlaneError(`${problem}: add it, or unset the variable to build a control plane with Go.`);
-  }
+  const assets = process.env['KUBEBUILDER_ASSETS'];
+  if (assets) await assertComplete(assets, release);
+  const directory = assets || (await findPrograms('control plane', release, PROGRAMS, log));
   const crds = await readCrds(release.crds);
   return { directory, release, kubectl: join(directory, 'kubectl'), crds };
+}
+
+async function assertComplete(assets: string, { kubernetes }: Release): Promise<void> {
+  const missing = PROGRAMS.map(({ name }) => name).filter((name) => !existsSync(join(assets, name)));
+  const version = missing.length > 0 ? '' : await runOk(join(assets, 'kube-apiserver'), ['--version']);
+  if (version.includes(`v${kubernetes}`)) return;
+  const problem =
+    missing.length > 0 ? `no ${missing.toSorted().join(', no ')}` : `${version.trim()}, not ${kubernetes}`;
+  throw new MissingControlPlaneError(
+    `KUBEBUILDER_ASSETS=${assets} has ${problem}: change it, or unset the variable to build a control plane with Go.`,
+  );
 }

@@ -80,7 +80,7 @@ test.each(IS_LONG ? UPGRADES : UPGRADES.slice(0, 2))(
     const before = await listImages();
     const seen: (readonly string[])[] = [];
 
-    const { probes, errors, failures } = await probeDuring(cluster.admin, async (prober) => {
+    const { probes, wrongAnswers, failedCalls } = await probeDuring(cluster.admin, async (prober) => {
       seen.push(await applyRendering());
       await prober.awaitMore(50);
       if (overlayName !== '') {
@@ -93,9 +93,9 @@ test.each(IS_LONG ? UPGRADES : UPGRADES.slice(0, 2))(
 
     const isFloorDenial = ({ subject, message }: (typeof probes)[0]) =>
       subject !== 'unused' && FLOOR_DENIAL.test(message);
-    const wrong = failures.filter((probe) => !isFloorDenial(probe));
-    expect(errors.filter((probe) => !isFloorDenial(probe))).toEqual([]);
-    expect(wrong).toEqual([]);
+    const failed = failedCalls.filter((probe) => !isFloorDenial(probe));
+    expect(wrongAnswers.filter((probe) => !isFloorDenial(probe))).toEqual([]);
+    expect(failed).toEqual([]);
     // The overlay has the narrow NetworkPolicy.
     expect(seen).toEqual([notes, notes.filter((note) => note !== OPEN_NETWORK)].slice(0, seen.length));
     const after = await listImages();

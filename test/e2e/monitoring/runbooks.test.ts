@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -6,6 +7,7 @@ import { parse } from 'yaml';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { DocumentedPage } from '../support/documented-page.ts';
 import { kubectlOk } from '../support/kubectl.ts';
+import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
@@ -19,6 +21,7 @@ interface ManagedFields {
 const MONITORING = 'docs/monitoring.md';
 const NOT_ENFORCING = 'docs/runbooks/MachineConfigGuardNotEnforcing.md';
 const MONITOR = '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
+const COMPONENT = join(MANIFESTS, 'components/monitoring');
 const DASHBOARD = '/api/v1/namespaces/openshift-config-managed/configmaps/machineconfig-guard-dashboard';
 
 const installed = await sharedInstalledCluster();
@@ -26,10 +29,14 @@ const { cluster, controlPlane } = installed;
 const shell = await Shell.open(controlPlane);
 
 await kubectlOk(controlPlane, ['create', 'namespace', 'openshift-config-managed']);
-// The page creates it.
-await cluster.admin.delete(MONITOR);
+// The page creates the objects of the component again.
+const files = ['service-monitor', 'prometheus-rule', 'rbac'].map((name) => join(COMPONENT, `${name}.yaml`));
+await kubectlOk(controlPlane, ['delete', ...files.map((file) => `--filename=${file}`)]);
 
-afterAll(() => installed.applyOverlay('monitoring'));
+afterAll(async () => {
+  await kubectlOk(controlPlane, ['delete', 'namespace', 'openshift-config-managed']);
+  await installed.applyOverlay('monitoring');
+});
 
 test('docs/monitoring.md adds metrics and a dashboard, and leaves the Deployment alone', async () => {
   const page = new DocumentedPage(MONITORING);

@@ -163,10 +163,10 @@ test.for(FAULTS)(
       await inject(prober);
       await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
       await prober.stop();
-      const failed = prober.faults.filter(
+      const failed = prober.unexpectedAnswers.filter(
         ({ sentAt, answer }) => sentAt >= injectedAt && answer === 'guard unreachable',
       );
-      expect(prober.errors).toEqual([]);
+      expect(prober.wrongAnswers).toEqual([]);
       if (mayFail !== true) expect(failed).toEqual([]);
     } finally {
       await prober.stop();

@@ -16,7 +16,9 @@ afterAll(() => installed.stop());
 
 test('says in the status that it cannot check whether configs exist', async () => {
   await cluster.node({ currentConfig: 'rendered-worker-missing' });
-  const status = await cluster.awaitStatus(({ conditions }) => conditions.some(({ reason }) => reason === 'Forbidden'));
+  const status = await cluster.awaitStatus(({ conditions }) =>
+    conditions.some(({ type, reason }) => type === 'ReferencesConsistent' && reason === 'Forbidden'),
+  );
 
   expect(status.conditions.map((condition) => `${condition.type}=${condition.status}`)).toEqual([
     'Ready=True',

@@ -1,4 +1,3 @@
-import { loadavg } from 'node:os';
 import { dirname } from 'node:path';
 
 import { expect, test } from 'vitest';
@@ -9,13 +8,11 @@ import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
-/** The documentation promises 2 s. The rest is for the calls on a busy machine. */
-const EFFECT_MS = 10_000;
 /** One round of calls can lead to the same replica. */
 const ROUNDS = 10;
 const CLIENTS = 4;
 
-test('a change of the mode has its effect within 2 s on every replica', async () => {
+test('a change of the mode has its effect on every replica', async () => {
   const config = await cluster.config();
   await cluster.node({ currentConfig: config });
   // Calls at the same time need several connections of the API server, which lead to both replicas.
@@ -36,9 +33,7 @@ test('a change of the mode has its effect within 2 s on every replica', async ()
     ['Enforce', 403],
   ] as const) {
     await cluster.admin.patch(PATHS.guard, { spec: { mode } });
-    await expect
-      .poll(() => haveAllAnswered(status), { timeout: EFFECT_MS, message: `${mode}, load ${loadavg().join(' ')}` })
-      .toBe(true);
+    await expect.poll(() => haveAllAnswered(status), { message: mode }).toBe(true);
   }
 });
 
@@ -50,7 +45,7 @@ test('a deleted MachineConfigGuard means Enforce, and the guard creates it again
   await cluster.admin.delete(PATHS.guard);
 
   const dryRunStatus = async () => (await cluster.dryRun(config)).status;
-  await expect.poll(dryRunStatus, { timeout: EFFECT_MS }).toBe(403);
+  await expect.poll(dryRunStatus).toBe(403);
   const readSpec = async () => (await cluster.admin.find(PATHS.guard))?.spec;
   await expect.poll(readSpec).toEqual({ mode: 'Enforce' });
   await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });

@@ -45,13 +45,16 @@ test.for(['SIGTERM', 'SIGKILL'] as const)('leaves no process and no file after %
   await expect.poll(() => existsSync(directory)).toBe(false);
 });
 
-test('prints one sentence without Go and binaries', async () => {
-  const env = { PATH: empty, XDG_CACHE_HOME: empty, HOME: empty };
+test.for([
+  ['There is no control plane of Kubernetes 1.33.0 to run on: install Go', {}],
+  [`KUBEBUILDER_ASSETS=${empty} has no etcd, no`, { KUBEBUILDER_ASSETS: empty }],
+] as const)('prints one sentence without Go and binaries: %s', async ([message, assets]) => {
+  const env = { PATH: empty, XDG_CACHE_HOME: empty, HOME: empty, ...assets };
 
   const result = await runProcess(process.execPath, COMMAND, { cwd: ROOT, env });
 
   expect(result).toMatchObject({ exitCode: 1, stdout: '' });
-  expect(result.stderr).toContain('There is no control plane of Kubernetes 1.33.0 to run on: install Go');
+  expect(result.stderr).toContain(message);
   expect(result.stderr.trimEnd().split('\n')).toHaveLength(1);
   expect(await readdir(empty)).toEqual([]);
 });
