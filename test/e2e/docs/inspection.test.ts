@@ -12,6 +12,7 @@ import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 
 const PAGE = 'docs/inspect.md';
+const KUBECONFIG = '/opt/openshift/auth/kubeconfig-loopback';
 const installed = await sharedInstalledCluster();
 const shell = await Shell.open(installed.controlPlane);
 
@@ -40,7 +41,7 @@ test('the documented check of a bootstrap directory finds the missing config', a
   const config = machineConfig({ name: INCIDENT_B.missing });
   await writeFile(join(directory, 'machine-configs', 'master.json'), JSON.stringify(config));
   const line = script
-    .replace('/opt/openshift/auth/kubeconfig-loopback', installed.controlPlane.apiServer.kubeconfig)
+    .replace(KUBECONFIG, installed.controlPlane.apiServer.kubeconfig)
     .replace('/etc/mcs/bootstrap', directory);
   expect(line).not.toContain('/etc/');
 
@@ -74,12 +75,16 @@ test('the documented script prints the repair instead of a reboot for a missing 
   await writeFile(systemctl, '#!/bin/sh\necho rebooting\n');
   await chmod(systemctl, 0o755);
 
-  const { exitCode, stdout, stderr } = await shell.run(`( ${script} )`);
+  const { exitCode, stdout, stderr } = await shell.run(
+    `( ${script.replace(KUBECONFIG, installed.controlPlane.apiServer.kubeconfig)} )`,
+  );
 
   expect([exitCode, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/control1\.gw\.lo/);
-  // The page runs the program as a plugin, and so do the printed commands. Each has its purpose above it.
-  expect(stderr).toMatch(/^# create the missing config again.*\nkubectl mcguard restore rendered-\S+ --from node\//m);
+  // Each printed command has its purpose above it.
+  expect(stderr).toMatch(
+    /^# create the missing config again.*\nmachineconfig-guard restore rendered-\S+ --from node\//m,
+  );
   expect(stderr).toMatch(/^# last resort.*\n# oc annotate node /m);
   expect(stderr).not.toMatch(/^oc annotate /m);
 });
