@@ -10,7 +10,6 @@ import { IS_LONG } from '../support/runner.ts';
 
 /** The API server denies with this text until it knows the kind of the parameters. It looks for new ones every 30 s. */
 const UNCONFIGURED = 'failed to configure policy: failed to find resource referenced by paramKind';
-const DISCOVERY_MS = 60_000;
 
 function isUnconfigured(response: KubeResponse): boolean {
   return statusOf(response).message?.includes(UNCONFIGURED) === true;
@@ -32,19 +31,19 @@ test.runIf(IS_LONG)(
         const answer = await admin.delete(`${PATHS.configs}/${config}`);
         return !isUnconfigured(answer) && answer;
       };
-      return until('the policies to be configured', poll, { timeoutMs: DISCOVERY_MS });
+      return until('the policies to be configured', poll);
     };
     await installed.applyOverlay('policy-floor');
     // Long enough that the API server has looked for the kind.
     await pause(3_000);
     await controlPlane.createOpenShiftCrds();
-    const [ofNode, ofPool, unused] = [await cluster.config(), await cluster.config(), await cluster.config()];
     const source = await cluster.config({ name: unique('99-worker') });
-    await cluster.node({ currentConfig: ofNode });
-    await cluster.pool({ spec: ofPool });
     const unconfigured = await cluster.dryRun(source);
     expect(isUnconfigured(unconfigured)).toBe(true);
     expect(statusOf(unconfigured)).toMatchObject({ code: 422, reason: 'Invalid' });
+    const [ofNode, ofPool, unused] = [await cluster.config(), await cluster.config(), await cluster.config()];
+    await cluster.node({ currentConfig: ofNode });
+    await cluster.pool({ spec: ofPool });
 
     expect(policyDenialOf(await deleteUntilConfigured(ofPool))?.policy).toBe('pools');
     for (const config of [unused, source]) expect((await cluster.delete(config)).status).toBe(200);

@@ -40,6 +40,7 @@ export class ServiceCa {
     this.#authority = undefined;
     const authority = await this.authority();
     await this.#reconcile();
+    // No signal says when the API server has read the new caBundle.
     await pause(1_000);
     await this.#admin.patch(`${SECRETS}/${name}`, await buildSecret(name, authority));
   }
