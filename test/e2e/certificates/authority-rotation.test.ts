@@ -8,7 +8,7 @@ import { sharedInstalledNodeCluster, sharedNodeCluster } from '../node/shared-no
 import { isDeniedInUse } from '../support/cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { probeDuring } from '../support/prober.ts';
-import { runProgram } from '../support/program.ts';
+import { runProgramOk } from '../support/program.ts';
 import { IS_LONG } from '../support/runner.ts';
 
 const ROTATIONS = IS_LONG ? 20 : 1;
@@ -18,7 +18,7 @@ const rendered = await sharedNodeCluster();
 const { cluster, controlPlane, replicas: pods } = rendered;
 const installation = join(controlPlane.directory, 'installation');
 const flags = ['--image', GUARD_IMAGE, '--openshift-version', '4.18'];
-await runProgram('render', '--out', installation, ...flags);
+await runProgramOk('render', '--out', installation, ...flags);
 await kubectlOk(controlPlane, ['apply', '--filename', installation]);
 await rendered.awaitGuard();
 const config = await cluster.config();
@@ -28,7 +28,7 @@ await cluster.node({ currentConfig: config });
 async function upgrade(...extraFlags: readonly string[]): Promise<number> {
   const { kubeconfig } = controlPlane.apiServer;
   const from = ['--from-cluster', '--kubeconfig', kubeconfig];
-  const manifests = await runProgram('render', '--out', '-', ...from, ...flags, ...extraFlags);
+  const manifests = await runProgramOk('render', '--out', '-', ...from, ...flags, ...extraFlags);
   await kubectlOk(controlPlane, ['apply', '--filename', '-'], manifests);
   const path = '.webhooks[0].clientConfig.caBundle';
   const get = ['get', 'validatingwebhookconfiguration', 'machineconfig-guard', '-o', `jsonpath={${path}}`];

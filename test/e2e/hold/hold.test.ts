@@ -9,7 +9,7 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProgram } from '../support/program.ts';
+import { runProgramOk } from '../support/program.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -204,7 +204,7 @@ test('who-uses --unused knows the holds of the guard, and omits the names of hel
   const free = await cluster.config({ name: renderedName('no-such-pool') });
   const { kubeconfig } = controlPlane.apiServer;
 
-  const json = await runProgram('who-uses', '--unused', '-o', 'json', '--kubeconfig', kubeconfig);
+  const json = await runProgramOk('who-uses', '--unused', '-o', 'json', '--kubeconfig', kubeconfig);
 
   const { configs } = JSON.parse(json) as ReferencesReport;
   const findHold = (config: string) => configs.find(({ name: unusedName }) => unusedName === config);
@@ -213,7 +213,7 @@ test('who-uses --unused knows the holds of the guard, and omits the names of hel
     const { heldUntil } = await expectHeld(config);
     expect(Date.parse(findHold(config)?.heldUntil ?? '')).toBe(heldUntil);
   }
-  const names = await runProgram('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
+  const names = await runProgramOk('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
   const printed = [free, first, owned].filter((config) => names.split('\n').includes(config));
   expect(printed).toEqual([free]);
 });

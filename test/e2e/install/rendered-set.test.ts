@@ -8,7 +8,7 @@ import { GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { kubectl } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProgram } from '../support/program.ts';
+import { runProgramOk } from '../support/program.ts';
 
 const installed = await sharedNodeCluster();
 const { controlPlane, replicas: pods } = installed;
@@ -33,7 +33,7 @@ test('the objects may exist before OpenShift does, in any order, and the guard p
   const directory = join(controlPlane.directory, 'rendered');
   const flags = ['--image', GUARD_IMAGE, '--mode', 'Warn', '--hold', '1h'];
   const { openshift } = controlPlane.binaries.release;
-  await runProgram('render', '--out', directory, '--openshift-version', openshift, ...flags);
+  await runProgramOk('render', '--out', directory, '--openshift-version', openshift, ...flags);
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   await createAll(files.toReversed().map((name) => join(directory, name)));
   await pods.awaitRollout();

@@ -9,7 +9,7 @@ import { Cluster } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
-import { runProgram } from '../support/program.ts';
+import { runProgramOk } from '../support/program.ts';
 import { GUARD_IMAGE } from './images.ts';
 import { type NodeCluster, readReady } from './node-cluster.ts';
 import type { Node } from './node.ts';
@@ -52,7 +52,7 @@ export class GuardPods {
     const { controlPlane } = this.cluster;
     const directory = await mkdtemp(join(controlPlane.directory, 'rendered-'));
     const settings = ['--image', GUARD_IMAGE, '--mode', 'Enforce', '--hold', '0s', '--openshift-version', '4.18'];
-    await runProgram('render', '--out', directory, ...settings, ...flags);
+    await runProgramOk('render', '--out', directory, ...settings, ...flags);
     await setUser(directory);
     const apply = async () => (await kubectl(controlPlane, ['apply', '--filename', directory])).exitCode === 0;
     // The MachineConfigGuard needs its CRD first.

@@ -7,7 +7,7 @@ import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import { createDaemonPod } from '../restore/machines.ts';
 import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
-import { runProgram } from '../support/program.ts';
+import { runProgramOk } from '../support/program.ts';
 import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
 import { CURRENT_FILE } from './machine.ts';
 import { type Files, readName, SERVED_FILE, startMachineConfigServer } from './machine-config-server.ts';
@@ -28,7 +28,7 @@ afterAll(() => operator.removeMachines());
 /** Restores a config with the program. */
 async function restore(config: string, source: string) {
   const flags = ['--confirm', '--output=json', '--timeout=3m', `--kubeconfig=${apiServer.kubeconfig}`];
-  const stdout = await runProgram('restore', '--from', source, ...flags);
+  const stdout = await runProgramOk('restore', '--from', source, ...flags);
   const report = JSON.parse(stdout) as RestoreReport;
   expect(report).toMatchObject({ ok: true, pausedPools: [], configs: [{ name: config, outcome: 'restored' }] });
 }

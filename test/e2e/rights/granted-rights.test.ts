@@ -8,7 +8,7 @@ import type { AuditEvent } from '../support/audit-log.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { runProgram } from '../support/program.ts';
+import { runProgramOk } from '../support/program.ts';
 import { createServiceAccount, type Rule } from '../support/service-account.ts';
 
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
@@ -64,7 +64,7 @@ test('the API server refuses no request of the guard', () => {
 
 async function installRendered(): Promise<void> {
   const directory = join(controlPlane.directory, 'rendered');
-  await runProgram('render', '--out', directory, '--image', IMAGE, '--openshift-version', '4.18');
+  await runProgramOk('render', '--out', directory, '--image', IMAGE, '--openshift-version', '4.18');
   const files = (await readdir(directory)).sort();
   await kubectlOk(controlPlane, ['apply', ...files.map((file) => `--filename=${join(directory, file)}`)]);
   await installed.awaitGuard();

@@ -1,19 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import { runProgram as runInProcess } from '../../cli/run-program.ts';
+import { runProgram } from '../../cli/run-program.ts';
 
 /** The bundle. */
 export const PROGRAM = fileURLToPath(new URL('../../../dist/machineconfig-guard.cjs', import.meta.url));
 const CONTAINERFILE = fileURLToPath(new URL('../../../Containerfile', import.meta.url));
 
 /**
- * Runs a command in this process, because a start of Node takes long. Returns its standard output.
+ * Runs a command from its source, in this process, because a start of the bundle takes long. Returns its standard
+ * output.
  *
  * @throws Error unless the exit code is 0
  */
-export async function runProgram(...args: readonly string[]) {
-  const { exitCode, stdout, stderr } = await runInProcess(args);
+export async function runProgramOk(...args: readonly string[]) {
+  const { exitCode, stdout, stderr } = await runProgram(args);
   if (exitCode === 0) return stdout;
   throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
 }
