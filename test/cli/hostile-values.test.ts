@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import type { Fault } from '../support/faults.ts';
@@ -25,10 +25,13 @@ const LABELS = { 'app.kubernetes.io/name': 'machineconfig-guard', 'app.kubernete
 const NAMESPACE = 'machineconfig-guard';
 const DENIAL = `admission webhook "${HOSTILE}" denied the request: ${HOSTILE}`;
 
+const now = performance.now.bind(performance);
 let inspected: InspectedCluster;
 let directory: string;
 
 beforeEach(async () => {
+  // Commands that retry for 30 s end after 3 s.
+  vi.spyOn(performance, 'now').mockImplementation(() => 10 * now());
   inspected = await startEmptyCluster();
   directory = path.join(createTemporaryDirectory(), HOSTILE);
   mkdirSync(directory);
