@@ -16,7 +16,7 @@ function git(...args: readonly string[]): string {
   return execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8' }).trim();
 }
 
-/** Formats a table as Markdown. The first column says what was measured. */
+/** Formats a table as Markdown. The first column names what was measured. */
 export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const alignments = columns.map((_, index) => (index === 0 ? '---' : '---:'));
   return [columns, alignments, ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('');

@@ -1,9 +1,9 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Fault, Interceptor } from '../support/faults.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from '../../src/guard/settings-follower.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
-import { runUntilEnd } from '../support/until-end.ts';
+import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const RESOURCE = 'machineconfigguards';
 const isFollowed = ({ method, path }: { method: string; path: string }) =>
@@ -47,8 +47,7 @@ test('applies each mode and logs it once, and Enforce when the object is deleted
 });
 
 test('reads the settings every second', async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
+  fakeUntilEnd('setTimeout', 'clearTimeout');
   let reads = 0;
   const json = async () => await Promise.resolve({ kind: 'MachineConfigGuard', spec: {}, read: (reads += 1) });
   const follower = new SettingsFollower({ api: { json }, log: memoryLog().log });

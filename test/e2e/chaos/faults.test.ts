@@ -55,7 +55,7 @@ const etcdRestored: Fault = {
     await admin.patch(path, nodeConfigPatch({ currentConfig: prober.configs.unused }));
     prober.configs = swapConfigs(prober.configs);
     prober.resume();
-    await prober.awaitRightAnswers(performance.now());
+    await prober.awaitRightAnswers();
   },
   inject: async ({ controlPlane }, prober) => {
     await prober.stop();
@@ -188,14 +188,14 @@ test.for(faults.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(
     if (launch !== undefined) await guarded.guard.restart(await launch(guarded.controlPlane.directory));
     const prober = await Prober.start(guarded.cluster.admin);
     try {
-      await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
+      await prober.awaitRightAnswers(RIGHT_ANSWERS);
       await prepare?.(guarded, prober);
       const { pid } = guarded.guard;
       const startedAt = performance.now();
       const recover = await inject(guarded, prober);
       await pause(durationMs);
       await recover();
-      await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
+      await prober.awaitRightAnswers(RIGHT_ANSWERS);
       await prober.stop();
       const config = await cluster.config();
       await cluster.node({ currentConfig: config });

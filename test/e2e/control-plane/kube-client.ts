@@ -1,6 +1,13 @@
 import { Agent, request } from 'node:https';
 
-import type { Rule } from '../support/service-account.ts';
+/** A rule of a role. */
+export interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs: readonly string[];
+}
 
 interface ObjectMeta {
   readonly name: string;

@@ -8,7 +8,7 @@ import { computeRenderedName } from '../../../src/rendered-config/config-hash.ts
 import { formatGoYaml } from '../../../src/rendered-config/go-yaml.ts';
 import { unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
-import type { Rule } from '../support/service-account.ts';
+import type { Rule } from '../control-plane/kube-client.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { unique } from '../support/cluster.ts';
-import type { Rule } from '../support/service-account.ts';
+import type { Rule } from '../control-plane/kube-client.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
 import { createIncidentB, INCIDENT_B } from './incident-b.ts';

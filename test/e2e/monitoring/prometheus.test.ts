@@ -45,7 +45,6 @@ interface Rule {
   readonly state: string;
 }
 
-const MONITOR = '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
 const CA_FILE = 'ca.crt';
 const INTERVAL = '500ms';
@@ -89,7 +88,7 @@ afterAll(() => prometheus.stop());
 
 /** Builds the scrape job of the guard's ServiceMonitor, as Prometheus Operator does, and its files. */
 async function buildScrapeJob() {
-  const { spec } = (await cluster.admin.find(MONITOR)) as unknown as { readonly spec: MonitorSpec };
+  const { spec } = (await cluster.admin.find(PATHS.monitor)) as unknown as { readonly spec: MonitorSpec };
   const [{ port, path, scheme, authorization, tlsConfig }] = spec.endpoints;
   const readKey = ({ name, key }: Reference, kind: string) => {
     const find = async () => (await cluster.admin.find(`${PATHS.guardNamespace}/${kind}/${name}`))?.data?.[key];

@@ -20,7 +20,6 @@ interface ManagedFields {
 
 const MONITORING = 'docs/monitoring.md';
 const NOT_ENFORCING = 'docs/runbooks/MachineConfigGuardNotEnforcing.md';
-const MONITOR = '/apis/monitoring.coreos.com/v1/namespaces/machineconfig-guard/servicemonitors/machineconfig-guard';
 const COMPONENT = join(MANIFESTS, 'components/monitoring');
 const DASHBOARD = '/api/v1/namespaces/openshift-config-managed/configmaps/machineconfig-guard-dashboard';
 
@@ -52,7 +51,7 @@ test('docs/monitoring.md adds metrics and a dashboard, and leaves the Deployment
   const authorities: unknown[] = [];
   for (const directory of directories) {
     await kubectlOk(controlPlane, ['apply', '--kustomize', `${shell.home}/${directory}`]);
-    const monitor = (await cluster.admin.find(MONITOR)) as KubeObject & {
+    const monitor = (await cluster.admin.find(PATHS.monitor)) as KubeObject & {
       readonly spec: { readonly endpoints: readonly { readonly tlsConfig: { readonly ca: object } }[] };
     };
     authorities.push(Object.values(monitor.spec.endpoints[0]?.tlsConfig.ca ?? {})[0]);

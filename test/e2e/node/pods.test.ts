@@ -121,7 +121,7 @@ const FAULTS: readonly PodFault[] = [
       const pod = await pods.findServing();
       await pods.signal(pod, 'SIGSTOP');
       // The other replica answers.
-      await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
+      await prober.awaitRightAnswers(RIGHT_ANSWERS);
       await pods.signal(pod, 'SIGCONT');
       await pods.awaitRollout();
     },
@@ -144,7 +144,7 @@ const FAULTS: readonly PodFault[] = [
       const node = pods.nodeOf(await pods.findServing());
       await node.disconnect();
       await pods.cluster.awaitUnreachable(node);
-      await prober.awaitRightAnswers(performance.now());
+      await prober.awaitRightAnswers();
       await node.reconnect();
       await pods.cluster.awaitReady(node);
       await pods.awaitRollout();
@@ -158,10 +158,10 @@ test.for(FAULTS)(
     await install(installation);
     const prober = await Prober.start(controlPlane.apiServer.admin);
     try {
-      await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
+      await prober.awaitRightAnswers(RIGHT_ANSWERS);
       const injectedAt = performance.now();
       await inject(prober);
-      await prober.awaitRightAnswers(performance.now(), RIGHT_ANSWERS);
+      await prober.awaitRightAnswers(RIGHT_ANSWERS);
       await prober.stop();
       const failed = prober.unexpectedAnswers.filter(
         ({ sentAt, answer }) => sentAt >= injectedAt && answer === 'guard unreachable',

@@ -5,7 +5,7 @@ import { until } from '../control-plane/until.ts';
 import { Cluster } from '../support/cluster.ts';
 import { GuardProcesses } from '../support/guard-processes.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { isRight, Prober } from '../support/prober.ts';
+import { Prober } from '../support/prober.ts';
 import { IS_LONG, runBinaries } from '../support/runner.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
@@ -30,10 +30,8 @@ test.for(['lagging', 'other'] as const)(
   { timeout: 1_800_000 },
   async (server) => {
     const prober = await Prober.start({ lagging, other }[server].admin);
-    const countRight = (wanted: string) =>
-      prober.probes.filter((probe) => probe.subject === wanted && isRight(probe)).length;
     try {
-      await until('the deletions', async () => countRight('moved') >= ROUNDS || prober.wrongAnswers.length > 0, {
+      await until('the deletions', async () => prober.countRight('moved') >= ROUNDS || prober.wrongAnswers.length > 0, {
         timeoutMs: 1_700_000,
       });
     } finally {
@@ -41,6 +39,6 @@ test.for(['lagging', 'other'] as const)(
     }
 
     expect(prober.failedCalls).toEqual([]);
-    expect(countRight('unused')).toBeGreaterThan(ROUNDS / 50);
+    expect(prober.countRight('unused')).toBeGreaterThan(ROUNDS / 50);
   },
 );

@@ -9,10 +9,11 @@ import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { type ConfigOnDisk, createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
+import type { Rule } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { createServiceAccount } from '../support/service-account.ts';
 import { createDaemonPod } from './machines.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
 

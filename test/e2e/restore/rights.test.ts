@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
+import type { Rule } from '../control-plane/kube-client.ts';
 import { requestCertificate } from '../inspect/incident-b.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { createServiceAccount } from '../support/service-account.ts';
 import { StuckCluster } from './stuck-cluster.ts';
 
 const stuck = await StuckCluster.shared();

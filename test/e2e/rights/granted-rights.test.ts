@@ -3,13 +3,13 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
+import { KubeClient, type KubeObject, type Rule } from '../control-plane/kube-client.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { runProgramOk } from '../support/program.ts';
-import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { createServiceAccount } from '../support/service-account.ts';
 
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
 /** The guard's user name in the API server. */

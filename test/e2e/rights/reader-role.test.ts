@@ -7,13 +7,13 @@ import { verifyProtection } from '../../../src/cli/protection/verify-protection.
 import { toConfigName } from '../../../src/decision/config-name.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeObject, Rule } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { BINDINGS } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { overlay } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
-import { createServiceAccount, type Rule } from '../support/service-account.ts';
+import { createServiceAccount } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const REQUESTS_PATH = '/apis/certificates.k8s.io/v1/certificatesigningrequests';

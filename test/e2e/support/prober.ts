@@ -21,7 +21,7 @@ const API_SERVER_TROUBLE = new RegExp(
   'i',
 );
 
-/** The guard's message if no kind was listed in time. */
+/** The guard's message if each kind that it could not list was late. */
 const TOO_LATE = /MCG_UNVERIFIED: [^(]*\((?:[^():]+: no complete answer in time)+\)/;
 
 /**
@@ -46,7 +46,7 @@ const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
   unused: 'allowed',
 };
 
-export function isRight({ subject, answer }: Probe) {
+function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
 }
 
@@ -96,15 +96,17 @@ export class Prober {
     this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
   }
 
-  /** Waits for this many right answers to each subject since a moment, or for an error. */
-  async awaitRightAnswers(since: number, times = 1) {
-    const areEnough = async () => {
-      const right = this.probes.filter((probe) => probe.sentAt >= since && isRight(probe));
-      const counts = Object.keys(RIGHT_ANSWERS).map(
-        (wanted) => right.filter(({ subject }) => subject === wanted).length,
-      );
-      return this.wrongAnswers.length > 0 || counts.every((count) => count >= times);
-    };
+  /** The number of right answers to a subject, sent since a moment. */
+  countRight(wanted: Subject, since = 0): number {
+    return this.probes.filter((probe) => probe.subject === wanted && probe.sentAt >= since && isRight(probe)).length;
+  }
+
+  /** Waits for this many right answers to each subject from now on, or for a wrong one. */
+  async awaitRightAnswers(times = 1) {
+    const now = performance.now();
+    const subjects = Object.keys(RIGHT_ANSWERS) as Subject[];
+    const areEnough = async () =>
+      this.wrongAnswers.length > 0 || subjects.every((subject) => this.countRight(subject, now) >= times);
     await until(() => `right answers, not ${JSON.stringify(this.probes.slice(-4))}`, areEnough, { everyMs: 50 });
   }
 
@@ -190,7 +192,7 @@ export class Prober {
 export async function probeDuring(client: KubeClient, step: (prober: Prober) => Promise<unknown>): Promise<Prober> {
   const prober = await Prober.start(client);
   try {
-    await prober.awaitRightAnswers(performance.now());
+    await prober.awaitRightAnswers();
     await step(prober);
   } finally {
     await prober.stop();

@@ -1,16 +1,7 @@
-import type { KubeClient } from '../control-plane/kube-client.ts';
+import type { KubeClient, Rule } from '../control-plane/kube-client.ts';
 import { PATHS } from './paths.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
-
-/** A rule of a ClusterRole. */
-export interface Rule {
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly nonResourceURLs?: readonly string[];
-  readonly verbs: readonly string[];
-}
 
 /** Issues a token of a service account that is valid for two hours. */
 export async function serviceAccountToken(admin: KubeClient, namespace: string, name: string) {

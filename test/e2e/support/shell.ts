@@ -3,11 +3,12 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { Rule } from '../control-plane/kube-client.ts';
 import { unique } from './cluster.ts';
 import { debianProgram } from './debian-program.ts';
 import { runProcess } from './process.ts';
 import { PROGRAM } from './program.ts';
-import { createServiceAccount, type Rule } from './service-account.ts';
+import { createServiceAccount } from './service-account.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const OC = fileURLToPath(new URL('oc', import.meta.url));

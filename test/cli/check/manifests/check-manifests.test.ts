@@ -108,8 +108,6 @@ test('--split writes one document per file, keeps every other file, and checks t
   writeAgentDirectory();
   writeFiles(directory, {
     'openshift/mirrors.yaml': [...IDMS, `# tags\n${ITMS.replace('itms-release', 'itms-generic')}`].join(''),
-  });
-  writeFiles(directory, {
     'manifests/cm.json': '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}',
   });
   const before = read(directory);
