@@ -254,8 +254,7 @@ describe('over HTTPS', () => {
     let attempts = 0;
     const clear = faults.intercept((request) => {
       if (request.path !== path) return elsewhere(request.path);
-      attempts += 1;
-      if (attempts === 3) deadline.abort();
+      if ((attempts += 1) === 3) deadline.abort();
       return fault;
     });
     const { unreadable } = await reader.read(deadline.signal);
@@ -272,6 +271,8 @@ describe('over HTTPS', () => {
       expect(lists.lastIndexOf(`${path}?`)).toBeGreaterThan(lists.lastIndexOf(`${NODES}?`));
     }
     for (const { headers } of faults.requests) expect(headers).not.toHaveProperty('accept-encoding');
+    const accept = faults.requests.find(({ path }) => path === NODES)?.headers.accept;
+    expect(accept).toContain('as=PartialObjectMetadataList;g=meta.k8s.io;v=v1');
   });
 
   test.each<[number, string, string, Fault, string | RegExp, Fault?]>([
@@ -308,7 +309,6 @@ describe('over HTTPS', () => {
     expect(unreadable).toContainEqual({ name, reason });
     expect(attempts).toBe(3);
     expect(checkVersions).toHaveBeenCalled();
-
     // The watches found that the versions went back. Versions that are not numbers cannot be compared.
     for (const version of [String(listed), 'a-version']) {
       seenVersions.set(name, version);
