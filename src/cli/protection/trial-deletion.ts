@@ -1,8 +1,7 @@
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { listAll, readReferrers } from '../../client/cluster-reader.ts';
 import { sendWrite, toDeletion } from '../../client/write.ts';
-import { type ConfigName, isRenderedConfig } from '../../decision/config-name.ts';
-import { REFERRER_KINDS, summarizeReferences } from '../../decision/references.ts';
+import { type ConfigName, isRenderedConfig, REFERRER_KINDS, summarizeReferences } from '../../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';

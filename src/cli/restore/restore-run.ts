@@ -3,7 +3,7 @@ import { EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise, ShellCommand } from '../../client/output/advice.ts';
 import { toUnpauseCommand } from '../../client/paused-for-restore.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import type { ConfigName } from '../../decision/config-name.ts';
+import type { ConfigName } from '../../decision/references.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { hasMatchingName } from '../../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
