@@ -21,12 +21,12 @@ export function createUninstallCommand(): Command {
     .addHelpText(
       'after',
       `
-Finds objects by the labels app.kubernetes.io/name, managed-by and part-of, which
-are all machineconfig-guard. First sends every deletion as a dry run. Deletes
-webhook configurations and policies before the rest, because without the guard
-they deny deletions. Then a dry-run deletion of a rendered MachineConfig proves
-that nothing denies it. The namespace and the CRD take their content with them.
-Waits up to 2 minutes for their end. Run the same command again to continue.
+Finds objects by the labels app.kubernetes.io/name, managed-by and part-of, all
+with the value machineconfig-guard. Sends every deletion as a dry run first.
+Deletes webhook configurations and policies before the rest, because without the
+guard they deny deletions. Then a dry-run deletion of a rendered MachineConfig
+proves that nothing denies it. The namespace and the CRD take their content with
+them. Waits up to 2 minutes for their end. Run it again to continue.
 Permissions: list all these kinds. --confirm: get and delete them; those of
 verify.
 
