@@ -2,7 +2,7 @@ import { Argument, Command, InvalidArgumentError } from 'commander';
 import { type Code, CODE_DESCRIPTIONS } from '../../decision/verdict.ts';
 import { formatTable } from '../../client/output/table.ts';
 import { createTableFormat } from '../../client/output/text-format.ts';
-import { findNearestName } from '../../status/nearest-name.ts';
+import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import { readCodesPage } from './codes-page.ts';
 
 const CODES = Object.keys(CODE_DESCRIPTIONS) as readonly Code[];
