@@ -6,7 +6,8 @@ import type {
   V1ValidatingWebhookConfiguration,
 } from '@kubernetes/client-node';
 import { orForbidden, readObject } from '../../client/cluster-access.ts';
-import { type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { type ClusterFlags } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { ADMISSION_POLICIES, findInjector, POLICY_BINDINGS_PATH } from '../../install/webhook-configuration.ts';

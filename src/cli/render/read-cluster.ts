@@ -1,6 +1,7 @@
 import { type Authority, checkAuthority } from '../../certificates/authority.ts';
 import { readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
-import { type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { type ClusterFlags } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { readAuthoritySecret } from '../../install/manifest.ts';

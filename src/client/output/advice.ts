@@ -61,6 +61,8 @@ export interface RepeatedFlags {
 }
 
 const OWN_PROGRAM = 'machineconfig-guard';
+/** They have the flag `--namespace`. */
+const NAMESPACED_COMMANDS = new Set(['gather', 'status', 'verify']);
 const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
 
 /** Quotes the words of commands and adds the flags that select the cluster. */
@@ -103,7 +105,8 @@ export class CommandFormatter {
     if (subcommand !== 'login') flags.push(...toFlag('--context', context));
     if (program === 'oc') return ['oc', ...flags, subcommand, ...words];
     if (program !== OWN_PROGRAM) return [program, subcommand, ...words];
-    return [this.program, subcommand, ...flags, ...toFlag('--namespace', namespace), ...words];
+    if (NAMESPACED_COMMANDS.has(subcommand)) flags.push(...toFlag('--namespace', namespace));
+    return [this.program, subcommand, ...flags, ...words];
   }
 }
 
