@@ -111,7 +111,7 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
     unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
     readAt: toDate(minutes),
   };
-  const verdict = decide(review, state, { mode, holdSupersededMs }, () => undefined);
+  const verdict = decide(review, state, { mode, holdSupersededMs }, { createdAt: () => undefined });
 
   let denial: string | undefined;
   if (isInUseInModel(name, cluster)) denial = 'MCG_IN_USE';
@@ -119,7 +119,7 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
   else if (holdSupersededMs > 0 && isHeldInModel(times, cluster, name, minutes)) denial = 'MCG_HELD';
 
   let expected = mode === 'Enforce' ? `denied ${denial}` : `would-deny MCG_WOULD_DENY ${denial}`;
-  if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';
+  if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_RENDERED';
   else if (!INVISIBLE.includes(override ?? '')) expected = 'overridden MCG_OVERRIDDEN';
   else if (mode === 'Disabled') expected = 'allowed MCG_DISABLED';
   else if (denial === undefined) expected = 'allowed MCG_NOT_IN_USE';

@@ -87,7 +87,7 @@ async function judge(situation: Situation, count = 1) {
         return await Promise.resolve(config);
       },
     },
-    createdAt: () => undefined,
+    facts: { createdAt: () => undefined },
     settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
     log: memoryLog().log,
   });
