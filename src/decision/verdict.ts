@@ -30,7 +30,8 @@ export interface ConfigToDelete extends HoldableConfig {
  */
 export const CODE_DESCRIPTIONS = {
   MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
-  MCG_HELD: 'Denied: a machine may be booting with the config, because its pool may have named it within spec.holdSuperseded.',
+  MCG_HELD:
+    'Denied: a machine may be booting with the config, because its pool may have named it within spec.holdSuperseded.',
   MCG_UNVERIFIED: 'Denied: the guard could not list all references in time, or the config does not exist.',
   MCG_UNKNOWN_CONFIG: 'Denied: a node or a pool would name a text that no rendered MachineConfig can have.',
   MCG_NOT_IN_USE: 'Allowed: no node, pool or unfinished build references the config.',
