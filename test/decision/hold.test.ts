@@ -149,9 +149,6 @@ test.each<[string, string, readonly Referrer[], number?, number?]>([
   ['that joined in the second in which the config was created', 'fresh to 33', [QUIET, toNode(9)], 9],
   ['that joined lately, with a config of unknown age', 'fresh to 33', [QUIET, toNode(9)], Number.NaN],
   ['that was created, and has reported its config', 'none', [QUIET, toNode()]],
-])(
-  'a node without currentConfig %s: %s',
-  (_condition, expected, referrers, configCreatedAt = -20, watched = undefined) => {
-    expect(hold(referrers, { configCreatedAt, ...(watched && { watched }) })).toBe(expected);
-  },
-);
+])('a node without currentConfig %s: %s', (_condition, expected, referrers, configCreatedAt = -20, watched) => {
+  expect(hold(referrers, { configCreatedAt, ...(watched && { watched }) })).toBe(expected);
+});

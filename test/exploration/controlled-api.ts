@@ -90,7 +90,8 @@ export class ControlledApi implements Pick<KubeApi, 'json' | 'request'> {
   async #call(request: ApiRequest, resource: string): Promise<Answer> {
     const object = request.path.split(`/${resource}/`)[1];
     this.#callCount += 1;
-    const name = `call ${this.#callCount}${this.#suffix} (${object === undefined ? `list of ${resource}` : `GET of ${object}`})`;
+    const what = object === undefined ? `list of ${resource}` : `GET of ${object}`;
+    const name = `call ${this.#callCount}${this.#suffix} (${what})`;
     this.#observe(`sent ${name}`);
     const listed = resource === POOLS.name ? [POOLS.name, BUILDS.name] : [resource];
     const reads = object === undefined ? listed : [object];
