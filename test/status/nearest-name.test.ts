@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { checkProperty } from '../support/check-property.ts';
 import { toConfigName } from '../../src/decision/config-name.ts';
 import { findNearestName } from '../../src/status/nearest-name.ts';
 
@@ -53,7 +54,7 @@ function applyTypo(text: string, { at, letter, kind }: { at: number; letter: str
 }
 
 test('finds a config despite three typing errors, among any others', () => {
-  fc.assert(
+  checkProperty(
     fc.property(
       name,
       fc.array(name, { maxLength: 20 }),
@@ -63,6 +64,7 @@ test('finds a config despite three typing errors, among any others', () => {
         expect(findNearestName(typed, new Set([...others, expected]))).toBe(expected);
       },
     ),
+    100,
   );
 });
 
