@@ -1,4 +1,4 @@
-import { isObjectName } from '../decision/config-name.ts';
+import { isObjectName } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';

@@ -1,5 +1,4 @@
-import { type ConfigName, isObjectName } from '../decision/config-name.ts';
-import type { Referrer } from '../decision/references.ts';
+import { type ConfigName, isObjectName, type Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { type KubeApi, readText } from '../kube/api.ts';

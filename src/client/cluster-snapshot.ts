@@ -1,5 +1,4 @@
-import type { ConfigName } from '../decision/config-name.ts';
-import type { NodeReferrer, PoolReferrer } from '../decision/references.ts';
+import type { ConfigName, NodeReferrer, PoolReferrer } from '../decision/references.ts';
 import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
 import { findPoolNameByConfig } from '../status/dangling-references.ts';
 

@@ -1,7 +1,6 @@
-import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
+import { type ConfigName, hasStrongReference, isRenderedConfig, type Referrer } from '../decision/references.ts';
 import { findHold, type Hold } from '../decision/hold.ts';
-import { hasStrongReference, type Referrer } from '../decision/references.ts';
-import type { HoldableConfig } from '../decision/review.ts';
+import type { HoldableConfig } from '../decision/verdict.ts';
 import type { WatchedConfig } from '../references/sources.ts';
 
 /** What decides holds, beside the configs. */

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { MAX_DAYS } from '../certificates/validity.ts';
-import { type ConfigName, toConfigName } from '../decision/config-name.ts';
+import { type ConfigName, toConfigName } from '../decision/references.ts';
 import { parseDuration } from '../common/duration.ts';
 import { isHold } from '../decision/settings.ts';
 import { CliError, EXIT_CODE } from './exit.ts';

@@ -1,4 +1,4 @@
-import { type ConfigName, RENDERED_PREFIX } from '../decision/config-name.ts';
+import { type ConfigName, RENDERED_PREFIX } from '../decision/references.ts';
 import { joinFirst } from '../common/printable-text.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 

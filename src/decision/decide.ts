@@ -1,4 +1,10 @@
-import { type ConfigName, isRenderedConfig } from './config-name.ts';
+import {
+  type ClusterState,
+  type ConfigName,
+  isRenderedConfig,
+  summarizeReferences,
+  type UnreadableSource,
+} from './references.ts';
 import {
   explainAllowed,
   explainBadReview,
@@ -12,10 +18,14 @@ import {
 } from './message.ts';
 import { isVisible } from '../common/printable-text.ts';
 import { findHold, type HoldOptions } from './hold.ts';
-import { type ClusterState, summarizeReferences, type UnreadableSource } from './references.ts';
-import type { ConfigToDelete, Review } from './review.ts';
+import {
+  type ConfigToDelete,
+  type DenialStatus,
+  MAX_RECORDED_REFERRERS,
+  type Review,
+  type Verdict,
+} from './verdict.ts';
 import { type Settings } from './settings.ts';
-import { type DenialStatus, MAX_RECORDED_REFERRERS, type Verdict } from './verdict.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };

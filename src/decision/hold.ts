@@ -1,6 +1,5 @@
-import { type ConfigName, parsePoolName } from './config-name.ts';
-import { isPool, type PoolReferrer, type Referrer } from './references.ts';
-import type { HoldableConfig } from './review.ts';
+import { type ConfigName, isPool, parsePoolName, type PoolReferrer, type Referrer } from './references.ts';
+import type { HoldableConfig } from './verdict.ts';
 
 /** Why and until when an unused config is held. */
 export interface Hold {

@@ -1,9 +1,6 @@
-import { type Code, formatHelpNote } from './codes.ts';
-import type { ConfigName } from './config-name.ts';
-import type { Hold } from './hold.ts';
-import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
-import { toSeconds } from '../common/to-seconds.ts';
+import { type Code, formatHelpNote } from './verdict.ts';
 import {
+  type ConfigName,
   type NamedReference,
   type ReferenceGroup,
   type ReferenceSummary,
@@ -12,6 +9,9 @@ import {
   type ReferrerKind,
   type UnreadableSource,
 } from './references.ts';
+import type { Hold } from './hold.ts';
+import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
+import { toSeconds } from '../common/to-seconds.ts';
 import { ALLOW_DELETION_ANNOTATION } from './settings.ts';
 
 /** The audit annotation lists more names. */

@@ -1,6 +1,54 @@
-import type { Code } from './codes.ts';
-import type { ConfigName } from './config-name.ts';
-import type { NamedReference } from './references.ts';
+import type { ConfigName, NamedReference } from './references.ts';
+
+/** The part of an AdmissionReview that the guard needs. */
+export interface Review {
+  readonly uid: string;
+  readonly isDryRun: boolean;
+  /** The user name that the API server authenticated. */
+  readonly user: string;
+  /** Undefined if the request is not the deletion of a MachineConfig. */
+  readonly config: ConfigToDelete | undefined;
+}
+
+/** What a hold depends on, beside the referrers. */
+export interface HoldableConfig {
+  readonly name: ConfigName;
+  /** The pool in its ownerReferences. */
+  readonly ownerPool?: string;
+  readonly createdAt: Date | undefined;
+}
+
+export interface ConfigToDelete extends HoldableConfig {
+  readonly uid: string;
+  /** The value of its allow-deletion annotation, at most 256 characters. */
+  readonly allowDeletion?: string;
+}
+
+/**
+ * Messages, audit annotations, logs and metrics contain these codes. A test compares them with
+ * docs/codes.md.
+ */
+export const CODE_DESCRIPTIONS = {
+  MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
+  MCG_HELD: 'Denied: the pool of the config changed less than spec.holdSuperseded ago. A machine may be booting.',
+  MCG_UNVERIFIED: 'Denied: the guard could not list all references in time, or the config does not exist.',
+  MCG_UNKNOWN_CONFIG: 'Denied: a node or a pool would name a text that no rendered MachineConfig can have.',
+  MCG_NOT_IN_USE: 'Allowed: no node, pool or unfinished build references the config.',
+  MCG_OVERRIDDEN: 'Allowed: the config has the allow-deletion annotation with a reason.',
+  MCG_WOULD_DENY: 'Allowed by mode Warn or Audit. Mode Enforce would deny it.',
+  MCG_DISABLED: 'Allowed: the mode is Disabled.',
+  MCG_BAD_REVIEW: 'Denied: the request is not a valid AdmissionReview.',
+} as const;
+
+/** The stable identifier of a verdict. */
+export type Code = keyof typeof CODE_DESCRIPTIONS;
+
+const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
+
+/** A disconnected cluster cannot reach the page, so the note also names the command that prints it. */
+export function formatHelpNote(code: Code): string {
+  return `Run machineconfig-guard explain ${code}, or see ${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
+}
 
 /** Audit events, log lines and the status are kept for a long time. */
 export const MAX_RECORDED_REFERRERS = 10;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
-import type { ConfigName } from '../decision/config-name.ts';
+import type { ConfigName } from '../decision/references.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';

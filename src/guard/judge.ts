@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
-import type { ConfigName } from '../decision/config-name.ts';
+import { type ClusterState, type ConfigName, hasStrongReference, type Referrer } from '../decision/references.ts';
 import { CONFIRM_TIMEOUT_MS, OVERRIDE_LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
 import type { HoldOptions } from '../decision/hold.ts';
-import { type ClusterState, hasStrongReference, type Referrer } from '../decision/references.ts';
-import type { ConfigToDelete, Review } from '../decision/review.ts';
+import type { ConfigToDelete, Review, Verdict } from '../decision/verdict.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
-import type { Verdict } from '../decision/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { getObject } from '../kube/get-object.ts';

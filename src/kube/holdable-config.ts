@@ -1,5 +1,5 @@
-import { isObjectName, toConfigName } from '../decision/config-name.ts';
-import type { HoldableConfig } from '../decision/review.ts';
+import { isObjectName, toConfigName } from '../decision/references.ts';
+import type { HoldableConfig } from '../decision/verdict.ts';
 import { type ApiObject, parseTime } from './api-object.ts';
 
 /** Parses the metadata of a MachineConfig on which its hold depends. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ConfigName } from '../decision/config-name.ts';
+import type { ConfigName } from '../decision/references.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { MACHINE_CONFIGS, type WatchedConfig } from './sources.ts';
 

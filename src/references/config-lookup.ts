@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import { LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
-import type { ConfigToDelete } from '../decision/review.ts';
+import type { ConfigToDelete } from '../decision/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { getObject } from '../kube/get-object.ts';

@@ -1,4 +1,3 @@
-import { toConfigName } from '../decision/config-name.ts';
 import {
   type BuildReferrer,
   NODE_FIELDS,
@@ -8,6 +7,7 @@ import {
   type Reference,
   type ReferrerKind,
   type Strength,
+  toConfigName,
 } from '../decision/references.ts';
 import { type ApiObject, MalformedObject, parseTime } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ConfigName } from '../decision/config-name.ts';
-import type { Reference, Referrer } from '../decision/references.ts';
+import type { ConfigName, Reference, Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { ReferrersByConfig } from './referrers-by-config.ts';

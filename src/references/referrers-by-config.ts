@@ -1,5 +1,4 @@
-import type { ConfigName } from '../decision/config-name.ts';
-import type { Referrer } from '../decision/references.ts';
+import type { ConfigName, Referrer } from '../decision/references.ts';
 
 /**
  * Indexes the referrers of one kind by config, so that a denial need not visit all nodes. A changed referrer

@@ -1,5 +1,5 @@
 import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer, ReferrerKind } from '../decision/references.ts';
-import type { HoldableConfig } from '../decision/review.ts';
+import type { HoldableConfig } from '../decision/verdict.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
 import { parseHoldableConfig } from '../kube/holdable-config.ts';

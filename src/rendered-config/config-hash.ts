@@ -1,5 +1,5 @@
 import forge from 'node-forge';
-import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../decision/config-name.ts';
+import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../decision/references.ts';
 import { formatGoYaml, UnverifiableContent } from './go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from './rendered-config.ts';
 

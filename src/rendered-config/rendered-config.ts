@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { visit } from 'yaml';
-import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/config-name.ts';
+import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { walkDirectory } from '../files/list-directory.ts';

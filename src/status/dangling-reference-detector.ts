@@ -1,10 +1,9 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { type ConfigName, isRenderedConfig } from '../decision/config-name.ts';
+import { type ConfigName, isPool, isRenderedConfig, type PoolReferrer } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from './nearest-name.ts';
-import { isPool, type PoolReferrer } from '../decision/references.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { getObject } from '../kube/get-object.ts';
 import { inSlices } from '../common/slices.ts';

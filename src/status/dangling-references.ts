@@ -1,5 +1,11 @@
-import { type ConfigName, parsePoolName } from '../decision/config-name.ts';
-import { findReferencedConfig, type PoolReferrer, type Referrer, type ReferrerKind } from '../decision/references.ts';
+import {
+  type ConfigName,
+  findReferencedConfig,
+  parsePoolName,
+  type PoolReferrer,
+  type Referrer,
+  type ReferrerKind,
+} from '../decision/references.ts';
 import { toSeconds } from '../common/to-seconds.ts';
 
 /** A strong reference to a config that does not exist. */

@@ -1,12 +1,11 @@
 import type { Express, Request, RequestHandler, Response } from 'express';
 import PQueue from 'p-queue';
 import type { Logger } from 'pino';
-import type { ConfigName } from '../decision/config-name.ts';
+import type { ConfigName } from '../decision/references.ts';
 import { computeDeadlineMs } from '../decision/deadline.ts';
 import { denyBadReview, denyUnverified } from '../decision/decide.ts';
-import type { Review } from '../decision/review.ts';
+import type { Review, Verdict } from '../decision/verdict.ts';
 import type { Settings } from '../decision/settings.ts';
-import type { Verdict } from '../decision/verdict.ts';
 import { withTimeout } from '../common/wait.ts';
 import { toAdmissionReview } from './admission-response.ts';
 import { BodyReader } from './body-reader.ts';

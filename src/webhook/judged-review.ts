@@ -1,5 +1,4 @@
-import type { Review } from '../decision/review.ts';
-import type { Verdict } from '../decision/verdict.ts';
+import type { Review, Verdict } from '../decision/verdict.ts';
 
 /** The basis of a verdict: no cluster data, an index referrer that a GET confirmed, or a live read. */
 export type DecisionPath = 'none' | 'index' | 'live';

@@ -1,6 +1,6 @@
-import { isObjectName } from '../decision/config-name.ts';
+import { isObjectName } from '../decision/references.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
-import type { ConfigToDelete, Review } from '../decision/review.ts';
+import type { ConfigToDelete, Review } from '../decision/verdict.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 import { parseHoldableConfig } from '../kube/holdable-config.ts';

@@ -9,7 +9,7 @@ import type { Metafile } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundle } from '../../build/bundle.ts';
 import { extractLicenses, type Sbom } from '../../build/packages.ts';
-import { CODE_DESCRIPTIONS } from '../../src/decision/codes.ts';
+import { CODE_DESCRIPTIONS } from '../../src/decision/verdict.ts';
 
 const FILES = ['THIRD-PARTY-LICENSES.txt', 'machineconfig-guard.cjs', 'sbom.cdx.json'];
 

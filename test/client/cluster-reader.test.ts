@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import { toConfigName } from '../../src/decision/references.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import { readClusterSnapshot, readConfigSize, readReferrers } from '../../src/client/cluster-reader.ts';
 import { MalformedObject } from '../../src/kube/api-object.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ApiObject } from '../../src/kube/api-object.ts';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import { toConfigName } from '../../src/decision/references.ts';
 import { decide } from '../../src/decision/decide.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import { type PoolReferrer, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { findHold } from '../../src/decision/hold.ts';
-import type { PoolReferrer, Referrer } from '../../src/decision/references.ts';
 
 const OLD = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NEW = toConfigName(`rendered-worker-${'b'.repeat(32)}`);

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import {
+  type ClusterState,
+  type PoolReferrer,
+  type Referrer,
+  type ReferrerKind,
+  toConfigName,
+} from '../../src/decision/references.ts';
 import { allowOtherObject, decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
-import type { ClusterState, PoolReferrer, Referrer, ReferrerKind } from '../../src/decision/references.ts';
 import type { Settings } from '../../src/decision/settings.ts';
 import type { Verdict } from '../../src/decision/verdict.ts';
 

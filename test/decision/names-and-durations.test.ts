@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/config-name.ts';
+import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/references.ts';
 import { isHold } from '../../src/decision/settings.ts';
 
 const HASH = 'a'.repeat(32);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EXPLANATIONS } from '../../src/cli/check/manifests/find-problems.ts';
-import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/decision/codes.ts';
+import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/decision/verdict.ts';
 import { findAll, readFile } from './pages.ts';
 
 test('docs/codes.md explains every code once, in the words of the program', () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Code } from '../../src/decision/codes.ts';
+import type { Code } from '../../src/decision/verdict.ts';
 import { type Bound, BOUNDS, HOLD_MS, IS_LONG } from './bounds.ts';
 import { BROKEN_GUARDS } from './broken-guards.ts';
 import { explore } from './explorer.ts';

@@ -1,4 +1,4 @@
-import type { Code } from '../../src/decision/codes.ts';
+import type { Code } from '../../src/decision/verdict.ts';
 import type { Judge } from '../../src/guard/judge.ts';
 import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
 

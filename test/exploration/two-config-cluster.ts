@@ -1,5 +1,5 @@
 import { toSeconds } from '../../src/common/to-seconds.ts';
-import { type ConfigName, toConfigName } from '../../src/decision/config-name.ts';
+import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import { type Change, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { parseResourcePath } from '../../src/demo/cluster/kinds.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { vi } from 'vitest';
-import type { Code } from '../../src/decision/codes.ts';
+import type { Code } from '../../src/decision/verdict.ts';
 import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { Bound, Event } from './bounds.ts';
 import type { Call, Fault } from './controlled-api.ts';

@@ -1,10 +1,8 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import { type ClusterState, toConfigName } from '../../src/decision/references.ts';
 import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
-import type { ClusterState } from '../../src/decision/references.ts';
-import type { Review } from '../../src/decision/review.ts';
+import type { Review, Verdict } from '../../src/decision/verdict.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
-import type { Verdict } from '../../src/decision/verdict.ts';
 import { AnswerRecorder } from '../../src/guard/answer-recorder.ts';
 import type { ConfigState } from '../../src/webhook/judged-review.ts';
 import { memoryLog } from '../support/log.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
-import type { ClusterState, Referrer } from '../../src/decision/references.ts';
-import type { Review } from '../../src/decision/review.ts';
+import { type ClusterState, type Referrer, toConfigName } from '../../src/decision/references.ts';
+import type { Review } from '../../src/decision/verdict.ts';
 import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { formatHelpNote } from '../../src/decision/codes.ts';
-import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/config-name.ts';
+import { formatHelpNote } from '../../src/decision/verdict.ts';
+import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/references.ts';
 import { readManifestFile } from '../../src/install/manifest-files.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { readField } from './read-field.ts';

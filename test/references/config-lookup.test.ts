@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import { toConfigName } from '../../src/decision/references.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { ConfigLookup } from '../../src/references/config-lookup.ts';

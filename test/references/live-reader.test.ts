@@ -1,8 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { NEVER_ABORTED as NO_DEADLINE, waitOrAbort } from '../../src/common/wait.ts';
-import { toConfigName } from '../../src/decision/config-name.ts';
-import { type ClusterState, summarizeReferences } from '../../src/decision/references.ts';
+import { type ClusterState, summarizeReferences, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';

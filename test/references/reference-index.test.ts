@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
-import { summarizeReferences } from '../../src/decision/references.ts';
+import { summarizeReferences, toConfigName } from '../../src/decision/references.ts';
 import { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';

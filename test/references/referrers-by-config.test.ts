@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Referrer } from '../../src/decision/references.ts';
+import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
-import { toConfigName } from '../../src/decision/config-name.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';

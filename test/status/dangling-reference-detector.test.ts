@@ -1,7 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { findNearestName } from '../../src/status/nearest-name.ts';
-import type { Referrer } from '../../src/decision/references.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/status/dangling-reference-detector.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toConfigName, type ConfigName } from '../../src/decision/config-name.ts';
+import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import {
   findDanglingReferences,
   findPoolNameByConfig,

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { checkProperty } from '../support/check-property.ts';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import { toConfigName } from '../../src/decision/references.ts';
 import { findNearestName } from '../../src/status/nearest-name.ts';
+import { checkProperty } from '../support/check-property.ts';
 
 const HASH = '25a1be6c1264c64551ae911d23717173';
 const WORKER = toConfigName(`rendered-worker-${HASH}`);

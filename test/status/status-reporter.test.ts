@@ -1,8 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../../src/certificates/serving-certificate.ts';
-import { toConfigName } from '../../src/decision/config-name.ts';
-import type { Referrer } from '../../src/decision/references.ts';
+import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
 import type { GuardStatus } from '../../src/status/status-writer.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
+import { toConfigName } from '../../src/decision/references.ts';
 import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
 import { DEFAULT_SETTINGS, type Mode } from '../../src/decision/settings.ts';
 import { toAdmissionReview, toAuditAnnotations } from '../../src/webhook/admission-response.ts';

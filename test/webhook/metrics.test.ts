@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/config-name.ts';
-import type { Referrer } from '../../src/decision/references.ts';
+import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { Metrics } from '../../src/webhook/metrics.ts';
 import { parseReview } from '../../src/webhook/parse-review.ts';
 import { allowUnused, CALL, reviewBody } from '../support/review.ts';

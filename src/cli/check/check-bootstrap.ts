@@ -1,5 +1,4 @@
-import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
-import { findReferencedConfig, hasStrongReference } from '../../decision/references.ts';
+import { type ConfigName, findReferencedConfig, hasStrongReference, parsePoolName } from '../../decision/references.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';

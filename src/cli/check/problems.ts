@@ -1,13 +1,15 @@
 import { countNoun, toPrintableLine } from '../../common/printable-text.ts';
-import { type ConfigName, parsePoolName, toConfigName } from '../../decision/config-name.ts';
-import { formatName } from '../../decision/message.ts';
 import {
+  type ConfigName,
   findReferencedConfig,
   NODE_FIELDS,
   type NodeReferrer,
+  parsePoolName,
   type PoolReferrer,
   REFERRER_NOUNS,
+  toConfigName,
 } from '../../decision/references.ts';
+import { formatName } from '../../decision/message.ts';
 import {
   type ClusterSnapshot,
   findPoolOfNode,

@@ -1,5 +1,5 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
-import { CODE_DESCRIPTIONS, type Code } from '../../decision/codes.ts';
+import { type Code, CODE_DESCRIPTIONS } from '../../decision/verdict.ts';
 import { formatTable } from '../../client/output/table.ts';
 import { createTableFormat } from '../../client/output/text-format.ts';
 import { findNearestName } from '../../status/nearest-name.ts';

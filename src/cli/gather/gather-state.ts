@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { stringify } from 'yaml';
-import { isObjectName } from '../../decision/config-name.ts';
+import { isObjectName } from '../../decision/references.ts';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { EVENT_REPORTER } from '../../kube/event-recorder.ts';

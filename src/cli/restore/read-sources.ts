@@ -6,7 +6,7 @@ import { type Advice, advise, PIPE } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
-import type { ConfigName } from '../../decision/config-name.ts';
+import type { ConfigName } from '../../decision/references.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { isArchive } from '../../files/read-archive.ts';
 import { readRegularFile, readStream } from '../../files/read-file.ts';

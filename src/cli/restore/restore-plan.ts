@@ -1,9 +1,8 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst, joinWithAnd } from '../../common/printable-text.ts';
-import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
+import { type ConfigName, hasStrongReference, parsePoolName, summarizeReferences } from '../../decision/references.ts';
 import { formatReferrers } from '../../decision/message.ts';
-import { hasStrongReference, summarizeReferences } from '../../decision/references.ts';
 import { matchesNodeSelector } from '../../references/node-selector.ts';
 import { chooseCopies, computeRenderedName, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { UnverifiableContent } from '../../rendered-config/go-yaml.ts';

@@ -5,7 +5,7 @@ import { toUnpauseCommand } from '../../client/paused-for-restore.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { withTimeout } from '../../common/wait.ts';
-import type { ConfigName } from '../../decision/config-name.ts';
+import type { ConfigName } from '../../decision/references.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { ApiError, describeError, isDeniedByAdmission } from '../../kube/errors.ts';
 import { hasMatchingName } from '../../rendered-config/config-hash.ts';

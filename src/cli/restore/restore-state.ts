@@ -1,6 +1,5 @@
 import { parse } from 'yaml';
-import type { ConfigName } from '../../decision/config-name.ts';
-import { hasStrongReference } from '../../decision/references.ts';
+import { type ConfigName, hasStrongReference } from '../../decision/references.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { BUILDS_PATHS, CONTROLLER_CONFIGS_PATH, OS_IMAGE_STREAMS_PATHS } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';

@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from 'commander';
-import { type ConfigName, parsePoolName } from '../../decision/config-name.ts';
+import { type ConfigName, parsePoolName } from '../../decision/references.ts';
 import { readMissingNames } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';

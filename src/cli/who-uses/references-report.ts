@@ -1,12 +1,17 @@
 import { mapConcurrently } from '../../common/map-concurrently.ts';
-import { type ConfigName, isRenderedConfig, parsePoolName } from '../../decision/config-name.ts';
+import {
+  type ConfigName,
+  isRenderedConfig,
+  type NamedReference,
+  parsePoolName,
+  summarizeReferences,
+} from '../../decision/references.ts';
 import { findNearestName } from '../../status/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from '../../client/cluster-reader.ts';
 import { readHoldMs } from '../../client/guard-report.ts';
 import { findHolds, findUnusedConfigs } from '../../client/holds.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { type NamedReference, summarizeReferences } from '../../decision/references.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 
 /** The JSON of `who-uses --output json`. Its keys are a contract. */

@@ -5,7 +5,7 @@ import { type MissingConfigReport, UNKNOWN_TO_GUARD } from '../../../src/client/
 import type { CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import { type CheckScope, checkSnapshot } from '../../../src/cli/check/problems.ts';
 import { planRepairs } from '../../../src/cli/check/repairs.ts';
-import { type ConfigName, toConfigName } from '../../../src/decision/config-name.ts';
+import { type ConfigName, toConfigName } from '../../../src/decision/references.ts';
 import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
 import { parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { checkProperty } from '../../support/check-property.ts';
-import { parsePoolName, toConfigName } from '../../../src/decision/config-name.ts';
+import { parsePoolName, toConfigName } from '../../../src/decision/references.ts';
 import { NAMES } from '../../support/arbitrary.ts';
+import { checkProperty } from '../../support/check-property.ts';
 import { NEW, OLD } from '../inspected-cluster.ts';
 import { check, inspectedNode, inspectedPool } from './checked-cluster.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CODE_DESCRIPTIONS } from '../../../src/decision/codes.ts';
+import { CODE_DESCRIPTIONS } from '../../../src/decision/verdict.ts';
 import { runProgram, usageError } from '../run-program.ts';
 
 const CODES = Object.entries(CODE_DESCRIPTIONS);

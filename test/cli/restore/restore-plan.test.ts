@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ConfigName } from '../../../src/decision/config-name.ts';
+import type { ConfigName } from '../../../src/decision/references.ts';
 import { chooseContent, type Content, planRestore } from '../../../src/cli/restore/restore-plan.ts';
 import type { RestoreState } from '../../../src/cli/restore/restore-state.ts';
 import type { StepAction } from '../../../src/cli/restore/restore-steps.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { expect, test } from 'vitest';
 
-import { toConfigName } from '../../../src/decision/config-name.ts';
+import { toConfigName } from '../../../src/decision/references.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { startCommand } from '../../cli/command-process.ts';
 import { runProgram } from '../../cli/run-program.ts';
