@@ -6,6 +6,7 @@ import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { startTestServer } from './test-server.ts';
 
 const MAX_CONNECTIONS = 20;
+const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n';
 
 /** Starts a server for which a connection is trusted after `/trust`, and answers `/late` when `answer` is called. */
 async function startLimitedServer() {
@@ -84,7 +85,9 @@ test('a trusted connection closes for another one only if it has no request', as
 
 test.each([
   ['a second request before the answer to the first', 'GET /late HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)],
-  ['a body in chunks', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n'],
+  ['a body in chunks', `POST / HTTP/1.1\r\nHost: x\r\n${CHUNKED}`],
+  ['a body in chunks after 2,000 headers', `POST / HTTP/1.1\r\nHost: x\r\n${'a:\r\n'.repeat(2_000)}${CHUNKED}`],
+  ['a GET with chunks after 2,000 headers', `GET / HTTP/1.1\r\nHost: x\r\n${'a:\r\n'.repeat(2_000)}${CHUNKED}`],
 ])('closes a connection that sends %s', async (_case, sent) => {
   const { connectTls } = await startLimitedServer();
   const closedCount = await openMany(connectTls, 1, sent);
