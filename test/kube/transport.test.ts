@@ -125,7 +125,7 @@ test('does not send a GET again if its connection breaks after the response has 
   expect(count).toBe(2);
 });
 
-test('gives a watch and a list connections of their own, and rejects a waiting request if its signal aborts', async () => {
+test('gives watches and lists own connections, and rejects a waiting request if its signal aborts', async () => {
   const responses: ServerResponse[] = [];
   const { send, sendInParallel, sockets } = await startApi((_request, response) => responses.push(response));
   const others = sendInParallel(32, POST);

@@ -12,8 +12,8 @@ export interface ObjectType {
 export const METADATA: ObjectType = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' };
 
 /**
- * Parses a list while it arrives, one item at a time. The type of a list can follow its items, so `end` checks it: until
- * then the items must not be used.
+ * Parses a list while it arrives, one item at a time. The type of the list can follow the items, so only `end` checks it.
+ * Until then the items must not be used.
  */
 export class JsonListParser {
   readonly #onItem: (item: ApiObject) => void;
