@@ -1,16 +1,26 @@
 import type { Logger } from 'pino';
-import { type ClusterState, type ConfigName, hasStrongReference, type Referrer } from '../decision/references.ts';
+import {
+  type ClusterState,
+  type ConfigName,
+  hasStrongReference,
+  isPool,
+  type PoolReferrer,
+  type Referrer,
+} from '../decision/references.ts';
 import { CONFIRM_TIMEOUT_MS, OVERRIDE_LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
 import type { HoldOptions } from '../decision/hold.ts';
 import type { ConfigToDelete, Review, Verdict } from '../decision/verdict.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
+import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { getObject } from '../kube/get-object.ts';
 import { withTimeout } from '../common/wait.ts';
 import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
 import type { LiveReader } from '../references/live-reader.ts';
+import { findPoolOfNode } from '../references/node-pool.ts';
+import type { Labels } from '../references/node-selector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
@@ -30,7 +40,7 @@ export interface JudgeOptions {
 /** Denies from the index or a live read, and allows only after a live read (docs/internals/decisions/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
-  readonly #gets = new SharedGets<Referrer | undefined>();
+  readonly #gets = new SharedGets<{ readonly referrer: Referrer; readonly labels: Labels } | undefined>();
 
   constructor(options: JudgeOptions) {
     this.#options = options;
@@ -96,16 +106,29 @@ export class Judge implements ReviewJudge {
     const candidate = referrers[position];
     if (candidate === undefined) return undefined;
     const { kind, name } = candidate;
-    const send = (shared: AbortSignal) => getObject(api, RESOURCE_BY_KIND[kind], name, shared);
+    const resource = RESOURCE_BY_KIND[kind];
+    // The index keeps no labels, because there are thousands of nodes.
+    const parse = (object: ApiObject) => {
+      return { name, referrer: resource.parse(object), labels: object.metadata?.labels ?? {} };
+    };
+    const send = (shared: AbortSignal) => getObject(api, { ...resource, parse }, name, shared);
     try {
       const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, (limited) =>
         this.#gets.get(`${kind}/${name}`, send, limited),
       );
-      if (current === undefined || !hasStrongReference(config, current)) return undefined;
-      return { referrers: referrers.with(position, current), unreadable: [] };
+      if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
+      const referrer = addConflictingPools(current.referrer, current.labels, referrers.filter(isPool));
+      return { referrers: referrers.with(position, referrer), unreadable: [] };
     } catch (error) {
       log.debug({ reason: describeError(error) }, 'cannot get the referrer from the index; starting a live read');
       return undefined;
     }
   }
+}
+
+/** Early in an installation there are no pools. */
+function addConflictingPools(referrer: Referrer, labels: Labels, pools: readonly PoolReferrer[]): Referrer {
+  const { pool, conflicting } = findPoolOfNode(labels, pools);
+  if (referrer.kind !== 'Node' || pools.length === 0 || pool !== undefined) return referrer;
+  return { ...referrer, conflictingPools: conflicting.map(({ name }) => name) };
 }

@@ -1,9 +1,11 @@
-import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { CommanderError } from 'commander';
-import { expect, inject, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { parseInvocation, reportError } from '../../src/cli/program.ts';
-import { CLUSTER_COMMAND_LINES, startEmptyCluster } from './inspected-cluster.ts';
+import { startCommand } from './command-process.ts';
+import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram, usageError } from './run-program.ts';
 
 function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
@@ -92,11 +94,22 @@ test('help of an unknown command exits with 2', async () => {
   expect(await runProgram(['help', 'nothing'])).toEqual(usageError("unknown command 'nothing'\n"));
 });
 
-test.runIf(process.platform === 'linux')('says that the disk is full, and not more', () => {
-  const script = '"$0" "$1" --help >/dev/full';
-  const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, inject('program')], { encoding: 'utf8' });
-  const message = 'cannot write the output: ENOSPC: no space left on device, write';
-  expect([status, stderr]).toEqual([1, `machineconfig-guard: ${message}\n`]);
+test.runIf(process.platform === 'linux').each([
+  [['help'], ''],
+  [['restore', '--from', 'config.json', '--kubeconfig', 'kubeconfig', '--confirm'], 'Nothing was written.'],
+  [['uninstall', '--kubeconfig', 'kubeconfig', '--confirm'], '  1. send a dry-run deletion of a rendered'],
+])('if the disk is full, %j says so, and prints its report on stderr', async (args, report) => {
+  const { kubeconfig } = await startHealthyCluster();
+  const directory = path.dirname(kubeconfig);
+  const config = { metadata: { name: GONE }, spec: { config: { ignition: { version: '3.4.0' } } } };
+  writeFileSync(path.join(directory, 'config.json'), JSON.stringify(config));
+  const words = args.map((arg) =>
+    /kubeconfig$|json$/.test(arg) && !arg.startsWith('-') ? path.join(directory, arg) : arg,
+  );
+  const { exitCode, stderr } = await startCommand(words, undefined, '/dev/full').outcome;
+  const message = 'machineconfig-guard: cannot write the output: ENOSPC: no space left on device, write\n';
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(report) });
+  expect(stderr.endsWith(message)).toBe(true);
 });
 
 test.each(CLUSTER_COMMAND_LINES)('Ctrl-C ends %s with 130 while the API server does not answer', async (...args) => {

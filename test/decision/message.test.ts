@@ -58,7 +58,7 @@ function toUnverified(subject: string): string {
 }
 
 function toInUse(referrers: string, effect: string, advice: string): string {
-  const result = `Deleting it would ${effect}. ${advice}`;
+  const result = `Deleting it ${effect}. ${advice}`;
   return `MCG_IN_USE: ${NAME} is in use by ${referrers}. ${result} ${toHelp('MCG_IN_USE')}`;
 }
 
@@ -72,8 +72,11 @@ function onceRelabeled(nodes: string, subject: string): string {
   return `Its pool is deleted: ${label}, ${reason}. Delete the config once ${subject} moved to another one.`;
 }
 
-const LEAVE_NODE = 'leave the node Degraded';
-const LEAVE_THEM = 'leave them Degraded';
+const LEAVE_NODE = 'would leave the node Degraded';
+const NO_RENDER = 'Degraded, and would not force a new render';
+const ONCE_IT_HAS = 'Delete the config once the node has moved to another one.';
+const IN_TWO_POOLS = 'Node b is in the custom pools infra and rt, so the operator does not move it';
+const LEAVE_THEM = 'would leave them Degraded';
 const ON_NODE = toInUse('node a (currentConfig)', LEAVE_NODE, onceMoved('the node has'));
 
 const NO_CONFIG = { uid: 'u', isDryRun: false, user: 'x', config: undefined };
@@ -156,6 +159,7 @@ const WORKER = toReferrer('MachineConfigPool', 'worker', ['spec']);
 const BUILD = toReferrer('MachineOSBuild', 'b', ['machineConfig']);
 const LIVE = toPool('worker');
 const TERMINATING = toPool('worker', { isTerminating: true });
+const INFRA_STATUS = toReferrer('MachineConfigPool', 'infra', ['status']);
 const POOL_INFRA = toReferrer('MachineConfigPool', 'infra', ['spec']);
 const INFRA = toPool('infra');
 
@@ -167,10 +171,41 @@ test.each<[string, string, string, readonly Referrer[]]>([
     onceMoved('the node has'),
     [toNode('a', ['currentConfig', 'desiredConfig'])],
   ],
-  ['pool worker (spec)', 'leave the pool Degraded', onceMoved('the pool has'), [WORKER]],
-  ['pool infra (spec)', 'leave the pool Degraded', onceMoved('the pool has'), [POOL_INFRA, TERMINATING]],
-  ['build b (machineConfig)', 'make the build fail', 'Delete it once the build has ended.', [BUILD]],
-  ['node a (currentConfig) and pool worker (spec)', LEAVE_THEM, onceMoved('they have'), [toNode('a'), WORKER]],
+  ['pool worker (spec)', `would leave the pool ${NO_RENDER}`, onceMoved('the pool has'), [WORKER]],
+  ['pool infra (spec)', `would leave the pool ${NO_RENDER}`, onceMoved('the pool has'), [POOL_INFRA, TERMINATING]],
+  ['pool infra (status)', 'would leave the pool Degraded', onceMoved('the pool has'), [INFRA_STATUS, LIVE]],
+  [
+    'node a (reason)',
+    'could keep the node Degraded',
+    'Delete it once the node is no longer Degraded.',
+    [toNode('a', ['reason'])],
+  ],
+  [
+    '2 nodes (a reason, b reason)',
+    'could keep them Degraded',
+    'Delete it once none of them is Degraded.',
+    [toNode('a', ['reason']), toNode('b', ['reason'])],
+  ],
+  ['2 nodes (a reason, b currentConfig)', LEAVE_THEM, onceMoved('they have'), [toNode('a', ['reason']), toNode('b')]],
+  [
+    'node a (currentConfig)',
+    LEAVE_NODE,
+    `Node a is in no pool, so the operator does not move it: add the label of a pool. ${ONCE_IT_HAS}`,
+    [{ ...toNode('a'), conflictingPools: [] } as Referrer, TERMINATING],
+  ],
+  [
+    '2 nodes (a currentConfig, b currentConfig)',
+    LEAVE_THEM,
+    `${IN_TWO_POOLS}: keep the label of one. ${ONCE_IT_HAS}`,
+    [toNode('a'), { ...toNode('b'), conflictingPools: ['infra', 'rt'] } as Referrer, LIVE],
+  ],
+  ['build b (machineConfig)', 'would make the build fail', 'Delete it once the build has ended.', [BUILD]],
+  [
+    'node a (currentConfig) and pool worker (spec)',
+    `would leave them ${NO_RENDER}`,
+    onceMoved('they have'),
+    [toNode('a'), WORKER],
+  ],
   [
     '2 nodes (a currentConfig+desiredConfig, b currentConfig)',
     LEAVE_THEM,
@@ -184,7 +219,7 @@ test.each<[string, string, string, readonly Referrer[]]>([
     onceRelabeled('the nodes', 'they have'),
     [toNode('a'), toNode('b'), INFRA],
   ],
-])('the message of a config in use by %s: deletion would %s. %s', (text, effect, advice, referrers) => {
+])('the message of a config in use by %s: deletion %s. %s', (text, effect, advice, referrers) => {
   expect(decideSituation({ referrers }).message).toBe(toInUse(text, effect, advice));
 });
 
@@ -205,7 +240,7 @@ test('names at most three referrers of a kind, and counts the others', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'].map((name) => toNode(name));
   const text = '5 nodes (a currentConfig, b currentConfig, c currentConfig and 2 more) and pool worker (spec)';
   const { message } = decideSituation({ referrers: [...nodes, WORKER] });
-  expect(message).toBe(toInUse(text, LEAVE_THEM, onceMoved('they have')));
+  expect(message).toBe(toInUse(text, `would leave them ${NO_RENDER}`, onceMoved('they have')));
 });
 
 const UNREADABLE = [

@@ -1,4 +1,4 @@
-import type { ClusterState, PoolReferrer, Referrer } from '../../src/decision/references.ts';
+import { type ClusterState, type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/decision/references.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
@@ -76,6 +76,11 @@ function changePools(change: (pool: PoolReferrer) => PoolReferrer): BrokenGuard 
   }));
 }
 
+const ignoreReason = changeState(({ referrers }) => ({
+  referrers: referrers.map((referrer): Referrer => {
+    return { ...referrer, references: referrer.references.filter(({ field }) => field !== REASON_FIELD) };
+  }),
+}));
 const denyAlways = changeState(() => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }));
 const ignoreUnreadable = changeState(() => ({ unreadable: [] }));
 const ignoreHold = changeState(() => ({ readAt: new Date(8e15) }));
@@ -98,6 +103,7 @@ export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, stri
   ['lists each kind once, nodes first', listOnce([NODES, POOLS, BUILDS]), THREE_WRITES, IN_USE],
   ['lists each kind once, nodes last', listOnce([POOLS, BUILDS, NODES]), THREE_WRITES, IN_USE],
   ['accepts a list that is older than its index', acceptOldLists, ONE_FAULT, IN_USE],
+  ['ignores the reason of a Degraded node', ignoreReason, { ...ONE_WRITE, writers: ['node-2'] }, IN_USE],
   ['ignores a kind that it cannot read', ignoreUnreadable, ONE_FAULT, IN_USE],
   ['lets a review join a running live read', joinRunningRead, TWO_DELETIONS, IN_USE],
   ['confirms a reference with an older GET', repeatGets, { ...TWO_DELETIONS, starts: [['node-1']] }, 'A was unused'],

@@ -34,7 +34,8 @@ export const LONG_AGO = new Date('2025-12-01T00:00:00Z');
 export const CONFIG_A = { name: nameConfig('A'), uid: 'uid of A', createdAt: LONG_AGO };
 
 /**
- * Two nodes and two pools, each of which names one of two configs, and perhaps a build with A. Each kind counts its
+ * Two nodes and two pools, each of which names one of two configs, and perhaps a build with A. The second node names A
+ * only in its reason, while it is Degraded. Each kind counts its
  * versions separately, as the API allows. Otherwise a list would tell whether an object of another kind was written.
  */
 export class TwoConfigCluster {
@@ -152,7 +153,14 @@ export class TwoConfigCluster {
       this.#clusters.get(NODES.name)?.erase(NODES.name, name);
     } else {
       // It always has a weak reference to A.
-      const fields = { currentConfig: nameConfig(config), firstPivotConfig: CONFIG_A.name };
+      const isDegraded = name === 'node-2' && config === 'A';
+      const reason = `missing MachineConfig ${CONFIG_A.name}\nmachineconfig "${CONFIG_A.name}" not found`;
+      const fields = {
+        currentConfig: nameConfig(isDegraded ? 'B' : config),
+        firstPivotConfig: CONFIG_A.name,
+        state: isDegraded ? 'Degraded' : 'Done',
+        reason: isDegraded ? reason : '',
+      };
       const annotations = Object.entries(fields).map(([field, value]) => [`${MCO_GROUP}/${field}`, value]);
       this.#put(NODES.name, name, { annotations: Object.fromEntries(annotations) });
     }

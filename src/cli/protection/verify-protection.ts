@@ -1,10 +1,11 @@
+import { assertDryRunIsHonored } from '../../client/write.ts';
 import { advise } from '../../client/output/advice.ts';
-import { INSTALLED_NAME } from '../../kube/api-paths.ts';
+import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { assessTrial, type TrialResponse } from './assess-trial.ts';
 import { type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
 import { deriveProtection, type Protection, toFinding } from './protection.ts';
-import { assertDryRunIsHonored, findTrialCandidates, tryDryRunDeletion } from './trial-deletion.ts';
+import { findTrialCandidates, tryDryRunDeletion } from './trial-deletion.ts';
 
 /** The JSON of `verify --output json`. Its keys are a contract. What the user may not read is null. */
 export interface VerifyReport extends Protection {
@@ -22,6 +23,7 @@ export interface VerifyReport extends Protection {
   } | null;
 }
 
+const READ_TIMEOUT_MS = 30_000;
 const NOTHING_IN_USE =
   'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
 const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator has rolled out a config');
@@ -35,7 +37,10 @@ const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator ha
 export async function verifyProtection(api: KubeApi, namespace: string = INSTALLED_NAME): Promise<VerifyReport> {
   const evidence = await readEvidence(api, namespace);
   const { used, unused } = await findTrialCandidates(api);
-  if ((unused ?? used) !== undefined) await assertDryRunIsHonored(api);
+  if ((unused ?? used) !== undefined) {
+    const deletion = { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/` } as const;
+    await assertDryRunIsHonored(api, deletion, AbortSignal.timeout(READ_TIMEOUT_MS));
+  }
   // The unused config comes first: deleting it would do less harm.
   const unusedAnswer = unused && (await tryDryRunDeletion(api, unused));
   const answer = used && (await tryDryRunDeletion(api, used));

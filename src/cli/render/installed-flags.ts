@@ -111,8 +111,6 @@ async function recognizeFlags(api: KubeApi): Promise<FlagValues | undefined> {
     readObject(api, `${RBAC}/clusterroles/${INSTALLED_NAME}`),
     readObject(api, `${RBAC}/clusterrolebindings/${INSTALLED_NAME}-machineconfigs`),
   ])) as [unknown, unknown, V1NetworkPolicy | undefined, V1ClusterRole | undefined, unknown];
-  // In older versions, one role has all rights.
-  const isInRole = role?.rules?.some(({ resources }) => resources?.includes('machineconfigs') === true) === true;
   const { containers = [] } = getPod(deployment);
   const args = (containers[0]?.args ?? []).map((arg) => arg.split('='));
   const find = (flag: string): string | undefined => args.find(([name]) => name === flag)?.[1];
@@ -123,7 +121,7 @@ async function recognizeFlags(api: KubeApi): Promise<FlagValues | undefined> {
     ...(deployment && recognizeDeployment(deployment)),
     ...(webhook && recognizeWebhook(webhook, floor !== undefined)),
     ...(network && { openNetwork: !Object.hasOwn(network.spec?.ingress?.[0] ?? {}, 'from') }),
-    ...(role && { machineconfigAccess: isInRole || binding !== undefined }),
+    ...(role && { machineconfigAccess: binding !== undefined }),
     referencePolicy: references !== undefined,
   };
 }

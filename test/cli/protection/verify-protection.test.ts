@@ -41,7 +41,7 @@ test('sends only dry runs, and tests first with a missing and an unused config',
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'], preconditions };
     return { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/${name}?dryRun=All`, body };
   };
-  const proof = { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/machineconfig-guard-verify?dryRun=Proof` };
+  const proof = { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/machineconfig-guard-dry-run?dryRun=Invalid` };
   expect(writes).toMatchObject([proof, toDryRun(OLD), toDryRun(NEW)]);
   expect(cluster.resourceVersion).toBe(resourceVersion);
 });
@@ -49,7 +49,7 @@ test('sends only dry runs, and tests first with a missing and an unused config',
 test.each([404, 422])(
   'exits with 3 if the API server answers %i for another reason than the dry run',
   async (status) => {
-    answerDeletion('machineconfig-guard-verify', fail(status));
+    answerDeletion('machineconfig-guard-dry-run', fail(status));
     const message = expect.stringContaining(`answered ${status} the reason instead`) as string;
     await expect(verify()).rejects.toMatchObject({ name: 'CliError', exitCode: 3, message });
   },

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { createAuthority } from '../../../src/certificates/authority.ts';
 import { formatFlags, parseFlags, RENDER_FLAGS_ANNOTATION } from '../../../src/cli/render/recorded-flags.ts';
 import { AUTHORITY_SECRET_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
@@ -199,13 +199,4 @@ test.each([
 ])('on a cluster with one control-plane node, %j prints %j', async (flags, note) => {
   const single = { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } };
   expect((await render({ [INFRASTRUCTURE]: single }, '--openshift-version', '4.18', ...flags)).stderr).toBe(note);
-});
-
-test('recognizes the overlay of 0.1.0', async () => {
-  const file = path.join(import.meta.dirname, '../../e2e/install/0.1.0/service-ca/manifests.yaml');
-  const objects = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as KubeObject);
-  const { exitCode, stderr } = await render(toAnswers(objects), '--openshift-version', '4.18');
-  // Its NetworkPolicy admits all addresses.
-  const notes = ['--tls: was service-ca, is kept', '--open-network: was set, is kept'];
-  expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
 });
