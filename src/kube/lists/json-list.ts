@@ -12,7 +12,7 @@ export interface ObjectType {
 export const METADATA: ObjectType = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' };
 
 /**
- * Parses a list while it arrives, one item at a time. The type of the list can follow the items, so only `end` checks it.
+ * Parses a list while it arrives, one item at a time. Its type can follow the items, so only `end` checks it.
  * Until then the items must not be used.
  */
 export class JsonListParser {
