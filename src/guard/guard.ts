@@ -51,6 +51,7 @@ type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort
 /** How long the shutdown waits for the last Events. */
 const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
+const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
 /**
  * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
  * apimachinery/pkg/util/net/http.go). So 450 deletions can wait for an answer at the same time. A flooded connection
@@ -189,7 +190,7 @@ export class Guard {
     await withTimeout(FLUSH_TIMEOUT_MS, NEVER_ABORTED, flush).catch(() => {});
     this.#backgroundAbort.abort();
     await this.#backgroundWork;
-    await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);
+    await Promise.all([this.#healthServer.close(), this.#metricsServer.close(SCRAPE_DRAIN_TIMEOUT_MS)]);
   }
 
   #describeUnreadiness(): string | undefined {

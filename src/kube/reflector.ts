@@ -5,7 +5,14 @@ import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { acceptHeaderForList, acceptHeaderForObject, isOlderVersion, type Resource, toListPath } from './resource.ts';
+import {
+  acceptHeaderForList,
+  acceptHeaderForObject,
+  isNumber,
+  isOlderVersion,
+  type Resource,
+  toListPath,
+} from './resource.ts';
 import { inSlices } from '../common/slices.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
@@ -208,7 +215,7 @@ export class Reflector<Item extends { readonly name: string }> {
           resourceVersion: position.resourceVersion,
         }),
         accept: acceptHeaderForObject(this.resource.isMetadataOnly),
-        isWatch: true,
+        purpose: 'watches',
         signal: watch.signal,
       });
       this.#clearProblem();
@@ -267,9 +274,11 @@ export class Reflector<Item extends { readonly name: string }> {
     } else if (type !== 'BOOKMARK') {
       throw new RelistRequired(`a watch event has the unknown type ${String(type)}`);
     }
+    this.#backoff.reset();
+    // A version that goes back would disarm the check for stale lists.
+    if (this.#newestVersion !== undefined && isOlderVersion(resourceVersion, this.#newestVersion)) return;
     if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion };
     this.#newestVersion = resourceVersion;
-    this.#backoff.reset();
   }
 
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
@@ -296,11 +305,11 @@ export class Reflector<Item extends { readonly name: string }> {
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       throw error;
     }
-    const currentVersion = list.metadata?.resourceVersion;
-    if (typeof currentVersion === 'string' && isOlderVersion(currentVersion, position.resourceVersion)) {
-      this.#newestVersion = currentVersion;
-      throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${currentVersion}`);
-    }
+    const version = String(list.metadata?.resourceVersion);
+    if (!isOlderVersion(version, position.resourceVersion)) return;
+    if (!isNumber(version)) throw new MalformedList('the list has no readable resourceVersion');
+    this.#newestVersion = version;
+    throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${version}`);
   }
 
   /** {@link checkVersion} ends it early. */

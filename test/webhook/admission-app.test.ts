@@ -304,6 +304,12 @@ describe('a body that does not arrive', () => {
     expect(answer).toMatch(/connection: close[^]*MCG_BAD_REVIEW: the request body is larger than 4 MiB/i);
   });
 
+  test('is denied if its length is unknown', async () => {
+    const socket = connect(await serve(), '127.0.0.1');
+    socket.end('POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n');
+    expect(await text(socket)).toContain('MCG_BAD_REVIEW: the request does not say how long its body is');
+  });
+
   test('is given up after 1,000 pieces', async () => {
     const socket = send(await serve(), MIB, START);
     const answered = text(socket);
