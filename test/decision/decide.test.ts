@@ -34,7 +34,7 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
   );
 }
 
-/** When the parts of the cluster last changed, in seconds. The guard may remember when the pool last named the config. */
+/** When the parts of the cluster last changed, in seconds. The guard may remember the last naming. */
 type Times = Readonly<Record<'spec' | 'updated' | 'status' | 'config' | 'node', number>> & {
   readonly naming: number | undefined;
 };
