@@ -39,7 +39,12 @@ export class MalformedList extends Error {
   override readonly name = 'MalformedList';
 }
 
-/** Whether the API server answered 404. Only discovery proves that a kind is not served: see `isServed`. */
+/** The cluster serves a kind only in versions that this guard cannot read. */
+export class UnsupportedVersion extends Error {
+  override readonly name = 'UnsupportedVersion';
+}
+
+/** Whether the API server answered 404. Only discovery proves that a kind is not served: see `assertNotServed`. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
@@ -64,7 +69,8 @@ export function isRetryable(error: unknown): boolean {
   return (
     error instanceof ApiUnreachable ||
     error instanceof MalformedList ||
-    (error instanceof ApiError && (error.status === 429 || error.status >= 500))
+    // A load balancer sends 408 when it closes an idle connection, and a request can receive it.
+    (error instanceof ApiError && (error.status === 408 || error.status === 429 || error.status >= 500))
   );
 }
 
