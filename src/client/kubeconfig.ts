@@ -13,8 +13,6 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** What the client library says about a missing field. It quotes no value. */
 const MISSING_FIELD = /^(?:clusters|contexts|users)\[\d+\]\S* is missing$/;
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
-/** The name that the client library gives the context of a pod. No other program knows it. */
-export const IN_CLUSTER_CONTEXT = 'inClusterContext';
 
 /**
  * Finds the cluster as kubectl does (k8s.io/client-go, tools/clientcmd): `--kubeconfig`, else the existing files in

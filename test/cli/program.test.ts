@@ -138,9 +138,9 @@ test.each([
   const stored = JSON.parse(readFileSync(kubeconfig, 'utf8')) as object;
   writeFileSync(kubeconfig, JSON.stringify({ ...stored, users: [{ name: 'in-memory', user: { exec } }] }));
   const { child, outcome } = startCommand(['uninstall', ...flags, '--kubeconfig', kubeconfig]);
-  const isRunning = () => spawnSync('pgrep', ['-P', String(child.pid), 'sleep']).status === 0;
+  const isRunning = () => spawnSync('sh', ['-c', `pgrep -fx 'sleep ${seconds}'`]).status === 0;
   await expect.poll(isRunning).toBe(true);
   if (end === 'Ctrl-C') child.kill('SIGINT');
   expect(await outcome).toMatchObject({ exitCode, stderr: expect.stringContaining(message) });
-  expect(spawnSync('pgrep', ['-fx', `sleep ${seconds}`]).status).toBe(1);
+  expect(isRunning()).toBe(false);
 });

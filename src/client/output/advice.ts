@@ -46,10 +46,15 @@ export function advise<Text extends string>(
 /** For credentials that are missing or rejected. */
 export const LOGIN_ADVICE = advise('log in with', ['oc', 'login']);
 
+/** The client library gives the service account of a pod this context, which no other program knows. */
+const POD_CONTEXT = 'inClusterContext';
+
 /** The advice for one cluster of several. */
 export function inContext(advice: Advice, context: string): Advice {
   const { command } = advice;
-  return command === null ? advice : { ...advice, command: new ShellCommand(command.lines, context) };
+  return command === null || context === POD_CONTEXT
+    ? advice
+    : { ...advice, command: new ShellCommand(command.lines, context) };
 }
 
 /** The flags of this run that a printed command repeats, because it must not act on another cluster. */
