@@ -9,7 +9,13 @@ import type { KubeApi } from '../../kube/api.ts';
 import type { TrialResponse } from '../protection/assess-trial.ts';
 import { findTrialCandidates, tryDryRunDeletion } from '../protection/trial-deletion.ts';
 import { type Step, type StepOptions, type StepReport, StepRun, WaitTimeout } from '../steps/step-run.ts';
-import { createDeletionStep, findInstalledObjects, type InstalledObject, isDenying } from './installed-objects.ts';
+import {
+  createDeletionStep,
+  createReasonSteps,
+  findInstalledObjects,
+  type InstalledObject,
+  isDenying,
+} from './installed-objects.ts';
 
 export interface UninstallOptions extends Omit<StepOptions, 'timeoutMs'> {
   /** Without it, nothing is written. */
@@ -60,7 +66,8 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
   const run = new StepRun(api, { ...options, timeoutMs: TIMEOUT_MS });
   const objects = await readWithRetries((signal) => findInstalledObjects(api, signal), run.signal);
   const deletions = objects.map(createDeletionStep);
-  const steps = [...deletions.map(({ step }) => step), DRY_RUN_STEP];
+  const reasons = createReasonSteps(objects);
+  const steps = [...[...reasons, ...deletions].map(({ step }) => step), DRY_RUN_STEP];
   let tried: UninstallReport['tried'] = null;
 
   const lookAtDryRun = async (signal: AbortSignal): Promise<Step | undefined> => {
@@ -79,8 +86,9 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
     // Finds a missing right to it. The guard still denies the deletion.
     await readWithRetries(lookAtDryRun, run.signal);
     tried = null;
-    const take = async ({ step, look }: (typeof deletions)[number], untilMs?: number): Promise<void> =>
+    const take = async ({ step, look }: (typeof reasons)[number], untilMs?: number): Promise<void> =>
       run.take(step, (signal) => look(api, signal), untilMs);
+    for (const reason of reasons) await take(reason);
     for (const deletion of deletions.filter(({ object }) => isDenying(object))) await take(deletion);
     const others = deletions.filter(({ object }) => !isDenying(object));
     for (const deletion of others) await ignoreTimeout(take(deletion, run.elapsedMs + REMOVAL_PAUSE_MS));
