@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
@@ -69,7 +70,7 @@ Examples:
       if (results.every(({ isDenied }) => isDenied)) throw new CliError('', EXIT_CODE.clusterAccess);
       if (!clusters.every(isFine)) throw new CliError('', EXIT_CODE.failure);
     });
-  return addClusterFlags(command);
+  return addClusterFlags(command, { hasNamespace: true });
 }
 
 async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {

@@ -14,17 +14,13 @@ interface Candidate {
   readonly uid: string;
 }
 
-/** The API server limits a deletion to 34 s. */
-const DELETE_TIMEOUT_MS = 35_000;
-const LIST_TIMEOUT_MS = 30_000;
-
 /**
  * Finds a config in use, preferably by a node, and an unused one. Skips configs that have the allow-deletion annotation
  * or are terminating: their deletion shows nothing.
  *
  * @throws ClusterAccessError, or the signal's reason
  */
-export async function findTrialCandidates(api: KubeApi, signal = AbortSignal.timeout(LIST_TIMEOUT_MS)) {
+export async function findTrialCandidates(api: KubeApi, signal: AbortSignal) {
   const { referrers } = await readReferrers(api, signal);
   const candidates = (await listAll(api, MACHINE_CONFIGS, parseCandidate, signal)).flat();
   const references = candidates.flatMap(({ config, uid }) => {
@@ -50,7 +46,7 @@ function parseCandidate(object: ApiObject): Candidate[] {
 export async function tryDryRunDeletion(
   api: KubeApi,
   { config, uid }: Candidate,
-  signal = AbortSignal.timeout(DELETE_TIMEOUT_MS),
+  signal: AbortSignal,
 ): Promise<TrialResponse | undefined> {
   const deletion = toDeletion(objectPath(MACHINE_CONFIGS_PATH, config), uid);
   try {

@@ -1,5 +1,6 @@
 import { assertDryRunIsHonored } from '../../client/write.ts';
 import { advise } from '../../client/output/advice.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { assessTrial, type TrialResponse } from './assess-trial.ts';
@@ -23,7 +24,6 @@ export interface VerifyReport extends Protection {
   } | null;
 }
 
-const READ_TIMEOUT_MS = 30_000;
 const NOTHING_IN_USE =
   'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
 const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator has rolled out a config');
@@ -32,18 +32,22 @@ const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator ha
  * Tries to delete a config in use by a dry run.
  *
  * @param namespace the namespace of the guard
- * @throws ClusterAccessError, CliError, TimeoutError
+ * @throws ClusterAccessError, CliError, or the signal's reason
  */
-export async function verifyProtection(api: KubeApi, namespace: string = INSTALLED_NAME): Promise<VerifyReport> {
-  const evidence = await readEvidence(api, namespace);
-  const { used, unused } = await findTrialCandidates(api);
+export async function verifyProtection(
+  api: KubeApi,
+  namespace: string = INSTALLED_NAME,
+  signal = NEVER_ABORTED,
+): Promise<VerifyReport> {
+  const evidence = await readEvidence(api, namespace, signal);
+  const { used, unused } = await findTrialCandidates(api, signal);
   if ((unused ?? used) !== undefined) {
     const deletion = { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/` } as const;
-    await assertDryRunIsHonored(api, deletion, AbortSignal.timeout(READ_TIMEOUT_MS));
+    await assertDryRunIsHonored(api, deletion, signal);
   }
   // The unused config comes first: deleting it would do less harm.
-  const unusedAnswer = unused && (await tryDryRunDeletion(api, unused));
-  const answer = used && (await tryDryRunDeletion(api, used));
+  const unusedAnswer = unused && (await tryDryRunDeletion(api, unused, signal));
+  const answer = used && (await tryDryRunDeletion(api, used, signal));
   const { mode, webhooks = null, floor = null } = evidence;
   const report = {
     server: api.address,

@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
@@ -59,13 +60,13 @@ Examples:
         if (!report.protected) throw new CliError('', EXIT_CODE.failure);
       });
     });
-  return addClusterFlags(command);
+  return addClusterFlags(command, { hasNamespace: true });
 }
 
 /** Verifies again until the guard protects, or waiting does not help. Prints each change. */
 async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<VerifyReport> {
   const { answer } = await pollUntilSettled({
-    read: () => verifyProtection(api, getGuardNamespace(flags)),
+    read: (signal) => verifyProtection(api, getGuardNamespace(flags), signal),
     isSettled,
     timeoutMs: flags.timeout,
     retryUntilMs: (error) => (isRetryableRead(error) ? flags.timeout : 0),

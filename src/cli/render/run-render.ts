@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { type Authority, checkAuthority, createAuthority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { summarizeCertificate } from '../../client/certificate-summary.ts';
-import { withKubeApi } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';

@@ -6,7 +6,7 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { NEVER_ABORTED, withTimeout } from '../../common/wait.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { ApiError, describeError, isDeniedByAdmission } from '../../kube/errors.ts';
 
@@ -183,7 +183,7 @@ export class StepRun {
     this.#states.set(step, 'failed');
     const { intervalMs, sleep } = this.#options;
     const { answer: wait } = await pollUntilSettled({
-      read: (timeoutMs) => withTimeout(timeoutMs, this.signal, (signal) => this.#attempt(step, look, signal)),
+      read: (signal) => this.#attempt(step, look, signal),
       isSettled: (answer) => answer === undefined,
       timeoutMs: Math.max(0, untilMs - this.elapsedMs),
       retryUntilMs: (error) => (isRetryableRead(error) || isConflict(error) ? Number.POSITIVE_INFINITY : 0),
