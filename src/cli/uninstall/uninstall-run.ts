@@ -6,7 +6,13 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from '../protection/dry-run-deletion.ts';
 import { type Step, type StepOptions, type StepReport, StepRun, WaitTimeout } from '../steps/step-run.ts';
-import { createDeletionStep, findInstalledObjects, type InstalledObject, isDenying } from './installed-objects.ts';
+import {
+  createDeletionStep,
+  createReasonSteps,
+  findInstalledObjects,
+  type InstalledObject,
+  isDenying,
+} from './installed-objects.ts';
 
 export interface UninstallOptions extends Omit<StepOptions, 'timeoutMs'> {
   /** Without it, nothing is written. */
@@ -57,7 +63,8 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
   const run = new StepRun(api, { ...options, timeoutMs: TIMEOUT_MS });
   const objects = await readWithRetries((signal) => findInstalledObjects(api, signal), run.signal);
   const deletions = objects.map(createDeletionStep);
-  const steps = [...deletions.map(({ step }) => step), DRY_RUN_STEP];
+  const reasons = createReasonSteps(objects);
+  const steps = [...[...reasons, ...deletions].map(({ step }) => step), DRY_RUN_STEP];
   let dryRun: UninstallReport['dryRun'] = null;
 
   const lookAtDryRun = async (signal: AbortSignal): Promise<Step | undefined> => {
@@ -76,8 +83,9 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
     // Finds a missing right to it. The guard still denies the deletion.
     await readWithRetries(lookAtDryRun, run.signal);
     dryRun = null;
-    const take = async ({ step, look }: (typeof deletions)[number], untilMs?: number): Promise<void> =>
+    const take = async ({ step, look }: (typeof reasons)[number], untilMs?: number): Promise<void> =>
       run.take(step, (signal) => look(api, signal), untilMs);
+    for (const reason of reasons) await take(reason);
     for (const deletion of deletions.filter(({ object }) => isDenying(object))) await take(deletion);
     const others = deletions.filter(({ object }) => !isDenying(object));
     for (const deletion of others) await ignoreTimeout(take(deletion, run.elapsedMs + REMOVAL_PAUSE_MS));
