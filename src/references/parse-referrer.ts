@@ -99,10 +99,11 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
  */
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
-  const { creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
+  const { creationTimestamp, deletionTimestamp, resourceVersion } = pool.metadata ?? {};
+  const version = typeof resourceVersion === 'string' ? resourceVersion : undefined;
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
   if (deletionTimestamp !== undefined && deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, nodeSelector };
+    return { kind: 'MachineConfigPool', name, version, references: [], isTerminating: true, nodeSelector };
   }
   const references: Reference[] = [];
   for (const field of POOL_FIELDS) {
@@ -121,6 +122,7 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   return {
     kind: 'MachineConfigPool',
     name,
+    version,
     references,
     nodeSelector,
     updatedChangedAt,

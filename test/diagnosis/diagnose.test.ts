@@ -5,6 +5,7 @@ import { parsePoolName, toConfigName } from '../../src/decision/references.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import { NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
+import { checkProperty } from '../support/check-property.ts';
 import { check, inspectedNode, inspectedPool, MISSING, WORKER } from './checked-cluster.ts';
 import { buildState, NOW, readState, type StateName, STATES, toLetters } from './states.ts';
 
@@ -179,7 +180,7 @@ const anyPool = fc.record({
 });
 
 test('agrees with a naive model for any cluster', () => {
-  fc.assert(
+  checkProperty(
     fc.property(
       fc.array(anyNode, { minLength: 1, maxLength: 5 }),
       fc.record({ worker: anyPool, master: anyPool, 'infra-a.b': anyPool }, { requiredKeys: [] }),
@@ -216,6 +217,6 @@ test('agrees with a naive model for any cluster', () => {
         for (const { suggestion } of result.problems) if (suggestion !== null) expect(existing).toContain(suggestion);
       },
     ),
-    { numRuns: 500 },
+    500,
   );
 });

@@ -1,6 +1,11 @@
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import { createNameShortener, formatAge, formatObjectNames } from '../../client/output/short-forms.ts';
+import {
+  createNameShortener,
+  formatAge,
+  formatObjectNames,
+  formatResourceName,
+} from '../../client/output/short-forms.ts';
 import { type Cell, type Column, formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
@@ -51,7 +56,9 @@ export function formatCheckReport(format: ReportFormat, report: CheckReport, has
 
 /** Like `kubectl get -o name`: `node/worker-0`. */
 export function formatProblemNames({ problems }: CheckReport): string {
-  const names = problems.flatMap(({ kind, name }) => (kind === null ? [] : `${kind.toLowerCase()}/${name}\n`));
+  const names = problems.flatMap(({ kind, name }) =>
+    kind === null ? [] : `${formatResourceName(kind, String(name))}\n`,
+  );
   return [...new Set(names)].join('');
 }
 
@@ -172,7 +179,7 @@ function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string 
   const lines = groups.slice(0, MAX_REASONS).flatMap(([reason, own]) => {
     const quotation = wrapText(toPrintableLine(reason, MAX_REASON_LENGTH), width - 4);
     const names = joinFirst(
-      own.map(({ name }) => name),
+      own.map(({ name }) => toPrintableLine(name, MAX_REASON_LENGTH)),
       MAX_NAMED_NODES,
     );
     return [`- ${names}:`, quotation.map((line) => `  > ${line}`).join('\n')];

@@ -107,7 +107,7 @@ class RestoreRun {
         plans.push(planRestore(content, state, { name, acceptContent, restoredNames: this.#restoredNames }));
       }
       for (const [index, plan] of plans.entries()) {
-        plans[index] = await this.#tryWrites(plan);
+        plans[index] = await this.#sendDryRuns(plan);
         comparisons.set(plan.config.name, await this.#compare(plan, state));
       }
       if (!isConfirmed) return null;
@@ -173,9 +173,9 @@ class RestoreRun {
   }
 
   /** @returns the plan, rejected if a webhook or a policy denies one of its writes */
-  async #tryWrites(plan: RestorePlan): Promise<RestorePlan> {
+  async #sendDryRuns(plan: RestorePlan): Promise<RestorePlan> {
     try {
-      await this.#steps.tryWrites(plan.steps);
+      await this.#steps.sendDryRuns(plan.steps);
       return plan;
     } catch (error) {
       if (!(error instanceof WriteDenied)) throw error;

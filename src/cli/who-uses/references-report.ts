@@ -10,7 +10,8 @@ import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
 import { readHoldMs } from '../../client/guard-report.ts';
-import { findHolds, findUnusedConfigs } from '../../client/holds.ts';
+import { findUnusedConfigs } from '../../client/holds.ts';
+import { findHolds } from '../../decision/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 
@@ -56,7 +57,8 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   const references = await readWithRetries((signal) => readReferences(api, signal));
   const { configs, referrers, pools, at, holdMs, problems } = references;
   const names = selectNames(selection, references);
-  const holds = findHolds(references.unused, { configs: [...configs.values()], referrers, at, holdMs });
+  const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
+  const holds = findHolds(references.unused, referrers, { holdMs, now: at, createdAt });
   const reports = names.map((name): ConfigReport => {
     const { strong, weak } = summarizeReferences(name, referrers);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
@@ -96,10 +98,8 @@ async function readReferences(api: KubeApi, signal: AbortSignal) {
   const { referrers, nodes, pools, at } = await readReferrers(api, signal);
   const configs = new Map((await readConfigs(api, signal)).map((config) => [config.name, config]));
   const holdMs = await readHoldMs(api, signal);
-  const unused = findUnusedConfigs({
-    configs: [...configs.values()].filter(({ name }) => before.has(name)),
-    referrers,
-  });
+  const listedTwice = [...configs.values()].filter(({ name }) => before.has(name));
+  const unused = findUnusedConfigs(listedTwice, referrers);
   // A config that is being deleted exists, as far as references are concerned.
   const snapshot = { nodes, pools, configs: new Set(configs.keys()), terminatingConfigs: new Set<ConfigName>() };
   const { problems } = diagnose(snapshot, { now: at });

@@ -107,7 +107,8 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   const parts = [report.problems[0], report.repairs[0], report.pendingCertificateRequests.requests[0]];
   const keys = parts.map((part) => Object.keys(part ?? {}).toSorted());
   expect(keys.map((names) => names.join(' '))).toEqual([
-    'code config deletedAt deletedBy evidence explanation field kind message name recoverable recoverableReason suggestion',
+    'code config deletedAt deletedBy evidence explanation field kind message name ' +
+      'recoverable recoverableReason suggestion',
     'alternative command text',
     'createdAt name node signer',
   ]);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import type { Purpose } from '../../src/kube/transport.ts';
 import { startApi } from './test-api-server.ts';
 
 /** Answers the first requests together, so that each needs a connection of its own. */
@@ -84,25 +85,58 @@ test('keeps the idle connections if the signal of a GET aborts', async () => {
   expect(sockets).toHaveLength(3);
 });
 
-test('opens at most 32 connections, and closes them after 5 s without a request', async () => {
-  const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(32));
-  await sendInParallel(100, POST);
-  expect(sockets).toHaveLength(32);
+test.each<[number, Purpose | undefined]>([
+  [32, undefined],
+  [8, 'lists'],
+  [2, 'nodeLists'],
+  [4, 'tokenReviews'],
+])('opens at most %i connections for %s, and closes them after 5 s without a request', async (count, purpose) => {
+  const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(count));
+  await sendInParallel(100, { ...POST, ...(purpose === undefined ? {} : { purpose }) });
+  expect(sockets).toHaveLength(count);
   await expect.poll(countOpen).toBe(0);
 });
 
-test('gives a watch a connection of its own, and rejects a waiting request if its signal aborts', async () => {
+test('does not send a list of nodes again after 1 s of silence, but closes the idle connections', async () => {
+  const lists: ServerResponse[] = [];
+  const { send, sendInParallel, sockets } = await startApi(({ url }, response) => {
+    if (url === '/nodes') lists.push(response);
+    else response.end('{}');
+  });
+  await sendInParallel(2);
+  const list = send({ path: '/nodes', purpose: 'nodeLists' });
+  await expect.poll(() => sockets.map(({ closed }) => closed)).toEqual([true, true, false]);
+  // It would have been sent by the same turn of the event loop.
+  await send();
+  expect(lists).toHaveLength(1);
+  lists[0]?.end('[]');
+  expect(await list).toEqual([]);
+});
+
+test('does not send a GET again if its connection breaks after the response has started', async () => {
+  let count = 0;
+  const { send } = await startApi((_request, response) => {
+    count += 1;
+    if (count === 1) response.end('{}');
+    else response.write('{', () => response.destroy());
+  });
+  await send();
+  await expect(send()).rejects.toThrow(/^the response is incomplete/);
+  expect(count).toBe(2);
+});
+
+test('gives watches and lists own connections, and rejects a waiting request if its signal aborts', async () => {
   const responses: ServerResponse[] = [];
   const { send, sendInParallel, sockets } = await startApi((_request, response) => responses.push(response));
   const others = sendInParallel(32, POST);
   await expect.poll(() => responses.length).toBe(32);
-  const watch = send({ isWatch: true });
-  await expect.poll(() => responses.length).toBe(33);
+  const own = (['watches', 'nodeLists'] as const).map((purpose) => send({ purpose }));
+  await expect.poll(() => responses.length).toBe(34);
   const abort = new AbortController();
   const waiting = send({ signal: abort.signal });
   abort.abort();
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
   for (const response of responses) response.end('{}');
-  await Promise.all([others, watch]);
-  expect(sockets).toHaveLength(33);
+  await Promise.all([others, ...own]);
+  expect(sockets).toHaveLength(34);
 });
