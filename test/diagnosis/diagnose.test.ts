@@ -7,77 +7,11 @@ import { NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
 import { check, inspectedNode, inspectedPool, MISSING, WORKER } from './checked-cluster.ts';
-import { buildState, NOW, readState, type StateName, STATES, toLetters } from './states.ts';
+import { buildState, EXPECTED, formatRepair, NOW, readState, type StateName, STATES } from './states.ts';
 
 function diagnoseState(name: StateName) {
   return diagnose(readState(buildState(STATES[name])), { now: NOW, hasControlPlane: true });
 }
-
-/** A command without the words that are always the same. An alternative begins with `#`. */
-function formatRepair({ command, alternative }: ReturnType<typeof diagnoseState>['repairs'][number]): string {
-  const line = command
-    .flat()
-    .join(' ')
-    .replaceAll(/machineconfiguration\.openshift\.io\/|node-role\.kubernetes\.io\//g, '');
-  return (alternative ? '# ' : '') + toLetters(line.replaceAll(/machineconfig-guard |--overwrite /g, ''));
-}
-
-const LAST_RESORT = (nodes: string, config: string) =>
-  `# oc annotate node ${nodes} currentConfig=${config} desiredConfig=${config}`;
-const FORCE = (node: string) => `# oc debug node/${node} -- chroot /host touch /run/machine-config-daemon-force`;
-const toConfiguration = (name: string) => `{"configuration":{"name":"${name}"}}`;
-const SET_STATUS = (pool: string, config: string) =>
-  `oc patch machineconfigpool ${pool} --subresource=status --type=merge -p {"status":${toConfiguration(config)}}`;
-const SET_SPEC = (pool: string, config: string) =>
-  `oc patch machineconfigpool ${pool} --type=merge -p {"spec":${toConfiguration(config)}}`;
-
-/** The codes, with a question mark if waiting can help, and the repairs. */
-const EXPECTED: Readonly<Record<StateName, readonly [codes: string, ...repairs: string[]]>> = {
-  R1: ['ConfigMissing StatusEmpty', 'restore X --from node/control0', LAST_RESORT('control0 control1 control2', 'Y')],
-  R2: ['ConfigMissing StatusEmpty', 'restore X --from node/control0', LAST_RESORT('control0', 'Y')],
-  R7: ['ConfigMissing', 'restore X --from node/control0'],
-  'R7-empty': ['ConfigMissing StatusEmpty', 'restore X --from node/control0'],
-  R9: ['StatusEmpty?'],
-  R12: ['ConfigMissing', 'restore X --from node/worker-0', LAST_RESORT('worker-0', 'Y')],
-  R13: ['ConfigMissing PoolDegraded', SET_SPEC('worker', 'A'), 'oc annotate node worker-0 desiredConfig=A'],
-  'R13-fixed': ['ConfigMissing', 'oc annotate node worker-0 desiredConfig=A'],
-  R14: ['ConfigMissing?'],
-  R17: [''],
-  R18: ['NodeDegraded', 'oc annotate node worker-0 currentConfig=B', FORCE('worker-0')],
-  R20: ['NotReported?'],
-  R21: [''],
-  'R21-gone': ['ConfigMissing', 'oc label node worker-4 worker=', 'restore X --from node/worker-4'],
-  R22: [''],
-  'R22-two': ['PoolConflict', 'oc label node worker-0 infra-'],
-  R23: [''],
-  R24: [''],
-  R25: ['TooFewNodes?', 'oc adm certificate approve csr-8vnps'],
-  R28: [''],
-  R38: ['NodeDegraded', 'restore --from node/control1', FORCE('control1')],
-  'two missing': [
-    'ConfigMissing',
-    'oc annotate node worker-0 desiredConfig=W',
-    'restore X --from node/worker-0',
-    '# oc annotate node worker-0 currentConfig=W',
-  ],
-  'no config of the pool': [
-    'ConfigMissing StatusEmpty PoolDegraded',
-    SET_SPEC('worker', 'A'),
-    'oc annotate node worker-0 desiredConfig=A',
-  ],
-  'paused roll-out': [
-    'StatusEmpty',
-    'oc patch machineconfigpool master --type=merge -p {"spec":{"paused":false}}',
-    SET_STATUS('master', 'Y'),
-  ],
-  'every machine Degraded': ['NodeDegraded? StatusEmpty', SET_STATUS('master', 'Y')],
-  'nothing moves': ['StatusEmpty', SET_STATUS('master', 'Y')],
-  'drain fails': ['NodeDegraded? PoolDegraded?'],
-  'drain fails for long': ['NodeDegraded PoolDegraded'],
-  Unreconcilable: ['NodeDegraded'],
-  'cannot render': ['PoolDegraded'],
-  typo: ['ConfigMissing', 'oc annotate node worker-0 currentConfig=W desiredConfig=W'],
-};
 
 test.each(Object.keys(STATES) as StateName[])('finds the problems and the repairs of state %s', (name) => {
   const { ok, recoverable, problems, repairs } = diagnoseState(name);

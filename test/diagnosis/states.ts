@@ -1,6 +1,7 @@
 import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster-reader.ts';
 import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import type { ClusterSnapshot } from '../../src/diagnosis/cluster-snapshot.ts';
+import type { Repair } from '../../src/diagnosis/repairs.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
@@ -292,10 +293,76 @@ export function readState(state: State): ClusterSnapshot {
 }
 
 /** Replaces the names of configs by their letters. */
-export function toLetters(text: string): string {
+function toLetters(text: string): string {
   const pools = ['master', 'worker', 'worker-rt', 'infra'];
   const names = pools.flatMap((pool) =>
     Array.from('TABIWXYZ', (letter) => [nameConfig(letter, pool), letter] as const),
   );
   return names.reduce((result, [name, letter]) => result.replaceAll(name, letter), text);
 }
+
+/** A command without the words that are always the same. An alternative begins with `#`. */
+export function formatRepair({ command, alternative }: Repair): string {
+  const line = command
+    .flat()
+    .join(' ')
+    .replaceAll(/machineconfiguration\.openshift\.io\/|node-role\.kubernetes\.io\//g, '');
+  return (alternative ? '# ' : '') + toLetters(line.replaceAll(/machineconfig-guard |--overwrite /g, ''));
+}
+
+const LAST_RESORT = (nodes: string, config: string) =>
+  `# oc annotate node ${nodes} currentConfig=${config} desiredConfig=${config}`;
+const FORCE = (node: string) => `# oc debug node/${node} -- chroot /host touch /run/machine-config-daemon-force`;
+const toConfiguration = (name: string) => `{"configuration":{"name":"${name}"}}`;
+export const SET_STATUS = (pool: string, config: string) =>
+  `oc patch machineconfigpool ${pool} --subresource=status --type=merge -p {"status":${toConfiguration(config)}}`;
+export const SET_SPEC = (pool: string, config: string) =>
+  `oc patch machineconfigpool ${pool} --type=merge -p {"spec":${toConfiguration(config)}}`;
+
+/** The codes, with a question mark if waiting can help, and the repairs. */
+export const EXPECTED: Readonly<Record<StateName, readonly [codes: string, ...repairs: string[]]>> = {
+  R1: ['ConfigMissing StatusEmpty', 'restore X --from node/control0', LAST_RESORT('control0 control1 control2', 'Y')],
+  R2: ['ConfigMissing StatusEmpty', 'restore X --from node/control0', LAST_RESORT('control0', 'Y')],
+  R7: ['ConfigMissing', 'restore X --from node/control0'],
+  'R7-empty': ['ConfigMissing StatusEmpty', 'restore X --from node/control0'],
+  R9: ['StatusEmpty?'],
+  R12: ['ConfigMissing', 'restore X --from node/worker-0', LAST_RESORT('worker-0', 'Y')],
+  R13: ['ConfigMissing PoolDegraded', SET_SPEC('worker', 'A'), 'oc annotate node worker-0 desiredConfig=A'],
+  'R13-fixed': ['ConfigMissing', 'oc annotate node worker-0 desiredConfig=A'],
+  R14: ['ConfigMissing?'],
+  R17: [''],
+  R18: ['NodeDegraded', 'oc annotate node worker-0 currentConfig=B', FORCE('worker-0')],
+  R20: ['NotReported?'],
+  R21: [''],
+  'R21-gone': ['ConfigMissing', 'oc label node worker-4 worker=', 'restore X --from node/worker-4'],
+  R22: [''],
+  'R22-two': ['PoolConflict', 'oc label node worker-0 infra-'],
+  R23: [''],
+  R24: [''],
+  R25: ['TooFewNodes?', 'oc adm certificate approve csr-8vnps'],
+  R28: [''],
+  R38: ['NodeDegraded', 'restore --from node/control1', FORCE('control1')],
+  'two missing': [
+    'ConfigMissing',
+    'oc annotate node worker-0 desiredConfig=W',
+    'restore X --from node/worker-0',
+    '# oc annotate node worker-0 currentConfig=W',
+  ],
+  'no config of the pool': [
+    'ConfigMissing StatusEmpty PoolDegraded',
+    SET_SPEC('worker', 'A'),
+    'oc annotate node worker-0 desiredConfig=A',
+  ],
+  'paused roll-out': [
+    'StatusEmpty',
+    'oc patch machineconfigpool master --type=merge -p {"spec":{"paused":false}}',
+    SET_STATUS('master', 'Y'),
+  ],
+  'every machine Degraded': ['NodeDegraded? StatusEmpty', SET_STATUS('master', 'Y')],
+  'nothing moves': ['StatusEmpty', SET_STATUS('master', 'Y')],
+  'drain fails': ['NodeDegraded? PoolDegraded?'],
+  'drain fails for long': ['NodeDegraded PoolDegraded'],
+  Unreconcilable: ['NodeDegraded'],
+  'cannot render': ['PoolDegraded'],
+  typo: ['ConfigMissing', 'oc annotate node worker-0 currentConfig=W desiredConfig=W'],
+};
