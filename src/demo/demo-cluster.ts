@@ -4,7 +4,7 @@ import { issueLeaf } from '../certificates/leaf.ts';
 import { createFixedCertificate } from '../certificates/serving-certificate.ts';
 import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import { type Guard, startGuard } from '../guard/guard.ts';
-import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../install/registration.ts';
 import { KubeApi } from '../kube/api.ts';
 import { connectionFromKubeconfig } from '../kube/connection.ts';
 import { ApiServer } from './cluster/api-server.ts';
