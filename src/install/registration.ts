@@ -14,9 +14,9 @@ export function buildWebhookConfiguration({
   clientConfig,
   failurePolicy,
 }: RegistrationOptions) {
-  const { webhooks, ...configuration } = parse(readPackageFile('manifests/base/webhook.yaml')) as {
-    readonly webhooks: readonly { readonly name: string; readonly timeoutSeconds: number }[];
+  const manifest = parse(readPackageFile('manifests/base/webhook.yaml')) as {
+    readonly webhooks: readonly [{ readonly name: string; readonly timeoutSeconds: number }];
   };
-  const atUrl = webhooks.map((webhook) => ({ ...webhook, clientConfig, failurePolicy }));
-  return { ...configuration, metadata: { name }, webhooks: atUrl };
+  const webhook = { ...manifest.webhooks[0], clientConfig, failurePolicy };
+  return { ...manifest, metadata: { name }, webhooks: [webhook] as const };
 }
