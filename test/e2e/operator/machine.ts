@@ -19,6 +19,8 @@ const INTERVAL_MS = 250;
 export class Machine {
   readonly name: string;
   readonly disk: Map<string, string>;
+  /** Daemons of OpenShift 4.4 also get the config of the disk (machine-config-operator#2010). */
+  needsConfigOfDisk = false;
   readonly #admin: KubeClient;
   readonly #path: string;
   readonly #daemon: Promise<PromiseSettledResult<void>[]>;
@@ -78,7 +80,11 @@ export class Machine {
       const missing = current === undefined ? currentConfig : desiredConfig;
       return this.#annotate({ state: 'Degraded', reason: `missing MachineConfig ${missing}` });
     }
-    if (!isDeepStrictEqual(this.#readDisk().spec, current.spec))
+    if (this.needsConfigOfDisk) {
+      const { metadata } = this.#readDisk();
+      if ((await this.#findConfig(metadata.name)) === undefined)
+        return this.#annotate({ state: 'Degraded', reason: `machineconfig.${MCO} "${metadata.name}" not found` });
+    } else if (!isDeepStrictEqual(this.#readDisk().spec, current.spec))
       return this.#annotate({ state: 'Degraded', reason: 'unexpected on-disk state' });
     if (currentConfig !== desiredConfig) {
       await this.#annotate({ state: 'Working', reason: '' });
@@ -99,9 +105,9 @@ export class Machine {
     while (this.#isRunning && (await this.#readAnnotations())['lastAppliedDrain'] !== request) await pause(INTERVAL_MS);
   }
 
-  #readDisk(): Pick<KubeObject, 'spec'> {
+  #readDisk(): Pick<KubeObject, 'metadata' | 'spec'> {
     const text = this.disk.get(CURRENT_FILE) ?? this.disk.get(SERVED_FILE) ?? '';
-    return JSON.parse(text) as Pick<KubeObject, 'spec'>;
+    return JSON.parse(text) as Pick<KubeObject, 'metadata' | 'spec'>;
   }
 
   #findConfig(name: string) {

@@ -141,6 +141,12 @@ export class OperatorCluster {
     return machine;
   }
 
+  findMachine(name: string): Machine {
+    const machine = this.#machines.find((each) => each.name === name);
+    if (machine === undefined) throw new Error(`there is no machine ${name}`);
+    return machine;
+  }
+
   /** @throws Error if a simulated daemon has failed */
   async removeMachines(): Promise<void> {
     await Promise.all(this.#machines.splice(0).map((machine) => machine.leave()));
