@@ -10,7 +10,6 @@ import type { Guard } from '../../guard/guard.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { isNotServed } from '../../client/cluster-access.ts';
-import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { toCliError } from '../../client/cluster-error.ts';
@@ -110,6 +109,7 @@ async function guardUntil(
   const url = new URL('/validate', flags.url);
   if (url.port === '') url.port = String(guard.ports.securePort);
   const clientConfig = { url: url.href, caBundle };
+  const { buildWebhookConfiguration } = await import('../../install/registration.ts');
   const body = buildWebhookConfiguration({ name: WEBHOOK, clientConfig, failurePolicy: 'Ignore' });
   try {
     await sendWrite(api, { method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body }, { signal: NEVER_ABORTED });
