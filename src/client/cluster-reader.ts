@@ -5,7 +5,7 @@ import { type KubeApi, readText } from '../kube/api.ts';
 import { orUndefined } from '../kube/errors.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
-import { isManagedByOperator } from '../references/managed-nodes.ts';
+import { isManagedByOperator } from '../references/node-pool.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster } from './cluster-access.ts';

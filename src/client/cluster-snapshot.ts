@@ -1,5 +1,5 @@
 import type { ConfigName, NodeReferrer, PoolReferrer } from '../decision/references.ts';
-import { type Labels, matchesNodeSelector } from '../references/node-selector.ts';
+import { type Labels, matchesNodeSelector } from '../references/node-pool.ts';
 import { findPoolNameByConfig } from '../status/dangling-references.ts';
 
 export interface InspectedNode {

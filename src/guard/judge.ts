@@ -20,7 +20,7 @@ import { withTimeout } from '../common/wait.ts';
 import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode } from '../references/node-pool.ts';
-import type { Labels } from '../references/node-selector.ts';
+import type { Labels } from '../references/node-pool.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
@@ -68,7 +68,7 @@ export class Judge implements ReviewJudge {
     if (confirmed !== undefined) {
       return { review, verdict: this.#decide(review, confirmed), path: 'index', configState };
     }
-    const state = await this.#options.live.read(signal);
+    const state = await this.#options.live.read(config.name, signal);
     return { review, verdict: this.#decide(review, state), path: 'live', configState };
   }
 

@@ -13,6 +13,7 @@ import {
 import { type ApiObject, MalformedObject, parseTime } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { findWriteTime } from '../kube/managed-fields.ts';
+import { isWindows } from './node-pool.ts';
 
 type Annotation = ReturnType<typeof toAnnotation>;
 
@@ -34,8 +35,6 @@ const MAX_REASON_LENGTH = 2_000;
 /** The repetition is limited to the longest name, so that a search takes linear time. */
 const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
 const ANNOTATION_PREFIX = `${MCO_GROUP}/`;
-/** The operator does not manage Windows nodes, so they never report a config. */
-const OS_LABEL = 'kubernetes.io/os';
 /** RFC 1123 subdomain. */
 const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
@@ -82,7 +81,8 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   if (hasCurrentConfig) return referrer;
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(ANNOTATION_PREFIX));
-  if (!isAnnotated && labels?.[OS_LABEL] === 'windows') return referrer;
+  // The operator does not manage Windows nodes, so they never report a config.
+  if (!isAnnotated && isWindows(labels)) return referrer;
   return {
     ...referrer,
     isConfigUnreported: isConfigUnreported || undefined,

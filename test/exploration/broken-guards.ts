@@ -21,7 +21,7 @@ const neverAnswer = readWith(() => async () => await new Promise(() => {}));
 
 /** Without the second list of pools and builds. */
 function listOnce(resources: readonly Resource<Referrer>[]): BrokenGuard {
-  return readWith((api) => async (signal) => {
+  return readWith((api) => async (_config, signal) => {
     const referrers: Referrer[] = [];
     for (const resource of resources) {
       const add = (object: ApiObject): void => void referrers.push(resource.parse(object));
@@ -39,8 +39,8 @@ const acceptOldLists: BrokenGuard = {
 const joinRunningRead = readWith((api, versions) => {
   const reader = new LiveReader({ api, versions });
   let running: Promise<ClusterState> | undefined;
-  return async (signal) => {
-    running ??= reader.read(signal).finally(() => {
+  return async (config, signal) => {
+    running ??= reader.read(config, signal).finally(() => {
       running = undefined;
     });
     return await running;
@@ -63,8 +63,8 @@ const repeatGets: BrokenGuard = {
 function changeState(change: (state: ClusterState) => Partial<ClusterState>): BrokenGuard {
   return readWith((api, versions) => {
     const reader = new LiveReader({ api, versions });
-    return async (signal) => {
-      const state = await reader.read(signal);
+    return async (config, signal) => {
+      const state = await reader.read(config, signal);
       return { ...state, ...change(state) };
     };
   });

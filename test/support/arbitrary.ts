@@ -43,7 +43,10 @@ export const node: fc.Arbitrary<ApiObject> = fc
       [`${MCO}/firstPivotConfig`]: pivot,
       [`${MCO}/state`]: 'Done',
     });
-    return { metadata: { name: `node-${id}`, ...(noAnnotations && id % 5 === 0 ? {} : { annotations }) } };
+    const creationTimestamp = '2026-01-01T00:00:00Z';
+    return {
+      metadata: { name: `node-${id}`, creationTimestamp, ...(noAnnotations && id % 5 === 0 ? {} : { annotations }) },
+    };
   });
 
 export const pool: fc.Arbitrary<ApiObject> = fc

@@ -17,7 +17,7 @@ import {
   type InspectedPool,
 } from '../../client/cluster-snapshot.ts';
 import { type MissingConfigReport, UNKNOWN_TO_GUARD } from '../../client/guard-report.ts';
-import { matchesNodeSelector } from '../../references/node-selector.ts';
+import { matchesNodeSelector } from '../../references/node-pool.ts';
 import { FIRST_ROLLOUT_MINUTES, judgeEmptyStatus } from '../../status/dangling-references.ts';
 import { findNearestName } from '../../status/nearest-name.ts';
 

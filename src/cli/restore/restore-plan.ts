@@ -3,7 +3,7 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst, joinWithAnd } from '../../common/printable-text.ts';
 import { type ConfigName, hasStrongReference, parsePoolName, summarizeReferences } from '../../decision/references.ts';
 import { formatReferrers } from '../../decision/message.ts';
-import { matchesNodeSelector } from '../../references/node-selector.ts';
+import { matchesNodeSelector } from '../../references/node-pool.ts';
 import { chooseCopies, computeRenderedName, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { UnverifiableContent } from '../../rendered-config/go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
