@@ -13,8 +13,8 @@ import { parseDuration } from '../common/duration.ts';
  *   1,250  at most for the GET that confirms a referrer from the index
  *     550  at least for the live read. Normally it gets more than 3,700: the index knows the config, and a GET takes 2.
  *
- * While a list takes L ms, a live read starts every LATE_READ_MS. So a review waits for LATE_READ_MS + L at most, which is in
- * time for lists of up to 2,500 ms.
+ * A live read starts every LATE_READ_MS while lists take longer. So reviews are answered in time if a list takes up to
+ * 2,500 ms.
  */
 
 /** The API client sends a GET again after 1 s of silence. */

@@ -31,8 +31,8 @@ export interface KnownVersions {
  * - While a review waits, a read starts if none runs, or if the last one has run for 1.25 s. At most two run at once.
  * - A read that no review waits for is aborted.
  *
- * So a dead connection delays a review by 1.25 s, a slow API server delays it by 1.25 s and one list, and the API server
- * never has to serve more than two lists of all nodes for a replica.
+ * So a dead connection delays a review by 1.25 s, a slow API server by 1.25 s and one list, and it never has
+ * to serve more than two lists of all nodes for a replica.
  */
 export class LiveReader {
   readonly #api: KubeApi;

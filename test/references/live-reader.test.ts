@@ -8,7 +8,7 @@ import { ApiError } from '../../src/kube/errors.ts';
 import type { KnownVersions } from '../../src/references/live-reader.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
-import { METADATA } from '../../src/kube/lists/json-list.ts';
+import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import type { Fault } from '../support/faults.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
