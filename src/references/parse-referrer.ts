@@ -35,6 +35,8 @@ const MAX_REASON_LENGTH = 2_000;
 /** The repetition is limited to the longest name, so that a search takes linear time. */
 const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
 const ANNOTATION_PREFIX = `${MCO_GROUP}/`;
+/** Of Kubernetes (apimachinery, pkg/apis/meta/v1/types.go). */
+const FOREGROUND_DELETION = 'foregroundDeletion';
 /** RFC 1123 subdomain. */
 const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
@@ -92,17 +94,19 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
 }
 
 /**
- * A pool that is being deleted has no references: under foreground deletion it waits until its rendered
- * configs are gone, so a reference would block both forever. Its nodes reference the configs that they run.
+ * A pool that is being deleted in the foreground has no references: it waits until its rendered configs are gone, so a
+ * reference would block both forever. Its nodes reference the configs that they run. A pool that waits for another
+ * finalizer keeps its references, because the machine-config-server still serves them.
  *
  * @throws MalformedObject
  */
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
-  const { creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
+  const { creationTimestamp, deletionTimestamp, finalizers } = pool.metadata ?? {};
+  const isTerminating = (deletionTimestamp ?? undefined) !== undefined || undefined;
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
-  if (deletionTimestamp !== undefined && deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, nodeSelector };
+  if (isTerminating && Array.isArray(finalizers) && finalizers.includes(FOREGROUND_DELETION)) {
+    return { kind: 'MachineConfigPool', name, references: [], isTerminating, nodeSelector };
   }
   const references: Reference[] = [];
   for (const field of POOL_FIELDS) {
@@ -122,6 +126,7 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
     kind: 'MachineConfigPool',
     name,
     references,
+    isTerminating,
     nodeSelector,
     updatedChangedAt,
     // The API server records when the fields that name configs were last written (docs/internals/decisions/0010).

@@ -124,11 +124,20 @@ test('spec and status of a pool are strong references, and source configs are no
   ]);
 });
 
-test('a terminating pool has no references, but a nodeSelector', () => {
+test.each([
+  ['in the foreground', ['example.com/other', 'foregroundDeletion'], []],
+  ['in the background, but waits for another finalizer', ['example.com/other'], [{ field: 'spec', config: A }]],
+])('a pool that is deleted %s has a nodeSelector and the references %j', (_case, finalizers, references) => {
   const nodeSelector = { matchLabels: { role: 'worker' } };
-  const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, { deletionTimestamp: CHANGED });
-  const expected = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true, nodeSelector };
-  expect(pool).toEqual(expected);
+  const metadata = { deletionTimestamp: CHANGED, finalizers };
+  const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, metadata);
+  expect(pool).toMatchObject({
+    kind: 'MachineConfigPool',
+    name: 'worker',
+    references,
+    isTerminating: true,
+    nodeSelector,
+  });
 });
 
 test.each([
