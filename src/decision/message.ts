@@ -77,12 +77,20 @@ export function explainHeld(name: ConfigName, hold: Hold): string {
   ]);
 }
 
-function explainHold({ since, pool, node }: Hold): string {
-  const reason =
-    node === undefined
-      ? 'a machine may be booting with it'
-      : `node ${formatName(node)}, which may be booting with it, has not reported its config`;
-  return `pool ${formatName(pool)} last changed at ${formatTime(since)}, and ${reason}`;
+export function explainHold({ cause, since, pool, node = '' }: Hold): string {
+  const time = formatTime(since);
+  if (cause === 'NodeUnreported') {
+    return `node ${formatName(node)}, which may be booting with it, has not reported its config`;
+  }
+  const poolName = `pool ${formatName(pool)}`;
+  const facts = {
+    ConfigCreated: `it was created at ${time}`,
+    PoolChanged: `${poolName} last changed at ${time}`,
+    PoolNamed: `${poolName} last named it at ${time}`,
+    PoolUndated: `nothing dates the last change of ${poolName}`,
+    PoolWatched: `the guard has watched ${poolName} only since ${time}`,
+  };
+  return `${facts[cause]}, and a machine may be booting with it`;
 }
 
 /** RFC 3339 in whole seconds, rounded up. */

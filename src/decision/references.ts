@@ -85,6 +85,8 @@ export interface NodeReferrer extends ReferencingObject {
 
 export interface PoolReferrer extends ReferencingObject {
   readonly kind: 'MachineConfigPool';
+  /** Its resourceVersion. */
+  readonly version?: string | undefined;
   /** The pool is being deleted, see `parsePoolReferrer`. */
   readonly isTerminating?: true | undefined;
   readonly nodeSelector?: unknown;

@@ -9,19 +9,21 @@ import {
 } from '../decision/references.ts';
 import { CONFIRM_TIMEOUT_MS, OVERRIDE_LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
-import type { HoldOptions } from '../decision/hold.ts';
+import type { HoldFacts } from '../decision/hold.ts';
 import type { ConfigToDelete, Review, Verdict } from '../decision/verdict.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { getObject } from '../kube/get-object.ts';
+import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
-import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
-import type { LiveReader } from '../references/live-reader.ts';
+import { ConfigIndex } from '../references/config-index.ts';
+import { ConfigLookup, type LookupResult } from '../references/config-lookup.ts';
+import { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode } from '../references/node-pool.ts';
 import type { Labels } from '../references/node-pool.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
+import { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
 import type { JudgedReview, ReviewJudge } from '../webhook/judged-review.ts';
@@ -31,10 +33,30 @@ export interface JudgeOptions {
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigLookup, 'find' | 'isIndexed'>;
-  readonly createdAt: HoldOptions['createdAt'];
+  readonly facts: HoldFacts;
   /** Undefined until they were read. */
   readonly settings: () => Settings | undefined;
   readonly log: Logger;
+}
+
+export interface CreateJudgeOptions extends Pick<JudgeOptions, 'api' | 'settings' | 'log'> {
+  /** For the watches; the same as `api` by default. */
+  readonly watchApi?: KubeApi;
+  readonly timing?: ReflectorTiming | undefined;
+}
+
+/** Connects all parts that decide. The caller runs the two indexes. */
+export function createJudge({ api, watchApi = api, timing, ...options }: CreateJudgeOptions) {
+  const { log } = options;
+  const index = new ReferenceIndex({ api: watchApi, log, timing });
+  const configs = new ConfigIndex({ api: watchApi, log, timing });
+  const live = new LiveReader({ api, versions: index });
+  const facts: HoldFacts = {
+    createdAt: (name) => configs.get(name)?.createdAt,
+    findLastNaming: (...args) => index.pools.findLastNaming(...args),
+  };
+  const judge = new Judge({ api, index, live, configs: new ConfigLookup(api, configs), facts, ...options });
+  return { judge, index, configs, live, facts };
 }
 
 /** Denies from the index or a live read, and allows only after a live read (docs/internals/decisions/0001). */
@@ -78,10 +100,13 @@ export class Judge implements ReviewJudge {
 
   /** Reads the settings after the last wait: they may have been unread, or have changed. */
   #decide(review: Review, state: ClusterState): Verdict {
-    const { createdAt, settings } = this.#options;
+    const { facts, settings } = this.#options;
     const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
     const unreadable = [...state.unreadable, ...unread];
-    return decide(review, { ...state, unreadable }, this.#settings(), createdAt);
+    // A response with a time in the future must not end a hold.
+    const clock = new Date();
+    const readAt = state.readAt !== undefined && state.readAt > clock ? clock : state.readAt;
+    return decide(review, { ...state, readAt, unreadable }, this.#settings(), facts);
   }
 
   /**

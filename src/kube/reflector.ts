@@ -44,8 +44,8 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
   readonly log: Logger;
   readonly timing?: ReflectorTiming | undefined;
-  /** `before` is undefined for a new object, `after` for a deleted one. */
-  readonly onChange?: (before: Item | undefined, after: Item | undefined) => void;
+  /** `before` is undefined for a new object, `after` for a deleted one. A list reports all its objects. */
+  readonly onChange?: (before: Item | undefined, after: Item | undefined, origin: 'list' | 'watch') => void;
 }
 
 /** An event of a pool or a build contains the whole object. */
@@ -73,7 +73,7 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #api: KubeApi;
   readonly #log: Logger;
   readonly #timing: ReflectorTiming;
-  readonly #onChange: (before: Item | undefined, after: Item | undefined) => void;
+  readonly #onChange: NonNullable<ReflectorOptions<Item>['onChange']>;
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   #objects = new Map<string, Item>();
@@ -181,10 +181,10 @@ export class Reflector<Item extends { readonly name: string }> {
     const before = this.#objects;
     this.#objects = objects;
     for await (const slice of inSlices(before, SLICE_SIZE)) {
-      for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined);
+      for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined, 'list');
     }
     for await (const slice of inSlices(objects, SLICE_SIZE)) {
-      for (const [name, item] of slice) this.#onChange(before.get(name), item);
+      for (const [name, item] of slice) this.#onChange(before.get(name), item, 'list');
     }
     return result;
   }
@@ -265,12 +265,12 @@ export class Reflector<Item extends { readonly name: string }> {
       const item = this.resource.parse(object);
       const before = this.#objects.get(item.name);
       this.#objects.set(item.name, item);
-      this.#onChange(before, item);
+      this.#onChange(before, item, 'watch');
     } else if (type === 'DELETED') {
       const name = String(object.metadata?.name);
       const before = this.#objects.get(name);
       this.#objects.delete(name);
-      if (before !== undefined) this.#onChange(before, undefined);
+      if (before !== undefined) this.#onChange(before, undefined, 'watch');
     } else if (type !== 'BOOKMARK') {
       throw new RelistRequired(`a watch event has the unknown type ${String(type)}`);
     }

@@ -102,11 +102,12 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
  */
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
-  const { creationTimestamp, deletionTimestamp, finalizers } = pool.metadata ?? {};
+  const { creationTimestamp, deletionTimestamp, finalizers, resourceVersion } = pool.metadata ?? {};
+  const version = typeof resourceVersion === 'string' ? resourceVersion : undefined;
   const isTerminating = (deletionTimestamp ?? undefined) !== undefined || undefined;
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
   if (isTerminating && Array.isArray(finalizers) && finalizers.includes(FOREGROUND_DELETION)) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating, nodeSelector };
+    return { kind: 'MachineConfigPool', name, version, references: [], isTerminating, nodeSelector };
   }
   const references: Reference[] = [];
   for (const field of POOL_FIELDS) {
@@ -125,6 +126,7 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   return {
     kind: 'MachineConfigPool',
     name,
+    version,
     references,
     isTerminating,
     nodeSelector,

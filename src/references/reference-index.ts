@@ -1,5 +1,6 @@
 import type { ConfigName, Referrer } from '../decision/references.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
+import { PoolHistory } from './pool-history.ts';
 import { ReferrersByConfig } from './referrers-by-config.ts';
 import { REFERRER_RESOURCES } from './sources.ts';
 
@@ -7,11 +8,15 @@ export type ReferenceIndexOptions = Pick<ReflectorOptions<Referrer>, 'api' | 'lo
 
 /** All references from the watches. They can be late, so the index never proves that a config is unused. */
 export class ReferenceIndex {
+  readonly pools = new PoolHistory();
   readonly #byConfig = new ReferrersByConfig();
   readonly #reflectors: readonly Reflector<Referrer>[];
 
   constructor(options: ReferenceIndexOptions) {
-    const onChange = this.#byConfig.update.bind(this.#byConfig);
+    const onChange: ReflectorOptions<Referrer>['onChange'] = (before, after, origin) => {
+      this.#byConfig.update(before, after);
+      this.pools.update(before, after, origin);
+    };
     this.#reflectors = REFERRER_RESOURCES.map((resource) => new Reflector({ ...options, resource, onChange }));
   }
 

@@ -34,8 +34,10 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
   );
 }
 
-/** When the parts of the cluster last changed, in seconds. */
-type Times = Readonly<Record<'spec' | 'updated' | 'status' | 'config' | 'node', number>>;
+/** When the parts of the cluster last changed, in seconds. The guard may remember the last naming. */
+type Times = Readonly<Record<'spec' | 'updated' | 'status' | 'config' | 'node', number>> & {
+  readonly naming: number | undefined;
+};
 
 const HOLD_S = 30 * 60;
 const DAY_S = 86_400;
@@ -48,8 +50,10 @@ function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, no
   if (pool === undefined) return false;
   const names = ['spec', 'status'].map((field) => pool[field]?.['configuration']?.name ?? '');
   const isSettled = names[0] === names[1] && names[0] !== '';
-  const statusMoved = isSettled && times.updated <= times.spec ? times.status : times.updated;
-  if (Math.max(times.spec, statusMoved, times.config) + 1 + HOLD_S > now) return true;
+  const updated = Math.min(times.updated, times.status);
+  const statusMoved = isSettled && updated <= times.spec ? times.status : updated;
+  const lastNamed = Math.min(Math.max(times.spec, statusMoved) + 1, times.naming ?? Number.POSITIVE_INFINITY);
+  if (Math.max(lastNamed, times.config + 1) + HOLD_S > now) return true;
   const isBooting = nodes.some(({ metadata }) => {
     const value = metadata?.annotations?.['machineconfiguration.openshift.io/currentConfig'];
     return (value ?? '') === '';
@@ -98,7 +102,14 @@ const fields = {
   override: reason,
   mode: fc.constantFrom('Enforce', 'Warn', 'Audit', 'Disabled'),
   holdSupersededMs: fc.constantFrom(0, HOLD_S * 1_000),
-  times: fc.record({ spec: second, updated: second, status: second, config: second, node: second }),
+  times: fc.record({
+    spec: second,
+    updated: second,
+    status: second,
+    config: second,
+    node: second,
+    naming: fc.option(second, { nil: undefined }),
+  }),
   isUnreadable: fc.boolean(),
   now: fc.oneof(endOf(HOLD_S), endOf(DAY_S)),
 };
@@ -129,7 +140,9 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
     unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
     readAt: toDate(now),
   };
-  const verdict = decide(review, state, { mode, holdSupersededMs }, () => undefined);
+  const { naming } = times;
+  const findLastNaming = () => (naming === undefined ? undefined : { at: toDate(naming), isSeen: true });
+  const verdict = decide(review, state, { mode, holdSupersededMs }, { createdAt: () => undefined, findLastNaming });
 
   let denial: string | undefined;
   if (isInUseInModel(name, cluster)) denial = 'MCG_IN_USE';
@@ -137,7 +150,7 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
   else if (holdSupersededMs > 0 && isHeldInModel(times, cluster, name, now)) denial = 'MCG_HELD';
 
   let expected = mode === 'Enforce' ? `denied ${denial}` : `would-deny MCG_WOULD_DENY ${denial}`;
-  if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_IN_USE';
+  if (!name.startsWith('rendered-')) expected = 'allowed MCG_NOT_RENDERED';
   else if (!INVISIBLE.includes(override ?? '')) expected = 'overridden MCG_OVERRIDDEN';
   else if (mode === 'Disabled') expected = 'allowed MCG_DISABLED';
   else if (denial === undefined) expected = 'allowed MCG_NOT_IN_USE';

@@ -7,6 +7,8 @@ import {
   toConfigName,
 } from '../../src/decision/references.ts';
 import { allowOtherObject, decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
+import type { Hold } from '../../src/decision/hold.ts';
+import { explainHold } from '../../src/decision/message.ts';
 import type { Settings } from '../../src/decision/settings.ts';
 import type { Verdict } from '../../src/decision/verdict.ts';
 
@@ -32,7 +34,7 @@ function decideSituation({ name = NAME, allowDeletion, ...situation }: Situation
   const config = { name: toConfigName(name), uid: 'c', createdAt: CREATED_AT, ...annotation };
   const review = { uid: 'u', isDryRun: false, user: 'x', config };
   const readState = { referrers: [], unreadable: [], readAt: NOW, ...state };
-  return decide(review, readState, { mode, holdSupersededMs }, () => undefined);
+  return decide(review, readState, { mode, holdSupersededMs }, { createdAt: () => undefined });
 }
 
 function toReferrer(kind: ReferrerKind, name: string, fields: readonly string[], config = NAME): Referrer {
@@ -83,7 +85,7 @@ const NO_CONFIG = { uid: 'u', isDryRun: false, user: 'x', config: undefined };
 const NODES_UNREADABLE = { referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] };
 const ENFORCE: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 const UNVERIFIED = { outcome: 'denied', denialStatus: { code: 503, reason: 'ServiceUnavailable' } };
-const OTHER_OBJECT = 'MCG_NOT_IN_USE: not the deletion of a MachineConfig';
+const OTHER_OBJECT = 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig';
 const IN_USE_BY_A = {
   outcome: 'would-deny',
   cause: 'MCG_IN_USE',
@@ -98,7 +100,7 @@ const OVERRIDDEN = {
   warnings: ['MCG_OVERRIDDEN: deletion allowed by annotation: ticket 7'],
 };
 const HELD_MESSAGE =
-  `MCG_HELD: ${NAME} is held until 2026-11-20T12:01:01Z: pool worker last changed at 2026-11-20T12:00:01Z, ` +
+  `MCG_HELD: ${NAME} is held until 2026-11-20T12:01:01Z: pool worker last changed at 2026-11-20T12:00:00Z, ` +
   'and a machine may be booting with it. Delete it after that time, or give a reason in its annotation ' +
   `machineconfig-guard.io/allow-deletion. ${toHelp('MCG_HELD')}`;
 
@@ -111,7 +113,7 @@ test.each<[string, () => Verdict, string, object]>([
   ['another object', allowOtherObject, OTHER_OBJECT, {}],
   [
     'a review that is no deletion of a config',
-    () => decide(NO_CONFIG, NODES_UNREADABLE, ENFORCE, () => undefined),
+    () => decide(NO_CONFIG, NODES_UNREADABLE, ENFORCE, { createdAt: () => undefined }),
     OTHER_OBJECT,
     {},
   ],
@@ -140,7 +142,7 @@ test.each<[string, () => Verdict, string, object]>([
 const RECENTLY_CHANGED: Situation = { referrers: [toPool('worker', { specChangedAt: NOW })], holdSupersededMs: 60_000 };
 
 test.each<[Situation, string, object]>([
-  [{ name: '00-worker' }, 'MCG_NOT_IN_USE: 00-worker is not a rendered config', { config: '00-worker' }],
+  [{ name: '00-worker' }, 'MCG_NOT_RENDERED: 00-worker is not a rendered config', { config: '00-worker' }],
   [{}, `MCG_NOT_IN_USE: ${NAME} is not in use`, {}],
   [{ allowDeletion: ' ticket 7\n' }, `MCG_OVERRIDDEN: ${NAME} ${MAY_BE_DELETED}`, OVERRIDDEN],
   [{ mode: 'Disabled' }, `MCG_DISABLED: ${NAME} was not checked: the guard is disabled`, {}],
@@ -247,9 +249,6 @@ const UNREADABLE = [
   { name: 'nodes', reason: 'broken' },
   { name: 'machineconfigpools', reason: 'late' },
 ];
-const CHANGED = toPool('worker', { specChangedAt: new Date('2026-11-20T11:44:59Z') });
-const FRESH: Referrer = { kind: 'Node', name: 'fresh', references: [], createdAt: new Date('2026-11-20T11:50:00Z') };
-
 test.each<[string, Situation, string]>([
   [
     'mentions an ignored override',
@@ -261,13 +260,22 @@ test.each<[string, Situation, string]>([
     { unreadable: UNREADABLE },
     toUnverified(`${NAME} is in use (nodes: broken and machineconfigpools: late)`),
   ],
-  [
-    'names the node because of which a config is held longer',
-    { referrers: [CHANGED, FRESH], holdSupersededMs: 60_000 },
-    'T11:50:00Z: pool worker last changed at 2026-11-20T11:45:00Z, and node fresh, which may be booting with it, has',
-  ],
 ])('%s', (_title, situation, text) => {
   expect(decideSituation(situation).message).toContain(text);
+});
+
+test.each<[Hold['cause'], string]>([
+  ['ConfigCreated', 'it was created at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
+  ['NodeUnreported', 'node fresh, which may be booting with it, has not reported its config'],
+  ['PoolChanged', 'pool worker last changed at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
+  ['PoolNamed', 'pool worker last named it at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
+  ['PoolUndated', 'nothing dates the last change of pool worker, and a machine may be booting with it'],
+  [
+    'PoolWatched',
+    'the guard has watched pool worker only since 2026-11-20T12:00:00Z, and a machine may be booting with it',
+  ],
+])('explains a hold because of %s', (cause, text) => {
+  expect(explainHold({ cause, since: NOW, until: NOW, pool: 'worker', node: 'fresh' })).toBe(text);
 });
 
 test('warns with the reason of an override, shortened to one line', () => {

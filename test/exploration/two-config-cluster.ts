@@ -44,15 +44,18 @@ export class TwoConfigCluster {
   readonly #nodesAndBuild = new Map<ReferrerName, Config | undefined>([['build-1', undefined]]);
   readonly #pools = new Map<ReferrerName, Pool>();
   readonly #hasHold: boolean;
+  readonly #hasFlips: boolean;
   #poolNamedA = LONG_AGO;
 
   /**
    * @param namingA all other referrers name B
    * @param hasHold whether pools write spec, condition and status one after another, which only the hold can tell
+   * @param hasFlips whether the condition also changes without a change of the config
    */
-  constructor(namingA: readonly ReferrerName[], hasHold: boolean) {
+  constructor(namingA: readonly ReferrerName[], hasHold: boolean, hasFlips: boolean) {
     this.#hasHold = hasHold;
-    this.#put(MACHINE_CONFIGS.name, CONFIG_A.name, { uid: CONFIG_A.uid });
+    this.#hasFlips = hasFlips;
+    for (const config of CONFIGS) this.#put(MACHINE_CONFIGS.name, nameConfig(config), { uid: `uid of ${config}` });
     const findConfig = (name: ReferrerName): Config => (namingA.includes(name) ? 'A' : 'B');
     for (const name of ['node-1', 'node-2'] as const) this.#writeNodeOrBuild(name, findConfig(name));
     for (const name of ['worker', 'infra'] as const) {
@@ -132,15 +135,13 @@ export class TwoConfigCluster {
     if (!this.#hasHold) return [toWrite(`moves from ${spec} to ${next}`, { spec: next, status: next })];
     const others = CONFIGS.filter((config) => config !== spec);
     const changes = others.map((config) => toWrite(`changes its spec to ${config}`, { spec: config }, 'spec'));
-    if (spec === status) return changes;
+    // A machine turns not ready and ready again.
+    const flip = toWrite(`turns ${isUpdated ? 'not ' : ''}Updated`, { isUpdated: !isUpdated }, 'status', 'updated');
+    if (spec === status) return this.#hasFlips ? [...changes, flip] : changes;
     const complete = { status: spec, isUpdated: true };
     // The operator may look at the machines later: then the status moves without a transition of the condition.
     return isUpdated
-      ? [
-          ...changes,
-          toWrite('turns not Updated', { isUpdated: false }, 'status', 'updated'),
-          toWrite(`changes its status to ${spec}`, complete, 'status'),
-        ]
+      ? [...changes, flip, toWrite(`changes its status to ${spec}`, complete, 'status')]
       : [...changes, toWrite(`changes its status to ${spec}, and turns Updated`, complete, 'status', 'updated')];
   }
 

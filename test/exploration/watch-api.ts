@@ -35,6 +35,22 @@ export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
     body?.push(`${JSON.stringify(events?.shift())}\n`);
   }
 
+  /** The next version to watch from is gone. So the index lists again, and misses the events in between. */
+  breakOff(resource: string): void {
+    const { body } = this.#watches.get(resource) ?? {};
+    this.#watches.delete(resource);
+    body?.push(`${JSON.stringify({ type: 'ERROR', object: { code: 410 } })}\n`);
+  }
+
+  /** Whether the index has not received an event. */
+  isLate(resource: string): boolean {
+    return (this.#watches.get(resource)?.events.length ?? 0) > 0;
+  }
+
+  isWatching(resource: string): boolean {
+    return this.#watches.has(resource);
+  }
+
   async json(request: ApiRequest): Promise<unknown> {
     return await this.#cluster.answer(request);
   }

@@ -43,7 +43,7 @@ function runReview(bytes: Buffer): string {
     unreadable: [],
     readAt: new Date(0),
   };
-  const verdict = decide(review, state, DEFAULT_SETTINGS, () => undefined);
+  const verdict = decide(review, state, DEFAULT_SETTINGS, { createdAt: () => undefined });
   const { uid, allowed } = toAdmissionReview(review.uid, verdict).response;
   if (uid === '') throw new Error('the answer has no uid');
   if (allowed && isDeletionOfUsedConfig(bytes)) throw new Error('allowed the deletion of a config in use');

@@ -87,7 +87,7 @@ async function judge(situation: Situation, count = 1) {
         return await Promise.resolve(config);
       },
     },
-    createdAt: () => undefined,
+    facts: { createdAt: () => undefined },
     settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
     log: memoryLog().log,
   });
@@ -155,7 +155,7 @@ test.each<[string, Situation, object]>([
   [
     'allows a review of another object, as not about a config',
     { review: { ...REVIEW, config: undefined } },
-    { code: 'MCG_NOT_IN_USE', configState: 'missing', lookups: 0 },
+    { code: 'MCG_NOT_RENDERED', configState: 'missing', lookups: 0 },
   ],
 ])('without a request, %s', async (_case, situation, expected) => {
   const nothing = { path: 'none', liveReads: 0, gets: [] };
