@@ -107,7 +107,16 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const isTerminating = (deletionTimestamp ?? undefined) !== undefined || undefined;
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
   if (isTerminating && Array.isArray(finalizers) && finalizers.includes(FOREGROUND_DELETION)) {
-    return { kind: 'MachineConfigPool', name, version, references: [], isTerminating, nodeSelector };
+    const isDeletedInForeground = true;
+    return {
+      kind: 'MachineConfigPool',
+      name,
+      version,
+      references: [],
+      isTerminating,
+      isDeletedInForeground,
+      nodeSelector,
+    };
   }
   const references: Reference[] = [];
   for (const field of POOL_FIELDS) {

@@ -29,7 +29,7 @@ const TIME = { seconds: 1 } as const;
 /** A tag and a length, each at most ten bytes. */
 const MAX_HEADER_BYTES = 20;
 
-/** If present, only the names, the creationTimestamp and these annotations of an object that has one of them are kept. */
+/** If it has annotations, an object with one of them keeps only these, its names and its creationTimestamp. */
 export interface WantedMetadata {
   readonly annotations?: readonly string[];
 }
@@ -49,8 +49,8 @@ interface ParsedMetadata {
 }
 
 /**
- * Parses a PartialObjectMetadataList in protobuf, in a third of the time of JSON. What the guard reads is 5 % of a node's
- * metadata, and everything else is skipped.
+ * Parses a PartialObjectMetadataList in protobuf, in a third of the time of JSON. The guard reads 5 % of a node's
+ * metadata, and skips everything else.
  */
 export class ProtobufListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
