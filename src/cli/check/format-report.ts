@@ -1,4 +1,4 @@
-import { groupBy } from '../../common/group-by.ts';
+import { groupBy } from './group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import {
   createNameShortener,

@@ -1,6 +1,6 @@
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { toUnpauseCommand } from '../../client/paused-for-restore.ts';
-import { groupBy } from '../../common/group-by.ts';
+import { groupBy } from './group-by.ts';
 import { type ConfigName, isObjectName, parsePoolName } from '../../decision/references.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../../kube/api-paths.ts';
 import { type CheckedCluster, type CheckedNode, type CheckedPool, isMissingForever, type Problem } from './problems.ts';

@@ -1,4 +1,4 @@
-import { mapConcurrently } from '../../common/map-concurrently.ts';
+import { mapConcurrently } from '../../client/map-concurrently.ts';
 import {
   type ConfigName,
   isRenderedConfig,
