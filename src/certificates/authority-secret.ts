@@ -47,7 +47,7 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
   const secret = `secret ${namespace}/${name}`;
   const problem = new ProblemLog(log, `${secret} can be used again`);
   let certificate: IssuedCertificate | undefined;
-  let onFirst: (certificate: ServingCertificate) => void = () => {};
+  let onFirst: ((certificate: ServingCertificate) => void) | undefined;
   const first = new Promise<ServingCertificate>((resolve) => {
     onFirst = resolve;
   });
@@ -59,7 +59,7 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
     const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now: now(), generateKeys });
     const { validTo, fingerprint256 } = new X509Certificate(leaf.certificatePem);
     log.info({ dnsNames, validTo, fingerprint256 }, `serving certificate issued: ${reason}`);
-    if (certificate === undefined) onFirst((certificate = new IssuedCertificate(leaf, authority)));
+    if (certificate === undefined) onFirst?.((certificate = new IssuedCertificate(leaf, authority)));
     else certificate.replaceIssued(leaf, authority);
   };
   const warn = (text: string, error: unknown): void => {
@@ -78,7 +78,11 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
   const onFailure = async (error: unknown): Promise<void> => {
     warn(error instanceof UnusableSecret ? `${secret} cannot be used` : `cannot read ${secret}`, error);
     // An authority in memory still signs, because an unusable Secret can outlast a leaf.
-    if (certificate !== undefined) await issueIfDue(certificate.authority).catch(() => {});
+    try {
+      if (certificate !== undefined) await issueIfDue(certificate.authority);
+    } catch {
+      // The problem of the Secret is the cause, and is in the log.
+    }
   };
   const path = objectPath(`/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`, name);
   void pollObject({ api, path, kind: 'Secret', intervalMs, onRead, onFailure }, signal);
