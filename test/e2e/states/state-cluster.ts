@@ -147,9 +147,10 @@ export class StateCluster {
     const own = nodes.filter(
       ({ metadata }) => findPoolOfNode(metadata.labels ?? {}, referrers).pool?.referrer.name === name,
     );
-    const views = own.map(
-      (node) => ({ name: node.metadata.name, ...readAnnotations(node) }) as Annotations & { name: string },
-    );
+    const views = own.map((node) => {
+      const { state, currentConfig, desiredConfig } = readAnnotations(node);
+      return { name: node.metadata.name, state, currentConfig, desiredConfig };
+    });
     const waiting = views.find(({ state, desiredConfig }) => state === 'Done' && desiredConfig !== spec);
     const isBusy = views.some(({ state }) => state !== 'Done');
     if (waiting !== undefined && !isBusy && paused !== true) {
@@ -184,7 +185,7 @@ type Counts = Readonly<Record<string, unknown>>;
 type Write = () => Promise<unknown>;
 
 function readAnnotations({ metadata }: KubeObject): Annotations {
-  const entries = Object.entries(metadata.annotations ?? {}) as [string, string][];
+  const entries = Object.entries(metadata.annotations ?? {});
   return Object.fromEntries(entries.map(([key, value]) => [key.replace(`${MCO_GROUP}/`, ''), value]));
 }
 

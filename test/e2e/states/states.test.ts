@@ -144,14 +144,14 @@ async function follow(words: readonly string[]): Promise<readonly string[] | und
   const pods = await admin.list(DAEMON_PODS);
   const hasPod = pods.some(({ spec }) => (spec as { readonly nodeName?: string }).nodeName === readNode);
   if (!hasPod) await createDaemonPod(cluster, readNode, kubelet.port);
-  let isRunning = true;
+  const ended = new AbortController();
   const act = async (): Promise<void> => {
-    while (isRunning) {
+    while (!ended.signal.aborted) {
       await states.settle();
       await pause(100);
     }
   };
-  const running = runJson<RestoreReport>(...args).finally(() => (isRunning = false));
+  const running = runJson<RestoreReport>(...args).finally(() => ended.abort());
   const [{ configs, advice }] = await Promise.all([running, act()]);
   if (configs.some(({ outcome }) => outcome === 'planned')) return [...words, '--confirm'];
   const next = advice[0]?.command as unknown as string | null | undefined;
