@@ -151,6 +151,15 @@ export function isPool(referrer: Referrer): referrer is PoolReferrer {
   return referrer.kind === 'MachineConfigPool';
 }
 
+/** The configs that have a strong reference. */
+export function findUsedConfigs(referrers: Iterable<Referrer>): ReadonlySet<ConfigName> {
+  const used = new Set<ConfigName>();
+  for (const { references } of referrers) {
+    for (const { config, strength } of references) if (strength === 'strong') used.add(config);
+  }
+  return used;
+}
+
 export function hasStrongReference(config: ConfigName, { references }: Referrer): boolean {
   return references.some((reference) => reference.strength === 'strong' && reference.config === config);
 }

@@ -2,12 +2,13 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry, ServingCertificate } from '../certificates/serving-certificate.ts';
 import { formatName } from '../decision/message.ts';
-import { countNoun } from '../common/printable-text.ts';
+import { countNoun, joinWithAnd } from '../common/printable-text.ts';
 import type { PoolReferrer } from '../decision/references.ts';
 import { toRecordedReferrers } from '../decision/verdict.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { repeat } from '../common/wait.ts';
-import type { Mode } from '../decision/settings.ts';
+import type { HoldFacts } from '../decision/hold.ts';
+import { ALLOW_DELETION_ANNOTATION, type Settings } from '../decision/settings.ts';
 import { findStalledRestores } from './stalled-restores.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -19,23 +20,29 @@ import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 import type { JudgedReview } from '../webhook/judged-review.ts';
 import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
-import { type Condition, type GuardStatus, StatusWriter } from './status-writer.ts';
+import { describeHolds, type HoldStatus } from './hold-status.ts';
+import { findOverridesInUse } from './overrides.ts';
+import { type Condition, type GuardStatus, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import { toSeconds } from '../common/to-seconds.ts';
 
 export interface StatusReporterOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'referrers'>;
-  readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'names' | 'deletedAt'>;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'referrers' | 'pools'>;
+  readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'names' | 'objects' | 'deletedAt'>;
+  readonly facts: HoldFacts;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
-  readonly mode: () => Mode;
+  readonly settings: () => Settings;
+  readonly stored: StatusWriterOptions['stored'];
   /** Undefined if flags set the TLS parameters. */
   readonly tlsProfile?: (() => FollowedTlsProfile) | undefined;
   readonly leaseNamespace: string;
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
   readonly leaseHolder: string;
   readonly leaseTiming?: LeaseTiming | undefined;
+  /** Called when a task fails because of a defect. It is repeated. */
+  readonly onTaskError: (task: string, error: unknown) => void;
   readonly now?: () => Date;
 }
 
@@ -63,7 +70,8 @@ export class StatusReporter {
   readonly #expiryProblem: ProblemLog;
 
   constructor(options: StatusReporterOptions) {
-    const { api, log, index, configs, leaseNamespace, leaseHolder, leaseTiming, now = () => new Date() } = options;
+    const { api, log, index, configs, stored, now = () => new Date() } = options;
+    const { leaseNamespace, leaseHolder, leaseTiming } = options;
     this.#options = options;
     this.#now = now;
     this.#detector = new DanglingReferenceDetector({
@@ -84,7 +92,7 @@ export class StatusReporter {
       log,
       timing: leaseTiming,
     });
-    this.#writer = new StatusWriter(api, log);
+    this.#writer = new StatusWriter({ api, log, stored });
     this.#expiryProblem = new ProblemLog(log);
   }
 
@@ -100,13 +108,14 @@ export class StatusReporter {
 
   /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const status = () => (this.#lease.isHeld ? this.#status() : undefined);
-    await Promise.all([
-      repeat(INTERVAL_MS, signal, () => this.#detector.check(signal)),
-      repeat(INTERVAL_MS, signal, () => this.#writer.writeIfChanged(status, signal)),
-      repeat(INTERVAL_MS, signal, () => this.#logExpiries()),
-      this.#lease.run(signal),
-    ]);
+    const tasks = {
+      'find dangling references': () => this.#detector.check(signal),
+      'write the status': () => this.#writer.write(this.#lease.isHeld ? this.#status() : undefined, signal),
+      'log expiries': () => this.#logExpiries(),
+    };
+    const repeatTask = async ([task, work]: [string, () => void | Promise<void>]): Promise<void> =>
+      await repeat(INTERVAL_MS, signal, work, (error) => this.#options.onTaskError(task, error));
+    await Promise.all([...Object.entries(tasks).map(repeatTask), this.#lease.run(signal)]);
   }
 
   /** Daily, because the text contains the number of days. */
@@ -138,10 +147,10 @@ export class StatusReporter {
   }
 
   #status(): GuardStatus {
-    const { mode, certificate, tlsProfile } = this.#options;
+    const { settings, certificate, tlsProfile } = this.#options;
     const findings = this.#options.configs.isForbidden ? [] : this.#detector.findings;
     return {
-      mode: mode(),
+      mode: settings().mode,
       version: packageJson.version,
       protectedConfigs: this.protectedConfigs ?? null,
       danglingCount: this.danglingCount ?? null,
@@ -157,19 +166,40 @@ export class StatusReporter {
           explanation,
           suggestion: suggestion ?? '',
         })),
+      holds: this.#describeHolds(),
       conditions: [
         toCondition('Ready', this.#judgeReadiness()),
         toCondition('ReferencesConsistent', this.#judgeReferences()),
         toCondition('RestoresComplete', this.#judgeRestores()),
+        toCondition('OverridesUnused', this.#judgeOverrides()),
         toCondition('CertificatesValid', judgeCertificates(certificate.expiries(), this.#now())),
         ...(tlsProfile === undefined ? [] : [toCondition('TLSProfileApplied', judgeTlsProfile(tlsProfile()))]),
       ],
     };
   }
 
-  #judgeReadiness(): Judgement {
+  #describeHolds(): HoldStatus | null {
+    const { index, configs, settings, facts } = this.#options;
+    if (!index.isSynced || !configs.isSynced || configs.isForbidden) return null;
+    const { holdSupersededMs: holdMs } = settings();
+    const referrers = [...index.referrers()];
+    return describeHolds({
+      configs: configs.objects(),
+      referrers,
+      pools: index.pools,
+      holdMs,
+      now: this.#now(),
+      facts,
+    });
+  }
+
+  get #unsynced(): readonly string[] {
     const { index, configs } = this.#options;
-    const unsynced = [...index.unsynced, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
+    return [...index.unsynced, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
+  }
+
+  #judgeReadiness(): Judgement {
+    const unsynced = this.#unsynced;
     return unsynced.length === 0
       ? ['True', 'Serving', 'the guard serves and has listed the cluster']
       : ['False', 'Reading', `not listed yet: ${unsynced.join(', ')}`];
@@ -177,9 +207,7 @@ export class StatusReporter {
 
   #judgeReferences(): Judgement {
     const { findings } = this.#detector;
-    if (this.#options.configs.isForbidden) {
-      return ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs, so it cannot check whether they exist'];
-    }
+    if (this.#options.configs.isForbidden) return FORBIDDEN;
     if (!this.#options.configs.isSynced) return ['Unknown', 'Reading', `not listed yet: ${MACHINE_CONFIGS.name}`];
     if (findings.length === 0) return ['True', 'AllExist', 'every referenced MachineConfig exists'];
     const described = findings.slice(0, MAX_DESCRIBED_FINDINGS).map(describeFinding).join('. ');
@@ -187,6 +215,23 @@ export class StatusReporter {
     const more = left > 0 ? `. And ${left} more` : '';
     const message = `${countNoun(findings.length, 'dangling reference')}: ${described}${more}`;
     return ['False', 'DanglingReferences', message];
+  }
+
+  /** Such an annotation lets any prune delete the config. */
+  #judgeOverrides(): Judgement {
+    const { index, configs } = this.#options;
+    if (configs.isForbidden) return FORBIDDEN;
+    if (this.#unsynced.length > 0) return ['Unknown', 'Reading', `not listed yet: ${this.#unsynced.join(', ')}`];
+    const overridden = findOverridesInUse(configs.objects(), index.referrers());
+    if (overridden.length === 0) return ['True', 'NoneInUse', 'no config in use has the allow-deletion annotation'];
+    const names = overridden.slice(0, MAX_DESCRIBED_FINDINGS).map(formatName);
+    const more = overridden.length - names.length;
+    const all = joinWithAnd([...names, ...(more > 0 ? [`${more} more`] : [])]);
+    return [
+      'False',
+      'ConfigInUse',
+      `in use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets them be deleted: ${all}`,
+    ];
   }
 
   /** A pool that stays paused gets no update. */
@@ -200,6 +245,8 @@ export class StatusReporter {
 }
 
 type Judgement = readonly [status: Condition['status'], reason: string, message: string];
+
+const FORBIDDEN: Judgement = ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs'];
 
 function toCondition(type: Condition['type'], [status, reason, message]: Judgement): Condition {
   return { type, status, reason, message };

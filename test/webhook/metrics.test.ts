@@ -36,6 +36,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
     metrics.countDecision(await allowUnused(review, new AbortController().signal), CALL);
   }
   metrics.countMissingConfig();
+  metrics.countTaskFailure('write the status');
   metrics.countCall({ ...CALL, hasAuthorization: true });
   const { text, contentType } = await metrics.scrape();
   expect(contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
@@ -52,6 +53,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_index_age_seconds{resource="nodes"} 1.5',
       'mcguard_references{kind="Node"} 2',
       'mcguard_missing_config_reviews_total 1',
+      'mcguard_task_failures_total{task="write the status"} 1',
       'mcguard_webhook_calls_total{authorization="false"} 0',
       'mcguard_webhook_calls_total{authorization="true"} 1',
       'mcguard_live_reads_total 3',

@@ -5,7 +5,7 @@ import { hostname, userInfo } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
-import type { Settings } from '../../decision/settings.ts';
+import type { SettingsFollower } from '../../guard/settings-follower.ts';
 import type { Guard } from '../../guard/guard.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { accessCluster } from '../../client/cluster-access.ts';
@@ -88,7 +88,7 @@ async function dev(session: DevSession, stopped: Promise<unknown>): Promise<void
   const following = new AbortController();
   void settings.run(following.signal);
   try {
-    const guard = await startDevGuard(session, certificate, () => settings.settings);
+    const guard = await startDevGuard(session, certificate, settings);
     try {
       await registerUntilStopped(session, guard, caBundle, stopped);
     } finally {
@@ -132,7 +132,7 @@ async function registerUntilStopped(
 async function startDevGuard(
   { api, flags: { url }, printLine }: DevSession,
   certificate: ServingCertificate,
-  settings: () => Settings | undefined,
+  settings: SettingsFollower,
 ): Promise<Guard> {
   const { startGuard } = await import('../../guard/guard.ts');
   const host = stripBrackets(url.hostname);
@@ -146,7 +146,7 @@ async function startDevGuard(
       healthPort: 0,
       shutdownDelayMs: 0,
       settings,
-      onDecision: (judged, call) => printLine(formatDecision(judged, call)),
+      onAnswer: (judged, call) => printLine(formatDecision(judged, call)),
     });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

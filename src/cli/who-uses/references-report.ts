@@ -9,7 +9,7 @@ import {
 import { findNearestName } from '../../status/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from '../../client/cluster-reader.ts';
-import { readHoldMs } from '../../client/guard-report.ts';
+import { readHold } from '../../client/guard-report.ts';
 import { findUnusedConfigs } from '../../client/holds.ts';
 import { findHolds } from '../../decision/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
@@ -56,14 +56,14 @@ const MAX_CONCURRENT_SIZE_READS = 4;
 /** @throws CliError if a name is ambiguous, ClusterAccessError, TimeoutError */
 export async function readReferencesReport(api: KubeApi, selection: Selection): Promise<ReferencesReport> {
   const references = await readWithRetries((signal) => readReferences(api, signal));
-  const { configs, referrers, at, holdMs } = references;
+  const { configs, referrers, at, hold } = references;
   const names = selectNames(selection, references);
   const existing = names.filter((name) => configs.has(name));
   const readSize = async (name: ConfigName) =>
     [name, await readWithRetries((signal) => readConfigSize(api, name, signal))] as const;
   const sizes = new Map(await mapConcurrently(existing, MAX_CONCURRENT_SIZE_READS, readSize));
   const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
-  const holds = findHolds(references.unused, referrers, { holdMs, now: at, createdAt });
+  const holds = findHolds(references.unused, referrers, { ...hold, now: at, createdAt });
   const reports = names.map((name): ConfigReport => {
     const { strong, weak } = summarizeReferences(name, referrers);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
@@ -102,10 +102,10 @@ async function readReferences(api: KubeApi, signal: AbortSignal) {
   const before = new Set((await readConfigs(api, signal)).map(({ name }) => name));
   const { referrers, at } = await readReferrers(api, signal);
   const configs = new Map((await readConfigs(api, signal)).map((config) => [config.name, config]));
-  const holdMs = await readHoldMs(api, signal);
+  const hold = await readHold(api, signal);
   const listedTwice = [...configs.values()].filter(({ name }) => before.has(name));
   const unused = findUnusedConfigs(listedTwice, referrers);
-  return { configs, referrers, at, holdMs, unused };
+  return { configs, referrers, at, hold, unused };
 }
 
 function selectNames(selection: Selection, references: ClusterReferences): readonly ConfigName[] {
