@@ -4,7 +4,8 @@ import { createFindLastNaming } from '../status/hold-status.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../common/wait.ts';
-import { ClusterAccessError, isTimeout, readObject } from './cluster-access.ts';
+import { isTimeout } from '../kube/errors.ts';
+import { ClusterAccessError, readObject } from './cluster-access.ts';
 
 /** The fields that an older guard does not write are absent. */
 export interface StoredGuard {

@@ -45,7 +45,7 @@ export const CODE_DESCRIPTIONS = {
 /** The stable identifier of a verdict. */
 export type Code = keyof typeof CODE_DESCRIPTIONS;
 
-const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
+export const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
 
 /** A disconnected cluster cannot reach the page, so the note also names the command that prints it. */
 export function formatHelpNote(code: Code): string {

@@ -137,11 +137,11 @@ export class KubeApi {
     const { server } = this.#connection;
     let credentials: Credentials;
     try {
-      credentials = await this.#connection.credentials();
+      credentials = await this.#connection.credentials(request.signal);
     } catch (error) {
+      if (error === request.signal.reason) throw error;
       throw new ApiUnreachable(`no credentials for ${server.host}: ${describeError(error)}`, { cause: error });
     }
-    request.signal.throwIfAborted();
     const response = await this.#exchange(server, credentials, request);
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };

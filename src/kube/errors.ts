@@ -92,6 +92,10 @@ export function needsCorrection(error: unknown): boolean {
   return cause instanceof CredentialsError || UNTRUSTED.test(describeError(cause));
 }
 
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
+}
+
 /**
  * Describes an error in one line: its status, its code, or else its message. Omits the text of a response.
  */
@@ -103,5 +107,5 @@ export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code === 'string') return code;
-  return error.name === 'TimeoutError' ? 'timed out' : error.name === 'AbortError' ? 'aborted' : error.message;
+  return isTimeout(error) ? 'timed out' : error.name === 'AbortError' ? 'aborted' : error.message;
 }

@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CommanderError } from 'commander';
 import { expect, test, vi } from 'vitest';
@@ -120,4 +121,26 @@ test.each(CLUSTER_COMMAND_LINES)('Ctrl-C ends %s with 130 while the API server d
   await expect.poll(() => cluster.faults.requests.length).toBeGreaterThan(0);
   child.kill('SIGINT');
   expect((await outcome).exitCode).toBe(130);
+});
+
+test.each([
+  ['Ctrl-C', 130, [], ''],
+  [
+    '--request-timeout',
+    3,
+    ['--request-timeout', '1'],
+    'the command sleep of the kubeconfig does not end; run it to see why',
+  ],
+])('%s ends a command whose kubeconfig runs a command that hangs', async (end, exitCode, flags, message) => {
+  const { kubeconfig } = await startEmptyCluster();
+  const seconds = String(1e6 + process.pid);
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sleep', args: [seconds] };
+  const stored = JSON.parse(readFileSync(kubeconfig, 'utf8')) as object;
+  writeFileSync(kubeconfig, JSON.stringify({ ...stored, users: [{ name: 'in-memory', user: { exec } }] }));
+  const { child, outcome } = startCommand(['uninstall', ...flags, '--kubeconfig', kubeconfig]);
+  const isRunning = () => spawnSync('sh', ['-c', `pgrep -fx 'sleep ${seconds}'`]).status === 0;
+  await expect.poll(isRunning).toBe(true);
+  if (end === 'Ctrl-C') child.kill('SIGINT');
+  expect(await outcome).toMatchObject({ exitCode, stderr: expect.stringContaining(message) });
+  expect(isRunning()).toBe(false);
 });

@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander';
 import { FileError } from '../../files/file-error.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
@@ -50,7 +51,7 @@ export function createCheckCommand(): Command {
     .option('--split <dir>', 'with --manifests: write one document per file into this new directory', parseDirectory)
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
-    .addOption(createOutputOption(['table', 'json', 'name', 'wide', 'yaml']))
+    .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -92,7 +93,7 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** The report of a check, and its text with `-o table` and `-o name`. */
+/** The report of a check, and its text with `-o text` and `-o name`. */
 interface CheckResult {
   readonly report: { readonly ok: boolean };
   readonly table: string;

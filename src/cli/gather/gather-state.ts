@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { isObjectName } from '../../decision/references.ts';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { EVENT_REPORTER } from '../../kube/event-recorder.ts';
 import { checkCluster } from '../check/check-cluster.ts';
@@ -46,7 +47,6 @@ const CLUSTER_COLLECTIONS = [
 const EVENTS_OF_GUARD = new URLSearchParams({ fieldSelector: `reportingController=${EVENT_REPORTER}` }).toString();
 /** A log line has about 500 bytes. */
 const MAX_LOG_LINES = 20_000;
-const READ_TIMEOUT_MS = 30_000;
 
 /**
  * Lists what a bug report needs: no Secret, no ConfigMap and no content of a MachineConfig.
@@ -122,7 +122,7 @@ async function readObjects(api: KubeApi, path: string): Promise<Files> {
 }
 
 async function readList(api: KubeApi, path: string): Promise<StoredList | undefined> {
-  return (await readObject(api, path, 'list', AbortSignal.timeout(READ_TIMEOUT_MS))) as StoredList | undefined;
+  return (await readObject(api, path, 'list')) as StoredList | undefined;
 }
 
 /** The log of each container, and the previous log of a container that was restarted. */
@@ -149,9 +149,8 @@ function listLogs(
 }
 
 async function readLog(api: KubeApi, path: string): Promise<string> {
-  const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
-  return await accessCluster('get', path, signal, async () => {
-    const { body } = await api.request({ path, accept: '*/*', signal });
+  return await accessCluster('get', path, NEVER_ABORTED, async () => {
+    const { body } = await api.request({ path, accept: '*/*', signal: NEVER_ABORTED });
     return await text(body);
   });
 }

@@ -6,13 +6,13 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { NEVER_ABORTED, withTimeout } from '../../common/wait.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { ApiError, describeError, isDeniedByAdmission } from '../../kube/errors.ts';
 
 /*
  * The commands that write, `restore` and `uninstall`, are lists of steps, each derived from one state of the cluster.
- * `finish` runs the work and turns every error into an ending: `tryWrites` sends all writes as dry runs, then `take`
+ * `finish` runs the work and turns every error into an ending: `sendDryRuns` sends all writes as dry runs, then `take`
  * takes each step, for which it looks at the live state again. `listReports` knows the state of each step at every end.
  */
 
@@ -150,7 +150,7 @@ export class StepRun {
    *
    * @throws WriteDenied; CliError if the API server does not honor dry runs; ClusterAccessError
    */
-  async tryWrites(steps: readonly Step[]): Promise<void> {
+  async sendDryRuns(steps: readonly Step[]): Promise<void> {
     const writes = steps.flatMap((step) => (step.write === undefined ? [] : [{ step, write: step.write }]));
     const [first] = writes;
     if (first === undefined) return;
@@ -183,7 +183,7 @@ export class StepRun {
     this.#states.set(step, 'failed');
     const { intervalMs, sleep } = this.#options;
     const { answer: wait } = await pollUntilSettled({
-      read: (timeoutMs) => withTimeout(timeoutMs, this.signal, (signal) => this.#attempt(step, look, signal)),
+      read: (signal) => this.#attempt(step, look, signal),
       isSettled: (answer) => answer === undefined,
       timeoutMs: Math.max(0, untilMs - this.elapsedMs),
       retryUntilMs: (error) => (isRetryableRead(error) || isConflict(error) ? Number.POSITIVE_INFINITY : 0),

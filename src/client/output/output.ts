@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Scalar, stringify } from 'yaml';
-import { escapeUnsafe, hasUnsafe } from '../../common/printable-text.ts';
+import { escapeUnsafe, hasUnsafe, toPrintableLine } from '../../common/printable-text.ts';
 import { CliError } from '../exit.ts';
 import { type Advice, CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
 import { formatAge } from './short-forms.ts';
@@ -61,7 +61,8 @@ export class Output {
 
   /** Prints a line on stderr, with the elapsed time, unless it has just printed the same text. */
   printProgress(text: string, elapsedMs: number): void {
-    if (text !== this.#lastProgress) this.printNote(`${formatAge(elapsedMs).padStart(7)}  ${text}`);
+    const line = toPrintableLine(text, Number.POSITIVE_INFINITY);
+    if (text !== this.#lastProgress) this.printNote(`${formatAge(elapsedMs).padStart(7)}  ${line}`);
     this.#lastProgress = text;
   }
 

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { countNoun } from '../../../common/printable-text.ts';
+import { countNoun, toPrintableLine } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
 import { type Advice, advise } from '../../../client/output/advice.ts';
 import { explainFileErrors, prepareEmptyDirectory } from '../../../client/output-directory.ts';
@@ -32,8 +32,9 @@ export async function checkManifests(
 ) {
   if (split !== undefined) await splitManifests(directory, split, signal);
   const report = await createReport(split ?? directory, signal);
-  const files = new Set(report.problems.map(({ file }) => `${path.join(report.directory, file)}\n`));
-  return { report, table: formatReport(format, report), names: [...files].join('') };
+  const files = new Set(report.problems.map(({ file }) => path.join(report.directory, file)));
+  const names = [...files].map((file) => `${toPrintableLine(file, Number.POSITIVE_INFINITY)}\n`).join('');
+  return { report, table: formatReport(format, report), names };
 }
 
 /** The first problems of a directory into which a command has written manifests, and how to see all. */
