@@ -45,7 +45,7 @@ export async function repeat(
   pauseMs: number,
   signal: AbortSignal,
   work: () => void | Promise<void>,
-  onError: (error: unknown) => void,
+  onError: (error: unknown) => void | Promise<void>,
 ): Promise<void> {
   const backoff = new Backoff(pauseMs, MAX_BACKOFF_MS);
   while (!signal.aborted) {
@@ -55,8 +55,12 @@ export async function repeat(
       backoff.reset();
     } catch (error) {
       if (signal.aborted) return;
-      onError(error);
       backoffMs = backoff.next();
+      try {
+        await onError(error);
+      } catch {
+        // Nothing is left that could report it.
+      }
     }
     await sleep(pauseMs + backoffMs, signal);
   }

@@ -14,7 +14,7 @@ export interface PollObjectOptions {
   readonly intervalMs: number;
   /** Called after each read; undefined if the object does not exist. The next read waits for it. */
   readonly onRead: (object: ApiObject | undefined) => void | Promise<void>;
-  readonly onFailure: (error: unknown) => void;
+  readonly onFailure: (error: unknown) => void | Promise<void>;
 }
 
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -29,7 +29,7 @@ export async function pollObject(options: PollObjectOptions, signal: AbortSignal
     try {
       await onRead(await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => readObject(options, limited)));
     } catch (error) {
-      if (!signal.aborted) onFailure(error);
+      if (!signal.aborted) await onFailure(error);
     }
   };
   await repeat(intervalMs, signal, read, onFailure);

@@ -148,7 +148,7 @@ test.each<[string, Situation, string]>([
   [
     'the annotation of a config in use',
     { configs: [toConfig(CONFIG, true), toConfig(OTHER, true)], referrers: [toNode('w0', CONFIG)] },
-    `OverridesUnused=False ConfigInUse: in use, but the annotation machineconfig-guard.io/allow-deletion lets them be deleted: ${CONFIG}`,
+    `machineconfig-guard.io/allow-deletion lets them be deleted: ${CONFIG}`,
   ],
   ['the annotation of an unused config', { configs: [toConfig(OTHER, true)] }, 'OverridesUnused=True NoneInUse: '],
   ['annotations that the guard may not read', FORBIDDEN, 'OverridesUnused=Unknown Forbidden: '],

@@ -183,7 +183,7 @@ test('keeps the condition that another client adds, and adds its own to it', asy
   const status = await cluster.awaitStatus((current) => formatConditions(current).includes('OverridesUnused=False'));
 
   expect(formatConditions(status)).toContain('Foreign=True');
-  const own = status.conditions.filter(({ type }) => type !== (foreign.type as string));
+  const own = status.conditions.filter(({ type }) => type !== foreign.type);
   await cluster.admin.patch(`${PATHS.guard}/status`, { status: { conditions: own } });
 });
 
