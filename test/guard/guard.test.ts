@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
-import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
