@@ -60,7 +60,7 @@ async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0, 
   /** Deletes a config. Returns the status and the code or the message of the answer. */
   const remove = async (name: string) => {
     const { status, body } = await cluster.delete('machineconfigs', name);
-    return `${status} ${String(body['message'] ?? '')}`;
+    return `${status} ${JSON.stringify(body)}`;
   };
   return { cluster, guard, readyz, remove, countLiveLists: () => countNodeLists() - startUp };
 }
