@@ -1,7 +1,7 @@
 import {
   type ConfigName,
   isPool,
-  type NodeReferrer,
+  isUnreportedNode,
   parsePoolName,
   type PoolReferrer,
   type Referrer,
@@ -73,7 +73,7 @@ export function findHold(
   const holds = [poolHolds.toSorted(compareUntil)[0] ?? toHold('PoolUndated', now)];
   // A pool names a new config only a moment after its creation.
   if (config.createdAt !== undefined) holds.push(toHold('ConfigCreated', config.createdAt));
-  for (const { name: node, createdAt: since } of findUnreportedNodes(referrers, config.createdAt)) {
+  for (const { name: node, createdAt: since } of findBootingNodes(referrers, config.createdAt)) {
     holds.push({ cause: 'NodeUnreported', since, until: plus(since, UNREPORTED_HOLD_MS), pool: pool.name, node });
   }
   const longest = holds.toSorted((a, b) => compareUntil(b, a))[0];
@@ -132,18 +132,13 @@ function findLastChange(
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 
-type UnreportedNode = NodeReferrer & { readonly createdAt: Date };
-
 /** Finds the nodes that may be booting with a config, because they joined after it. */
-function findUnreportedNodes(referrers: readonly Referrer[], configCreatedAt: Date | undefined): UnreportedNode[] {
-  const hasJoinedAfter = ({ createdAt }: UnreportedNode): boolean =>
-    configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt;
-  return referrers.filter(isUnreportedNode).filter(hasJoinedAfter);
-}
-
-/** Only a node without `currentConfig` has the time. */
-function isUnreportedNode(referrer: Referrer): referrer is UnreportedNode {
-  return referrer.kind === 'Node' && referrer.createdAt !== undefined;
+function findBootingNodes(referrers: readonly Referrer[], configCreatedAt: Date | undefined) {
+  return referrers.filter(isUnreportedNode).flatMap(({ name, state: { createdAt } }) => {
+    const hasJoinedAfter =
+      createdAt !== undefined && (configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt);
+    return hasJoinedAfter ? [{ name, createdAt }] : [];
+  });
 }
 
 function compareUntil(a: Hold, b: Hold): number {

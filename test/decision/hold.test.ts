@@ -34,10 +34,12 @@ function toRollingPool(times: PoolTimes): PoolReferrer {
   return { ...pool, references: pool.references.with(1, { field: 'status', config: OTHER, strength: 'strong' }) };
 }
 
-function toNode(createdAtHours?: number, name = 'fresh'): Referrer {
-  const createdAt = createdAtHours === undefined ? undefined : at(createdAtHours);
-  return { kind: 'Node', name, references: [], createdAt };
+function toNode(createdAtHours: number, name = 'fresh'): Referrer {
+  const state = { type: 'unreported', createdAt: at(createdAtHours), labels: undefined } as const;
+  return { kind: 'Node', name, references: [], state };
 }
+
+const CONFIGURED: Referrer = { kind: 'Node', name: 'fresh', references: [], state: { type: 'configured' } };
 
 interface Situation {
   readonly name?: string;
@@ -148,7 +150,7 @@ test.each<[string, string, readonly Referrer[], number?, number?]>([
   ['that joined in the second before the config was created', 'ConfigCreated 9', [QUIET, toNode(9 - SECOND)], 9],
   ['that joined in the second in which the config was created', 'fresh to 33', [QUIET, toNode(9)], 9],
   ['that joined lately, with a config of unknown age', 'fresh to 33', [QUIET, toNode(9)], Number.NaN],
-  ['that was created, and has reported its config', 'none', [QUIET, toNode()]],
+  ['that was created, and has reported its config', 'none', [QUIET, CONFIGURED]],
 ])('a node without currentConfig %s: %s', (_condition, expected, referrers, configCreatedAt = -20, watched) => {
   expect(hold(referrers, { configCreatedAt, ...(watched && { watched }) })).toBe(expected);
 });

@@ -8,6 +8,7 @@ const config = toConfigName('rendered-worker-1');
 const NODE: Referrer = {
   kind: 'Node',
   name: 'w0',
+  state: { type: 'configured' },
   references: [
     { field: 'currentConfig', config, strength: 'strong' },
     { field: 'desiredConfig', config, strength: 'strong' },
