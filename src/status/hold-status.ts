@@ -2,9 +2,10 @@ import { formatDuration, parseDuration } from '../common/duration.ts';
 import { toSeconds } from '../common/to-seconds.ts';
 import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../decision/hold.ts';
 import { explainHold, formatTime } from '../decision/message.ts';
-import { type ConfigName, findUsedConfigs, isRenderedConfig, type Referrer } from '../decision/references.ts';
-import type { HoldableConfig } from '../decision/verdict.ts';
-import type { PoolHistory } from '../references/pool-history.ts';
+import { type ConfigName, findUsedConfigs, isRenderedConfig } from '../decision/references.ts';
+import type { Settings } from '../decision/settings.ts';
+import type { ConfigIndex } from '../references/config-index.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
 
 /** The holds in the status of the MachineConfigGuard. */
 export interface HoldStatus {
@@ -23,19 +24,20 @@ export const NO_HOLDS = { holdSuperseded: null, heldCount: null, heldConfigs: nu
 const MAX_HELD_CONFIGS = 50;
 const MAX_POOLS = 100;
 
-interface HoldStatusOptions {
-  readonly configs: Iterable<HoldableConfig>;
-  readonly referrers: readonly Referrer[];
-  readonly holdMs: number;
-  readonly now: Date;
+interface HoldSources {
+  readonly configs: Pick<ConfigIndex, 'objects'>;
+  readonly index: Pick<ReferenceIndex, 'referrers' | 'pools'>;
+  readonly settings: Settings;
   readonly facts: HoldFacts;
-  readonly pools: Pick<PoolHistory, 'list'>;
+  readonly now: Date;
 }
 
 /** Describes what the guard holds, by the same rule as its answers. */
-export function describeHolds({ configs, referrers, pools, holdMs, now, facts }: HoldStatusOptions): HoldStatus {
+export function describeHolds({ configs, index, settings, now, facts }: HoldSources): HoldStatus {
+  const holdMs = settings.holdSupersededMs;
+  const referrers = [...index.referrers()];
   const used = findUsedConfigs(referrers);
-  const unused = [...configs].filter(({ name }) => isRenderedConfig(name) && !used.has(name));
+  const unused = [...configs.objects()].filter(({ name }) => isRenderedConfig(name) && !used.has(name));
   const holds = [...findHolds(unused, referrers, { ...facts, holdMs, now })];
   const longest = holds.toSorted(([a, { until }], [b, other]) => +other.until - +until || (a < b ? -1 : 1));
   return {
@@ -44,7 +46,7 @@ export function describeHolds({ configs, referrers, pools, holdMs, now, facts }:
     heldConfigs: longest.slice(0, MAX_HELD_CONFIGS).map(([name, hold]) => {
       return { name, pool: hold.pool, until: formatTime(hold.until), reason: explainHold(hold) };
     }),
-    watchedPools: pools
+    watchedPools: index.pools
       .list()
       .slice(0, MAX_POOLS)
       .map(({ name, version, since }) => ({ name, resourceVersion: version, since: toSeconds(since) })),

@@ -8,44 +8,7 @@ import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { toSeconds } from '../common/to-seconds.ts';
-import { type HoldStatus, NO_HOLDS } from './hold-status.ts';
-
-const CONDITION_TYPES = [
-  'Ready',
-  'ReferencesConsistent',
-  'RestoresComplete',
-  'OverridesUnused',
-  'CertificatesValid',
-  'TLSProfileApplied',
-] as const;
-
-/** A condition without the fields that depend on the stored one. */
-export interface Condition {
-  readonly type: (typeof CONDITION_TYPES)[number];
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** The part of the MachineConfigGuard's status that the leader writes. */
-export interface GuardStatus {
-  /** Null if the guard has not listed the cluster, or may not read MachineConfigs. */
-  readonly holds: HoldStatus | null;
-  readonly mode: string;
-  readonly version: string;
-  /** Null if the guard may not read MachineConfigs. The status then lacks the field. */
-  readonly protectedConfigs: number | null;
-  /** Null like `protectedConfigs`. */
-  readonly danglingCount: number | null;
-  /** `since` is RFC 3339, and `suggestion` empty if no name is near. */
-  readonly danglingReferences: readonly (Readonly<
-    Record<'kind' | 'name' | 'field' | 'config' | 'since' | 'explanation' | 'suggestion', string>
-  > & {
-    /** RFC 3339. Undefined if the guard has seen no deletion. */
-    readonly deletedAt: string | undefined;
-  })[];
-  readonly conditions: readonly Condition[];
-}
+import { type Condition, CONDITIONS, type GuardStatus } from './describe-status.ts';
 
 /** A denial as the status stores it. */
 export interface LastDenial {
@@ -149,12 +112,12 @@ export class StatusWriter {
   /** Returns what the API server stores afterwards. */
   async #writeStatus(status: GuardStatus | undefined, guard: StoredGuard, signal: AbortSignal): Promise<StoredGuard> {
     if (status === undefined) return guard;
-    const { conditions, holds, ...rest } = status;
+    const { conditions, ...rest } = status;
     const observedGeneration = guard.metadata?.generation ?? 0;
     const storedConditions = guard.status?.conditions ?? [];
-    const foreign = storedConditions.filter(({ type }) => !CONDITION_TYPES.some((own) => own === type));
+    const foreign = storedConditions.filter(({ type }) => !Object.hasOwn(CONDITIONS, type));
     const own = conditions.map((condition) => toStoredCondition(condition, observedGeneration, storedConditions));
-    const desired = { ...rest, ...(holds ?? NO_HOLDS), observedGeneration, conditions: [...own, ...foreign] };
+    const desired = { ...rest, observedGeneration, conditions: [...own, ...foreign] };
     // The stored status can differ from the written one for ever: the CRD of an older version drops fields, and a newer
     // version of the guard has written others.
     const stored = omitAnswers(guard);

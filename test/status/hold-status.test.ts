@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { findHold, type HoldFacts } from '../../src/decision/hold.ts';
 import { type ConfigName, type PoolReferrer, toConfigName } from '../../src/decision/references.ts';
+import type { Settings } from '../../src/decision/settings.ts';
+import type { ConfigIndex } from '../../src/references/config-index.ts';
+import type { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { createFindLastNaming, describeHolds } from '../../src/status/hold-status.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
@@ -29,8 +32,10 @@ function describe(
   own = facts,
 ) {
   const pools = { list: () => [{ name: 'worker', version: '7', since: at('00:30:00') }] };
-  const configs = names.map(toConfig);
-  return describeHolds({ configs, referrers: [POOL], pools, holdMs: HOLD_MS, now: NOW, facts: own });
+  const index = { pools, referrers: () => [POOL].values() } as unknown as ReferenceIndex;
+  const configs = { objects: () => names.map(toConfig) } as unknown as ConfigIndex;
+  const settings: Settings = { mode: 'Enforce', holdSupersededMs: HOLD_MS };
+  return describeHolds({ configs, index, settings, now: NOW, facts: own });
 }
 
 test('lists the unused configs that the guard holds, and the pools that it has seen', () => {

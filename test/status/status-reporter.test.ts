@@ -4,7 +4,7 @@ import type { Expiry } from '../../src/certificates/serving-certificate.ts';
 import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
-import type { GuardStatus } from '../../src/status/status-writer.ts';
+import type { GuardStatus } from '../../src/status/describe-status.ts';
 import type { ClusterEvent } from '../../src/kube/event-recorder.ts';
 import { PoolHistory } from '../../src/references/pool-history.ts';
 import type { WatchedConfig } from '../../src/references/sources.ts';

@@ -1,6 +1,8 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { type GuardStatus, type LastDenial, StatusWriter } from '../../src/status/status-writer.ts';
+import type { GuardStatus } from '../../src/status/describe-status.ts';
+import { NO_HOLDS } from '../../src/status/hold-status.ts';
+import { type LastDenial, StatusWriter } from '../../src/status/status-writer.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
@@ -37,7 +39,7 @@ function toStatus(protectedConfigs: number | null, consistent: 'True' | 'False' 
     protectedConfigs,
     danglingCount: 0,
     danglingReferences: [],
-    holds: null,
+    ...NO_HOLDS,
     conditions: [{ type: 'ReferencesConsistent', status: consistent, reason: 'R', message: 'm' }],
   };
 }

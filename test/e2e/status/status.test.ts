@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
-import type { GuardStatus } from '../../../src/status/status-writer.ts';
+import type { GuardStatus } from '../../../src/status/describe-status.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
