@@ -52,10 +52,11 @@ export async function watchCertificateFiles(options: CertificateFilesOptions): P
     }
     problem.clear();
   };
-  const logProblem = ({ message: reason }: Error): void => {
+  const logProblem = (error: unknown): void => {
+    const { message: reason } = error as Error;
     problem.warn(`new serving certificate not usable; the previous one stays: ${reason}`, { reason, file: certFile });
   };
-  void repeat(INTERVAL_MS, signal, () => readAgain().catch(logProblem));
+  void repeat(INTERVAL_MS, signal, readAgain, logProblem);
   return certificate;
 }
 

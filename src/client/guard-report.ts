@@ -1,6 +1,8 @@
+import type { HoldOptions } from '../decision/hold.ts';
 import { UNKNOWN_TO_GUARD } from '../diagnosis/diagnose.ts';
 import type { MissingConfigReport } from '../diagnosis/problem.ts';
 import { parseSettings } from '../decision/settings.ts';
+import { createFindLastNaming } from '../status/hold-status.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../common/wait.ts';
@@ -34,13 +36,18 @@ export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<Sto
 }
 
 /**
- * The hold of the cluster's guard in milliseconds; 0 without a guard.
+ * The hold of the cluster's guard, and what it has seen. Without a guard there is no hold.
  *
  * @throws ClusterAccessError, or the signal's reason
  */
-export async function readHoldMs(api: KubeApi, signal: AbortSignal): Promise<number> {
+export async function readHold(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<Pick<HoldOptions, 'holdMs' | 'findLastNaming'>> {
   const guard = await readGuard(api, signal);
-  return guard === undefined ? 0 : parseSettings(guard).settings.holdSupersededMs;
+  if (guard === undefined) return { holdMs: 0 };
+  const holdMs = parseSettings(guard).settings.holdSupersededMs;
+  return { holdMs, findLastNaming: createFindLastNaming(guard.status, holdMs) };
 }
 
 /**

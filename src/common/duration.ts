@@ -10,6 +10,14 @@ const UNIT_MS: Record<string, number> = {
   ns: 1e-6,
 };
 
+/** Formats milliseconds as a Go duration without fractions (`1h30m`). */
+export function formatDuration(ms: number): string {
+  const [h, m, s, rest] = [ms / 3_600_000, (ms / 60_000) % 60, (ms / 1_000) % 60, ms % 1_000].map(Math.floor);
+  const parts = { h, m, s, ms: rest };
+  const text = Object.entries(parts).map(([unit, value = 0]) => (value > 0 ? `${value}${unit}` : ''));
+  return text.join('') || '0s';
+}
+
 /** Parses a Go duration (`1m30s`). Returns milliseconds, or undefined if it is invalid. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 32 || !DURATION.test(text)) return undefined;

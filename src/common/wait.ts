@@ -37,11 +37,32 @@ export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): 
   }
 }
 
-/** Works repeatedly, with pauses, until the signal aborts. Never rejects if `work` does not. */
-export async function repeat(pauseMs: number, signal: AbortSignal, work: () => void | Promise<void>): Promise<void> {
+/** The longest additional pause after an error. */
+const MAX_BACKOFF_MS = 60_000;
+
+/** Works repeatedly, with pauses, until the signal aborts. Never rejects: after an error it pauses longer. */
+export async function repeat(
+  pauseMs: number,
+  signal: AbortSignal,
+  work: () => void | Promise<void>,
+  onError: (error: unknown) => void | Promise<void>,
+): Promise<void> {
+  const backoff = new Backoff(pauseMs, MAX_BACKOFF_MS);
   while (!signal.aborted) {
-    await work();
-    await sleep(pauseMs, signal);
+    let backoffMs = 0;
+    try {
+      await work();
+      backoff.reset();
+    } catch (error) {
+      if (signal.aborted) return;
+      backoffMs = backoff.next();
+      try {
+        await onError(error);
+      } catch {
+        // Nothing is left that could report it.
+      }
+    }
+    await sleep(pauseMs + backoffMs, signal);
   }
 }
 

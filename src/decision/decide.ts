@@ -16,7 +16,6 @@ import {
   formatWarnings,
   formatWouldDenyWarning,
 } from './message.ts';
-import { isVisible } from '../common/printable-text.ts';
 import { findHold, type HoldFacts } from './hold.ts';
 import {
   type Code,
@@ -26,7 +25,7 @@ import {
   type Review,
   type Verdict,
 } from './verdict.ts';
-import { type Settings } from './settings.ts';
+import { findOverrideReason, type Settings } from './settings.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
@@ -77,7 +76,7 @@ export function allowOtherObject(): Verdict {
 export function decideWithoutClusterState(config: ConfigToDelete, { mode }: Settings): Verdict | undefined {
   const { name } = config;
   if (!isRenderedConfig(name)) return allowConfig('MCG_NOT_RENDERED', name, 'is not a rendered config');
-  const reason = findOverrideReason(config);
+  const reason = findOverrideReason(config.allowDeletion);
   if (reason !== undefined) {
     return {
       ...allowConfig('MCG_OVERRIDDEN', name, 'may be deleted: its allow-deletion annotation gives a reason'),
@@ -131,11 +130,6 @@ function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
     referencesTotal,
     warnings: mode === 'Warn' && config !== undefined ? [formatWouldDenyWarning(code, config)] : [],
   };
-}
-
-function findOverrideReason({ allowDeletion = '' }: ConfigToDelete): string | undefined {
-  const reason = allowDeletion.trim();
-  return isVisible(reason) ? reason : undefined;
 }
 
 function allowConfig(code: Code, config: ConfigName, explanation: string): Verdict {

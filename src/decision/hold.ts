@@ -1,7 +1,7 @@
 import {
   type ConfigName,
   isPool,
-  type NodeReferrer,
+  isUnreportedNode,
   parsePoolName,
   type PoolReferrer,
   type Referrer,
@@ -43,7 +43,7 @@ export interface HoldOptions extends HoldFacts {
 /** The longest hold because of a node that has not reported a config. */
 const UNREPORTED_HOLD_MS = 24 * 3_600_000;
 /** Kubernetes cuts the fractions of its times. */
-const API_TIME_RESOLUTION_MS = 1_000;
+export const API_TIME_RESOLUTION_MS = 1_000;
 
 /**
  * Returns the hold on a config, or undefined if there is none or it has ended (docs/internals/decisions/0010). The
@@ -59,23 +59,22 @@ export function findHold(
 ): Hold | undefined {
   const pool = findPool(config, referrers);
   if (pool === undefined || holdMs <= 0) return undefined;
-  // A later time comes from a wrong clock.
-  const clamp = (time: Date): Date => (time < now ? time : now);
-  const toHold = (cause: Hold['cause'], since: Date, until: Date): Hold => ({ cause, since, until, pool: pool.name });
-  const toHoldAfter = (cause: Hold['cause'], since: Date): Hold => toHold(cause, since, plus(roundUp(since), holdMs));
+  const toHold = (cause: Hold['cause'], time: Date): Hold => {
+    // A later time comes from a wrong clock.
+    const since = time < now ? time : now;
+    return { cause, since, until: plus(roundUp(since), holdMs), pool: pool.name };
+  };
   const changedAt = findLastChange(pool, createdAt);
   const naming = findLastNaming?.(pool, config.name, now);
   const poolHolds: Hold[] = [];
-  if (naming !== undefined) {
-    poolHolds.push(toHold(naming.isSeen ? 'PoolNamed' : 'PoolWatched', naming.at, plus(naming.at, holdMs)));
-  }
-  if (changedAt !== undefined) poolHolds.push(toHoldAfter('PoolChanged', clamp(changedAt)));
+  if (changedAt !== undefined) poolHolds.push(toHold('PoolChanged', changedAt));
+  if (naming !== undefined) poolHolds.push(toHold(naming.isSeen ? 'PoolNamed' : 'PoolWatched', naming.at));
   // The pool has not named the config after any of these times, so the first hold to end is enough.
-  const holds = [poolHolds.toSorted(compareUntil)[0] ?? toHoldAfter('PoolUndated', now)];
+  const holds = [poolHolds.toSorted(compareUntil)[0] ?? toHold('PoolUndated', now)];
   // A pool names a new config only a moment after its creation.
-  if (config.createdAt !== undefined) holds.push(toHoldAfter('ConfigCreated', clamp(config.createdAt)));
-  for (const { name: node, createdAt: since } of findUnreportedNodes(referrers, config.createdAt)) {
-    holds.push({ ...toHold('NodeUnreported', since, plus(since, UNREPORTED_HOLD_MS)), node });
+  if (config.createdAt !== undefined) holds.push(toHold('ConfigCreated', config.createdAt));
+  for (const { name: node, createdAt: since } of findBootingNodes(referrers, config.createdAt)) {
+    holds.push({ cause: 'NodeUnreported', since, until: plus(since, UNREPORTED_HOLD_MS), pool: pool.name, node });
   }
   const longest = holds.toSorted((a, b) => compareUntil(b, a))[0];
   return longest !== undefined && longest.until > now ? longest : undefined;
@@ -133,18 +132,13 @@ function findLastChange(
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 
-type UnreportedNode = NodeReferrer & { readonly createdAt: Date };
-
 /** Finds the nodes that may be booting with a config, because they joined after it. */
-function findUnreportedNodes(referrers: readonly Referrer[], configCreatedAt: Date | undefined): UnreportedNode[] {
-  const hasJoinedAfter = ({ createdAt }: UnreportedNode): boolean =>
-    configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt;
-  return referrers.filter(isUnreportedNode).filter(hasJoinedAfter);
-}
-
-/** Only a node without `currentConfig` has the time. */
-function isUnreportedNode(referrer: Referrer): referrer is UnreportedNode {
-  return referrer.kind === 'Node' && referrer.createdAt !== undefined;
+function findBootingNodes(referrers: readonly Referrer[], configCreatedAt: Date | undefined) {
+  return referrers.filter(isUnreportedNode).flatMap(({ name, state: { createdAt } }) => {
+    const hasJoinedAfter =
+      createdAt !== undefined && (configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt);
+    return hasJoinedAfter ? [{ name, createdAt }] : [];
+  });
 }
 
 function compareUntil(a: Hold, b: Hold): number {

@@ -70,18 +70,25 @@ interface ReferencingObject {
 
 export interface NodeReferrer extends ReferencingObject {
   readonly kind: 'Node';
-  /** It has no `currentConfig` and no `desiredConfig`. Never a Windows node without annotations of the operator. */
-  readonly isConfigUnreported?: true | undefined;
-  /** The creation time of a node without `currentConfig`, in whole seconds. Never of such a Windows node. */
-  readonly createdAt?: Date | undefined;
-  /** The labels of such a node, unless it has an annotation of the operator. See `isManagedByOperator`. */
-  readonly labels?: Readonly<Record<string, unknown>> | undefined;
+  readonly state: NodeState;
   /**
    * Present if the operator moves the node to no other config: the custom pools that select it, of which the operator
    * accepts one, or none if no pool selects it. Only known of a node for which a GET confirmed a reference.
    */
   readonly conflictingPools?: readonly string[] | undefined;
 }
+
+/** Whether a node has reported its config. */
+export type NodeState =
+  /** It has `currentConfig`, or the operator does not manage it. */
+  | { readonly type: 'configured' | 'unmanaged' }
+  | {
+      readonly type: 'unreported';
+      /** In whole seconds. */
+      readonly createdAt: Date | undefined;
+      /** Undefined if it has an annotation of the operator. See `isManagedByOperator`. */
+      readonly labels: Readonly<Record<string, unknown>> | undefined;
+    };
 
 export interface PoolReferrer extends ReferencingObject {
   readonly kind: 'MachineConfigPool';
@@ -136,7 +143,6 @@ export type ReferenceGroup = Readonly<Pick<ReferenceCollector, 'references' | 'r
 export interface ReferenceSummary {
   readonly strong: ReferenceGroup;
   readonly weak: ReferenceGroup;
-  /** The number of nodes with `isConfigUnreported`. */
   readonly unreportedNodes: number;
   /** Whether the pool of the config is being deleted, or does not exist. */
   readonly isPoolDeleted: boolean;
@@ -148,8 +154,23 @@ export function findReferencedConfig(referrer: Referrer, field: string): ConfigN
   return referrer.references.find((reference) => reference.field === field)?.config;
 }
 
+export function isUnreportedNode(
+  referrer: Referrer,
+): referrer is NodeReferrer & { readonly state: { readonly type: 'unreported' } } {
+  return referrer.kind === 'Node' && referrer.state.type === 'unreported';
+}
+
 export function isPool(referrer: Referrer): referrer is PoolReferrer {
   return referrer.kind === 'MachineConfigPool';
+}
+
+/** The configs that have a strong reference. */
+export function findUsedConfigs(referrers: Iterable<Referrer>): ReadonlySet<ConfigName> {
+  const used = new Set<ConfigName>();
+  for (const { references } of referrers) {
+    for (const { config, strength } of references) if (strength === 'strong') used.add(config);
+  }
+  return used;
 }
 
 export function hasStrongReference(config: ConfigName, { references }: Referrer): boolean {
@@ -173,7 +194,7 @@ export function summarizeReferences(
   let unreportedNodes = 0;
   let stuckNode: NodeReferrer | undefined;
   for (const referrer of referrers) {
-    if (referrer.kind === 'Node' && referrer.isConfigUnreported === true) unreportedNodes += 1;
+    if (isUnreportedNode(referrer)) unreportedNodes += 1;
     if (isPool(referrer)) pools.push(referrer);
     for (const reference of referrer.references) {
       if (reference.config === config) (reference.strength === 'strong' ? strong : weak).add(referrer, reference);

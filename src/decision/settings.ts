@@ -1,5 +1,5 @@
 import { parseDuration } from '../common/duration.ts';
-import { toPrintableLine } from '../common/printable-text.ts';
+import { isVisible, toPrintableLine } from '../common/printable-text.ts';
 
 /** Every mode, the strictest first. */
 export const MODES = ['Enforce', 'Warn', 'Audit', 'Disabled'] as const;
@@ -21,6 +21,12 @@ export const DEFAULT_SETTINGS: Settings = { mode: 'Enforce', holdSupersededMs: 2
 
 /** Allows the deletion of its MachineConfig. The value is the reason and must not be empty. */
 export const ALLOW_DELETION_ANNOTATION = 'machineconfig-guard.io/allow-deletion';
+
+/** Returns the reason in the annotation. Without a visible one it allows nothing. */
+export function findOverrideReason(annotation: unknown): string | undefined {
+  const reason = typeof annotation === 'string' ? annotation.trim() : '';
+  return isVisible(reason) ? reason : undefined;
+}
 
 /** 30 days, as in the schema of MachineConfigGuard. */
 const MAX_HOLD_MS = 30 * 86_400_000;

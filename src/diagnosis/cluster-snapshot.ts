@@ -1,4 +1,10 @@
-import { type ConfigName, findReferencedConfig, type NodeReferrer, type PoolReferrer } from '../decision/references.ts';
+import {
+  type ConfigName,
+  findReferencedConfig,
+  NODE_FIELDS,
+  type NodeReferrer,
+  type PoolReferrer,
+} from '../decision/references.ts';
 import { findPoolOfNode } from '../references/node-pool.ts';
 import type { Labels } from '../references/node-pool.ts';
 
@@ -75,7 +81,8 @@ export function findConfigOfPool({ referrer }: InspectedPool, { configs }: Clust
 export function findJoinedNodes(name: string, { nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>) {
   return nodes.filter(
     ({ referrer, labels }) =>
-      referrer.isConfigUnreported !== true && findPoolOfNode(labels, pools).pool?.referrer.name === name,
+      NODE_FIELDS.some((field) => findReferencedConfig(referrer, field) !== undefined) &&
+      findPoolOfNode(labels, pools).pool?.referrer.name === name,
   );
 }
 

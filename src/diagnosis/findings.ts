@@ -91,12 +91,13 @@ function isStalled(since: Date | undefined, now: Date): since is Date {
 }
 
 export function findUnreported({ referrer }: InspectedNode, { now }: Cluster): Finding[] {
-  const { createdAt, isConfigUnreported } = referrer;
+  const { state } = referrer;
+  const createdAt = state.type === 'unreported' ? state.createdAt : undefined;
   const recovery = isStalled(createdAt, now)
     ? no(`It has existed since ${toSeconds(createdAt)}, so read the log of its machine-config-daemon`)
     : yes('The machine-config-daemon reports it when it starts');
   const fields = NODE_FIELDS.filter((field) => findReferencedConfig(referrer, field) === undefined);
-  return isConfigUnreported === true ? [recovery] : fields.flatMap((field) => [{ ...recovery, field }]);
+  return fields.length === NODE_FIELDS.length ? [recovery] : fields.flatMap((field) => [{ ...recovery, field }]);
 }
 
 export function findConflict(node: InspectedNode, { poolOf }: Cluster): Finding[] {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
-import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
+import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
@@ -19,6 +19,7 @@ import { INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
 import { createJudge } from './judge.ts';
+import type { SettingsFollower } from './settings-follower.ts';
 import { findStalledRestores } from '../status/stalled-restores.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
 
@@ -37,12 +38,12 @@ export interface GuardOptions {
   readonly tlsPolicy?: TlsPolicy | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
-  /** Undefined until they were read. The default settings by default. */
-  readonly settings?: () => Settings | undefined;
+  /** The default settings by default. */
+  readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'>;
   /** Called after each answer. */
-  readonly onDecision?: AnswerListener;
+  readonly onAnswer?: AnswerListener;
   readonly reflectorTiming?: ReflectorTiming;
 }
 
@@ -63,7 +64,7 @@ const MAX_SCRAPE_CONNECTIONS = 100;
 /** Connects all parts of the guard for `serve`, `dev` and the demo. */
 export class Guard {
   readonly #options: GuardOptions;
-  readonly #settings: () => Settings | undefined;
+  readonly #settings: NonNullable<GuardOptions['settings']>;
   readonly #index: ReferenceIndex;
   readonly #configs: ConfigIndex;
   readonly #events: EventRecorder;
@@ -80,16 +81,17 @@ export class Guard {
 
   constructor(options: GuardOptions) {
     const { api, log, certificate, status, reflectorTiming } = options;
-    const { settings = () => DEFAULT_SETTINGS, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
-    const mode = () => (settings() ?? DEFAULT_SETTINGS).mode;
+    const { settings: source = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
+    const settings = () => source.settings ?? DEFAULT_SETTINGS;
     this.#options = options;
-    this.#settings = settings;
-    const { judge, index, configs, live } = createJudge({ api, log, settings, timing: reflectorTiming });
+    this.#settings = source;
+    const parts = createJudge({ api, log, settings: () => source.settings, timing: reflectorTiming });
+    const { judge, index, configs, live, facts } = parts;
     this.#index = index;
     this.#configs = configs;
     this.#events = new EventRecorder(api, log);
     this.#metrics = new Metrics({
-      mode,
+      mode: () => settings().mode,
       danglingCount: () => this.#reporter?.danglingCount,
       protectedConfigs: () => this.#reporter?.protectedConfigs,
       resources: REFERRER_RESOURCES.map(({ name }) => name),
@@ -110,11 +112,11 @@ export class Guard {
     const app = createAdmissionApp({
       judge,
       connections,
-      settings: () => settings() ?? DEFAULT_SETTINGS,
+      settings,
       log,
       isDraining: () => this.#isDraining,
       onAnswer: (judged, call) => {
-        options.onDecision?.(judged, call);
+        options.onAnswer?.(judged, call);
         recorder.record(judged, call);
       },
     });
@@ -124,11 +126,17 @@ export class Guard {
       this.#reporter = new StatusReporter({
         api,
         log,
-        index: this.#index,
-        configs: this.#configs,
+        index,
+        configs,
+        facts,
         events: this.#events,
         certificate,
-        mode,
+        settings,
+        stored: () => source.object,
+        onTaskError: (task, error) => {
+          log.error({ err: error, task }, 'a background task failed; it runs again');
+          this.#metrics.countTaskFailure(task);
+        },
         ...status,
       });
     }
@@ -197,7 +205,7 @@ export class Guard {
     if (this.#isDraining) return 'stopping';
     if (this.#ports === undefined) return 'not listening yet';
     if (!this.#index.isSynced) return `not listed yet: ${this.#index.unsynced.join(', ')}`;
-    return this.#settings() === undefined ? 'machineconfigguard not read yet' : undefined;
+    return this.#settings.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   }
 }
 

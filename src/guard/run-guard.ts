@@ -48,7 +48,7 @@ export async function runGuard(
     const guard = new Guard({
       ...options,
       certificate,
-      settings: () => settings.settings,
+      settings,
       status: {
         leaseNamespace: leaseNamespace ?? podNamespace ?? INSTALLED_NAME,
         // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container

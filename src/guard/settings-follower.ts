@@ -39,6 +39,7 @@ export class SettingsFollower {
   readonly #problem: ProblemLog;
   readonly #createProblem: ProblemLog;
   #settings: Settings | undefined;
+  #object: ApiObject | undefined;
   #createAt = 0;
 
   constructor(options: SettingsFollowerOptions) {
@@ -52,10 +53,16 @@ export class SettingsFollower {
     return this.#settings;
   }
 
+  /** As it was last read. Undefined before, and if it does not exist. */
+  get object(): ApiObject | undefined {
+    return this.#object;
+  }
+
   /** Follows the object until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     const onRead = async (object: ApiObject | undefined): Promise<void> => {
+      this.#object = object;
       if (object !== undefined) this.#apply(parseSettings(object));
       else {
         this.#apply({ settings: DEFAULT_SETTINGS, problems: [] });

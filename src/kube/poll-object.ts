@@ -25,13 +25,14 @@ const REQUEST_TIMEOUT_MS = 5_000;
  */
 export async function pollObject(options: PollObjectOptions, signal: AbortSignal): Promise<void> {
   const { intervalMs, onRead, onFailure } = options;
-  await repeat(intervalMs, signal, async () => {
+  const read = async (): Promise<void> => {
     try {
       await onRead(await withTimeout(REQUEST_TIMEOUT_MS, signal, (limited) => readObject(options, limited)));
     } catch (error) {
       if (!signal.aborted) await onFailure(error);
     }
-  });
+  };
+  await repeat(intervalMs, signal, read, onFailure);
 }
 
 /** A misconfigured proxy can also answer 404, or 200 with something else. Neither means that the object is absent. */

@@ -151,6 +151,8 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Lists only if there is no position. Returns when the watch ends. */
   async #listAndWatch(signal: AbortSignal): Promise<void> {
+    // In a long outage the versions of a restored etcd can overtake the position, and the watch would miss changes.
+    if (performance.now() - this.#lastMessageAt > this.#timing.silenceMs) this.#position = undefined;
     if (this.#position === undefined) {
       this.#position = await this.#list(signal);
       this.#lastMessageAt = performance.now();

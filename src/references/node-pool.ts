@@ -42,9 +42,9 @@ export function isWindows(labels: Labels | null | undefined): boolean {
  */
 export function isManagedByOperator(referrer: Referrer, pools: readonly PoolReferrer[]): boolean {
   if (referrer.kind !== 'Node' || referrer.references.length > 0) return true;
-  const { isConfigUnreported, labels } = referrer;
-  // See parseNodeReferrer.
-  if (isConfigUnreported !== true) return false;
+  const { state } = referrer;
+  if (state.type !== 'unreported') return state.type === 'configured';
+  const { labels } = state;
   if (labels === undefined || pools.length === 0) return true;
   return pools.some(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
 }

@@ -15,6 +15,9 @@ import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { findWriteTime } from '../kube/managed-fields.ts';
 import { isWindows } from './node-pool.ts';
 
+/** Shared, because there are thousands of nodes. */
+const CONFIGURED = { type: 'configured' } as const;
+
 type Annotation = ReturnType<typeof toAnnotation>;
 
 const CONFIG_ANNOTATIONS = NODE_FIELDS.map(toAnnotation);
@@ -71,7 +74,6 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   for (const annotation of CONFIG_ANNOTATIONS) {
     addReference(references, annotation.field, 'strong', readAnnotation(annotation));
   }
-  const isConfigUnreported = references.length === 0;
   const hasCurrentConfig = references[0]?.field === 'currentConfig';
   if (readAnnotation(STATE) === FAILED_STATE) addReason(references, readAnnotation(REASON) ?? '');
   for (const annotation of DRAIN_ANNOTATIONS) {
@@ -80,17 +82,13 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   }
   addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', readAnnotation(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
-  if (hasCurrentConfig) return referrer;
+  if (hasCurrentConfig) return { ...referrer, state: CONFIGURED };
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(ANNOTATION_PREFIX));
   // The operator does not manage Windows nodes, so they never report a config.
-  if (!isAnnotated && isWindows(labels)) return referrer;
-  return {
-    ...referrer,
-    isConfigUnreported: isConfigUnreported || undefined,
-    createdAt: parseTime(creationTimestamp),
-    labels: isAnnotated ? undefined : (labels ?? {}),
-  };
+  if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };
+  const createdAt = parseTime(creationTimestamp);
+  return { ...referrer, state: { type: 'unreported', createdAt, labels: isAnnotated ? undefined : (labels ?? {}) } };
 }
 
 /**

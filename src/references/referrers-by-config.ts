@@ -1,4 +1,4 @@
-import { type ConfigName, isPool, type Referrer, REFERRER_KINDS } from '../decision/references.ts';
+import { type ConfigName, isPool, isUnreportedNode, type Referrer, REFERRER_KINDS } from '../decision/references.ts';
 import { isManagedByOperator } from './node-pool.ts';
 
 /**
@@ -51,9 +51,7 @@ function toKey({ kind, name }: Referrer): string {
 }
 
 function isNeededAlways(referrer: Referrer): boolean {
-  return (
-    isPool(referrer) || (referrer.kind === 'Node' && (referrer.createdAt ?? referrer.isConfigUnreported) !== undefined)
-  );
+  return isPool(referrer) || isUnreportedNode(referrer);
 }
 
 function namesConfig(referrer: Referrer | undefined, config: ConfigName): boolean {

@@ -1,5 +1,6 @@
 import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer, ReferrerKind } from '../decision/references.ts';
 import type { HoldableConfig } from '../decision/verdict.ts';
+import { ALLOW_DELETION_ANNOTATION, findOverrideReason } from '../decision/settings.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
 import { parseHoldableConfig } from '../kube/holdable-config.ts';
@@ -56,6 +57,8 @@ export interface WatchedConfig extends HoldableConfig {
   readonly createdAt: Date;
   /** Whether it has a deletionTimestamp and waits for its finalizers. */
   readonly isTerminating: boolean;
+  /** Whether its annotation allows the deletion. */
+  readonly isOverridden: boolean;
 }
 
 /** Includes source configs, because an annotation can name any. The guard never reads the content. */
@@ -69,12 +72,13 @@ export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
 };
 
 function parseConfigMetadata({ metadata }: ApiObject): WatchedConfig {
-  const { name, uid, deletionTimestamp } = metadata ?? {};
+  const { name, uid, deletionTimestamp, annotations } = metadata ?? {};
   const config = parseHoldableConfig(metadata ?? {});
   const { createdAt } = config;
   if (typeof name !== 'string' || name === '' || createdAt === undefined) {
     throw new MalformedObject('a MachineConfig has no name or no creationTimestamp');
   }
   const isTerminating = deletionTimestamp !== undefined && deletionTimestamp !== null;
-  return { ...config, createdAt, uid: String(uid), isTerminating };
+  const isOverridden = findOverrideReason(annotations?.[ALLOW_DELETION_ANNOTATION]) !== undefined;
+  return { ...config, createdAt, uid: String(uid), isTerminating, isOverridden };
 }

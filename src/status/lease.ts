@@ -3,7 +3,7 @@ import { leasesPath, objectPath } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, isAbsent } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { NEVER_ABORTED, repeat } from '../common/wait.ts';
+import { NEVER_ABORTED, repeat, withTimeout } from '../common/wait.ts';
 
 export interface LeaseTiming {
   /** How long the Lease is valid without a renewal, in milliseconds. */
@@ -28,6 +28,8 @@ export interface LeaseOptions {
  */
 const OPENSHIFT_TIMING: LeaseTiming = { durationMs: 137_000, retryMs: 26_000 };
 const TIMEOUT_MS = 10_000;
+/** The pod has 30 s to stop, and most of them are for open requests. */
+const RELEASE_TIMEOUT_MS = 3_000;
 
 interface LeaseObject {
   readonly metadata: { readonly resourceVersion?: string };
@@ -35,7 +37,8 @@ interface LeaseObject {
 }
 
 /**
- * Elects one replica as the leader. Two leaders would only write the same status twice.
+ * Elects one replica as the leader, which writes the status. A replica whose process was paused can be a second leader
+ * for a moment. The resourceVersion in its write is then too old.
  *
  * As in client-go (tools/leaderelection), the Lease expires if this process sees no change of it for its
  * duration, because the times in the Lease come from other clocks.
@@ -68,8 +71,8 @@ export class Lease {
       const reason = describeError(error);
       this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
     };
-    await repeat(this.#timing.retryMs, signal, () => this.#acquireOrRenew(signal).catch(logFailure));
-    if (this.isHeld) await this.#release().catch(() => {});
+    await repeat(this.#timing.retryMs, signal, () => this.#acquireOrRenew(signal).catch(logFailure), logFailure);
+    if (this.isHeld) await withTimeout(RELEASE_TIMEOUT_MS, NEVER_ABORTED, this.#release.bind(this)).catch(() => {});
     this.#validUntil = Number.NEGATIVE_INFINITY;
   }
 
@@ -94,8 +97,8 @@ export class Lease {
   }
 
   /** Without it the next leader would wait until the Lease expires. */
-  async #release(): Promise<void> {
-    await this.#write(await this.#get(NEVER_ABORTED), '', NEVER_ABORTED);
+  async #release(signal: AbortSignal): Promise<void> {
+    await this.#write(await this.#get(signal), '', signal);
   }
 
   async #get(signal: AbortSignal): Promise<LeaseObject | undefined> {

@@ -2,37 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { toRecordedReferrers } from '../decision/verdict.ts';
+import type { ApiObject } from '../kube/api-object.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
-import { describeError, isNotFound } from '../kube/errors.ts';
+import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { toSeconds } from '../common/to-seconds.ts';
-
-/** A condition without the fields that depend on the stored one. */
-export interface Condition {
-  readonly type: 'Ready' | 'ReferencesConsistent' | 'RestoresComplete' | 'CertificatesValid' | 'TLSProfileApplied';
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** The part of the MachineConfigGuard's status that the leader writes. */
-export interface GuardStatus {
-  readonly mode: string;
-  readonly version: string;
-  /** Null if the guard may not read MachineConfigs. The status then lacks the field. */
-  readonly protectedConfigs: number | null;
-  /** Null like `protectedConfigs`. */
-  readonly danglingCount: number | null;
-  /** `since` is RFC 3339, and `suggestion` empty if no name is near. */
-  readonly danglingReferences: readonly (Readonly<
-    Record<'kind' | 'name' | 'field' | 'config' | 'since' | 'explanation' | 'suggestion', string>
-  > & {
-    /** RFC 3339. Undefined if the guard has seen no deletion. */
-    readonly deletedAt: string | undefined;
-  })[];
-  readonly conditions: readonly Condition[];
-}
+import { type Condition, CONDITIONS, type GuardStatus } from './describe-status.ts';
 
 /** A denial as the status stores it. */
 export interface LastDenial {
@@ -49,7 +25,8 @@ const ANSWERS_INTERVAL_MS = 10_000;
 const MAX_DELETIONS = 50;
 const TIMEOUT_MS = 5_000;
 
-type StoredCondition = Condition & {
+type StoredCondition = Omit<Condition, 'type'> & {
+  readonly type: string;
   readonly lastTransitionTime: string;
   readonly observedGeneration?: number;
 };
@@ -60,7 +37,7 @@ interface StoredDeletion {
 }
 
 interface StoredGuard {
-  readonly metadata?: { readonly generation?: number };
+  readonly metadata?: { readonly generation?: number; readonly resourceVersion?: string };
   readonly status?: {
     readonly conditions?: readonly StoredCondition[];
     readonly lastDenial?: { readonly time?: string };
@@ -68,10 +45,21 @@ interface StoredGuard {
   };
 }
 
-/** Writes the status when it changes, or when another client has changed it. */
+export interface StatusWriterOptions {
+  readonly api: Pick<KubeApi, 'json'>;
+  readonly log: Logger;
+  /** The last MachineConfigGuard that was read; undefined if it does not exist. */
+  readonly stored: () => ApiObject | undefined;
+}
+
+/**
+ * Writes the status when it changes, or when another client has changed it. The resourceVersion in each write keeps it
+ * from overwriting what another client has written meanwhile.
+ */
 export class StatusWriter {
-  readonly #api: Pick<KubeApi, 'json'>;
+  readonly #options: StatusWriterOptions;
   readonly #problem: ProblemLog;
+  #lastRead: ApiObject | undefined;
   /** The last status that was written, and what the API server then stored. */
   #written: { readonly desired: object; readonly stored: object } | undefined;
   #denial: LastDenial | undefined;
@@ -79,9 +67,9 @@ export class StatusWriter {
   readonly #deletions = new LRUCache<string, StoredDeletion>({ max: MAX_DELETIONS });
   #answersWrittenAt = Number.NEGATIVE_INFINITY;
 
-  constructor(api: Pick<KubeApi, 'json'>, log: Logger) {
-    this.#api = api;
-    this.#problem = new ProblemLog(log);
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+    this.#problem = new ProblemLog(options.log);
   }
 
   /** Only the last of several denials is written. */
@@ -95,48 +83,57 @@ export class StatusWriter {
   }
 
   /**
-   * Writes the status and the answers to deletions if they changed. Never rejects.
+   * Writes the status and the answers to deletions if they changed, once after each read of the object.
    *
-   * @param getStatus returns undefined unless this replica is the leader. The replica that answered writes the answers.
+   * @param status undefined unless this replica is the leader. The replica that answered writes the answers.
    */
-  async writeIfChanged(getStatus: () => GuardStatus | undefined, signal: AbortSignal): Promise<void> {
-    const results = await Promise.allSettled([this.#writeStatus(getStatus, signal), this.#writeAnswers(signal)]);
-    const failure = results.find((result) => result.status === 'rejected');
+  async write(status: GuardStatus | undefined, signal: AbortSignal): Promise<void> {
+    const read = this.#options.stored();
+    if (read === undefined || read === this.#lastRead) return;
+    this.#lastRead = read;
+    let guard: StoredGuard = read as StoredGuard;
+    let failure: unknown;
+    for (const write of [this.#writeStatus.bind(this, status), this.#writeAnswers.bind(this)]) {
+      try {
+        guard = await write(guard, signal);
+      } catch (error) {
+        // After a conflict, the next read contains what another client has written.
+        if (!(error instanceof ApiError && error.status === 409)) failure ??= error;
+      }
+    }
     if (failure === undefined) this.#problem.clear();
     // SettingsFollower logs that the object or its CRD is absent.
-    else if (!signal.aborted && !isNotFound(failure.reason)) {
-      const reason = describeError(failure.reason);
+    else if (!signal.aborted && !isNotFound(failure)) {
+      const reason = describeError(failure);
       this.#problem.warn(`cannot write the status: ${reason}`, { reason });
     }
   }
 
-  async #writeStatus(getStatus: () => GuardStatus | undefined, signal: AbortSignal): Promise<void> {
-    const status = getStatus();
-    if (status === undefined) return;
+  /** Returns what the API server stores afterwards. */
+  async #writeStatus(status: GuardStatus | undefined, guard: StoredGuard, signal: AbortSignal): Promise<StoredGuard> {
+    if (status === undefined) return guard;
     const { conditions, ...rest } = status;
-    const guard = await this.#read(signal);
     const observedGeneration = guard.metadata?.generation ?? 0;
-    const desired = {
-      ...rest,
-      observedGeneration,
-      conditions: conditions.map((condition) =>
-        toStoredCondition(condition, observedGeneration, guard.status?.conditions ?? []),
-      ),
-    };
+    const storedConditions = guard.status?.conditions ?? [];
+    const foreign = storedConditions.filter(({ type }) => !Object.hasOwn(CONDITIONS, type));
+    const own = conditions.map((condition) => toStoredCondition(condition, observedGeneration, storedConditions));
+    const desired = { ...rest, observedGeneration, conditions: [...own, ...foreign] };
     // The stored status can differ from the written one for ever: the CRD of an older version drops fields, and a newer
     // version of the guard has written others.
     const stored = omitAnswers(guard);
-    if (isDeepStrictEqual({ desired, stored }, this.#written)) return;
-    this.#written = { desired, stored: omitAnswers(await this.#patch(desired, signal)) };
+    if (isDeepStrictEqual({ desired, stored }, this.#written)) return guard;
+    const answer = await this.#patch(guard, desired, signal);
+    this.#written = { desired, stored: omitAnswers(answer) };
+    return answer;
   }
 
-  async #writeAnswers(signal: AbortSignal): Promise<void> {
+  async #writeAnswers(guard: StoredGuard, signal: AbortSignal): Promise<StoredGuard> {
     const denial = this.#denial;
     const deletions = Object.fromEntries(this.#deletions.entries());
     const now = performance.now();
     const hasAnswers = denial !== undefined || this.#deletions.size > 0;
-    if (!hasAnswers || now - this.#answersWrittenAt < ANSWERS_INTERVAL_MS) return;
-    const { status = {} } = await this.#read(signal);
+    if (!hasAnswers || now - this.#answersWrittenAt < ANSWERS_INTERVAL_MS) return guard;
+    const { status = {} } = guard;
     // Another replica may have denied later.
     const isLast = denial !== undefined && (status.lastDenial?.time ?? '') <= denial.time;
     // Each replica patches its own keys, and removes the oldest.
@@ -148,21 +145,19 @@ export class StatusWriter {
         ? { deletions: { ...deletions, ...Object.fromEntries(oldest.map(([name]) => [name, null])) } }
         : {}),
     };
-    if (Object.keys(patch).length > 0) await this.#patch(patch, signal);
+    const answer = Object.keys(patch).length > 0 ? await this.#patch(guard, patch, signal) : guard;
     this.#answersWrittenAt = now;
     if (this.#denial === denial) this.#denial = undefined;
     for (const [name, deletion] of Object.entries(deletions)) {
       if (this.#deletions.get(name) === deletion) this.#deletions.delete(name);
     }
+    return answer;
   }
 
-  async #read(signal: AbortSignal): Promise<StoredGuard> {
-    return (await this.#api.json({ path: GUARD_PATH, timeoutMs: TIMEOUT_MS, signal })) as StoredGuard;
-  }
-
-  async #patch(status: object, signal: AbortSignal): Promise<StoredGuard> {
-    const request = { method: 'PATCH', path: `${GUARD_PATH}/status`, contentType: MERGE_PATCH } as const;
-    return (await this.#api.json({ ...request, body: { status }, timeoutMs: TIMEOUT_MS, signal })) as StoredGuard;
+  async #patch({ metadata }: StoredGuard, status: object, signal: AbortSignal): Promise<StoredGuard> {
+    const body = { metadata: { resourceVersion: metadata?.resourceVersion }, status };
+    const request = { method: 'PATCH', path: `${GUARD_PATH}/status`, contentType: MERGE_PATCH, body } as const;
+    return (await this.#options.api.json({ ...request, timeoutMs: TIMEOUT_MS, signal })) as StoredGuard;
   }
 }
 

@@ -1,7 +1,6 @@
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../certificates/serving-certificate.ts';
-import type { Code } from '../decision/verdict.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
 import type { AnsweredCall } from './admission-app.ts';
@@ -25,7 +24,7 @@ export interface MetricsSources {
 }
 
 /** These series start with 0, because `increase()` misses the first increment of a new series. */
-const DENIAL_CODES: readonly Code[] = ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED'];
+const COUNTED_CODES = { MCG_IN_USE: 'denied', MCG_HELD: 'denied', MCG_UNVERIFIED: 'denied', MCG_NOT_IN_USE: 'allowed' };
 
 /** From a denial by the index to the timeout of the webhook. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -58,12 +57,19 @@ export class Metrics {
     registers: [this.#registry],
   });
 
+  readonly #taskFailures = new Counter({
+    name: 'mcguard_task_failures_total',
+    help: 'Failures of background tasks because of a defect, by task. The guard repeats the task.',
+    labelNames: ['task'],
+    registers: [this.#registry],
+  });
+
   constructor(sources: MetricsSources) {
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     const { unsynced, resources, ages, referrers, liveReads, expiries, mode } = sources;
-    for (const code of DENIAL_CODES) {
-      for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict: 'denied', code, dry_run }, 0);
+    for (const [code, verdict] of Object.entries(COUNTED_CODES)) {
+      for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict, code, dry_run }, 0);
     }
     for (const authorization of ['false', 'true']) this.#calls.inc({ authorization }, 0);
     const reads: Counter = new Counter({
@@ -118,6 +124,10 @@ export class Metrics {
     const { outcome, code } = verdict;
     this.#decisions.inc({ verdict: outcome, code, dry_run: String(review.isDryRun) });
     this.#duration.observe({ path }, ms / 1000);
+  }
+
+  countTaskFailure(task: string): void {
+    this.#taskFailures.inc({ task });
   }
 
   countMissingConfig(): void {

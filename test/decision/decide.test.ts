@@ -56,8 +56,8 @@ function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, no
   const isSettled = names[0] === names[1] && names[0] !== '';
   const updated = Math.min(times.updated, times.status);
   const statusMoved = isSettled && updated <= times.spec ? times.status : updated;
-  const lastNamed = Math.min(Math.max(times.spec, statusMoved) + 1, times.naming ?? Number.POSITIVE_INFINITY);
-  if (Math.max(lastNamed, times.config + 1) + HOLD_S > now) return true;
+  const lastNamed = Math.min(Math.max(times.spec, statusMoved), times.naming ?? Number.POSITIVE_INFINITY);
+  if (Math.max(lastNamed, times.config) + 1 + HOLD_S > now) return true;
   const isBooting = nodes.some(({ metadata }) => {
     const value = metadata?.annotations?.['machineconfiguration.openshift.io/currentConfig'];
     return (value ?? '') === '';

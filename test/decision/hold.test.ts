@@ -34,10 +34,12 @@ function toRollingPool(times: PoolTimes): PoolReferrer {
   return { ...pool, references: pool.references.with(1, { field: 'status', config: OTHER, strength: 'strong' }) };
 }
 
-function toNode(createdAtHours?: number, name = 'fresh'): Referrer {
-  const createdAt = createdAtHours === undefined ? undefined : at(createdAtHours);
-  return { kind: 'Node', name, references: [], createdAt };
+function toNode(createdAtHours: number, name = 'fresh'): Referrer {
+  const state = { type: 'unreported', createdAt: at(createdAtHours), labels: undefined } as const;
+  return { kind: 'Node', name, references: [], state };
 }
+
+const CONFIGURED: Referrer = { kind: 'Node', name: 'fresh', references: [], state: { type: 'configured' } };
 
 interface Situation {
   readonly name?: string;
@@ -73,8 +75,7 @@ function hold(referrers: readonly Referrer[], situation: Situation = {}): string
   const [since, until] = [toHours(found.since), toHours(found.until)];
   if (found.node !== undefined) return `${found.node} to ${until}`;
   // The times of the API server have no fractions, so one second is added.
-  const isExact = found.cause === 'PoolNamed' || found.cause === 'PoolWatched';
-  expect(until).toBeCloseTo(since + (isExact ? 0 : SECOND) + holdMs / HOUR, 5);
+  expect(until).toBeCloseTo(since + SECOND + holdMs / HOUR, 5);
   return `${found.cause} ${since}`;
 }
 
@@ -122,9 +123,10 @@ test.each<[string, string, PoolReferrer, Situation?]>([
   ['whose Updated is in the future: its write', 'PoolChanged 9.5', toPool({ spec: 9, updated: 12, status: 9.5 })],
   ['whose Updated is in the future, and whose status is old', 'none', toPool({ spec: 1, updated: 12, status: 2 })],
   ['that changed lately, but named it long ago', 'none', RECENT, { named: 7.9 }],
-  ['that changed lately, and named it two hours ago', 'none', RECENT, { named: 8 }],
+  ['that changed lately, and named it a second earlier', 'none', RECENT, { named: 8 - SECOND }],
+  ['that changed lately, and named it two hours ago', 'PoolNamed 8', RECENT, { named: 8 }],
   ['that changed lately, and named it before', 'PoolNamed 8.5', RECENT, { named: 8.5 }],
-  ['that the guard has watched for two hours', 'none', RECENT, { watched: 8 }],
+  ['that the guard has watched for two hours', 'none', RECENT, { watched: 7.9 }],
   ['that the guard has watched for an hour', 'PoolWatched 9', RECENT, { watched: 9 }],
   ['that changed before the guard watched it', 'PoolChanged 9', toRollingPool({ spec: 9 }), { watched: 9.5 }],
   ['that changed long ago, whatever the guard has seen', 'none', QUIET, { named: 9.9 }],
@@ -148,7 +150,7 @@ test.each<[string, string, readonly Referrer[], number?, number?]>([
   ['that joined in the second before the config was created', 'ConfigCreated 9', [QUIET, toNode(9 - SECOND)], 9],
   ['that joined in the second in which the config was created', 'fresh to 33', [QUIET, toNode(9)], 9],
   ['that joined lately, with a config of unknown age', 'fresh to 33', [QUIET, toNode(9)], Number.NaN],
-  ['that was created, and has reported its config', 'none', [QUIET, toNode()]],
+  ['that was created, and has reported its config', 'none', [QUIET, CONFIGURED]],
 ])('a node without currentConfig %s: %s', (_condition, expected, referrers, configCreatedAt = -20, watched) => {
   expect(hold(referrers, { configCreatedAt, ...(watched && { watched }) })).toBe(expected);
 });

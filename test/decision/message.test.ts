@@ -38,7 +38,8 @@ function decideSituation({ name = NAME, allowDeletion, ...situation }: Situation
 }
 
 function toReferrer(kind: ReferrerKind, name: string, fields: readonly string[], config = NAME): Referrer {
-  return { kind, name, references: fields.map((field) => ({ field, config, strength: 'strong' })) };
+  const references = fields.map((field) => ({ field, config, strength: 'strong' }) as const);
+  return kind === 'Node' ? { kind, name, references, state: { type: 'configured' } } : { kind, name, references };
 }
 
 function toPool(name: string, extras: Partial<PoolReferrer> = {}): PoolReferrer {
@@ -50,7 +51,7 @@ function toNode(name: string, fields: readonly string[] = ['currentConfig']): Re
 }
 
 function toUnreportedNode(name: string): Referrer {
-  return { kind: 'Node', name, references: [], isConfigUnreported: true };
+  return { kind: 'Node', name, references: [], state: { type: 'unreported', createdAt: undefined, labels: undefined } };
 }
 
 function toUnverified(subject: string): string {

@@ -17,6 +17,7 @@ test('docs/monitoring.md lists every metric with its type and labels', async () 
     protectedConfigs: () => 0,
     expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
   });
+  metrics.countTaskFailure('x');
   const verdict = denyBadReview('');
   const review = { uid: '', user: '', isDryRun: false, config: undefined };
   metrics.countDecision({ review, path: 'live', configState: 'exists', verdict }, CALL);

@@ -134,7 +134,7 @@ const ONE_FAULT: Bound = { ...ONE_WRITE, faults: 1 };
 const TWO_DELETIONS: Bound = { ...ONE_WRITE, deletions: 2 };
 const HOLD: Bound = { ...ONE_WRITE, writers: ['worker'], writes: 2, deliveries: 2, holdMs: HOLD_MS };
 
-const MEMORY: Bound = { ...HOLD, watchedMs: HOLD_MS + 1_000 };
+const MEMORY: Bound = { ...HOLD, watchedMs: HOLD_MS + 2_000 };
 const RELIST: Bound = { ...MEMORY, deliveries: 0, relists: 1 };
 const RESTART: Bound = { ...MEMORY, starts: [['worker']], restarts: 1 };
 

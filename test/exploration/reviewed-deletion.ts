@@ -34,7 +34,8 @@ export class ReviewedDeletion {
     this.#uses = new Set([cluster.isInUse]);
     this.#poolNamedA = cluster.poolNamedA.getTime();
     const knownSince = Math.max(seesPoolsSince ?? Number.POSITIVE_INFINITY, this.#poolNamedA);
-    this.#isKnownToBeFree = knownSince + holdMs <= this.#sentAt;
+    // The guard rounds up to the next second.
+    this.#isKnownToBeFree = knownSince + holdMs + 1_000 < this.#sentAt;
   }
 
   /** The future of the review depends only on it and on the guard. */

@@ -14,7 +14,10 @@ const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };
 const REVIEW: Review = { uid: 'review-uid', isDryRun: false, user: 'kube:admin', config: CONFIG };
 const DRY_RUN: Review = { ...REVIEW, isDryRun: true };
 const REFERENCE = { field: 'currentConfig', config: NAME, strength: 'strong' } as const;
-const USED: ClusterState = { referrers: [{ kind: 'Node', name: 'w0', references: [REFERENCE] }], unreadable: [] };
+const USED: ClusterState = {
+  referrers: [{ kind: 'Node', name: 'w0', state: { type: 'configured' }, references: [REFERENCE] }],
+  unreadable: [],
+};
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
 const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>

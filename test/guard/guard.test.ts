@@ -1,21 +1,35 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
-import { startGuard } from '../../src/guard/guard.ts';
+import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
+import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import type { Fault } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
-import { startTestCluster } from '../support/test-cluster.ts';
+import { reviewBody } from '../support/review.ts';
+import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
-import { fakeUntilEnd } from '../support/until-end.ts';
+import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
-const USED = 'rendered-worker-a';
-const UNUSED = 'rendered-worker-b';
+const USED = `rendered-worker-${'a'.repeat(32)}`;
+const UNUSED = `rendered-worker-${'b'.repeat(32)}`;
+const NODE = '/api/v1/nodes/worker-0';
+const MCO = 'machineconfiguration.openshift.io';
+const MIB = 1024 * 1024;
+
+interface StartOptions extends Pick<Partial<GuardOptions>, 'settings' | 'shutdownDelayMs'> {
+  readonly isUnreadable?: boolean;
+}
 
 /** Starts a guard, and waits until it is ready. If nodes are unreadable, it never is. */
-async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0 } = {}) {
+async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0, ...options }: StartOptions = {}) {
   const cluster = await startTestCluster();
-  for (const name of [USED, UNUSED]) cluster.create('machineconfigs', { metadata: { name } });
-  const annotations = { 'machineconfiguration.openshift.io/currentConfig': USED };
-  cluster.create('nodes', { metadata: { name: 'worker-0', annotations } });
+  const creationTimestamp = '2026-01-01T00:00:00Z';
+  for (const name of [USED, UNUSED]) cluster.create('machineconfigs', { metadata: { name, creationTimestamp } });
+  cluster.create('nodes', toNode({ currentConfig: USED }));
   if (isUnreadable) cluster.faults.intercept(({ path }) => (path === '/api/v1/nodes' ? 'reset' : 'pass'));
   const tls = await testTls();
   const guard = await startGuard({
@@ -26,6 +40,7 @@ async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0 }
     securePort: 0,
     healthPort: 0,
     shutdownDelayMs,
+    ...options,
   });
   onTestFinished(async () => await guard.stop());
   const url = `https://127.0.0.1:${guard.ports.securePort}/validate`;
@@ -37,7 +52,38 @@ async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0 }
     const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}/readyz`);
     return `${response.status} ${(await response.text()).trim()}`;
   };
-  return { cluster, guard, readyz };
+  const countNodeLists = () => {
+    const lists = cluster.faults.requests.filter(({ path, isWatch }) => path === '/api/v1/nodes' && !isWatch);
+    return lists.filter(({ query }) => !query.has('limit')).length;
+  };
+  const startUp = countNodeLists();
+  /** Deletes a config. Returns the status and the code or the message of the answer. */
+  const remove = async (name: string) => {
+    const { status, body } = await cluster.delete('machineconfigs', name);
+    return `${status} ${JSON.stringify(body)}`;
+  };
+  return { cluster, guard, readyz, remove, countLiveLists: () => countNodeLists() - startUp };
+}
+
+function toNode(configs: Readonly<Record<string, string>>) {
+  const annotations = Object.fromEntries(Object.entries(configs).map(([field, name]) => [`${MCO}/${field}`, name]));
+  return { metadata: { name: 'worker-0', annotations } };
+}
+
+/** Metadata of nodes, as the API server lists them. */
+function toNodeList(resourceVersion: string) {
+  const group = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' };
+  const items = [{ ...group, ...toNode({ currentConfig: USED }) }];
+  return { ...group, kind: 'PartialObjectMetadataList', metadata: { resourceVersion }, items };
+}
+
+/** Intercepts the first list of all nodes. */
+function interceptNodeList(cluster: TestCluster, fault: Fault): void {
+  const remove = cluster.faults.intercept(({ path, isWatch, query }) => {
+    if (path !== '/api/v1/nodes' || isWatch || query.has('limit')) return 'pass';
+    remove();
+    return fault;
+  });
 }
 
 test('is unready and denies as unverified until its first complete read, and stays ready in an outage', async () => {
@@ -71,4 +117,117 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   vi.useRealTimers();
   await stopped;
   expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
+});
+
+// The following tests fail if a part of the guard gets something else than production's parts and limits.
+
+test('lists again if a list is older than what the watches had delivered before it', async () => {
+  const { cluster, remove, countLiveLists } = await startGuardedCluster();
+  interceptNodeList(cluster, { status: 200, body: toNodeList('1') });
+  expect(await remove(UNUSED)).toMatch(/^200/);
+  expect(countLiveLists()).toBe(2);
+});
+
+test('accepts a list that is older than what the watches have delivered since its request', async () => {
+  const { cluster, remove, countLiveLists } = await startGuardedCluster();
+  const version = String(cluster.resourceVersion);
+  const sent = new Promise<ServerResponse>((resolve) => interceptNodeList(cluster, resolve));
+  const removed = remove(UNUSED);
+  const response = await sent;
+  const other = UNUSED.replaceAll('b', 'c');
+  cluster.create('machineconfigs', { metadata: { name: other } });
+  cluster.patch('nodes', 'worker-0', toNode({ currentConfig: USED, desiredConfig: other }));
+  // The watches have delivered both, because the guard denies without a list.
+  await expect.poll(() => remove(other)).toMatch(/^403 .*MCG_IN_USE/);
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(toNodeList(version)));
+  expect(await removed).toMatch(/^200/);
+  expect(countLiveLists()).toBe(1);
+});
+
+test('knows when configs were created, because nothing else dates a pool without managedFields', async () => {
+  const { cluster, remove } = await startGuardedCluster();
+  const configuration = { name: USED };
+  cluster.create('machineconfigpools', {
+    metadata: { name: 'worker' },
+    spec: { configuration },
+    status: { configuration },
+  });
+  expect(await remove(UNUSED)).toMatch(/^200/);
+});
+
+test('holds a config that its pool has just named, as its watch has seen', async () => {
+  const { cluster, remove } = await startGuardedCluster();
+  // Without its memory, the guard would hold the config until two hours from now.
+  const conditions = [{ type: 'Updated', lastTransitionTime: '2126-01-01T00:00:00Z' }];
+  const toPool = (name: string) => ({
+    metadata: { name: 'worker' },
+    spec: { configuration: { name } },
+    status: { conditions },
+  });
+  cluster.create('machineconfigpools', toPool(UNUSED));
+  await expect.poll(() => remove(UNUSED)).toMatch(/^403 .*MCG_IN_USE/);
+  cluster.patch('machineconfigpools', 'worker', toPool(USED));
+  await expect.poll(() => remove(UNUSED)).toMatch(/MCG_HELD: .*pool worker last named it at/);
+});
+
+test('lists all nodes if the referrer does not answer within 1,250 ms', async () => {
+  const { cluster, remove, countLiveLists } = await startGuardedCluster();
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  const isSeen = new Promise((resolve) => {
+    cluster.faults.intercept(({ path }) => (path === NODE ? (resolve(undefined), 'hang') : 'pass'));
+  });
+  const removed = remove(USED);
+  await isSeen;
+  await vi.advanceTimersByTimeAsync(1_249);
+  expect(countLiveLists()).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await removed).toMatch(/^403 .*MCG_IN_USE/);
+  expect(countLiveLists()).toBe(1);
+});
+
+test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {
+  const { cluster, remove } = await startGuardedCluster();
+  const object = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', ...toNode({ desiredConfig: USED }) };
+  cluster.faults.intercept(({ path }) => (path === NODE ? { status: 200, body: object } : 'pass'));
+  expect(await remove(USED)).toContain('node worker-0 (desiredConfig)');
+});
+
+test('reads the settings again after one of their reads hangs for 5 s', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  const cluster = await startTestCluster();
+  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
+  const isSeen = new Promise((resolve) => {
+    const remove = cluster.faults.intercept(() => (remove(), resolve(undefined), 'hang'));
+  });
+  const settings = new SettingsFollower({ api: cluster.connect(), log: memoryLog().log });
+  runUntilEnd((signal) => settings.run(signal));
+  await isSeen;
+  await vi.advanceTimersByTimeAsync(6_000);
+  await expect.poll(() => settings.settings?.mode).toBe('Audit');
+});
+
+test('puts a printable reason into the audit annotation of an override', async () => {
+  const { cluster, guard } = await startGuardedCluster();
+  const annotations = { 'machineconfig-guard.io/allow-deletion': 'CHG-7\u202e\nforged' };
+  cluster.patch('machineconfigs', USED, { metadata: { annotations } });
+  const { metadata } = cluster.get('machineconfigs', USED) ?? {};
+  const body = reviewBody({ name: USED, oldObject: { metadata } });
+  const { ca } = await testTls();
+  const sent = request(`https://127.0.0.1:${guard.ports.securePort}`).post('/validate').ca(ca).send(body);
+  const { response } = (await sent).body as { response: { auditAnnotations: { overridden: string } } };
+  expect(JSON.parse(response.auditAnnotations.overridden)).toMatchObject({ reason: 'CHG-7 forged' });
+});
+
+test('keeps 500 connections and closes the oldest, and denies a body of more than 4 MiB', async () => {
+  const { guard } = await startGuardedCluster();
+  const { securePort } = guard.ports;
+  const sockets = Array.from({ length: 500 }, () => connect(securePort, '127.0.0.1'));
+  onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
+  await Promise.all(sockets.map(async (socket) => await once(socket, 'connect')));
+  const closed = () => sockets.filter((socket) => socket.closed).length;
+  const { ca } = await testTls();
+  const post = request(`https://127.0.0.1:${securePort}`).post('/validate').ca(ca);
+  const { body } = await post.set('content-type', 'application/json').send(' '.repeat(4 * MIB + 1));
+  expect(JSON.stringify(body)).toContain('the request body is larger than 4 MiB');
+  await expect.poll(closed).toBe(1);
 });

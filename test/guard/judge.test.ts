@@ -31,7 +31,12 @@ const MISSING: LookupResult = { state: 'missing', reason: 'none has this name an
 const UNKNOWN: LookupResult = { state: 'unknown', reason: 'the API server answered 403 Forbidden' };
 
 function referrer(name: string): Referrer {
-  return { kind: 'Node', name, references: [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] };
+  return {
+    kind: 'Node',
+    name,
+    state: { type: 'configured' },
+    references: [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }],
+  };
 }
 
 function node(config: string) {

@@ -264,6 +264,19 @@ test('opens another watch if the probe hangs, because the watch may hang as well
   await expect.poll(() => watchedVersions().length).toBeGreaterThan(before);
 });
 
+test('lists again after an outage in which a restored etcd can overtake its version', async () => {
+  fakeUntilEnd('performance');
+  const { cluster, watches, listCount, awaitWatch, messages } = await follow();
+  await awaitWatch();
+  cluster.faults.intercept(() => 'reset');
+  cluster.faults.cutConnections();
+  await expect.poll(messages).toContainEqual(expect.stringContaining('cannot watch nodes'));
+  vi.advanceTimersByTime(TIMING.silenceMs + 1);
+  cluster.faults.clear();
+  await expect.poll(() => watches.size).toBe(1);
+  expect(listCount()).toBe(2);
+});
+
 test('keeps a watch that receives bookmarks, until they stop', async () => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
   const { reflector, messages, watchedVersions, awaitWatch, sendToWatch } = await follow({

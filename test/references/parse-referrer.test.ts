@@ -30,6 +30,7 @@ test('annotations of a node are references, weak ones without prefixes and dupli
   expect(parseNode({ ...configs, ...drains })).toEqual({
     kind: 'Node',
     name: 'w0',
+    state: { type: 'configured' },
     references: [
       { field: 'currentConfig', config: A, strength: 'strong' },
       { field: 'desiredConfig', config: B, strength: 'strong' },
@@ -96,13 +97,13 @@ test('keeps the creation time and the labels of an unreported node without annot
   const labels = { 'kubernetes.io/os': 'linux' };
   const metadata = { creationTimestamp: CREATED, labels };
   const createdAt = new Date(CREATED);
-  const node = { kind: 'Node', name: 'w0', references: [], isConfigUnreported: true, createdAt };
-  expect(parseNode({}, metadata)).toEqual({ ...node, labels });
-  expect(parseNode({ controlPlaneTopology: 'HighlyAvailable' }, metadata)).toEqual(node);
+  const state = { type: 'unreported', createdAt };
+  expect(parseNode({}, metadata).state).toEqual({ ...state, labels });
+  expect(parseNode({ controlPlaneTopology: 'HighlyAvailable' }, metadata).state).toEqual(state);
 });
 
 test.each([[{}], [null], [{ currentConfig: '' }]])('a node is unreported with the annotations %j', (annotations) => {
-  expect(parseNode(annotations)).toMatchObject({ references: [], isConfigUnreported: true });
+  expect(parseNode(annotations)).toMatchObject({ references: [], state: { type: 'unreported' } });
 });
 
 test.each([

@@ -48,7 +48,8 @@ test.each([
 test('keeps the position of a referrer that changes', () => {
   const config = toConfigName(NAMES[0]);
   const worker = (name: string): Referrer => {
-    return { kind: 'Node', name, references: [{ field: 'currentConfig', config, strength: 'strong' }] };
+    const references = [{ field: 'currentConfig', config, strength: 'strong' } as const];
+    return { kind: 'Node', name, references, state: { type: 'configured' } };
   };
   const byConfig = new ReferrersByConfig();
   const [a, b] = [worker('a'), worker('b')];

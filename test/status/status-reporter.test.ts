@@ -1,11 +1,14 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../../src/certificates/serving-certificate.ts';
-import { type Referrer, toConfigName } from '../../src/decision/references.ts';
+import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
-import type { GuardStatus } from '../../src/status/status-writer.ts';
+import type { GuardStatus } from '../../src/status/describe-status.ts';
 import type { ClusterEvent } from '../../src/kube/event-recorder.ts';
+import { PoolHistory } from '../../src/references/pool-history.ts';
+import type { WatchedConfig } from '../../src/references/sources.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
@@ -14,6 +17,7 @@ import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
+const OTHER = toConfigName(`rendered-worker-${'c'.repeat(32)}`);
 const MISSING = `rendered-worker-${'b'.repeat(32)}`;
 const GUARDS = 'machineconfigguards';
 
@@ -26,6 +30,11 @@ interface Situation extends Pick<StatusReporterOptions, 'tlsProfile'> {
   readonly isForbidden?: boolean;
   readonly expiry?: Partial<Expiry>;
   readonly isLeader?: boolean;
+  readonly configs?: readonly WatchedConfig[];
+}
+
+function toConfig(name: ConfigName, isOverridden = false): WatchedConfig {
+  return { name, uid: name, createdAt: new Date('2026-11-01'), isTerminating: false, isOverridden };
 }
 
 function toNode(name: string, config: string): Referrer {
@@ -37,7 +46,7 @@ beforeEach(() => fakeUntilEnd('setTimeout', 'clearTimeout', 'performance'));
 
 /** A reporter that runs until the end of the test. It is the leader, unless another replica holds the Lease. */
 function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true, ...situation }: Situation) {
-  const { isForbidden = false, expiry = {}, isLeader = true, ...options } = situation;
+  const { isForbidden = false, expiry = {}, isLeader = true, configs = [toConfig(CONFIG)], ...options } = situation;
   const cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   if (!isLeader) {
@@ -45,17 +54,34 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     cluster.create('leases', { metadata: { namespace: 'ns', name: 'machineconfig-guard' }, spec });
   }
   const events: ClusterEvent[] = [];
+  const taskErrors: string[] = [];
+  const pools = new PoolHistory();
+  for (const pool of referrers) pools.update(undefined, pool, 'list');
   const { log, messages } = memoryLog();
   const clock = { now: NOW };
   const serving: Expiry = { certificate: 'serving', notAfter: new Date('2027-11-21'), isRenewedByGuard: false };
   const reporter = new StatusReporter({
     api: new InProcessApi(cluster),
     log,
-    index: { isSynced: unsynced.length === 0, unsynced, referrers: () => referrers.values() as Generator<Referrer> },
-    configs: { isSynced: areConfigsSynced, isForbidden, names: () => new Set([CONFIG]), deletedAt: () => undefined },
+    index: {
+      isSynced: unsynced.length === 0,
+      unsynced,
+      referrers: () => referrers.values() as Generator<Referrer>,
+      pools,
+    },
+    configs: {
+      isSynced: areConfigsSynced,
+      isForbidden,
+      names: () => new Set([CONFIG]),
+      objects: () => configs,
+      deletedAt: () => undefined,
+    },
+    facts: { createdAt: () => undefined, findLastNaming: pools.findLastNaming.bind(pools) },
     events: { record: (event) => void events.push(event) },
     certificate: { expiries: () => [{ ...serving, ...expiry }] },
-    mode: () => 'Enforce',
+    settings: () => DEFAULT_SETTINGS,
+    stored: () => structuredClone(cluster.get(GUARDS, 'cluster')),
+    onTaskError: (task, error) => void taskErrors.push(`${task}: ${String(error)}`),
     leaseNamespace: 'ns',
     leaseHolder: 'this',
     leaseTiming: { durationMs: 60_000, retryMs: 10 },
@@ -64,7 +90,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
   });
   runUntilEnd((signal) => reporter.run(signal));
   const readStatus = () => cluster.get(GUARDS, 'cluster')?.['status'] as StoredStatus | undefined;
-  return { reporter, events, messages, clock, readStatus };
+  return { reporter, events, messages, clock, readStatus, taskErrors };
 }
 
 /** Lets time pass until the reporter has the expected result. */
@@ -86,6 +112,11 @@ const PAUSED = parsePoolReferrer({
   spec: { paused: true, configuration: { name: CONFIG } },
   status: { configuration: { name: CONFIG } },
 });
+const POOL = parsePoolReferrer({
+  metadata: { name: 'worker', resourceVersion: '7' },
+  spec: { configuration: { name: CONFIG } },
+  status: { configuration: { name: CONFIG } },
+});
 const SOON = new Date('2026-12-01T00:00:00Z');
 const RENEWED = { notAfter: SOON, isRenewedByGuard: true };
 const FORBIDDEN = { isForbidden: true, areConfigsSynced: false };
@@ -99,6 +130,7 @@ test('writes mode, version, the number of configs in use and the conditions', as
     'Ready=True',
     'ReferencesConsistent=True',
     'RestoresComplete=True',
+    'OverridesUnused=True',
     'CertificatesValid=True',
   ]);
 });
@@ -113,6 +145,13 @@ test.each<[string, Situation, string]>([
     { referrers: [PAUSED] },
     `RestoresComplete=False PoolPausedForRestore: pool worker is paused for a restore of ${CONFIG}. `,
   ],
+  [
+    'the annotation of a config in use',
+    { configs: [toConfig(CONFIG, true), toConfig(OTHER, true)], referrers: [toNode('w0', CONFIG)] },
+    `machineconfig-guard.io/allow-deletion lets them be deleted: ${CONFIG}`,
+  ],
+  ['the annotation of an unused config', { configs: [toConfig(OTHER, true)] }, 'OverridesUnused=True NoneInUse: '],
+  ['annotations that the guard may not read', FORBIDDEN, 'OverridesUnused=Unknown Forbidden: '],
   ['an expired certificate', { expiry: { notAfter: NOW } }, 'CertificatesValid=False Expired: serving until 2026-11'],
   ['a certificate that somebody must renew', { expiry: { notAfter: SOON } }, 'CertificatesValid=True ExpiresSoon: '],
   ['a certificate that the guard renews', { expiry: RENEWED }, 'CertificatesValid=True Valid: '],
@@ -124,10 +163,19 @@ test.each<[string, Situation, string]>([
   expect(texts).toContainEqual(expect.stringContaining(expected));
 });
 
+test('publishes what the guard holds', async () => {
+  const configs = [toConfig(CONFIG), { ...toConfig(OTHER), createdAt: NOW }];
+  const status = await awaitStatus({ configs, referrers: [toNode('w0', CONFIG), POOL] });
+  const held = { name: OTHER, pool: 'worker', until: '2026-11-21T14:00:01Z' };
+  expect(status).toMatchObject({ holdSuperseded: '2h', heldCount: 1, heldConfigs: [held] });
+  expect(status).toMatchObject({ watchedPools: [{ name: 'worker', resourceVersion: '7' }] });
+});
+
 test('omits what it cannot know without the right to read MachineConfigs', async () => {
   const status = await awaitStatus(FORBIDDEN);
   expect(status).not.toHaveProperty('protectedConfigs');
   expect(status).not.toHaveProperty('danglingCount');
+  expect(status).not.toHaveProperty('heldCount');
 });
 
 test('warns daily about a certificate that somebody must renew', async () => {
@@ -142,6 +190,23 @@ test('warns daily about a certificate that somebody must renew', async () => {
     expected.push(`the serving certificate ${when}, at 2026-12-01T00:00:00Z: renew it at its issuer`);
     await pollInTime(messages).toEqual(expected);
   }
+});
+
+test('survives a defect, tries again ever later, and reports it each time', async () => {
+  const { readStatus, taskErrors } = startReporter({
+    tlsProfile: () => {
+      if (taskErrors.length < 3) throw new Error('a defect');
+      return { profile: INTERMEDIATE };
+    },
+  });
+  const after = async (ms: number) => {
+    await vi.advanceTimersByTimeAsync(ms);
+    return taskErrors.length;
+  };
+  // A pause of one second, and between half and all of one, two and four seconds.
+  await pollInTime(() => taskErrors).toEqual(['write the status: Error: a defect']);
+  expect([await after(3_000), await after(3_000)]).toEqual([2, 3]);
+  await pollInTime(readStatus).toMatchObject({ mode: 'Enforce' });
 });
 
 test('lists 50 of many dangling references, and describes three', async () => {

@@ -1,6 +1,8 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { type GuardStatus, type LastDenial, StatusWriter } from '../../src/status/status-writer.ts';
+import type { GuardStatus } from '../../src/status/describe-status.ts';
+import { NO_HOLDS } from '../../src/status/hold-status.ts';
+import { type LastDenial, StatusWriter } from '../../src/status/status-writer.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
@@ -23,9 +25,12 @@ beforeEach(() => {
   api = new InProcessApi(cluster);
   const memory = memoryLog();
   ({ lines } = memory);
-  writer = new StatusWriter(api, memory.log);
+  writer = new StatusWriter({ api, log: memory.log, stored });
   status = toStatus(1);
 });
+
+/** Each read returns another object. */
+const stored = () => structuredClone(cluster.get(GUARDS, 'cluster'));
 
 function toStatus(protectedConfigs: number | null, consistent: 'True' | 'False' = 'True'): GuardStatus {
   return {
@@ -34,13 +39,14 @@ function toStatus(protectedConfigs: number | null, consistent: 'True' | 'False' 
     protectedConfigs,
     danglingCount: 0,
     danglingReferences: [],
+    ...NO_HOLDS,
     conditions: [{ type: 'ReferencesConsistent', status: consistent, reason: 'R', message: 'm' }],
   };
 }
 
 /** Writes if the status has changed, and returns all statuses that were written so far. */
 async function write(): Promise<unknown[]> {
-  await writer.writeIfChanged(() => status, new AbortController().signal);
+  await writer.write(status, new AbortController().signal);
   const patches = api.requests.filter(({ method }) => method === 'PATCH');
   return patches.map(({ body }) => (body as { readonly status: unknown }).status);
 }
@@ -89,6 +95,38 @@ test('removes a count that the guard cannot know, once', async () => {
   expect(await write()).toHaveLength(2);
   expect(readStatus()).toMatchObject({ danglingCount: 0 });
   expect(readStatus()).not.toHaveProperty('protectedConfigs');
+});
+
+test('keeps a condition of another client', async () => {
+  const foreign = { type: 'Foreign', status: 'True', reason: 'R', message: 'm', lastTransitionTime: DENIAL.time };
+  patchStatus({ conditions: [foreign] });
+  await write();
+  expect(readStatus().conditions).toMatchObject([{ type: 'ReferencesConsistent' }, foreign]);
+  expect(await write()).toHaveLength(1);
+});
+
+test('writes nothing over what another client has written since the read, and logs no problem', async () => {
+  const json = api.json.bind(api);
+  const spy = vi.spyOn(api, 'json').mockImplementation(async (request) => {
+    patchStatus({ lastDenial: { time: '2026-11-21T12:00:05Z' } });
+    return await json(request);
+  });
+  writer.recordDenial({ ...DENIAL, time: '2026-11-21T12:00:01Z' });
+  await write();
+  expect(readStatus()).toEqual({ lastDenial: { time: '2026-11-21T12:00:05Z' } });
+  spy.mockRestore();
+  await write();
+  expect(readStatus()).toMatchObject({ mode: 'Enforce', lastDenial: { time: '2026-11-21T12:00:05Z' } });
+  expect(lines).toEqual([]);
+});
+
+test('waits for the next read of the object', async () => {
+  const once = new StatusWriter({ api, log: memoryLog().log, stored: () => read });
+  const read = stored();
+  const { signal } = new AbortController();
+  await once.write(status, signal);
+  await once.write(toStatus(2), signal);
+  expect(readStatus()).toMatchObject({ protectedConfigs: 1 });
 });
 
 test('changes the transition time of a condition only with its status', async () => {
@@ -140,9 +178,12 @@ test('writes a denial although the API server rejects the status', async () => {
 test('writes a denial that is recorded while another is being written', async () => {
   status = undefined;
   writer.recordDenial(DENIAL);
-  const written = write();
-  writer.recordDenial({ ...DENIAL, name: 'rendered-b' });
-  await written;
+  const json = api.json.bind(api);
+  vi.spyOn(api, 'json').mockImplementationOnce(async (request) => {
+    writer.recordDenial({ ...DENIAL, name: 'rendered-b' });
+    return await json(request);
+  });
+  await write();
   vi.advanceTimersByTime(10_000);
   expect(await write()).toMatchObject([{ lastDenial: { name: 'rendered-a' } }, { lastDenial: { name: 'rendered-b' } }]);
 });
@@ -167,6 +208,7 @@ test('logs once that it cannot write the status, and nothing if the object is ab
   cluster.erase(GUARDS, 'cluster');
   await write();
   expect(lines).toEqual([]);
+  cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   api.failure = new ApiError(403, 'Forbidden', 'x');
   await write();
   await write();

@@ -10,7 +10,8 @@ function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
   const config = { name: NAME, uid: 'c', createdAt: undefined, allowDeletion: reason };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }] as const;
-  const referrers = Array.from({ length: nodes }, (_, at) => ({ kind: 'Node', name: `n${at}`, references }) as const);
+  const node = { kind: 'Node', references, state: { type: 'configured' } } as const;
+  const referrers = Array.from({ length: nodes }, (_, at) => ({ ...node, name: `n${at}` }));
   const state = { referrers, unreadable: [], readAt: new Date() };
   return decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
 }

@@ -8,6 +8,7 @@ const config = toConfigName('rendered-worker-1');
 const NODE: Referrer = {
   kind: 'Node',
   name: 'w0',
+  state: { type: 'configured' },
   references: [
     { field: 'currentConfig', config, strength: 'strong' },
     { field: 'desiredConfig', config, strength: 'strong' },
@@ -36,6 +37,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
     metrics.countDecision(await allowUnused(review, new AbortController().signal), CALL);
   }
   metrics.countMissingConfig();
+  metrics.countTaskFailure('write the status');
   metrics.countCall({ ...CALL, hasAuthorization: true });
   const { text, contentType } = await metrics.scrape();
   expect(contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
@@ -52,6 +54,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_index_age_seconds{resource="nodes"} 1.5',
       'mcguard_references{kind="Node"} 2',
       'mcguard_missing_config_reviews_total 1',
+      'mcguard_task_failures_total{task="write the status"} 1',
       'mcguard_webhook_calls_total{authorization="false"} 0',
       'mcguard_webhook_calls_total{authorization="true"} 1',
       'mcguard_live_reads_total 3',

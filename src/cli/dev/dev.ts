@@ -5,7 +5,7 @@ import { hostname, userInfo } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
-import type { Settings } from '../../decision/settings.ts';
+import type { SettingsFollower } from '../../guard/settings-follower.ts';
 import type { Guard } from '../../guard/guard.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
@@ -85,7 +85,7 @@ async function dev(session: DevSession, stopped: Promise<unknown>): Promise<void
   void settings.run(following.signal);
   let guard: Guard | undefined;
   try {
-    guard = await startDevGuard(session, certificate, () => settings.settings);
+    guard = await startDevGuard(session, certificate, settings);
     const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
       () => true,
       () => {
@@ -139,7 +139,7 @@ async function removeWebhook({ api, printLine }: DevSession): Promise<void> {
 async function startDevGuard(
   { api, flags: { url }, printLine }: DevSession,
   certificate: ServingCertificate,
-  settings: () => Settings | undefined,
+  settings: SettingsFollower,
 ): Promise<Guard> {
   const { startGuard } = await import('../../guard/guard.ts');
   const host = stripBrackets(url.hostname);
@@ -153,7 +153,7 @@ async function startDevGuard(
       healthPort: 0,
       shutdownDelayMs: 0,
       settings,
-      onDecision: ({ review: { user, isDryRun }, verdict }, { ms }) => {
+      onAnswer: ({ review: { user, isDryRun }, verdict }, { ms }) => {
         const details = `${toPrintableLine(user, MAX_USER_LENGTH)}${isDryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms`;
         printLine(`${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`);
       },

@@ -1,6 +1,7 @@
 import {
   type ConfigName,
   isRenderedConfig,
+  isUnreportedNode,
   type NamedReference,
   parsePoolName,
   summarizeReferences,
@@ -9,7 +10,7 @@ import { diagnose } from '../../diagnosis/diagnose.ts';
 import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
-import { readHoldMs } from '../../client/guard-report.ts';
+import { readHold } from '../../client/guard-report.ts';
 import { findUnusedConfigs } from '../../client/holds.ts';
 import { findHolds } from '../../decision/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
@@ -55,10 +56,10 @@ type ClusterReferences = Awaited<ReturnType<typeof readReferences>>;
 /** @throws CliError if a name is ambiguous, ClusterAccessError, TimeoutError */
 export async function readReferencesReport(api: KubeApi, selection: Selection): Promise<ReferencesReport> {
   const references = await readWithRetries((signal) => readReferences(api, signal));
-  const { configs, referrers, pools, at, holdMs, problems } = references;
+  const { configs, referrers, pools, at, hold, problems } = references;
   const names = selectNames(selection, references);
   const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
-  const holds = findHolds(references.unused, referrers, { holdMs, now: at, createdAt });
+  const holds = findHolds(references.unused, referrers, { ...hold, now: at, createdAt });
   const reports = names.map((name): ConfigReport => {
     const { strong, weak } = summarizeReferences(name, referrers);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
@@ -83,7 +84,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   return {
     server: api.address,
     readAt: at.toISOString(),
-    unreportedNodes: referrers.filter((referrer) => referrer.kind === 'Node' && referrer.isConfigUnreported).length,
+    unreportedNodes: referrers.filter(isUnreportedNode).length,
     allUsed: reports.every(({ used }) => used),
     configs: typeof selection === 'string' ? reports.filter(({ exists, used }) => exists || used) : reports,
   };
@@ -97,13 +98,13 @@ async function readReferences(api: KubeApi, signal: AbortSignal) {
   const before = new Set((await readConfigs(api, signal)).map(({ name }) => name));
   const { referrers, nodes, pools, at } = await readReferrers(api, signal);
   const configs = new Map((await readConfigs(api, signal)).map((config) => [config.name, config]));
-  const holdMs = await readHoldMs(api, signal);
+  const hold = await readHold(api, signal);
   const listedTwice = [...configs.values()].filter(({ name }) => before.has(name));
   const unused = findUnusedConfigs(listedTwice, referrers);
   // A config that is being deleted exists, as far as references are concerned.
   const snapshot = { nodes, pools, configs: new Set(configs.keys()), terminatingConfigs: new Set<ConfigName>() };
   const { problems } = diagnose(snapshot, { now: at });
-  return { configs, referrers, pools, at, holdMs, unused, problems };
+  return { configs, referrers, pools, at, hold, unused, problems };
 }
 
 function selectNames(selection: Selection, references: ClusterReferences): readonly ConfigName[] {

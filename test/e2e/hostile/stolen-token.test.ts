@@ -48,6 +48,17 @@ test.each([
   expect(statusOf(response).message).toContain('the guard may create only the MachineConfigGuard "cluster"');
 });
 
+test.each([
+  { finalizers: ['example.com/stay'] },
+  { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u' }] },
+  { labels: { a: 'b' } },
+  { annotations: { a: 'b' } },
+])("the guard's token cannot create a MachineConfigGuard with the metadata %j", async (metadata) => {
+  const response = await create(thief, undefined, { name: 'cluster', ...metadata });
+  expect(response.status).toBe(403);
+  expect(statusOf(response).message).toContain('whose metadata is its name');
+});
+
 test("the guard's token cannot change or delete the MachineConfigGuard", async () => {
   await create(admin);
   const patch = { spec: { mode: 'Disabled' } };

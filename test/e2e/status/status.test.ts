@@ -1,7 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
 
 import packageJson from '../../../package.json' with { type: 'json' };
-import type { GuardStatus } from '../../../src/status/status-writer.ts';
+import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
+import type { GuardStatus } from '../../../src/status/describe-status.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
@@ -22,7 +23,7 @@ function formatConditions({ conditions }: GuardStatus): readonly string[] {
 
 test('reports a ready and consistent cluster with valid certificates', async () => {
   const status = await cluster.awaitStatus(
-    ({ conditions, danglingCount }) => conditions.length === 5 && danglingCount === 0,
+    ({ conditions, danglingCount }) => conditions.length === 6 && danglingCount === 0,
   );
 
   const { version } = packageJson;
@@ -31,6 +32,7 @@ test('reports a ready and consistent cluster with valid certificates', async () 
     'Ready=True',
     'ReferencesConsistent=True',
     'RestoresComplete=True',
+    'OverridesUnused=True',
     'CertificatesValid=True',
     'TLSProfileApplied=True',
   ]);
@@ -137,11 +139,52 @@ test('reports dangling references in status, columns and Events until their repa
     .toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
 
   const configs = { currentConfig: master, desiredConfig: master };
-  for (const name of masters) await cluster.moveNode(name, configs);
+  for (const name of masters) {
+    await cluster.moveNode(name, configs);
+    // As the daemon does once it has the config.
+    const annotations = Object.fromEntries(['state', 'reason'].map((key) => [`${MCO_GROUP}/${key}`, '']));
+    await cluster.admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
+  }
   const poolPatch = { status: { configuration: { name: master } } };
   await cluster.admin.patch(`${PATHS.pools}/master/status`, poolPatch);
   const repaired = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 0);
   expect(formatConditions(repaired)).toContain('ReferencesConsistent=True');
+});
+
+test('reports a config in use whose annotation allows its deletion', async () => {
+  const annotations = { 'machineconfig-guard.io/allow-deletion': 'planted' };
+  const config = await cluster.config({ annotations });
+  const node = await cluster.node({ currentConfig: config });
+
+  const { conditions } = await cluster.awaitStatus((status) =>
+    formatConditions(status).includes('OverridesUnused=False'),
+  );
+
+  const condition = conditions.find(({ type }) => type === 'OverridesUnused');
+  expect(condition).toMatchObject({ reason: 'ConfigInUse', message: expect.stringContaining(config) as unknown });
+  await cluster.admin.delete(`${PATHS.nodes}/${node}`);
+  await cluster.awaitStatus((status) => formatConditions(status).includes('OverridesUnused=True'));
+});
+
+test('keeps the condition that another client adds, and adds its own to it', async () => {
+  const { conditions } = await cluster.awaitStatus(() => true);
+  const foreign = {
+    type: 'Foreign',
+    status: 'True',
+    reason: 'R',
+    message: 'm',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+  await cluster.admin.patch(`${PATHS.guard}/status`, { status: { conditions: [...conditions, foreign] } });
+  // The leader writes the status again.
+  const config = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': 'planted' } });
+  await cluster.node({ currentConfig: config });
+
+  const status = await cluster.awaitStatus((current) => formatConditions(current).includes('OverridesUnused=False'));
+
+  expect(formatConditions(status)).toContain('Foreign=True');
+  const own = status.conditions.filter(({ type }) => type !== foreign.type);
+  await cluster.admin.patch(`${PATHS.guard}/status`, { status: { conditions: own } });
 });
 
 test('reports the last denial with user and referrers', async () => {

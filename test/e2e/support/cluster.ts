@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 
 import { expect } from 'vitest';
 
-import type { GuardStatus, LastDenial } from '../../../src/status/status-writer.ts';
+import type { GuardStatus } from '../../../src/status/describe-status.ts';
+import type { LastDenial } from '../../../src/status/status-writer.ts';
 import type { ApiServer } from '../control-plane/api-server.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';

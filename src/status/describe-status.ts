@@ -1,0 +1,158 @@
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Expiry } from '../certificates/serving-certificate.ts';
+import { countNoun, joinWithAnd } from '../common/printable-text.ts';
+import { toSeconds } from '../common/to-seconds.ts';
+import type { HoldFacts } from '../decision/hold.ts';
+import { formatName } from '../decision/message.ts';
+import { ALLOW_DELETION_ANNOTATION, type Settings } from '../decision/settings.ts';
+import type { ConfigIndex } from '../references/config-index.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
+import { MACHINE_CONFIGS } from '../references/sources.ts';
+import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
+import { type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
+import { describeHolds, NO_HOLDS } from './hold-status.ts';
+import { findOverridesInUse } from './overrides.ts';
+import { findStalledRestores } from './stalled-restores.ts';
+
+/** What the status describes. */
+export interface StatusSources {
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'referrers' | 'pools'>;
+  readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
+  readonly facts: HoldFacts;
+  readonly settings: Settings;
+  readonly findings: readonly DanglingFinding[];
+  readonly protectedConfigs: number;
+  readonly expiries: readonly Expiry[];
+  /** Undefined if flags set the TLS parameters. */
+  readonly tlsProfile: FollowedTlsProfile | undefined;
+  readonly now: Date;
+}
+
+/** The part of the MachineConfigGuard's status that the leader writes. */
+export type GuardStatus = ReturnType<typeof describeStatus>;
+
+/** A condition without the fields that depend on the stored one. */
+export interface Condition {
+  readonly type: keyof typeof CONDITIONS;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+type Judgement = readonly [status: Condition['status'], reason: string, message: string];
+
+const MAX_LISTED = 50;
+const MAX_DESCRIBED = 3;
+const DAY_MS = 86_400_000;
+const EXPIRES_SOON_DAYS = 30;
+const RENEWAL_ADVICE = {
+  authority: 'rotate it with `machineconfig-guard render --from-cluster --new-authority`',
+  serving: 'renew it at its issuer',
+};
+const FORBIDDEN: Judgement = ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs'];
+
+/** Each returns undefined if the condition does not apply. */
+export const CONDITIONS = {
+  Ready: judgeReadiness,
+  ReferencesConsistent: judgeReferences,
+  RestoresComplete: judgeRestores,
+  OverridesUnused: judgeOverrides,
+  CertificatesValid: judgeCertificates,
+  TLSProfileApplied: judgeTlsProfile,
+};
+
+/** Null removes a field, because the guard cannot know it. */
+export function describeStatus(sources: StatusSources) {
+  const { configs, findings, index, protectedConfigs, settings } = sources;
+  const { isForbidden } = configs;
+  const hasListed = index.isSynced && configs.isSynced && !isForbidden;
+  const conditions = Object.entries(CONDITIONS).flatMap(([type, judge]): Condition[] => {
+    const judgement = judge(sources);
+    if (judgement === undefined) return [];
+    const [status, reason, message] = judgement;
+    return [{ type: type as Condition['type'], status, reason, message }];
+  });
+  return {
+    mode: settings.mode,
+    version: packageJson.version,
+    protectedConfigs: isForbidden ? null : protectedConfigs,
+    danglingCount: isForbidden ? null : findings.length,
+    danglingReferences: (isForbidden ? [] : findings).slice(0, MAX_LISTED).map((finding) => {
+      const { kind, name, field, explanation, suggestion = '' } = finding;
+      const [since, deletedAt] = [toSeconds(finding.since), finding.deletedAt && toSeconds(finding.deletedAt)];
+      return { kind, name, field, config: formatName(finding.config ?? ''), since, deletedAt, explanation, suggestion };
+    }),
+    ...(hasListed ? describeHolds(sources) : NO_HOLDS),
+    conditions,
+  };
+}
+
+function findUnlisted({ index, configs }: StatusSources): readonly string[] {
+  return [...index.unsynced, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
+}
+
+function judgeReadiness(sources: StatusSources): Judgement {
+  const unlisted = findUnlisted(sources);
+  return unlisted.length === 0
+    ? ['True', 'Serving', 'the guard serves and has listed the cluster']
+    : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
+}
+
+function judgeReferences({ configs, findings }: StatusSources): Judgement {
+  if (configs.isForbidden) return FORBIDDEN;
+  if (!configs.isSynced) return ['Unknown', 'Reading', `not listed yet: ${MACHINE_CONFIGS.name}`];
+  if (findings.length === 0) return ['True', 'AllExist', 'every referenced MachineConfig exists'];
+  const described = findings.slice(0, MAX_DESCRIBED).map(describeFinding).join('. ');
+  const more = findings.length > MAX_DESCRIBED ? `. And ${findings.length - MAX_DESCRIBED} more` : '';
+  return ['False', 'DanglingReferences', `${countNoun(findings.length, 'dangling reference')}: ${described}${more}`];
+}
+
+/** A pool that stays paused gets no update. */
+function judgeRestores({ index, now }: StatusSources): Judgement {
+  const stalled = findStalledRestores(index.referrers(), now);
+  if (stalled.length === 0) return ['True', 'NoneStalled', 'no pool stays paused for a restore'];
+  const pools = stalled.slice(0, MAX_DESCRIBED).map(({ name, pausedForRestore }) => {
+    const { config = '', since } = pausedForRestore ?? {};
+    const time = since === undefined ? '' : ` since ${toSeconds(since)}`;
+    return `pool ${name} is paused${time} for a restore of ${formatName(config)}`;
+  });
+  const command = 'The command "machineconfig-guard check" prints how to continue or to give up';
+  return ['False', 'PoolPausedForRestore', `${pools.join('. ')}. ${command}`];
+}
+
+/** Such an annotation lets any prune delete the config. */
+function judgeOverrides(sources: StatusSources): Judgement {
+  const { index, configs } = sources;
+  if (configs.isForbidden) return FORBIDDEN;
+  const unlisted = findUnlisted(sources);
+  if (unlisted.length > 0) return ['Unknown', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
+  const overridden = findOverridesInUse(configs.objects(), index.referrers()).map(formatName);
+  if (overridden.length === 0) return ['True', 'NoneInUse', 'no config in use has the allow-deletion annotation'];
+  const more = overridden.length > MAX_DESCRIBED ? [`${overridden.length - MAX_DESCRIBED} more`] : [];
+  const names = joinWithAnd([...overridden.slice(0, MAX_DESCRIBED), ...more]);
+  const message = `in use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets them be deleted: ${names}`;
+  return ['False', 'ConfigInUse', message];
+}
+
+function judgeCertificates({ expiries, now }: StatusSources): Judgement {
+  const dates = expiries.map(({ certificate, notAfter }) => `${certificate} until ${toSeconds(notAfter).slice(0, 10)}`);
+  if (expiries.some(({ notAfter }) => notAfter <= now)) return ['False', 'Expired', dates.join(', ')];
+  return ['True', describeExpiries(expiries, now).length > 0 ? 'ExpiresSoon' : 'Valid', dates.join(', ')];
+}
+
+/** Describes the certificates that somebody must renew within 30 days. The text changes daily. */
+export function describeExpiries(expiries: readonly Expiry[], now: Date): string[] {
+  return expiries.flatMap(({ certificate, notAfter, isRenewedByGuard }) => {
+    const days = Math.floor((notAfter.getTime() - now.getTime()) / DAY_MS);
+    if (isRenewedByGuard || days >= EXPIRES_SOON_DAYS) return [];
+    const expires = days < 0 ? `expired ${-days} days ago` : `expires in ${days} days`;
+    return [`the ${certificate} certificate ${expires}, at ${toSeconds(notAfter)}: ${RENEWAL_ADVICE[certificate]}`];
+  });
+}
+
+function judgeTlsProfile({ tlsProfile }: StatusSources): Judgement | undefined {
+  if (tlsProfile === undefined) return undefined;
+  const { profile, problem } = tlsProfile;
+  if (problem === undefined) return ['True', profile.type, describeTlsProfile(profile)];
+  return [problem.reason === 'Unsupported' ? 'False' : 'Unknown', problem.reason, problem.message];
+}

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { findHold, type HoldFacts } from '../../src/decision/hold.ts';
+import { type ConfigName, type PoolReferrer, toConfigName } from '../../src/decision/references.ts';
+import type { Settings } from '../../src/decision/settings.ts';
+import type { ConfigIndex } from '../../src/references/config-index.ts';
+import type { ReferenceIndex } from '../../src/references/reference-index.ts';
+import { createFindLastNaming, describeHolds } from '../../src/status/hold-status.ts';
+
+const NOW = new Date('2026-11-20T12:00:00Z');
+const HOLD_MS = 2 * 3_600_000;
+const at = (time: string) => new Date(`2026-11-20T${time}Z`);
+const toName = (digit: string) => toConfigName(`rendered-worker-${digit.repeat(32)}`);
+const [OLD, NAMED, CREATED, CURRENT] = [toName('a'), toName('b'), toName('c'), toName('d')];
+
+/** A pool that named a config at 11:00. One of its machines has turned ready since. */
+const POOL: PoolReferrer = {
+  kind: 'MachineConfigPool',
+  name: 'worker',
+  version: '7',
+  references: [{ field: 'spec', config: CURRENT, strength: 'strong' }],
+  specChangedAt: at('11:00:00'),
+  updatedChangedAt: at('11:30:00'),
+};
+const facts: HoldFacts = {
+  createdAt: () => undefined,
+  findLastNaming: (_pool, config) => ({ at: at(config === NAMED ? '11:00:00' : '01:00:00'), isSeen: true }),
+};
+const toConfig = (name: ConfigName) => ({ name, createdAt: at(name === CREATED ? '11:45:00' : '00:00:00') });
+
+function describe(
+  names: readonly ConfigName[] = [OLD, NAMED, CREATED, CURRENT, toConfigName('00-worker')],
+  own = facts,
+) {
+  const pools = { list: () => [{ name: 'worker', version: '7', since: at('00:30:00') }] };
+  const index = { pools, referrers: () => [POOL].values() } as unknown as ReferenceIndex;
+  const configs = { objects: () => names.map(toConfig) } as unknown as ConfigIndex;
+  const settings: Settings = { mode: 'Enforce', holdSupersededMs: HOLD_MS };
+  return describeHolds({ configs, index, settings, now: NOW, facts: own });
+}
+
+test('lists the unused configs that the guard holds, and the pools that it has seen', () => {
+  const ofConfig = { name: CREATED, pool: 'worker', until: '2026-11-20T13:45:01Z' };
+  expect(describe()).toEqual({
+    holdSuperseded: '2h',
+    heldCount: 2,
+    heldConfigs: [
+      { ...ofConfig, reason: 'it was created at 2026-11-20T11:45:00Z, and a machine may be booting with it' },
+      {
+        name: NAMED,
+        pool: 'worker',
+        until: '2026-11-20T13:00:01Z',
+        reason: 'pool worker last named it at 2026-11-20T11:00:00Z, and a machine may be booting with it',
+      },
+    ],
+    watchedPools: [{ name: 'worker', resourceVersion: '7', since: '2026-11-20T00:30:00Z' }],
+  });
+});
+
+/** By the rule that needs no memory. */
+const BY_POOL_ALONE = ['13:30:01', '13:30:01', '13:45:01'];
+const MANY = Array.from({ length: 51 }, (_, index) =>
+  toConfigName(`rendered-worker-${String(index).padStart(32, '0')}`),
+);
+
+test.each<[string, unknown, Partial<PoolReferrer>, readonly (string | undefined)[]]>([
+  ['gives the holds of the guard', describe(), {}, [undefined, '13:00:01', '13:45:01']],
+  ['knows less than the guard without a status', undefined, {}, BY_POOL_ALONE],
+  ['ignores the status after a change of the pool', describe(), { version: '8' }, BY_POOL_ALONE],
+  ['ignores the status if it does not list all holds', { ...describe(), heldCount: 3 }, {}, BY_POOL_ALONE],
+  ['ignores the status of another hold', { ...describe(), holdSuperseded: '1h' }, {}, BY_POOL_ALONE],
+])('a client that reads the status %s', (_case, status, change, expected) => {
+  const findLastNaming = createFindLastNaming(status, HOLD_MS);
+  const options = { holdMs: HOLD_MS, now: NOW, createdAt: facts.createdAt, findLastNaming };
+  const holds = [OLD, NAMED, CREATED].map((name) => findHold(toConfig(name), [{ ...POOL, ...change }], options));
+  expect(holds.map((hold) => hold?.until.toISOString().slice(11, 19))).toEqual(expected);
+});
+
+test('lists 50 of many held configs', () => {
+  const { heldCount, heldConfigs } = describe(MANY, { createdAt: facts.createdAt });
+  expect([heldCount, heldConfigs.length]).toEqual([51, 50]);
+});
