@@ -19,6 +19,15 @@ export const PROFILES = [...GUARD_PROFILES, ...Object.keys(DIRECTORY_BY_PROFILE)
 /** The labels of an installation that record the flags of `render`. Components set most of them. */
 export const FLAG_LABEL_PREFIX = 'render.machineconfig-guard.io/';
 
+/** The flags that an object was rendered with, as words. Empty for an object of another tool. */
+export function formatFlagLabels(labels: Readonly<Record<string, string>> = {}): string {
+  const flags = Object.entries(labels).filter(([label]) => label.startsWith(FLAG_LABEL_PREFIX));
+  return flags
+    .map(([label, value]) => label.replace(FLAG_LABEL_PREFIX, '--') + (value === 'true' ? '' : `=${value}`))
+    .sort()
+    .join(' ');
+}
+
 /** Whether the profile includes the guard. */
 export function isGuardProfile(profile: Profile): profile is GuardProfile {
   return !(profile in DIRECTORY_BY_PROFILE);
