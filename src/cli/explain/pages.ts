@@ -4,7 +4,17 @@ import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../decision/verdict.ts';
 import { applyStyle, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
 
 /** The pages for administrators, which a topic can name, too. */
-export const PAGES = ['install', 'operate', 'codes', 'inspect', 'troubleshooting', 'audit', 'monitoring', 'fleet'];
+export const PAGES = [
+  'install',
+  'operate',
+  'codes',
+  'inspect',
+  'troubleshooting',
+  'audit',
+  'monitoring',
+  'year',
+  'fleet',
+];
 /** Whoever reads this has the program. */
 const OWN_INSTALLATION = 'install/get-the-program';
 const ALERT = /^\| \[(?<name>\w+)\]\(runbooks\/.*?\) \| \w+ \| (?<condition>.*) \|$/gm;
