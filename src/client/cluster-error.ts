@@ -1,14 +1,7 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
-import {
-  ApiError,
-  ApiUnreachable,
-  CredentialsError,
-  describeError,
-  isDeniedByAdmission,
-  isTimeout,
-} from '../kube/errors.ts';
+import { ApiError, ApiUnreachable, CredentialsError, describeError, isTimeout } from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
 import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
@@ -110,4 +103,13 @@ function explainConnectionError(error: unknown): Explanation {
   return {
     message: `its certificate is for other names (${names}); correct server or tls-server-name in the kubeconfig`,
   };
+}
+
+/** The texts of the API server (kubernetes, staging/src/k8s.io/apiserver/pkg/admission/plugin). */
+const ADMISSION_DENIAL =
+  /admission webhook ".*" denied the request|ValidatingAdmissionPolicy '.*' with binding '.*' denied/s;
+
+/** Whether a webhook or a policy denied the request. A missing right has the same status. */
+export function isDeniedByAdmission(error: unknown): boolean {
+  return error instanceof ApiError && ADMISSION_DENIAL.test(error.message);
 }

@@ -1,4 +1,4 @@
-import { removeUnsafe } from '../common/printable-text.ts';
+import { removeUnsafe } from './output/safe-text.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { assertNamespaceExists, READ_TIMEOUT_MS } from './cluster-access.ts';
 import { toCliError } from './cluster-error.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { parseDuration } from '../../common/duration.ts';
-import { mapConcurrently } from '../../common/map-concurrently.ts';
+import { mapConcurrently } from '../../client/map-concurrently.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
 import { ClusterAccessError, readObject } from '../../client/cluster-access.ts';

@@ -61,7 +61,7 @@ Examples:
     )
     .action(async (flags: StatusFlags) => {
       const contexts = await selectContexts(flags);
-      const { mapConcurrently } = await import('../../common/map-concurrently.ts');
+      const { mapConcurrently } = await import('../../client/map-concurrently.ts');
       const output = new Output(command, flags);
       const results = await mapConcurrently(contexts, MAX_CONCURRENT_CLUSTERS, (context) =>
         readEntry(flags, context, output),

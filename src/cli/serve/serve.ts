@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
-import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
+import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/sign-certificate.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
