@@ -36,7 +36,7 @@ export interface RegisteredWebhook {
   /** `Service NAMESPACE/NAME:PORT` or a URL. */
   readonly target: string;
   /** Of `render`, as its labels record them. */
-  readonly flags?: string;
+  readonly flags?: string | undefined;
 }
 
 /** A binding of the policy floor. Part of the JSON of `verify` and `status`. */
@@ -129,7 +129,7 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
           caBundle: caBundle !== '',
           installation: DEV_CONFIGURATION.test(configuration) ? 'dev' : (findInjector(stored) ?? 'rendered'),
           target: service === undefined ? url : target,
-          ...(flags !== '' && { flags }),
+          flags: flags === '' ? undefined : flags,
         };
       }),
   );

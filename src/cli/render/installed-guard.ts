@@ -24,6 +24,7 @@ import {
   type FlagValues,
   getDefaults,
   getName,
+  isRendered,
   parseFlagLabels,
   RECORDED_FLAGS,
   type RenderFlags,
@@ -99,9 +100,10 @@ async function readInstalled(api: KubeApi) {
     objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME),
   ];
   const objects = (await Promise.all(paths.map((path) => readObject(api, path)))) as (StoredObject | undefined)[];
-  if (objects.every((object) => object === undefined)) return undefined;
   const [, deployment, webhook] = objects as [unknown, V1Deployment | undefined, StoredObject | undefined];
   const labels = Object.assign({}, ...objects.map((object) => object?.metadata?.labels)) as Record<string, string>;
+  // Somebody can have created only the definition.
+  if (deployment === undefined && webhook === undefined && !isRendered(labels)) return undefined;
   const image = deployment?.spec?.template.spec?.containers[0]?.image;
   return {
     flags: parseLabels(labels),

@@ -89,7 +89,7 @@ export function getName(option: Option): RecordedFlagName {
  * @throws RangeError if there are none, or this version does not know one
  */
 export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagValues {
-  if (!(`${FLAG_LABEL_PREFIX}profile` in labels)) throw new RangeError(`there is no label ${FLAG_LABEL_PREFIX}profile`);
+  if (!isRendered(labels)) throw new RangeError(`there is no label ${FLAG_LABEL_PREFIX}profile`);
   const flags = getDefaults();
   for (const [label, value] of Object.entries(labels)) {
     if (!label.startsWith(FLAG_LABEL_PREFIX)) continue;
@@ -99,6 +99,10 @@ export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagV
     flags[getName(option)] = option.required ? value : !option.negate;
   }
   return flags;
+}
+
+export function isRendered(labels: Readonly<Record<string, string>>): boolean {
+  return `${FLAG_LABEL_PREFIX}profile` in labels;
 }
 
 export function getDefaults(): Record<string, FlagValue> {

@@ -216,6 +216,12 @@ test.each([
   expect(second).toBe(objects.length === 0 ? '' : removal);
 });
 
+test('takes a definition that a person created alone for no installation', async () => {
+  const definition = Object.keys(install({})).find((requested) => requested.includes('customresource')) ?? '';
+  const { exitCode, stderr } = await render({ [definition]: {} }, '--openshift-version', '4.18');
+  expect([exitCode, stderr]).toEqual([0, '']);
+});
+
 test.each([
   [[], 'machineconfig-guard: --single-node: is set, because the cluster has one control-plane node\n'],
   [['--no-single-node'], ''],

@@ -34,7 +34,8 @@ test('prints the files and the next steps, quoted for the shell', async () => {
   out = path.join(parent, "it's");
   const { exitCode, stdout, stderr } = await render('--openshift-version', '4.18');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  for (const file of readdirSync(out)) expect(stdout).toContain(`  ${file} `);
+  for (const file of readdirSync(out))
+    expect(stdout).toMatch(new RegExp(`^ {2}${file}(?: \\(private key, mode 0600\\))?$`, 'm'));
   expect(stdout).toContain(`  oc apply -f '${parent}/it'\\''s'\n`);
   expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
 });
