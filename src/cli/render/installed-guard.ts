@@ -93,7 +93,7 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
 }
 
 /** Undefined without a guard. One object shows the flags if the others are missing. */
-async function readInstalled(api: KubeApi) {
+export async function readInstalled(api: KubeApi) {
   const paths = [
     CRD_PATH,
     deploymentPath(INSTALLED_NAME, INSTALLED_NAME),

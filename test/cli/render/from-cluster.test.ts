@@ -261,6 +261,15 @@ test('says that a lost Secret makes a new authority, and that no guard has an im
   });
 });
 
+test.each([
+  [{}, 'machineconfig-guard-ca'],
+  [{ authority: undefined }, 'machineconfig-guard-service-ca'],
+])('with %j, Prometheus trusts %s', async (changes, trusted) => {
+  const { exitCode, stdout } = await render(install(changes), '--profile', 'monitoring', '--out', '-', '-o', 'text');
+  const monitor = stdout.split('---\n').find((text) => text.includes('kind: ServiceMonitor')) ?? '';
+  expect([exitCode, /ca:\n +\w+:\n +name: (.*)/.exec(monitor)?.[1]]).toEqual([0, trusted]);
+});
+
 test('without a guard in the profile, reads only the version', async () => {
   const version = { '/version': { gitVersion: 'v1.29.0' } };
   const older = await render(version, '--profile', 'policy-floor');
