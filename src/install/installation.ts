@@ -3,11 +3,13 @@ import type { Mode } from '../decision/settings.ts';
 import { ADMISSION_POLICY, FLOW_SCHEMA, MATCH_CONDITIONS } from './kubernetes-version.ts';
 import { buildManifests, setMetadata } from './kustomization.ts';
 import { createAuthoritySecret, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
-import { DIRECTORY_BY_PROFILE, FLAG_LABEL_PREFIX, isGuardProfile, type Profile } from './profiles.ts';
+import { FLAG_LABEL_PREFIX, getDirectory, isGuardProfile, type Profile } from './profiles.ts';
 
 /** Without a guard, only the profile and the version count. */
 export interface InstallationOptions {
   readonly profile: Profile;
+  /** The issuer of the guard's certificates, for the profile monitoring. */
+  readonly tls?: string;
   readonly image?: string | undefined;
   /** If undefined, OpenShift's service CA issues the certificates. */
   readonly authority?: Authority | undefined;
@@ -78,6 +80,8 @@ const FIRST_FILE_NUMBER: Readonly<Record<string, number>> = {
   ValidatingWebhookConfiguration: 80,
 };
 
+const OTHER_FILE_NUMBER = 90;
+
 /** MCO 4.14 deletes the config of a KubeletConfig before it removes the finalizer of the KubeletConfig. */
 const IGNORE_REASON =
   'Kubernetes 1.27 (OpenShift 4.14) ignores matchConditions. With failurePolicy Fail, the Machine Config Operator ' +
@@ -108,7 +112,7 @@ export const NEWER_KINDS: readonly NewerKinds[] = [
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, previousAuthority, kubernetesVersion = 0 } = options;
   const hasGuard = isGuardProfile(profile);
-  const manifests = buildManifests(hasGuard ? chooseDirectories(options) : [DIRECTORY_BY_PROFILE[profile]]);
+  const manifests = buildManifests(hasGuard ? chooseDirectories(options) : [getDirectory(profile, options.tls)]);
   const omitted = NEWER_KINDS.filter(({ since }) => kubernetesVersion < since);
   const needed = omitted.find(({ kinds }) =>
     manifests.some((manifest) => kinds.includes(String(manifest.get('kind')))),
@@ -220,11 +224,11 @@ function toFiles(manifests: readonly Manifest[], prefix: string, isRotation: boo
     const kind = String(manifest.get('kind'));
     const count = countByKind.get(kind) ?? 0;
     countByKind.set(kind, count + 1);
-    const number = (firstFileNumber[kind] ?? Number.NaN) + count;
+    const number = (firstFileNumber[kind] ?? OTHER_FILE_NUMBER) + count;
     return {
       name: `${prefix}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
       content: manifest.toString({ lineWidth: 0, flowCollectionPadding: false }),
-      isPrivate: kind === 'Secret',
+      isPrivate: kind === 'Secret' && manifest.has('data'),
       kind,
       objectName: String(manifest.getIn(['metadata', 'name'])),
     };

@@ -2,7 +2,11 @@ import type { ReferrerKind } from '../decision/references.ts';
 
 /** The fields that this program reads. */
 export interface StoredWebhookConfiguration {
-  readonly metadata?: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata?: {
+    readonly name?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   readonly webhooks?: readonly {
     readonly name?: string;
     readonly failurePolicy?: string;

@@ -40,6 +40,7 @@ test('docs/fleet binds every Policy to clusters with the label mcguard', () => {
   );
   const bound = bindings.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name));
   const policies = [rendered, ...findHubObjects('Policy')].map(({ metadata }) => metadata.name);
+  policies.push('machineconfig-guard-policy-floor');
   expect(bound.toSorted()).toEqual(policies.toSorted());
   const [{ metadata: namespace } = { metadata: { name: '' } }] = findHubObjects('Namespace');
   const others = hub.filter(({ kind }) => kind !== 'Namespace');

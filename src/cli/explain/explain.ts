@@ -1,7 +1,6 @@
 import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
-import { formatTable } from '../../client/output/table.ts';
-import { createTableFormat, createTextFormat } from '../../client/output/text-format.ts';
+import { createTextFormat, wrapBeside } from '../../client/output/text-format.ts';
 import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { Topics } from './pages.ts';
 
@@ -51,6 +50,7 @@ function toKey(name: string): string {
 }
 
 function formatTopics(topics: Topics): string {
-  const rows = [...topics].map(([topic, meaning]) => [{ text: topic }, { text: meaning }]);
-  return formatTable(createTableFormat(), [{ header: 'TOPIC' }, { header: 'MEANING' }], rows);
+  const { width } = createTextFormat();
+  const columns = Math.max(...[...topics.keys()].map((topic) => topic.length)) + 2;
+  return [...topics].map(([topic, meaning]) => `${wrapBeside(topic.padEnd(columns), meaning, width)}\n`).join('');
 }

@@ -4,7 +4,17 @@ import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../decision/verdict.ts';
 import { applyStyle, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
 
 /** The pages for administrators, which a topic can name, too. */
-export const PAGES = ['install', 'operate', 'codes', 'inspect', 'troubleshooting', 'audit', 'monitoring', 'fleet'];
+export const PAGES = [
+  'install',
+  'operate',
+  'codes',
+  'inspect',
+  'troubleshooting',
+  'audit',
+  'monitoring',
+  'year',
+  'fleet',
+];
 /** Whoever reads this has the program. */
 const OWN_INSTALLATION = 'install/get-the-program';
 const ALERT = /^\| \[(?<name>\w+)\]\(runbooks\/.*?\) \| \w+ \| (?<condition>.*) \|$/gm;
@@ -79,21 +89,25 @@ function toAnchor(line: string): string {
     .replaceAll(' ', '-');
 }
 
-/** How to read the section, and its commands. */
+/** How to read the section, and its commands, or without any those of its parts. */
 function formatReference(topic: string): string {
   const [name = '', anchor] = topic.split('/');
   const lines = name.startsWith('MCG_') ? [] : (findSection(toFile(name), anchor ?? 'mitigation') ?? []);
+  const commands: string[] = [];
   let language = '';
-  let isCommand = false;
-  const commands = lines.filter((line, index) => {
+  for (const [index, line] of lines.entries()) {
     const [fence, opened = ''] = FENCE.exec(line) ?? [];
     if (fence !== undefined) language = language === '' ? opened : '';
+    else if (language === '' && HEADING.test(line) && commands.length > 0) break;
     // A console block has output, too.
-    isCommand = line.startsWith('$ ') || (isCommand && lines[index - 1]?.endsWith('\\') === true);
-    return fence === undefined && (language === 'sh' || isCommand);
-  });
-  const indented = commands.map((line) => `    ${line.replace(/^\$ /, '')}`);
-  return [`  machineconfig-guard explain ${topic}`, ...indented].join('\n');
+    else if (
+      language === 'sh' ||
+      line.startsWith('$ ') ||
+      (language === 'console' && lines[index - 1]?.endsWith('\\') === true)
+    )
+      commands.push(`    ${line.replace(/^\$ /, '')}`);
+  }
+  return [`  machineconfig-guard explain ${topic}`, ...commands].join('\n');
 }
 
 /** Formats Markdown for a terminal: wraps it, and makes a list of a table. */

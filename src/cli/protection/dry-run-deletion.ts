@@ -58,7 +58,13 @@ export async function findCandidates(api: KubeApi, signal: AbortSignal) {
   const inUse = new Set(references.map(({ config }) => config));
   // Builds come last, because only the guard protects their configs.
   const [used] = REFERRER_KINDS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
-  return { used, unused: candidates.find(({ config }) => !inUse.has(config)), inUse };
+  // Their managedFields are empty.
+  const undatedPools = referrers.flatMap((referrer) =>
+    referrer.kind === 'MachineConfigPool' && referrer.references.length > 0 && referrer.specChangedAt === undefined
+      ? [referrer.name]
+      : [],
+  );
+  return { undatedPools, used, unused: candidates.find(({ config }) => !inUse.has(config)), inUse };
 }
 
 function parseCandidate(object: ApiObject): Candidate[] {

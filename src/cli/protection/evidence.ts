@@ -1,4 +1,4 @@
-import { orForbidden, readObject } from '../../client/cluster-access.ts';
+import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
 import type { StoredGuard } from '../../client/guard-report.ts';
 import { type Mode, parseSettings } from '../../decision/settings.ts';
 import {
@@ -9,7 +9,9 @@ import {
   type StoredWebhookConfiguration,
   WEBHOOK_NAME,
 } from '../../install/webhook-configuration.ts';
+import { formatFlagLabels } from '../../install/profiles.ts';
 import {
+  AUTHORITY_SECRET_PATH,
   deploymentPath,
   GUARD_PATH,
   INSTALLED_NAME,
@@ -19,6 +21,7 @@ import {
 } from '../../kube/api-paths.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import { orUndefined } from '../../kube/errors.ts';
 
 /** Part of the JSON of `verify`. */
 export interface RegisteredWebhook {
@@ -32,6 +35,8 @@ export interface RegisteredWebhook {
   readonly installation: Injector | 'dev' | 'rendered';
   /** `Service NAMESPACE/NAME:PORT` or a URL. */
   readonly target: string;
+  /** Of `render`, as its labels record them. */
+  readonly flags?: string | undefined;
 }
 
 /** A binding of the policy floor. Part of the JSON of `verify` and `status`. */
@@ -49,13 +54,17 @@ export interface Evidence {
   readonly mode: Mode | null;
   readonly webhooks: readonly RegisteredWebhook[] | undefined;
   readonly floor: readonly PolicyBinding[] | undefined;
-  readonly deployment: { readonly replicas: number; readonly readyReplicas: number } | null | undefined;
+  readonly deployment:
+    { readonly replicas: number; readonly readyReplicas: number; readonly flags?: string } | null | undefined;
+  /** The flags of the Secret of the authority. Empty without it. */
+  readonly authorityFlags?: string | undefined;
   /** Null also without a leader. */
   readonly lease:
     { readonly holder: string; readonly renewedAt: string; readonly durationMs: number } | null | undefined;
 }
 
 interface StoredDeployment {
+  readonly metadata?: StoredWebhookConfiguration['metadata'];
   readonly spec?: { readonly replicas?: number };
   readonly status?: { readonly readyReplicas?: number };
 }
@@ -68,6 +77,7 @@ interface StoredLease {
   };
 }
 
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 /** The registration of `machineconfig-guard dev`. */
 const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
 
@@ -79,14 +89,16 @@ const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
 export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
   const guard = (await readObject(api, GUARD_PATH, 'get', signal)) as StoredGuard | undefined;
-  const [webhooks, floor, deployment, lease] = await Promise.all([
+  const [webhooks, floor, deployment, lease, authorityFlags] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
     orForbidden(readFloor(api, signal)),
     orForbidden(readDeployment(api, signal)),
     orForbidden(readLease(api, signal)),
+    orForbidden(readAuthorityFlags(api, signal)),
   ]);
   const mode = guard === undefined ? null : parseSettings(guard).settings.mode;
-  return { readAt: new Date(), guard: guard ?? null, mode, webhooks, floor, deployment, lease };
+  const objects = { webhooks, floor, deployment, lease, authorityFlags };
+  return { readAt: new Date(), guard: guard ?? null, mode, ...objects };
 }
 
 export function findCondition(guard: StoredGuard | null | undefined, type: string) {
@@ -107,6 +119,7 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
       .filter(({ name }) => name === WEBHOOK_NAME)
       .map(({ failurePolicy = 'Fail', clientConfig: { caBundle = '', url = '', service } = {} }) => {
         const configuration = stored.metadata?.name ?? '';
+        const flags = formatFlagLabels(stored.metadata?.labels);
         const target = `Service ${service?.namespace}/${service?.name}:${service?.port ?? 443}`;
         return {
           configuration,
@@ -114,6 +127,7 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
           caBundle: caBundle !== '',
           installation: DEV_CONFIGURATION.test(configuration) ? 'dev' : (findInjector(stored) ?? 'rendered'),
           target: service === undefined ? url : target,
+          flags: flags === '' ? undefined : flags,
         };
       }),
   );
@@ -134,7 +148,18 @@ async function readDeployment(api: KubeApi, signal: AbortSignal): Promise<Eviden
   const path = deploymentPath(INSTALLED_NAME, INSTALLED_NAME);
   const deployment = (await readObject(api, path, 'get', signal)) as StoredDeployment | undefined;
   if (deployment === undefined) return null;
-  return { replicas: deployment.spec?.replicas ?? 0, readyReplicas: deployment.status?.readyReplicas ?? 0 };
+  const { metadata, spec, status } = deployment;
+  const flags = formatFlagLabels(metadata?.labels);
+  return { replicas: spec?.replicas ?? 0, readyReplicas: status?.readyReplicas ?? 0, flags };
+}
+
+/** Without the private key. */
+async function readAuthorityFlags(api: KubeApi, signal: AbortSignal): Promise<string> {
+  const path = AUTHORITY_SECRET_PATH;
+  const secret = (await accessCluster('get', path, signal, () =>
+    orUndefined(api.json({ path, accept: METADATA, signal })),
+  )) as StoredDeployment | undefined;
+  return formatFlagLabels(secret?.metadata?.labels);
 }
 
 async function readLease(api: KubeApi, signal: AbortSignal): Promise<Evidence['lease']> {

@@ -1,4 +1,4 @@
-import { type Advice, advise } from '../../client/output/advice.ts';
+import { type Advice, advise, PIPE, type Word } from '../../client/output/advice.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
@@ -19,7 +19,9 @@ export interface Finding {
   readonly isSeen?: boolean;
 }
 
-export const INSTALL_ADVICE = advise('install the guard (docs/install.md)');
+export const INSTALL_ADVICE = advise('install the guard', ['machineconfig-guard', 'explain', 'install']);
+const APPLY: readonly Word[] = ['--out', '-', PIPE, 'oc', 'apply', '-f', '-'];
+const RENDER_AGAIN: readonly Word[] = ['machineconfig-guard', 'render', '--from-cluster', ...APPLY];
 /** `status` sends no dry run. */
 export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', ['machineconfig-guard', 'verify']);
 const ENFORCE_ADVICE = advise(
@@ -97,7 +99,7 @@ export function findOther(evidence: Evidence, { answer, unused }: DryRun): Findi
   const denier = policy === undefined ? `the webhook ${webhook ?? failed}` : `the policy ${policy}`;
   const isGuardAbsent = predictGuard(evidence).effect === 'allows';
   if (failed === undefined && isGuardAbsent && unused !== undefined && unused.status < 400) {
-    const limits = 'docs/install.md#other-policies explains what other policies can miss';
+    const limits = 'it can miss references: see the topic install/other-policies of the command explain';
     return toFinding('denies', `${denier} denies the deletion of a config in use (${limits})`);
   }
   const advice = advise('see the answer; verify again when the deletion is no longer denied there');
@@ -147,7 +149,15 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[]): Find
     const policy = ADMISSION_POLICIES[kind];
     if (policy === undefined) return toFinding('allows', 'the policies do not check MachineOSBuilds', INSTALL_ADVICE);
     if (floor.some((binding) => binding.policy === policy && binding.actions.includes('Deny'))) continue;
-    const advice = advise('apply the policy floor', ['oc', 'apply', '-k', 'manifests/overlays/policy-floor']);
+    const floorCommand: readonly Word[] = [
+      'machineconfig-guard',
+      'render',
+      '--from-cluster',
+      '--profile',
+      'policy-floor',
+      ...APPLY,
+    ];
+    const advice = advise('apply the policy floor', floorCommand);
     return toFinding('allows', `the policy ${policy} has no binding with the action Deny`, advice);
   }
   return toFinding('denies', 'the policy floor is active');
@@ -184,7 +194,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   // The Deployment says nothing about a webhook with a URL or of another namespace.
   if (!target.startsWith(`Service ${INSTALLED_NAME}/`)) return undefined;
   if (deployment === null) {
-    const advice = advise('install the guard again (docs/install.md)');
+    const advice = advise('install the guard again', RENDER_AGAIN);
     return toCallFailure('the Deployment of the guard does not exist', advice, evidence);
   }
   return deployment?.readyReplicas === 0 ? toMissingPod(evidence) : undefined;
@@ -198,7 +208,7 @@ function toMissingPod(evidence: Evidence): Finding {
 function findExpiry(evidence: Evidence): Finding | undefined {
   const { status, message } = findCondition(evidence.guard, 'CertificatesValid') ?? {};
   if (status !== 'False') return undefined;
-  const advice = advise('see docs/runbooks/MachineConfigGuardCertificateExpiring.md');
+  const advice = advise('see what to do', ['machineconfig-guard', 'explain', 'MachineConfigGuardCertificateExpiring']);
   return toCallFailure(`a certificate of the guard has expired (${message})`, advice, evidence);
 }
 
@@ -228,7 +238,27 @@ function adviseOnTrust(evidence: Evidence): Advice {
   const wait = 'wait until the caBundle is injected; if it is not, look at the injector';
   if (installation === 'service-ca') return advise(wait, ['oc', 'get', 'pods', '-n', 'openshift-service-ca']);
   if (installation === 'cert-manager') return advise(wait, ['oc', 'get', 'certificates', '-n', INSTALLED_NAME]);
-  return advise('apply all manifests of one rendering again');
+  return advise('apply the manifests again', RENDER_AGAIN);
+}
+
+/** What somebody should look at although configs in use are protected. Clauses. */
+export function listWarnings(evidence: Evidence, undatedPools: readonly string[]): string[] {
+  const { deployment, authorityFlags = '' } = evidence;
+  const { flags = '' } = findMainWebhook(evidence) ?? {};
+  const withoutNode = (deployment?.flags ?? flags).replace(' --single-node', '');
+  const warnings: string[] = [];
+  if (flags !== '' && withoutNode !== flags) {
+    warnings.push(`the webhook was rendered with ${flags}, but the Deployment with ${deployment?.flags || 'no flags'}`);
+  }
+  const [issuer] = /--tls=\S+/.exec(authorityFlags) ?? [];
+  if (issuer !== undefined && flags !== '' && !flags.includes(issuer)) {
+    warnings.push(`the Secret machineconfig-guard-ca is left of an installation with ${issuer}; now it has ${flags}`);
+  }
+  if (undatedPools.length > 0) {
+    const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;
+    warnings.push(`${pools} without managedFields: the guard cannot tell since when the spec names its config`);
+  }
+  return warnings;
 }
 
 function toFinding(effect: Finding['effect'], reason: string, advice: Advice | null = null): Finding {

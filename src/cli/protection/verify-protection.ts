@@ -3,6 +3,7 @@ import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
 import { type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
+import { listWarnings } from './findings.ts';
 import { deriveProtection, type Protection, UNKNOWN } from './protection.ts';
 
 /** The JSON of `verify --output json`. Its keys are a contract. What the user may not read is null. */
@@ -11,6 +12,8 @@ export interface VerifyReport extends Protection {
   readonly webhooks: readonly RegisteredWebhook[] | null;
   readonly floor: readonly PolicyBinding[] | null;
   readonly mode: string | null;
+  /** Clauses. They do not change the state. */
+  readonly warnings: readonly string[];
   /** A config in use, and one of its references. */
   readonly dryRun: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
   readonly answer: DryRunAnswer | null;
@@ -33,13 +36,14 @@ const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator ha
  */
 export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Promise<VerifyReport> {
   const evidence = await readEvidence(api, signal);
-  const { used, answer, unused, unusedAnswer } = await sendDryRuns(api, signal);
+  const { used, answer, unused, unusedAnswer, undatedPools } = await sendDryRuns(api, signal);
   const { mode, webhooks = null, floor = null } = evidence;
   const report = {
     server: api.address,
     webhooks,
     floor,
     mode,
+    warnings: listWarnings(evidence, undatedPools),
     unused:
       unused && unusedAnswer
         ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }
@@ -61,13 +65,13 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Pr
 /** The answers, without one for a config that its referrers have released since they were listed. */
 async function sendDryRuns(api: KubeApi, signal: AbortSignal) {
   for (let attemptsLeft = MAX_ATTEMPTS; ; attemptsLeft -= 1) {
-    const { used, unused } = await findCandidates(api, signal);
+    const { used, unused, undatedPools } = await findCandidates(api, signal);
     // The unused config comes first: deleting it would do less harm.
     const unusedAnswer = unused && (await dryRunDeletion(api, unused, signal));
     const answer = used && (await dryRunDeletion(api, used, signal));
     const isDenied = answer !== undefined && answer.status >= 400;
     const isCertain = used === undefined || isDenied || (await findCandidates(api, signal)).inUse.has(used.config);
-    if (isCertain) return { used, unused, unusedAnswer, answer };
-    if (attemptsLeft <= 1) return { used, unused, unusedAnswer, answer: undefined };
+    if (isCertain) return { used, unused, unusedAnswer, answer, undatedPools };
+    if (attemptsLeft <= 1) return { used, unused, unusedAnswer, answer: undefined, undatedPools };
   }
 }

@@ -85,7 +85,7 @@ function isSettled({ mode, ...protection }: VerifyReport): boolean {
 
 function formatReport(report: VerifyReport, format: ReportFormat): string {
   const width = getLineWidth(format);
-  const { webhooks, floor, mode, unused, dryRun, answer, state, explanation, advice, wayOut } = report;
+  const { webhooks, floor, mode, warnings, unused, dryRun, answer, state, explanation, advice, wayOut } = report;
   const bindings = floor?.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
   const facts: [string, string][] = [
     ['webhook', webhooks?.map(formatWebhook).join('; ') ?? '<unknown>'],
@@ -101,6 +101,7 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
     facts.push(['dry run', `deletion of ${config}, in use by ${kind} ${name} (${field})`]);
   }
   if (answer !== null) facts.push(['answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`]);
+  facts.push(...warnings.map((warning): [string, string] => ['warning', warning]));
   const lines = facts.map(([subject, text]) =>
     wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH) || 'none', width),
   );
@@ -108,7 +109,8 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
   return [...lines, '', ...wrapText(`${state}: ${explanation}.`, width), ...nextLines, ''].join('\n');
 }
 
-function formatWebhook({ configuration, failurePolicy, target, caBundle, installation }: RegisteredWebhook): string {
+function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webhook }: RegisteredWebhook): string {
   const trust = caBundle ? 'with caBundle' : 'no caBundle';
-  return `${configuration} (${installation}), failurePolicy ${failurePolicy}, ${trust}, ${target}`;
+  const origin = webhook.flags ?? webhook.installation;
+  return `${configuration} (${origin}), failurePolicy ${failurePolicy}, ${trust}, ${target}`;
 }

@@ -28,12 +28,9 @@ export interface RenderReport extends Pick<Installation, 'failurePolicy' | 'warn
 
 export function formatRenderReport(format: ReportFormat, report: RenderReport): string {
   const { directory, files, removed, bytes, gzipBytes, authority, leftOut } = report;
-  const width = Math.max(...files.map(({ file }) => file.length));
   return [
     `Wrote ${files.length} files to ${directory}: ${formatSize(bytes)}, ${formatSize(gzipBytes)} gzipped`,
-    ...files.map(({ file, kind, name, secret: isPrivate }) => {
-      return `  ${file.padEnd(width)}  ${kind} ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`;
-    }),
+    ...files.map(({ file, secret: isPrivate }) => `  ${file}${isPrivate ? ' (private key, mode 0600)' : ''}`),
     ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
     ...(authority === null
       ? []

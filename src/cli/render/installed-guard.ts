@@ -24,6 +24,7 @@ import {
   type FlagValues,
   getDefaults,
   getName,
+  isRendered,
   parseFlagLabels,
   RECORDED_FLAGS,
   type RenderFlags,
@@ -92,16 +93,17 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
 }
 
 /** Undefined without a guard. One object shows the flags if the others are missing. */
-async function readInstalled(api: KubeApi) {
+export async function readInstalled(api: KubeApi) {
   const paths = [
     CRD_PATH,
     deploymentPath(INSTALLED_NAME, INSTALLED_NAME),
     objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME),
   ];
   const objects = (await Promise.all(paths.map((path) => readObject(api, path)))) as (StoredObject | undefined)[];
-  if (objects.every((object) => object === undefined)) return undefined;
   const [, deployment, webhook] = objects as [unknown, V1Deployment | undefined, StoredObject | undefined];
   const labels = Object.assign({}, ...objects.map((object) => object?.metadata?.labels)) as Record<string, string>;
+  // Somebody can have created only the definition.
+  if (deployment === undefined && webhook === undefined && !isRendered(labels)) return undefined;
   const image = deployment?.spec?.template.spec?.containers[0]?.image;
   return {
     flags: parseLabels(labels),

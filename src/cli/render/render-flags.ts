@@ -4,10 +4,10 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { parseHold } from '../../client/option-parsers.ts';
 import { MODES } from '../../decision/settings.ts';
 import type { InstallationOptions } from '../../install/installation.ts';
-import { FLAG_LABEL_PREFIX, isGuardProfile, PROFILES } from '../../install/profiles.ts';
+import { FLAG_LABEL_PREFIX, isGuardProfile, needsRunningCluster, PROFILES } from '../../install/profiles.ts';
 
 type OmittedFlags = 'image' | 'authority' | 'previousAuthority' | 'kubernetesVersion';
-type RecordedFlagName = Exclude<keyof InstallationOptions, OmittedFlags> | 'tls';
+type RecordedFlagName = Exclude<keyof InstallationOptions, OmittedFlags>;
 /** Undefined means that the flag has no value. */
 export type FlagValue = string | boolean | undefined;
 export type FlagValues = Partial<Readonly<Record<RecordedFlagName, FlagValue>>>;
@@ -89,7 +89,7 @@ export function getName(option: Option): RecordedFlagName {
  * @throws RangeError if there are none, or this version does not know one
  */
 export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagValues {
-  if (!(`${FLAG_LABEL_PREFIX}profile` in labels)) throw new RangeError(`there is no label ${FLAG_LABEL_PREFIX}profile`);
+  if (!isRendered(labels)) throw new RangeError(`there is no label ${FLAG_LABEL_PREFIX}profile`);
   const flags = getDefaults();
   for (const [label, value] of Object.entries(labels)) {
     if (!label.startsWith(FLAG_LABEL_PREFIX)) continue;
@@ -99,6 +99,10 @@ export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagV
     flags[getName(option)] = option.required ? value : !option.negate;
   }
   return flags;
+}
+
+export function isRendered(labels: Readonly<Record<string, string>>): boolean {
+  return `${FLAG_LABEL_PREFIX}profile` in labels;
 }
 
 export function getDefaults(): Record<string, FlagValue> {
@@ -125,8 +129,10 @@ function findConflict(flags: RenderFlags, isGiven: (name: string) => boolean): s
     return `--output ${output} cannot be used with --out -, which prints the manifests`;
   }
   if (policy === true && out !== STDOUT) return '--policy needs --out -';
+  if (needsRunningCluster(profile) && out !== STDOUT)
+    return `--profile ${profile} needs --out -, for a running cluster`;
   if (!isGuardProfile(profile)) {
-    return FLAGS_OF_A_GUARD.some(isGiven)
+    return FLAGS_OF_A_GUARD.some((name) => isGiven(name) && !(name === 'tls' && profile === 'monitoring'))
       ? `--profile ${profile} has no guard; leave out the flags of a guard`
       : undefined;
   }

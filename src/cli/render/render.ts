@@ -58,6 +58,9 @@ Profiles with the guard:
   fail-open-with-floor     while the guard is down, the policy floor checks the
                            deletions (OpenShift 4.17 or newer)
 Profiles without it, in addition or alone; policies need OpenShift 4.17:
+  monitoring               metrics and alerts; --from-cluster finds the issuer
+                           of the guard's certificates
+  platform-alert           alerts that use metrics of the API server
   policy-floor             policies deny the deletion of a config in use
   pool-deletion-warning    a policy warns if a deleted pool still has machines
   reference-policy         a policy denies that a node or a pool names a text

@@ -23,7 +23,7 @@ import { isGuardProfile } from '../../install/profiles.ts';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import { listManifestWarnings } from '../check/manifests/check-manifests.ts';
 import { formatRenderReport, type RenderReport } from './format-report.ts';
-import { keepInstalled, readVersion } from './installed-guard.ts';
+import { keepInstalled, readInstalled, readVersion } from './installed-guard.ts';
 import { assertNoConflict, type RenderFlags, STDOUT } from './render-flags.ts';
 
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
@@ -85,8 +85,10 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
 async function readCluster(given: RenderFlags, isGiven: (name: string) => boolean, now: Date) {
   return await withKubeApi(given, 'machineconfig-guard/render', async (api) => {
     const version = await readVersion(api);
-    const kept = isGuardProfile(given.profile) ? await keepInstalled(api, given, isGiven, now) : undefined;
-    return { flags: given, ...kept, version };
+    if (isGuardProfile(given.profile)) return { version, ...(await keepInstalled(api, given, isGiven, now)) };
+    const installed = given.profile === 'monitoring' ? await readInstalled(api) : undefined;
+    const flags = { ...given, tls: installed?.flags.tls ?? given.tls } as RenderFlags;
+    return { version, flags, notes: [], before: undefined, authority: undefined };
   });
 }
 

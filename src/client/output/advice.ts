@@ -106,6 +106,8 @@ export class CommandFormatter {
     if (subcommand !== 'login') flags.push(...toFlag('--context', context));
     if (program === 'oc') return ['oc', ...flags, subcommand, ...words];
     if (program !== OWN_PROGRAM) return [program, subcommand, ...words];
+    // It reads no cluster.
+    if (subcommand === 'explain') return [this.program, subcommand, ...words];
     return [this.program, subcommand, ...flags, ...words];
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DryRunAnswer } from '../../../src/cli/protection/dry-run-deletion.ts';
 import type { Evidence } from '../../../src/cli/protection/evidence.ts';
+import { listWarnings } from '../../../src/cli/protection/findings.ts';
 import { deriveProtection, isComplete } from '../../../src/cli/protection/protection.ts';
 import type { ReferrerKind } from '../../../src/decision/references.ts';
 import { COMMANDS, DEV, expectProtection, FLOOR, GUARDED, inMode, NO_POD, OPEN, WEBHOOK } from './guarded-evidence.ts';
@@ -48,7 +49,14 @@ test.each<Case>([
   ['only a policy is installed', FLOOR_IN_USE, FLOOR_ONLY, 'floor', /^only the policy nodes.* is not inst/, /^inst/],
   ['the mode is Warn', FLOOR_IN_USE, { floor: FLOOR, ...inMode('Warn') }, 'floor', /^only .* is Warn\. /, /"Enforce"/],
   ['only Kyverno denies', KYVERNO, ABSENT, 'other', /^only the webhook validate\.kyverno\.svc-fail denies/, /^install/],
-  ['only a foreign policy denies', FOREIGN, ABSENT, 'other', /^only the policy x\..*#other-policies/, /^inst/],
+  [
+    'only a foreign policy denies',
+    FOREIGN,
+    ABSENT,
+    'other',
+    /^only the policy x\..* install\/other-policies /,
+    /^inst/,
+  ],
 ])('is protected if %s', (_case, message, changes, by, explanation, advice) => {
   const protection = derive(deny(message), changes, ALLOWED);
   expectProtection(protection, 'PROTECTED', by, explanation, advice);
@@ -80,7 +88,13 @@ test.each<[string, string, Partial<Evidence>, RegExp, RegExp]>([
     /not exist/,
     /^install the guard again/,
   ],
-  ['the guard is not trusted', `${FAILED}x509: unknown`, {}, /does not trust/, /all manifests of one rendering/],
+  [
+    'the guard is not trusted',
+    `${FAILED}x509: unknown`,
+    {},
+    /does not trust/,
+    /manifests again: .* render --from-cluster --out - \| oc apply/,
+  ],
   ['the service CA is late', `${FAILED}x509: a`, { webhooks: [SERVICE_CA] }, /trust/, /pods -n openshift-service-ca$/],
   ['cert-manager is late', `${FAILED}x509: a`, { webhooks: [CERT_MANAGER] }, /trust/, /get certificates -n machinec/],
   ['the guard does not answer', `${FAILED}EOF`, {}, /cannot reach the guard/, /port 9843.*pods,endpointslices/],
@@ -159,4 +173,30 @@ test.each<[string, string, Partial<Evidence>, DryRunAnswer | undefined]>([
 ])('does not know whether a policy engine protects if %s', (_case, message, changes, unused) => {
   const protection = derive(deny(message), changes, unused);
   expectProtection(protection, 'UNKNOWN', null, /^denied by the webhook validate\.kyverno\.svc-fail,/, /^see the ans/);
+});
+
+const [RENDERED, OVERLAY] = ['--profile=fail-closed --tls=generated', '--profile=fail-closed --tls=service-ca'];
+const PODS = { replicas: 1, readyReplicas: 1 };
+
+test.each<[string, Partial<Evidence>, string[], readonly RegExp[]]>([
+  ['one rendering', { deployment: { ...PODS, flags: `${RENDERED} --single-node` }, authorityFlags: RENDERED }, [], []],
+  ['objects that a person wrote', { webhooks: [WEBHOOK], deployment: PODS }, [], []],
+  [
+    'an overlay over a rendering',
+    { webhooks: [{ ...WEBHOOK, flags: OVERLAY }], deployment: { ...PODS, flags: OVERLAY }, authorityFlags: RENDERED },
+    [],
+    [/^the Secret machineconfig-guard-ca is left .* --tls=generated; now it has .*--tls=service-ca$/],
+  ],
+  [
+    'half of an overlay over a rendering',
+    { webhooks: [{ ...WEBHOOK, flags: OVERLAY }], deployment: { ...PODS, flags: RENDERED } },
+    [],
+    [/^the webhook was rendered with .*=service-ca, but the Deployment with .*=generated$/],
+  ],
+  ['pools that nothing dates', {}, ['infra', 'worker'], [/^pools infra, worker without managedFields: /]],
+])('with %s, warns as it should', (_case, changes, undatedPools, warnings) => {
+  const webhooks = [{ ...WEBHOOK, flags: RENDERED }];
+  const deployment = { ...PODS, flags: RENDERED };
+  const actual = listWarnings({ ...GUARDED, webhooks, deployment, ...changes }, undatedPools);
+  expect(actual).toEqual(warnings.map((warning) => expect.stringMatching(warning) as string));
 });

@@ -216,6 +216,12 @@ test.each([
   expect(second).toBe(objects.length === 0 ? '' : removal);
 });
 
+test('takes a definition that a person created alone for no installation', async () => {
+  const definition = Object.keys(install({})).find((requested) => requested.includes('customresource')) ?? '';
+  const { exitCode, stderr } = await render({ [definition]: {} }, '--openshift-version', '4.18');
+  expect([exitCode, stderr]).toEqual([0, '']);
+});
+
 test.each([
   [[], 'machineconfig-guard: --single-node: is set, because the cluster has one control-plane node\n'],
   [['--no-single-node'], ''],
@@ -253,6 +259,15 @@ test('says that a lost Secret makes a new authority, and that no guard has an im
     exitCode: 2,
     stderr: 'machineconfig-guard: --image is needed: the cluster has no guard whose image could be kept\n',
   });
+});
+
+test.each([
+  [{}, 'machineconfig-guard-ca'],
+  [{ authority: undefined }, 'machineconfig-guard-service-ca'],
+])('with %j, Prometheus trusts %s', async (changes, trusted) => {
+  const { exitCode, stdout } = await render(install(changes), '--profile', 'monitoring', '--out', '-', '-o', 'text');
+  const monitor = stdout.split('---\n').find((text) => text.includes('kind: ServiceMonitor')) ?? '';
+  expect([exitCode, /ca:\n +\w+:\n +name: (.*)/.exec(monitor)?.[1]]).toEqual([0, trusted]);
 });
 
 test('without a guard in the profile, reads only the version', async () => {

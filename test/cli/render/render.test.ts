@@ -2,14 +2,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import path from 'node:path';
 import { parse } from 'yaml';
 import { beforeEach, expect, test } from 'vitest';
-import { isGuardProfile, PROFILES } from '../../../src/install/profiles.ts';
+import { isGuardProfile, needsRunningCluster, PROFILES } from '../../../src/install/profiles.ts';
 import { usageError, type Outcome, runProgram } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
 const SECRET = '99_machineconfig-guard-40-secret.yaml';
 const WEBHOOK = '99_machineconfig-guard-80-validatingwebhookconfiguration.yaml';
-const PROFILES_WITHOUT_GUARD = PROFILES.filter((profile) => !isGuardProfile(profile));
+const PROFILES_WITHOUT_GUARD = PROFILES.filter((profile) => !isGuardProfile(profile) && !needsRunningCluster(profile));
 let out: string;
 
 beforeEach(() => {
@@ -34,7 +34,8 @@ test('prints the files and the next steps, quoted for the shell', async () => {
   out = path.join(parent, "it's");
   const { exitCode, stdout, stderr } = await render('--openshift-version', '4.18');
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  for (const file of readdirSync(out)) expect(stdout).toContain(`  ${file} `);
+  for (const file of readdirSync(out))
+    expect(stdout).toMatch(new RegExp(`^ {2}${file}(?: \\(private key, mode 0600\\))?$`, 'm'));
   expect(stdout).toContain(`  oc apply -f '${parent}/it'\\''s'\n`);
   expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
 });
@@ -199,6 +200,7 @@ test.each([
   ['--ca-cert-file', 'package.json', '--ca-key-file', 'package.json'],
   ['--ca-cert-file', 'x', '--ca-key-file', 'y', '--days', '3'],
   ['--profile', 'policy-floor'],
+  ['--profile', 'monitoring'],
   ['--profile', 'policy-floor', '--openshift-version', '4.16'],
   ['--profile', 'policy-floor', '--openshift-version', '4.18', '--image', IMAGE],
   ['--profile', 'policy-floor', '--openshift-version', '4.18', '--no-single-node'],

@@ -8,6 +8,7 @@ test.each<[readonly Word[], string]>([
   [['oc', 'get', 'node', 'oc-1'], `oc ${CLUSTER} get node oc-1`],
   [['machineconfig-guard', 'restore', 'a b'], `oc mcguard restore ${CLUSTER} 'a b'`],
   [['machineconfig-guard', 'verify'], `oc mcguard verify ${CLUSTER}`],
+  [['machineconfig-guard', 'explain', 'install/upgrade'], 'oc mcguard explain install/upgrade'],
   [['oc', 'login', 'a'], 'oc --kubeconfig /home/ann/lab login a'],
   [['openshift-install', 'create', 'a b'], "openshift-install create 'a b'"],
   [

@@ -104,21 +104,6 @@ test('docs/audit.md finds the denied deletions with time and user', async () => 
   }
 });
 
-test('docs/audit.md counts the denied deletions by user and code', async () => {
-  const lines = await query('How often, by whom, and why');
-  for (const code of ['MCG_IN_USE', 'MCG_HELD', 'MCG_UNVERIFIED']) {
-    const pattern = new RegExp(`^[1-9]\\d* \\S+ ${code}$`);
-    expect(lines).toContainEqual(expect.stringMatching(pattern));
-  }
-});
-
-test('docs/audit.md finds the reason why a deletion could not be verified', async () => {
-  const name = deletions.find(({ code }) => code === 'MCG_UNVERIFIED')?.name;
-  const reason = 'nodes: the API server answered 403 Forbidden';
-  const message = new RegExp(`could not verify whether ${name} is in use \\(.*${reason}`);
-  expect(await query('Unverified deletions')).toContainEqual(expect.stringMatching(message));
-});
-
 test('docs/audit.md finds the overridden deletions with their reasons', async () => {
   const lines = await query('Who overrode the guard, and with which reason');
   const found = lines.map((line) => line.split(' ').slice(2));

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { DocumentedPage } from '../support/documented-page.ts';
+import { BINDINGS } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectl, kubectlOk, parseObjects } from '../support/kubectl.ts';
 import { renderedName } from '../support/objects.ts';
@@ -26,6 +27,8 @@ const FOLDER = 'docs/fleet';
 const NAMESPACES = ['edge-0815', 'open-cluster-management-observability'];
 const INSTALL = 'machineconfig-guard';
 const PROTECTION = 'mcguard-protection';
+const REFERENCES = 'mcguard-references';
+const FLOOR = 'machineconfig-guard-policy-floor';
 const OTHER_IMAGE = `mirror.lab.local:5000/ops/machineconfig-guard@sha256:${'a'.repeat(64)}`;
 /** Kubernetes versions of OpenShift 4.16 and 4.18. */
 const [OLDER, NEWER] = ['v1.29.14+7cf4c05', 'v1.31.7'];
@@ -58,7 +61,14 @@ beforeAll(async () => {
   await kubectlOk(core.controlPlane, ['create', '--filename=-'], JSON.stringify(cluster));
   await coreController.setClaims({ [TOPOLOGY]: 'HighlyAvailable', [VERSION]: OLDER });
   await edgeController.setClaims({ [TOPOLOGY]: 'SingleReplica', [VERSION]: NEWER });
-  for (const heading of ['New clusters', 'All clusters', 'Mode', 'Metrics', 'Roll-out'])
+  for (const heading of [
+    'New clusters',
+    'All clusters',
+    'Mode and hold',
+    'Policies without a pod',
+    'Metrics',
+    'Roll-out',
+  ])
     await page.run(shell, { heading });
   // ZTP creates the objects during the installation.
   const configMap = await core.cluster.admin.find(`${PATHS.namespaces}/edge-0815/configmaps/${readFragment().name}`);
@@ -191,6 +201,8 @@ test('the Policy installs on several nodes, follows an update of OpenShift, and 
   const { messages = [] } = (await coreController.read(INSTALL)) ?? {};
   expect(messages.filter((message) => !message.includes('found as specified'))).toEqual([
     expect.stringContaining('deployments [machineconfig-guard] found but not as specified'),
+    // It records the image.
+    expect.stringContaining('validatingwebhookconfigurations [machineconfig-guard] found but not as specified'),
   ]);
   expect(await readImages()).not.toContain(OTHER_IMAGE);
   await coreController.evaluate(update, 'enforce');
@@ -199,6 +211,20 @@ test('the Policy installs on several nodes, follows an update of OpenShift, and 
 
   await page.run(shell, { heading: 'Seed images' });
   expect(page.remaining).toEqual([]);
+});
+
+test('the Policy of the floor creates its policies, from OpenShift 4.17 on', async () => {
+  const listPolicies = async () => (await core.cluster.admin.list(BINDINGS)).map(({ metadata }) => metadata.name);
+  const floor = await readPolicy(FLOOR);
+  await coreController.setClaims({ [VERSION]: OLDER });
+  await coreController.evaluate(floor, 'enforce');
+  await expectCompliance(coreController, FLOOR).toBe('Compliant');
+  expect(await listPolicies()).not.toContain('nodes.machineconfig-guard.io');
+
+  await coreController.setClaims({ [VERSION]: NEWER });
+  const names = ['nodes.machineconfig-guard.io', 'pools.machineconfig-guard.io'];
+  await expect.poll(listPolicies).toEqual(expect.arrayContaining(names));
+  await expectCompliance(coreController, FLOOR).toBe('Compliant');
 });
 
 test('Argo CD ignores what the service CA writes', async () => {
@@ -214,9 +240,14 @@ test('Argo CD ignores what the service CA writes', async () => {
 
 const STATUS = `${PATHS.deployment}/status`;
 const replace = (path: string, value: unknown) => [{ op: 'replace', path, value }];
+const GUARD_STATUS = `${PATHS.guard}/status`;
+const toCondition = (status: string) => {
+  const times = { lastTransitionTime: '2026-11-26T12:00:00Z', observedGeneration: 1 };
+  return { status: { conditions: [{ type: 'ReferencesConsistent', status, reason: 'Test', message: '', ...times }] } };
+};
 const STATUS_OF_ONE = { replicas: 1, readyReplicas: 1, updatedReplicas: 1, availableReplicas: 1 };
 
-test.each<[string, string, broken: object, repaired: object]>([
+test.each<[string, string, broken: object, repaired: object, policy?: string]>([
   [
     'failurePolicy Ignore',
     PATHS.guardWebhook,
@@ -232,30 +263,32 @@ test.each<[string, string, broken: object, repaired: object]>([
   ['a replica that is not available', STATUS, { status: { availableReplicas: 0 } }, { status: STATUS_OF_ONE }],
   ['a replica of the old image', STATUS, { status: { replicas: 2 } }, { status: STATUS_OF_ONE }],
   ['mode Audit', PATHS.guard, { spec: { mode: 'Audit' } }, { spec: { mode: 'Enforce' } }],
-])('mcguard-protection reports %s', async (_name, path, broken, repaired) => {
+  ['a missing config', GUARD_STATUS, toCondition('False'), toCondition('True'), REFERENCES],
+])('the Policies report %s', async (_name, path, broken, repaired, policy = PROTECTION) => {
   const { admin } = edge.cluster;
   // No other Policy may repair the change.
   for (const name of [INSTALL, 'mcguard-enforce']) await edgeController.remove(name);
   // No controller of this cluster counts replicas.
   await admin.patch(STATUS, { status: STATUS_OF_ONE });
-  await edgeController.evaluate(await readPolicy(PROTECTION));
-  await expectCompliance(edgeController, PROTECTION).toBe('Compliant');
+  await admin.patch(path, repaired);
+  await edgeController.evaluate(await readPolicy(policy));
+  await expectCompliance(edgeController, policy).toBe('Compliant');
 
   await admin.patch(path, broken);
-  await expectCompliance(edgeController, PROTECTION).toBe('NonCompliant');
+  await expectCompliance(edgeController, policy).toBe('NonCompliant');
 
   await admin.patch(path, repaired);
-  await expectCompliance(edgeController, PROTECTION).toBe('Compliant');
+  await expectCompliance(edgeController, policy).toBe('Compliant');
 });
 
-test('the Policies of the modes set the mode', async () => {
+test('the Policies of the modes set the mode and the hold', async () => {
   const readMode = async () => (await edge.cluster.admin.find(PATHS.guard))?.spec;
   for (const [name, mode] of [
     ['mcguard-audit', 'Audit'],
     ['mcguard-enforce', 'Enforce'],
   ] as const) {
     await edgeController.evaluate(await readPolicy(name));
-    await expect.poll(readMode).toMatchObject({ mode });
+    await expect.poll(readMode).toEqual({ mode, holdSuperseded: '24h' });
     await edgeController.remove(name);
   }
 });

@@ -14,6 +14,7 @@ const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const DELETION = `kubectl delete machineconfig ${CONFIG}`;
 const README = new DocumentedPage('README.md');
 const INSTALL = new DocumentedPage('docs/install.md');
+const YEAR = new DocumentedPage('docs/year.md');
 
 const installed = await sharedNodeCluster();
 const { cluster, controlPlane } = installed;
@@ -83,10 +84,21 @@ test('docs/install.md applies a policy, makes it warn, switches it off and remov
   expect(changes).toEqual([['created', 'created'], ['patched'], ['deleted'], ['deleted']]);
 });
 
-test('docs/install.md helps when the namespace was deleted before the webhook', async () => {
-  await cluster.admin.delete(PATHS.guardNamespace);
+test('docs/year.md and docs/install.md help when the namespace was deleted before the webhook', async () => {
   const dryRunStatus = async () => (await cluster.dryRun(CONFIG)).status;
-  await expect.poll(dryRunStatus).toBe(500);
+  const deleteNamespace = async () => {
+    await cluster.admin.delete(PATHS.guardNamespace);
+    await expect.poll(dryRunStatus).toBe(500);
+    await expect.poll(() => cluster.admin.find(PATHS.guardNamespace)).toBeUndefined();
+  };
+  await deleteNamespace();
+  const [{ stderr }] = await YEAR.run(shell, { isWanted: isApply });
+  expect(stderr).toContain('created a new authority');
+  await installed.awaitGuard();
+  const [{ stdout }] = await YEAR.run(shell, { isWanted: isVerify });
+  expect(stdout).toMatch(/^PROTECTED: /m);
+  expect(YEAR.remaining).toEqual([]);
+  await deleteNamespace();
 
   await INSTALL.run(shell, {
     heading: 'With `oc` only',

@@ -18,7 +18,7 @@ const NEEDS_ANOTHER_MACHINE: readonly RegExp[] = [
   // A published release. test/release builds one.
   /^npm ci |X\.Y\.Z|^issuer=|SHA256SUMS|\bIMAGE\b|^tar /,
   // The kind AlertingRule belongs to OpenShift's monitoring.
-  /alerting-rule\.yaml$/,
+  / --profile platform-alert /,
 ];
 
 /** A command that a page tells its reader to run. */
