@@ -6,7 +6,7 @@ import { type Advice, advise } from '../../../client/output/advice.ts';
 import { explainFileErrors, prepareEmptyDirectory } from '../../../client/output-directory.ts';
 import { formatTable } from '../../../client/output/table.ts';
 import { applyStyle, getLineWidth, type TableFormat, wrapBeside } from '../../../client/output/text-format.ts';
-import { findProblems, type ManifestProblem, MAX_TOKENS } from './find-problems.ts';
+import { findProblems, type ManifestProblem, MAX_NODES } from './find-problems.ts';
 import { parseManifest, splitManifest } from './parse-manifest.ts';
 import { readManifests } from './read-manifests.ts';
 
@@ -53,10 +53,10 @@ async function createReport(directory: string, signal: AbortSignal): Promise<Man
 /** Gives each document a file of its own. A file with one document, or that does not parse, stays as it is. */
 async function splitManifests(directory: string, out: string, signal: AbortSignal): Promise<void> {
   const contents = new Map<string, string | Buffer>();
-  const budget = { tokensLeft: MAX_TOKENS };
+  const budget = { nodesLeft: MAX_NODES };
   for await (const { path: file, content } of readManifests(directory, signal)) {
     if (content === undefined) continue;
-    const texts = splitManifest(parseManifest(content, formatPath(file), budget));
+    const texts = splitManifest(parseManifest(content, formatPath(file), budget).documents);
     const { dir, name, ext } = path.parse(path.join(out, file));
     for (const [index, text] of (texts.length === 0 ? [content] : texts).entries()) {
       const suffix = texts.length < 2 ? '' : `-${String(index + 1).padStart(2, '0')}`;

@@ -43,7 +43,7 @@ export interface ManifestProblem {
 }
 
 /** Of a directory. */
-export const MAX_TOKENS = 750_000;
+export const MAX_NODES = 500_000;
 const MAX_PROBLEMS = 10_000;
 const OBJECT_FIELD = /^(?:|metadata(?:\.labels|\.annotations)?|spec(?:\.kernelArguments|\.extensions)?)$/;
 const TEXT_FIELD =
@@ -62,7 +62,7 @@ const LIST = /List\/[^/]*\/[^/]*$/;
  */
 export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable<ManifestFile>) {
   const problems: ManifestProblem[] = [];
-  const budget = { tokensLeft: MAX_TOKENS };
+  const budget = { nodesLeft: MAX_NODES };
   const seen = new Map<string, string>();
   let fileCount = 0;
   for await (const { path, content } of files) {
@@ -82,8 +82,11 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
     fileCount += 1;
     add('DuplicateFileName', findEarlier(fileName));
     add('HiddenFile', fileName.startsWith('.'));
-    const documents = parseManifest(content, file, budget);
-    for (const document of documents) add('Unparsable', document.value === undefined, document);
+    const { documents, inCluster } = parseManifest(content, file, budget);
+    const unparsable = documents.filter(({ value }) => value === undefined);
+    // JSON can be invalid as YAML, which cluster-bootstrap reads.
+    if (unparsable.length === 0 && inCluster.value === undefined) unparsable.push(inCluster);
+    for (const { error } of unparsable) add('Unparsable', true, error);
     // Comments before the first separator are no document.
     const first = documents.find(({ value, text }) => value !== null || /^\uFEFF?---/.test(text));
     add('EmptyDocument', first === undefined || first.value === null, first);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseManifest, splitManifest } from '../../../../src/cli/check/manifests/parse-manifest.ts';
 
 function parse(text: string) {
-  return parseManifest(Buffer.from(text), 'a.yaml', { tokensLeft: 1_000 });
+  return parseManifest(Buffer.from(text), 'a.yaml', { nodesLeft: 1_000 });
 }
 
 test('reads scalars as the libraries of Go do', () => {
