@@ -14,8 +14,8 @@ export interface YamlDocument {
   readonly duplicates: readonly { readonly key: string; readonly line: number }[];
   /** Whether another document or other text follows. */
   readonly hasMore: boolean;
-  /** The lines of the keys or the items of each object and array. */
-  readonly lines: ReadonlyMap<object, readonly number[]>;
+  /** The line of a key or an item, by the object or the array in the value. */
+  readonly findLine: (collection: object, key: string | number) => number | undefined;
 }
 
 interface Node {
@@ -66,7 +66,7 @@ class Composer {
   /** Undefined for a node that is not complete, in which an alias must not stand for it. */
   readonly #anchors = new Map<string, Node | undefined>();
   readonly #duplicates: { key: string; line: number }[] = [];
-  readonly #lines = new Map<object, readonly number[]>();
+  readonly #collections = new Map<object, Mapping | readonly Item[]>();
   #nodeCount = 0;
   #aliasedCount = 0;
 
@@ -81,7 +81,13 @@ class Composer {
     const isEmpty = this.#is('end') || (isExplicit && this.#is('document start', 'document end', 'directive'));
     const { value } = isEmpty ? this.#composeEmpty() : this.#composeNode(true);
     const hasMore = this.#is('document end') ? this.#hasText() : !this.#is('end');
-    return { value, duplicates: this.#duplicates, lines: this.#lines, hasMore };
+    const findLine: YamlDocument['findLine'] = (collection, key) => {
+      const parts = this.#collections.get(collection);
+      return Array.isArray(parts)
+        ? (parts as readonly Item[])[Number(key)]?.[1]
+        : (parts as Mapping)?.get(String(key))?.[1];
+    };
+    return { value, duplicates: this.#duplicates, findLine, hasMore };
   }
 
   /** Go does not read what follows the end of a document. */
@@ -252,23 +258,14 @@ class Composer {
 
   #createSequence(items: readonly Item[]): Node {
     const value = items.map(([node]) => node.value);
-    return this.#createCollection(
-      value,
-      items.map(([, line]) => line),
-    );
+    this.#collections.set(value, items);
+    return { value, size: 0, isMerge: false };
   }
 
   /** Its keys are own properties, whatever their names are. */
   #createMapping(mapping: Mapping): Node {
-    const value = Object.fromEntries(Array.from(mapping, ([key, [item]]) => [key, item]));
-    return this.#createCollection(
-      value,
-      Array.from(mapping.values(), ([, line]) => line),
-    );
-  }
-
-  #createCollection(value: object, lines: readonly number[]): Node {
-    this.#lines.set(value, lines);
+    const value = Object.fromEntries(Array.from(mapping, ([key, [item]]) => [key, item])) as object;
+    this.#collections.set(value, mapping);
     return { value, size: 0, isMerge: false };
   }
 

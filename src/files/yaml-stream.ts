@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { FileError } from '../../../files/file-error.ts';
-import { type NodeBudget, parseYaml, type YamlDocument } from '../../../files/yaml-document.ts';
-import { YamlError } from '../../../files/yaml-syntax.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { FileError } from './file-error.ts';
+import { type NodeBudget, parseYaml, type YamlDocument } from './yaml-document.ts';
+import { YamlError } from './yaml-syntax.ts';
 
 /** One document, as a program of the bootstrap host reads it. */
-export interface ManifestDocument {
+export interface StreamDocument {
   /** Of its beginning. */
   readonly line: number;
   /** With the `---` before it. */
@@ -13,14 +14,19 @@ export interface ManifestDocument {
   readonly value: unknown;
   /** Why it does not parse, with the line in the file. */
   readonly error?: YamlError;
-  readonly yaml?: YamlDocument;
+  /** Keys that a mapping of YAML has twice. */
+  readonly duplicates: YamlDocument['duplicates'];
+  /** The line of a key or an item in the file. JSON has only that of the document. */
+  readonly findLine: (collection: object, key: string | number) => number;
 }
 
-export interface Manifest {
+export interface YamlStream {
   /** What the bootstrap of the machine-config-operator reads (apimachinery, pkg/util/yaml/decoder.go). */
-  readonly documents: readonly ManifestDocument[];
+  readonly documents: readonly StreamDocument[];
   /** What cluster-bootstrap reads (library-go, pkg/assets/create/creater.go). */
-  readonly inCluster: ManifestDocument;
+  readonly inCluster: StreamDocument;
+  /** Whether the bootstrap reads JSON. */
+  readonly isJson: boolean;
 }
 
 const MAX_DOCUMENTS = 1_000;
@@ -34,26 +40,31 @@ const SEPARATOR = /^---[^\S\n\uFEFF]*(?:#[^\n]*)?(?:\n|$)/;
 const UTF16_LINES = /^\uFEFF(?:.*\n)*$/s;
 
 /** @throws FileError if there are too many documents or values */
-export function parseManifest(content: Buffer, source: string, budget: NodeBudget): Manifest {
+export function parseStream(content: Buffer, source: string, budget: NodeBudget): YamlStream {
   const isUtf16 = content[0] === 0xfe && content[1] === 0xff && content.length % 2 === 0;
   const text = isUtf16 ? Buffer.from(content).swap16().toString('utf16le') : content.toString();
   const inCluster = readYaml(text, text, 1, source, budget);
   if (isUtf16 ? !UTF16_LINES.test(text) : !isUtf8(content)) {
-    const unreadable = { line: 1, text, value: undefined, error: new YamlError('not UTF-8', 1) };
-    return { documents: [unreadable], inCluster: unreadable };
+    const unreadable = createUnreadable(text, 1, new YamlError('not UTF-8', 1));
+    return { documents: [unreadable], inCluster: unreadable, isJson: false };
   }
-  if (isUtf16) return { documents: [inCluster], inCluster };
-  if (JSON_START.test(text)) return { documents: readJsonStream(text, source), inCluster };
+  if (isUtf16) return { documents: [inCluster], inCluster, isJson: false };
+  if (JSON_START.test(text)) {
+    const objects = readJsonStream(text, source);
+    // YAML knows the lines of its fields.
+    const isSame = objects.length === 1 && isDeepStrictEqual(objects[0]?.value, inCluster.value);
+    return { documents: isSame ? [{ ...inCluster, duplicates: [] }] : objects, inCluster, isJson: true };
+  }
   const texts = text.split(BEFORE_SEPARATOR, MAX_DOCUMENTS + 1);
   checkCount(texts, source);
   let line = 1;
   let isEmpty = true;
-  const documents = texts.map((document): ManifestDocument => {
+  const documents = texts.map((document): StreamDocument => {
     const start = line;
     line += document.split('\n').length - 1;
     const [separator] = SEPARATOR.exec(document) ?? [''];
     if (document.startsWith('---') && separator === '') {
-      return { line: start, text: document, value: undefined, error: new YamlError('text after "---"', start) };
+      return createUnreadable(document, start, new YamlError('text after "---"', start));
     }
     // The reader drops the separator that ends a document, and ends each line with a line feed.
     const dropped = isEmpty ? 0 : separator.length;
@@ -65,42 +76,34 @@ export function parseManifest(content: Buffer, source: string, budget: NodeBudge
     if (body === text) return inCluster;
     return readYaml(body, document, dropped === 0 ? start : start + 1, source, budget);
   });
-  return { documents, inCluster };
+  return { documents, inCluster, isJson: false };
 }
 
-/** The texts of the documents. None if one of them does not parse. Comments between them stay with the one before. */
-export function splitManifest(documents: readonly ManifestDocument[]): string[] {
-  const texts: string[] = [];
-  let head = '';
-  for (const { text, value } of documents) {
-    if (value === undefined) return [];
-    if (value !== null) texts.push(texts.length === 0 ? head + text : text);
-    // Without its separator, an empty document at the beginning is only a comment.
-    else if (texts.length === 0) head += text.replace(/^(\uFEFF?)---/, '$1');
-    else texts.push(`${texts.pop()}${text}`);
-  }
-  return texts;
-}
-
-function readYaml(body: string, text: string, line: number, source: string, budget: NodeBudget): ManifestDocument {
+function readYaml(body: string, text: string, line: number, source: string, budget: NodeBudget): StreamDocument {
   try {
-    const yaml = parseYaml(body, source, budget);
-    return { line, text, value: yaml.value, yaml };
+    const { value, ...yaml } = parseYaml(body, source, budget);
+    const duplicates = yaml.duplicates.map((each) => ({ ...each, line: each.line + line - 1 }));
+    const findLine: StreamDocument['findLine'] = (collection, key) => (yaml.findLine(collection, key) ?? 1) + line - 1;
+    return { line, text, value, duplicates, findLine };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    return { line, text, value: undefined, error: new YamlError(error.message, line + error.line - 1) };
+    return createUnreadable(text, line, new YamlError(error.message, line + error.line - 1));
   }
+}
+
+function createUnreadable(text: string, line: number, error: YamlError): StreamDocument {
+  return { line, text, value: undefined, error, duplicates: [], findLine: () => line };
 }
 
 /** Objects one after another, as Go's JSON decoder reads a stream. */
-function readJsonStream(text: string, source: string): ManifestDocument[] {
-  const documents: ManifestDocument[] = [];
+function readJsonStream(text: string, source: string): StreamDocument[] {
+  const documents: StreamDocument[] = [];
   let [start, depth, line] = [0, 0, 1];
   const add = (end: number): void => {
-    const part = text.slice(start, end);
+    const [part, first] = [text.slice(start, end), line];
+    const document = createUnreadable(part, first, new YamlError('invalid JSON', first));
     const value = parseJson(part);
-    const error = value === undefined ? new YamlError('invalid JSON', line) : undefined;
-    documents.push({ line, text: part, value, ...(error && { error }) });
+    documents.push(value === undefined ? document : { line, text: part, value, duplicates: [], findLine: () => first });
     checkCount(documents, source);
     line += part.split('\n').length - 1;
     start = end;
@@ -108,6 +111,8 @@ function readJsonStream(text: string, source: string): ManifestDocument[] {
   for (const { 0: part, index } of text.matchAll(JSON_PART)) {
     depth += part === '{' || part === '[' ? 1 : part === '}' || part === ']' ? -1 : 0;
     if (depth === 0 && !part.startsWith('"')) add(index + part.length);
+    // Go reads no further.
+    if (documents.at(-1)?.error !== undefined) return documents;
   }
   if (/[^ \t\r\n]/.test(text.slice(start))) add(text.length);
   return documents;

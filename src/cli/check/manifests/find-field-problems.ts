@@ -1,0 +1,108 @@
+import { toPrintableLine } from '../../../common/printable-text.ts';
+import type { StreamDocument } from '../../../files/yaml-stream.ts';
+import { isRecord } from '../../../rendered-config/rendered-config.ts';
+import { FIELD_TYPES } from './field-types.ts';
+import { findShape, type Shape } from './fields.ts';
+import type { ManifestObject } from './manifest-directory.ts';
+
+interface FieldProblem {
+  readonly code: 'DuplicateEntry' | 'InvalidContents' | 'InvalidValue' | 'NotAString' | 'UnknownField';
+  /** The field and what it must do, such as `spec.config.storage.files[0].path must be a text`. */
+  readonly text: string;
+  readonly line: number;
+}
+
+interface Search {
+  readonly document: StreamDocument;
+  readonly problems: FieldProblem[];
+  readonly knowsAllFields: boolean;
+  /** Ignition ignores the case of its fields, and only configs that a pool selects are parsed. */
+  readonly isIgnition: boolean;
+}
+
+const MAX_KEY_LENGTH = 63;
+
+/** Finds what is wrong with the fields of an object. A null stands for a field that is not set, as in Go. */
+export function findFieldProblems({ kind, value, spec, document }: ManifestObject): readonly FieldProblem[] {
+  const problems: FieldProblem[] = [];
+  const search = { document, problems, knowsAllFields: false, isIgnition: false };
+  checkValue(value, findShape('Metadata'), '', document.line, search);
+  checkValue(value, findShape(kind), '', document.line, { ...search, knowsAllFields: true });
+  const { config } = spec;
+  if (kind === 'MachineConfig' && isRecord(config)) {
+    const { ignition } = config;
+    const isVersion2 = isRecord(ignition) && String(ignition['version']).startsWith('2.');
+    const shape = findShape(`Ignition ${isVersion2 ? 2 : 3}`);
+    checkValue(config, shape, 'spec.config', document.line, { ...search, knowsAllFields: true, isIgnition: true });
+  }
+  return problems;
+}
+
+function checkValue(value: unknown, shape: Shape | undefined, path: string, line: number, search: Search): void {
+  if (shape === undefined || value === null || value === undefined) return;
+  const { type, container, fields } = shape;
+  const [must, test] = FIELD_TYPES[type] ?? [
+    `be one of ${type.replace(/^\|/, '').replaceAll('|', ', ')}`,
+    toChoice(type),
+  ];
+  const isContents = search.isIgnition || /^spec\.(?:kernelType|extensions)\b/.test(path);
+  const add = (what: string): void => {
+    const code = isContents ? 'InvalidContents' : what === 'be a text' ? 'NotAString' : 'InvalidValue';
+    search.problems.push({ code, text: `${path || 'the object'} must ${what}`, line });
+  };
+  if (container === '[]' && !Array.isArray(value)) add('be a list');
+  else if ((container === '{}' || (container === '' && fields)) && !isRecord(value)) add('be a mapping');
+  else if (container === '' || type === 'unset') {
+    if (!(test instanceof RegExp ? typeof value === 'string' && test.test(value) : test(value))) add(must);
+    else if (fields !== undefined) checkFields(value as object, fields, path, line, search);
+  } else {
+    for (const [key, item] of Object.entries(value)) {
+      const itemPath = container === '[]' ? `${path}[${key}]` : `${path}.${formatKey(key)}`;
+      const itemLine = search.document.findLine(value, key);
+      checkValue(item ?? (container === '[]' ? {} : item), { ...shape, container: '' }, itemPath, itemLine, search);
+    }
+  }
+}
+
+function checkFields(
+  value: object,
+  fields: ReadonlyMap<string, Shape>,
+  path: string,
+  line: number,
+  search: Search,
+): void {
+  const { document, problems, knowsAllFields, isIgnition } = search;
+  const seen = new Set<string>();
+  const missing = new Set(Array.from(fields, ([name, { isRequired }]) => (isRequired ? name : '')).filter(Boolean));
+  for (const [key, item] of Object.entries(value)) {
+    const name = isIgnition ? [...fields.keys()].find((each) => each.toLowerCase() === key.toLowerCase()) : key;
+    const shape = fields.get(name ?? '') ?? fields.get('*');
+    const itemPath = path === '' ? formatKey(key) : `${path}.${formatKey(key)}`;
+    const itemLine = document.findLine(value, key);
+    if (item !== null && !(Array.isArray(item) && item.length === 0)) missing.delete(name ?? '');
+    if (shape !== undefined) checkValue(item, shape, itemPath, itemLine, search);
+    else if (knowsAllFields && !/^x-/.test(key))
+      problems.push({ code: 'UnknownField', text: itemPath, line: itemLine });
+    if (shape?.identity === undefined || !Array.isArray(item)) continue;
+    for (const [index, each] of (item as unknown[]).entries()) {
+      const identity: unknown = isRecord(each) ? each[shape.identity] : each;
+      // A path can be only one of a file, a directory or a link.
+      const entry = `${shape.identity === 'path' ? '' : key} ${String(identity)}`;
+      const text = `${itemPath}[${index}]`;
+      if (seen.has(entry)) problems.push({ code: 'DuplicateEntry', text, line: document.findLine(item, index) });
+      if (typeof identity === 'string') seen.add(entry);
+    }
+  }
+  for (const name of missing) {
+    const text = `${path === '' ? name : `${path}.${name}`} must be set`;
+    problems.push({ code: isIgnition ? 'InvalidContents' : 'InvalidValue', text, line });
+  }
+}
+
+function toChoice(type: string): (value: unknown) => boolean {
+  return (value) => typeof value === 'string' && type.split('|').includes(value);
+}
+
+function formatKey(key: string): string {
+  return toPrintableLine(key, MAX_KEY_LENGTH);
+}
