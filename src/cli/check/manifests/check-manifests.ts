@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { FileError, formatPath } from '../../../files/file-error.ts';
 import { type Advice, advise } from '../../../client/output/advice.ts';
-import { ProgramError } from '../../../client/run-program.ts';
+import { ProgramError } from '../../../common/run-program.ts';
 import type { TableFormat } from '../../../client/output/text-format.ts';
 import { compareRenders, type PoolRenders } from './compare-renders.ts';
 import { findProblems, type ManifestProblem } from './find-problems.ts';
 import { formatManifestsReport } from './format-manifests-report.ts';
-import { findOperatorImage, findRenderer } from './operator-source.ts';
+import { findOperatorImage, findRenderer } from '../../../rendered-config/operator/renderer.ts';
 import { readManifests } from './read-manifests.ts';
 import { splitManifests } from './split-manifests.ts';
 
@@ -63,7 +63,7 @@ export async function checkManifests(source: string, options: ManifestsOptions) 
       const renderer = await findRenderer(image, authfile, signal);
       onProgress('rendering what the bootstrap host and what the cluster get');
       const result = await compareRenders(found.directory, renderer, signal);
-      renders = result.pools;
+      renders = result.renders;
       problems = [...result.problems, ...problems];
     } catch (error) {
       if (!(error instanceof ProgramError)) throw error;

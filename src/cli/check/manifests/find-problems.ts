@@ -1,8 +1,8 @@
 import { toPrintableLine } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
-import { findFieldProblems } from './find-field-problems.ts';
+import { findFieldProblems } from '../../../rendered-config/inputs/find-field-problems.ts';
 import { FILE_FINDERS, FINAL_FINDERS, type Findings, OBJECT_FINDERS } from './finders.ts';
-import { isRenderInput } from './kinds.ts';
+import { isRenderInput } from '../../../rendered-config/inputs/kinds.ts';
 import { ManifestDirectory, type ManifestObject } from './manifest-directory.ts';
 import type { ManifestFile } from './read-manifests.ts';
 import { type Rule, RULES } from './rules.ts';
@@ -67,7 +67,8 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
       for (const [code, kinds, find] of OBJECT_FINDERS) {
         if (kinds === '' || kinds.split(' ').includes(object.kind)) add(code, file, find(object, directory), object);
       }
-      for (const { code, text, line } of findFieldProblems(object)) add(code, file, [[text, line]], object);
+      for (const { code, text, line } of findFieldProblems(object.kind, object.value, object.document))
+        add(code, file, [[text, line]], object);
     }
   }
   const errors = problems.filter(({ severity }) => severity === 'error');

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { matchesNodeSelector } from '../../../references/node-selector.ts';
 import { isRecord } from '../../../rendered-config/rendered-config.ts';
-import { NAMES } from './field-types.ts';
+import { NAMES } from '../../../rendered-config/inputs/field-types.ts';
 import {
   findClusterInput,
   findServedVersion,
@@ -9,7 +9,7 @@ import {
   isClusterScoped,
   isExistingNamespace,
   isNamespaced,
-} from './kinds.ts';
+} from '../../../rendered-config/inputs/kinds.ts';
 import { isCollection, type Json, type Manifest, type ManifestDirectory } from './manifest-directory.ts';
 import { type ManifestObject, ROLE_LABEL, ROLES } from './manifest-directory.ts';
 

@@ -44,7 +44,7 @@ function formatBlock(format: TableFormat, problems: readonly ManifestProblem[]):
 function formatRenders(format: TableFormat, { renders }: ManifestsReport): string[] {
   if (renders === null || renders.length === 0) return [];
   const rows = renders.map(
-    ({ pool, bootstrap, isEqual }) => `${pool}: ${isEqual ? `both render ${bootstrap}` : 'different'}`,
+    ({ pool, bootstrap, cluster }) => `${pool}: ${bootstrap === cluster ? `both render ${bootstrap}` : 'different'}`,
   );
   const note = 'The operator rendered them for a generic cluster, so yours gets other names.';
   return [wrapParagraph(format, `${rows.join('. ')}. ${note}`)];

@@ -1,18 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { formatPath } from '../../../files/file-error.ts';
-import { ProgramError, type ProgramResult, runProgram } from '../../../client/run-program.ts';
+import { ProgramError, type ProgramResult, runProgram } from '../../common/run-program.ts';
+import { formatPath } from '../../files/file-error.ts';
+import { RELEASE_VERSION } from './base-manifests.ts';
 
 /** Renders the manifests in one directory into another one, which is empty, as a bootstrap host does. */
 export type Renderer = (input: string, output: string) => Promise<ProgramResult>;
 
-/** The file with the pull secret, in the first directory. */
-export const PULL_SECRET = 'zz-machineconfig-guard-0.json';
-/** The FeatureGate is for this release, whatever the release of the operator is. */
-export const RELEASE_VERSION = '0.0.0';
+/** In the first directory. */
+export const PULL_SECRET_FILE = 'zz-machineconfig-guard-pull-secret.yaml';
 const CONTROLLER = 'machine-config-controller';
-const ENGINES = ['podman', 'docker'];
 const RENDER_TIMEOUT_MS = 120_000;
 const PULL_TIMEOUT_MS = 600_000;
 
@@ -32,11 +30,12 @@ export async function findRenderer(
   const isDirectory = statSync(source, { throwIfNoEntry: false })?.isDirectory() ?? false;
   const program = path.resolve(isDirectory ? path.join(source, CONTROLLER) : source);
   const templates = path.join(path.dirname(program), 'templates');
-  if (!existsSync(templates))
-    throw new ProgramError(`${formatPath(templates)} does not exist; copy it from the release`);
-  return (input, output) => {
+  if (!existsSync(templates)) {
+    throw new ProgramError(`${formatPath(templates)} does not exist; copy it from the repository of the operator`);
+  }
+  return async (input, output) => {
     const args = [...createArguments(input, output), `--templates=${templates}`];
-    return runProgram(program, args, { env: { RELEASE_VERSION }, timeoutMs: RENDER_TIMEOUT_MS, signal });
+    return await runProgram(program, args, { env: { RELEASE_VERSION }, timeoutMs: RENDER_TIMEOUT_MS, signal });
   };
 }
 
@@ -45,41 +44,34 @@ export async function findRenderer(
  *
  * @throws ProgramError without oc, or if it fails; the signal's reason
  */
-export async function findOperatorImage(
-  release: string,
-  authfile: string | undefined,
-  signal: AbortSignal,
-): Promise<string> {
+export async function findOperatorImage(release: string, authfile: string | undefined, signal: AbortSignal) {
   const args = ['adm', 'release', 'info', '--image-for=machine-config-operator', release];
   const auth = authfile === undefined ? [] : [`--registry-config=${authfile}`];
-  const result = await runProgram('oc', [...args, ...auth], { timeoutMs: PULL_TIMEOUT_MS, signal }).catch(
-    (error: unknown) => error as Error,
-  );
-  if (!(result instanceof Error) && result.exitCode === 0) return result.output.trim();
-  signal.throwIfAborted();
-  const reason = result instanceof Error ? result.message : lastLine(result);
-  throw new ProgramError(`${reason}; give --operator the image that this prints elsewhere: oc ${args.join(' ')}`);
-}
-
-function lastLine({ output }: ProgramResult): string {
-  return output.trim().split('\n').at(-1) ?? '';
+  try {
+    const result = await runProgram('oc', [...args, ...auth], { timeoutMs: PULL_TIMEOUT_MS, signal });
+    if (result.exitCode === 0) return result.output.trim();
+    throw new ProgramError(`oc failed: ${getLastLine(result)}`);
+  } catch (error) {
+    if (!(error instanceof ProgramError)) throw error;
+    throw new ProgramError(`${error.message}; give --operator what this prints elsewhere: oc ${args.join(' ')}`);
+  }
 }
 
 function createArguments(input: string, output: string): string[] {
-  return ['bootstrap', `--manifest-dir=${input}`, `--dest-dir=${output}`, `--pull-secret=${input}/${PULL_SECRET}`];
+  return ['bootstrap', `--manifest-dir=${input}`, `--dest-dir=${output}`, `--pull-secret=${input}/${PULL_SECRET_FILE}`];
 }
 
 async function findImage(image: string, authfile: string | undefined, signal: AbortSignal): Promise<Renderer> {
   const engine = await findEngine(signal);
-  const run = async (args: readonly string[], timeoutMs: number) =>
+  const run = async (args: readonly string[], timeoutMs: number): Promise<ProgramResult> =>
     await runProgram(engine, args, { timeoutMs, signal });
   const { exitCode } = await run(['image', 'inspect', '--format={{.Id}}', image], RENDER_TIMEOUT_MS);
   if (exitCode !== 0) {
     const auth = authfile === undefined ? [] : [`--authfile=${authfile}`];
     const pull = await run(['pull', '--quiet', ...auth, image], PULL_TIMEOUT_MS);
-    if (pull.exitCode !== 0) throw new ProgramError(`${engine} cannot pull ${image}: ${lastLine(pull)}`);
+    if (pull.exitCode !== 0) throw new ProgramError(`${engine} cannot pull ${image}: ${getLastLine(pull)}`);
   }
-  // Files of docker would belong to root.
+  // With docker, the files of root could not be deleted.
   const user = engine === 'podman' ? '0:0' : `${process.getuid?.()}:${process.getgid?.()}`;
   const limits = ['--rm', '--pull=never', '--network=none', '--read-only', '--cap-drop=all', `--user=${user}`];
   return async (input, output) => {
@@ -99,14 +91,17 @@ async function findImage(image: string, authfile: string | undefined, signal: Ab
 }
 
 async function findEngine(signal: AbortSignal): Promise<string> {
-  for (const engine of ENGINES) {
-    const version = await runProgram(engine, ['--version'], { timeoutMs: RENDER_TIMEOUT_MS, signal }).catch(
-      (error: unknown) => {
-        if (error instanceof ProgramError) return undefined;
-        throw error;
-      },
-    );
-    if (version?.exitCode === 0) return engine;
+  for (const engine of ['podman', 'docker']) {
+    try {
+      const { exitCode } = await runProgram(engine, ['--version'], { timeoutMs: RENDER_TIMEOUT_MS, signal });
+      if (exitCode === 0) return engine;
+    } catch (error) {
+      if (!(error instanceof ProgramError)) throw error;
+    }
   }
   throw new ProgramError('an image needs podman or docker, and neither is there; install podman, or give a path');
+}
+
+function getLastLine({ output }: ProgramResult): string {
+  return output.trim().split('\n').at(-1) ?? '';
 }

@@ -1,4 +1,4 @@
-import { isRecord } from '../../../rendered-config/rendered-config.ts';
+import { isRecord } from '../rendered-config.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,10 @@
-import { toPrintableLine } from '../../../common/printable-text.ts';
-import type { StreamDocument } from '../../../files/yaml-stream.ts';
-import { isRecord } from '../../../rendered-config/rendered-config.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import type { StreamDocument } from '../../files/yaml-stream.ts';
+import { isRecord } from '../rendered-config.ts';
 import { FIELD_TYPES } from './field-types.ts';
 import { findShape, type Shape } from './fields.ts';
-import type { ManifestObject } from './manifest-directory.ts';
+
+type Json = Readonly<Record<string, unknown>>;
 
 interface FieldProblem {
   readonly code: 'DuplicateEntry' | 'InvalidContents' | 'InvalidValue' | 'NotAString' | 'UnknownField';
@@ -23,12 +24,13 @@ interface Search {
 const MAX_KEY_LENGTH = 63;
 
 /** Finds what is wrong with the fields of an object. A null stands for a field that is not set, as in Go. */
-export function findFieldProblems({ kind, value, spec, document }: ManifestObject): readonly FieldProblem[] {
+export function findFieldProblems(kind: string, value: Json, document: StreamDocument): readonly FieldProblem[] {
   const problems: FieldProblem[] = [];
   const search = { document, problems, knowsAllFields: false, isIgnition: false };
   checkValue(value, findShape('Metadata'), '', document.line, search);
   checkValue(value, findShape(kind), '', document.line, { ...search, knowsAllFields: true });
-  const { config } = spec;
+  const { spec } = value;
+  const config = isRecord(spec) ? spec['config'] : undefined;
   if (kind === 'MachineConfig' && isRecord(config)) {
     const { ignition } = config;
     const isVersion2 = isRecord(ignition) && String(ignition['version']).startsWith('2.');
