@@ -74,7 +74,7 @@ export function parseStream(content: Buffer, source: string, budget: NodeBudget)
       .replace(/(?<=[^\n])$/, '\n');
     isEmpty = body === '';
     if (body === text) return inCluster;
-    return readYaml(body, document, dropped === 0 ? start : start + 1, source, budget);
+    return { ...readYaml(body, document, dropped === 0 ? start : start + 1, source, budget), line: start };
   });
   return { documents, inCluster, isJson: false };
 }

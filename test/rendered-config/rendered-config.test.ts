@@ -118,7 +118,7 @@ test.each([
   [JSON.stringify({ ...CONFIG, spec: null }), 'contains a MachineConfig without spec'],
   [JSON.stringify(rename('99-master-ssh')), 'contains MachineConfig "99-master-ssh", which is not a rendered config'],
   [`${YAML}  a: -9007199254740993\n`, 'contains a number beyond 2^53, which this command cannot copy exactly'],
-  [`${YAML}  extra: .inf\n`, 'is neither JSON nor YAML (line 28)'],
+  [`${YAML}  extra: .inf\n`, 'is neither JSON nor YAML (line 27)'],
   ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'is nested deeper than any MachineConfig'],
   [`a: ${'['.repeat(20_000)}`, 'is '],
   [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), 'contains no object of Kubernetes'],

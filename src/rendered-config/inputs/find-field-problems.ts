@@ -49,7 +49,11 @@ function checkValue(value: unknown, shape: Shape | undefined, path: string, line
   ];
   const isContents = search.isIgnition || /^spec\.(?:kernelType|extensions)\b/.test(path);
   const add = (what: string): void => {
-    const code = isContents ? 'InvalidContents' : what === 'be a text' ? 'NotAString' : 'InvalidValue';
+    const code = isContents
+      ? 'InvalidContents'
+      : what === 'be a text' && typeof value !== 'object'
+        ? 'NotAString'
+        : 'InvalidValue';
     search.problems.push({ code, text: `${path || 'the object'} must ${what}`, line });
   };
   if (container === '[]' && !Array.isArray(value)) add('be a list');

@@ -45,7 +45,7 @@ const CLUSTER_SCOPED =
   /^(?:v1\/(?:Namespace|Node|PersistentVolume)|rbac\S+\/Cluster|(?:mach\w+configuration|apiext|admission|sched|storage)|config\.openshift\.io\/v\w+\/(?!ImagePolicy))/;
 /** Of a client or of a hub that installs clusters. */
 const CLIENT_KINDS =
-  /^(?:kustomize\.config|kubelet\.config|agent-install|hive|extensions\.hive|ran|siteconfig|policy\.open-clus)\S*\/|AgentConfig$/;
+  /^(?:ku\w+\.config\.k8s|(?:agent-install|\S*hive|ran)\.openshift|\w+\.open-cluster-\w+)\.io\/|\/AgentConfig$/;
 /** The names of those of every new cluster begin so. */
 const NAMESPACES = new RegExp(
   `^(?:default|kube-|openshift$|openshift-(?:${[

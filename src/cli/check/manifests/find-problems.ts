@@ -1,8 +1,7 @@
 import { toPrintableLine } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
 import { findFieldProblems } from '../../../rendered-config/inputs/find-field-problems.ts';
-import { FILE_FINDERS, FINAL_FINDERS, type Findings, OBJECT_FINDERS } from './finders.ts';
-import { isRenderInput } from '../../../rendered-config/inputs/kinds.ts';
+import { changesRenders, FILE_FINDERS, FINAL_FINDERS, type Findings, OBJECT_FINDERS } from './finders.ts';
 import { ManifestDirectory, type ManifestObject } from './manifest-directory.ts';
 import type { ManifestFile } from './read-manifests.ts';
 import { type Rule, RULES } from './rules.ts';
@@ -44,7 +43,7 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
       const isConcerned = concernsRelease(getRule(code), release);
       if (isConcerned === false) return false;
       const isHarmless =
-        (severity === 'loss' && !isRenderInput(object?.id ?? '')) ||
+        (severity === 'loss' && object !== undefined && !changesRenders(object, directory)) ||
         (severity === 'contents' && directory.findPools(object?.labels).length === 0);
       problems.push(createProblem(code, { detail, file, line, object }, isHarmless || isConcerned === undefined));
       if (problems.length > MAX_PROBLEMS) throw new FileError(`${file} and the files before it have too many problems`);
@@ -59,7 +58,7 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
     const { file, objects } = manifest;
     for (const [code, find] of Object.entries(FILE_FINDERS)) add(code, file, find(manifest));
     const [, ...others] = objects;
-    const lost = [...others, ...objects].find(({ id }) => isRenderInput(id)) ?? others[0];
+    const lost = others.find((object) => changesRenders(object, directory)) ?? others[0];
     add('MultipleDocuments', file, others.length > 0 && `${objects.length}`, lost);
     for (const object of objects) {
       const finals = Object.entries(FINAL_FINDERS);

@@ -9,6 +9,7 @@ import {
   isClusterScoped,
   isExistingNamespace,
   isNamespaced,
+  isRenderInput,
 } from '../../../rendered-config/inputs/kinds.ts';
 import { isCollection, type Json, type Manifest, type ManifestDirectory } from './manifest-directory.ts';
 import { type ManifestObject, ROLE_LABEL, ROLES } from './manifest-directory.ts';
@@ -27,7 +28,7 @@ const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -
 /** Scripts contain such texts, too. So it must be the whole source. */
 const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*(?:\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+|\{\{.*\}\}|<[A-Za-z][\w -]*>)\s*$/;
 /** Fields that can contain scripts. */
-const FREE_TEXT = /^(?:contents|data|stringData|annotations|containerFile|description)$/;
+const FREE_TEXT = /^(?:data|stringData|annotations|containerFile)$/;
 /** What the operator writes for these roles in every cluster (templates/, pkg/controller), and beside some objects. */
 const OPERATOR_NAME =
   /^(?:00-ROLE|01-ROLE-(?:kubelet|container-runtime)|9[78]-ROLE-generated-kubelet|99-ROLE-generated-registries)$/;
@@ -65,14 +66,21 @@ export const FINAL_FINDERS: Readonly<Record<string, Find>> = {
 export const OBJECT_FINDERS: readonly (readonly [code: string, kinds: string, find: Find])[] = [
   ['UnknownKind', '', ({ apiVersion, kind }) => findServedVersion(apiVersion, kind)],
   ['InvalidName', '', findInvalidNames],
-  ['Placeholder', '', ({ value, document }) => findPlaceholders(value, '', document.findLine)],
+  [
+    'Placeholder',
+    '',
+    ({ id, value, document }) => {
+      const { metadata } = value;
+      return findPlaceholders(isRenderInput(id) ? value : { metadata }, '', document.findLine);
+    },
+  ],
   ['NoNamespace', '', ({ apiVersion, kind, namespace }) => namespace === '' && isNamespaced(apiVersion, kind)],
   ['MissingNamespace', '', (object, directory) => !isOpenShift(object) && findMissingNamespace(object, directory)],
   ['NewNamespace', '', (object, directory) => isOpenShift(object) && findMissingNamespace(object, directory)],
   ['OnlyInCluster', '', ({ id, manifest }) => findClusterInput(id, manifest.fileName)],
   ['DuplicateObject', '', findDuplicate],
   ['MissingRole', CONFIG, ({ labels, name }) => !labels?.[ROLE_LABEL] && !name.startsWith(RENDERED_PREFIX)],
-  ['NoPool', CONFIG, ({ labels }, { findPools }) => Boolean(labels?.[ROLE_LABEL]) && findPools(labels).length === 0],
+  ['NoPool', CONFIG, ({ labels }, { findPools }) => findPools(labels).length === 0 && getRole(labels)],
   ['CopiedConfig', CONFIG, ({ annotations }) => Boolean(annotations[GENERATED_VERSION])],
   [
     'RenderedName',
@@ -140,7 +148,7 @@ function findPlaceholders(
   findLine: (collection: object, key: string) => number,
 ): (readonly [string, number])[] {
   return Object.entries(collection).flatMap(([key, value]) => {
-    if (FREE_TEXT.test(key) && path !== 'spec.config.storage.files') return [];
+    if (FREE_TEXT.test(key) || (key === 'contents' && typeof value === 'string')) return [];
     const place = path === '' ? key : `${path}.${key}`;
     if (isCollection(value)) return findPlaceholders(value, place, findLine);
     const pattern = key === 'source' && String(value).startsWith('data:') ? PLACEHOLDER_SOURCE : PLACEHOLDER;
@@ -161,12 +169,33 @@ function findMissingNamespace({ namespace, id }: ManifestObject, { objects }: Ma
   return !exists && namespace;
 }
 
-/** Equal configs render alike, except for their kernel arguments. */
 function findDuplicate(object: ManifestObject, { objects }: ManifestDirectory): Findings {
   const first = objects.get(object.id);
-  if (first === undefined || first === object) return false;
-  const isHarmless = object.kind === CONFIG && !object.spec['kernelArguments'] && !object.spec['extensions'];
-  return !(isHarmless && isDeepStrictEqual(object.value, first.value)) && first.manifest.file;
+  return first !== object && !isEqualConfig(object, first) && first?.manifest.file;
+}
+
+/** Equal configs render like one, except for their kernel arguments and extensions. */
+function isEqualConfig(object: ManifestObject, first: ManifestObject | undefined): boolean {
+  const { kind, labels, spec } = object;
+  if (first === undefined || first === object || kind !== CONFIG || spec['kernelArguments'] || spec['extensions'])
+    return false;
+  return isDeepStrictEqual([getRole(labels), spec], [getRole(first.labels), first.spec]);
+}
+
+/** Whether the configs of the pools of an install depend on the object. */
+export function changesRenders(
+  object: ManifestObject,
+  { objects, findPools, findSelectedPools }: ManifestDirectory,
+): boolean {
+  const { id, kind, name, labels } = object;
+  if (kind === POOL) return ROLES.includes(name);
+  if (kind === CONFIG) return findPools(labels).length > 0 && !isEqualConfig(object, objects.get(id));
+  return isRenderInput(id) && (!SELECTING.includes(kind) || findSelectedPools(object).length > 0);
+}
+
+function getRole(labels: Json | undefined): string | undefined {
+  const role = labels?.[ROLE_LABEL];
+  return typeof role === 'string' && role !== '' ? `role ${role}` : undefined;
 }
 
 function hasOperatorName({ name }: ManifestObject, { objects, findSelectedPools }: ManifestDirectory): boolean {

@@ -1,6 +1,12 @@
 import { countNoun } from '../../../common/printable-text.ts';
 import { formatPath } from '../../../files/file-error.ts';
-import { applyStyle, type TableFormat, wrapBeside, wrapParagraph } from '../../../client/output/text-format.ts';
+import {
+  applyStyle,
+  getLineWidth,
+  type TableFormat,
+  wrapBeside,
+  wrapParagraph,
+} from '../../../client/output/text-format.ts';
 import type { ManifestsReport } from './check-manifests.ts';
 import type { ManifestProblem } from './find-problems.ts';
 
@@ -22,6 +28,7 @@ export function formatManifestsReport(format: TableFormat, report: ManifestsRepo
 }
 
 function formatBlock(format: TableFormat, problems: readonly ManifestProblem[]): string {
+  const width = getLineWidth(format);
   const shown = format.isWide === true ? problems : problems.slice(0, MAX_ROWS);
   const rows = shown.map(({ file, line, kind, name }, index) => {
     const severity = index === 0 ? (problems[0]?.severity ?? '') : '';
@@ -29,7 +36,7 @@ function formatBlock(format: TableFormat, problems: readonly ManifestProblem[]):
     return wrapBeside(
       label + MARGIN.slice(severity.length),
       [`${file}:${line}`, kind, name].filter(Boolean).join(' '),
-      format.width,
+      width,
     );
   });
   const others = problems.length - shown.length;
@@ -38,7 +45,7 @@ function formatBlock(format: TableFormat, problems: readonly ManifestProblem[]):
     .slice(0, 1)
     .map(({ code, message, advice }) => `${code}: ${message}; ${advice}.`)
     .join('');
-  return [...rows, wrapBeside(MARGIN, explanation, format.width)].join('\n');
+  return [...rows, wrapBeside(MARGIN, explanation, width)].join('\n');
 }
 
 function formatRenders(format: TableFormat, { renders }: ManifestsReport): string[] {

@@ -41,7 +41,7 @@ export async function* readManifests(directory: string, signal: AbortSignal): As
       const { name } = entry;
       const file = path.join(folder, name);
       if (PATCH.test(name) || (folder === '.' && INSTALLER_FILE.test(name))) continue;
-      if (MANIFEST.test(name) && !entry.isDirectory()) files.push({ path: file });
+      if (MANIFEST.test(name)) files.push({ path: file });
       else if (name.startsWith('.')) continue;
       else if (entry.isDirectory() && folder !== '.') files.push({ path: file, ignored: 'IgnoredDirectory' });
       else if (entry.isFile()) files.push({ path: file, ignored: BUTANE.test(name) ? 'ButaneFile' : 'IgnoredFile' });
