@@ -18,15 +18,19 @@ const UNIT = {
   enabled: true,
   contents: '[Unit]\nDescription=a\n\n[Service]\nExecStart=/bin/true\n',
 };
-const SECTIONS = {
-  storage: {
-    files: [FILE, { path: '/etc/b', contents: { source: 'data:text/plain;charset=utf-8;base64,YQ==' } }],
-    directories: [{ path: '/opt/a', mode: 0o755 }],
-    links: [{ path: '/opt/b', target: '/opt/a' }],
-  },
-  systemd: { units: [UNIT, { name: 'b.socket', mask: true, dropins: [{ name: '10.conf', contents: '[Unit]\n' }] }] },
-  passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['ssh-rsa AAAA'] }] },
-};
+
+/** Each config has other contents, because two with the same ones render like one. */
+function createSections(name: string): Json {
+  return {
+    storage: {
+      files: [FILE, { path: `/etc/${name}`, contents: { source: 'data:text/plain;charset=utf-8;base64,YQ==' } }],
+      directories: [{ path: '/opt/a', mode: 0o755 }],
+      links: [{ path: '/opt/b', target: '/opt/a' }],
+    },
+    systemd: { units: [UNIT, { name: 'b.socket', mask: true, dropins: [{ name: '10.conf', contents: '[Unit]\n' }] }] },
+    passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['ssh-rsa AAAA'] }] },
+  };
+}
 
 function createConfig(name: string, role: string, spec: Json): Part {
   return { apiVersion: `${MCO}/v1`, kind: 'MachineConfig', metadata: { name, labels: { [ROLE]: role } }, spec };
@@ -50,7 +54,9 @@ function createPlain(apiVersion: string, kind: string, metadata: Json, rest: Jso
 const PARTS: readonly Part[] = [
   ...['3.1.0', '3.4.0', '3.5.0'].flatMap((version) =>
     ROLES.map((role) =>
-      createConfig(`99-${role}-${version}`, role, { config: { ignition: { version }, ...SECTIONS } }),
+      createConfig(`99-${role}-${version}`, role, {
+        config: { ignition: { version }, ...createSections(role + version) },
+      }),
     ),
   ),
   createConfig('99-worker-old', 'worker', { config: { ignition: { version: '2.2.0' } } }),
