@@ -9,6 +9,7 @@ const OTHER_RUNS = ['test/e2e/**', 'test/release/**'];
 
 export default defineConfig({
   test: {
+    reporters: ['default', './test/support/skipped-tests.ts'],
     // No test measures time, so one generous limit ends a test that hangs, also on a machine that others keep busy.
     testTimeout: 120_000,
     hookTimeout: 120_000,

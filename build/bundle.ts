@@ -15,32 +15,33 @@ const PROGRAM = 'src/cli/main.ts';
 /** The files in dist/ and their entry points. */
 const BUNDLES = { 'machineconfig-guard.cjs': PROGRAM };
 
-/** The bundle runs without manifests/ and docs/ beside it. Their files replace the modules that read them. */
+/** The bundle runs without manifests/ and docs/ beside it. Their files replace the module that reads them. */
 const filesInside: Plugin = {
   name: 'files-inside',
   setup(bundler) {
-    bundler.onLoad({ filter: /[\\/]explain[\\/]codes-page\.ts$/ }, async () => {
-      const page = await readFile(path.join(ROOT, 'docs', 'codes.md'), 'utf8');
-      return { loader: 'ts', contents: `export const readCodesPage = (): string => ${JSON.stringify(page)};` };
-    });
-    bundler.onLoad({ filter: /[\\/]install[\\/]manifest-files\.ts$/ }, async () => {
-      const directory = path.join(ROOT, 'manifests');
-      const names = (await readdir(directory, { recursive: true })).filter((name) => name.endsWith('.yaml')).sort();
-      const files = await Promise.all(
-        names.map(async (name) => [name.split(path.sep).join('/'), await readFile(path.join(directory, name), 'utf8')]),
-      );
+    bundler.onLoad({ filter: /[\\/]common[\\/]package-file\.ts$/ }, async () => {
+      const names = (await Promise.all(['docs', 'manifests'].map(listFiles))).flat().sort();
+      const files = await Promise.all(names.map(async (name) => [name, await readFile(path.join(ROOT, name), 'utf8')]));
       return {
         loader: 'ts',
         contents: `const FILES: Record<string, string> = ${JSON.stringify(Object.fromEntries(files))};
-          export function readManifestFile(name: string): string {
+          export function readPackageFile(name: string): string {
             const text = FILES[name];
-            if (text === undefined) throw new Error('there is no manifests/' + name);
+            if (text === undefined) throw new Error('there is no file ' + name);
             return text;
           }`,
       };
     });
   },
 };
+
+/** The manifests, and the pages for users, by their paths in the repository. */
+async function listFiles(folder: string): Promise<string[]> {
+  const names = await readdir(path.join(ROOT, folder), { recursive: true });
+  return names
+    .map((name) => path.join(folder, name).split(path.sep).join('/'))
+    .filter((name) => /\.(?:md|yaml)$/.test(name) && !name.startsWith('docs/internals/'));
+}
 
 /**
  * Bundles an entry point into one executable file that runs without node_modules. Beside it are the licenses of the

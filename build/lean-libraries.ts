@@ -3,19 +3,9 @@ import path from 'node:path';
 import { build, type Plugin } from 'esbuild';
 
 /**
- * CommonJS packages that only some commands need, or that a library needs only for a proxy in the kubeconfig or for a
- * path in the output of an exec plugin.
+ * CommonJS packages that only some commands need, or that a library needs only for a proxy in the kubeconfig.
  */
-const RARELY_USED = new Set([
-  'hpagent',
-  'js-yaml',
-  'jsonpath-plus',
-  'node-forge',
-  'socks',
-  'socks-proxy-agent',
-  'undici',
-  'yaml',
-]);
+const RARELY_USED = new Set(['hpagent', 'js-yaml', 'node-forge', 'socks', 'socks-proxy-agent', 'undici', 'yaml']);
 
 /** The only class of the client library that we use. The others would double the code that is loaded at the start. */
 const USED_CLASS = 'KubeConfig';
@@ -46,6 +36,9 @@ export const leanClient: Plugin = {
   },
 };
 
+/** The providers that run commands or log in. A connection rejects a kubeconfig that has one. */
+const REJECTED_PROVIDER = /[\\/](?:azure|gcp|oidc)_auth\.js$/;
+
 /** Declares that the library's modules only define things. The exception is a polyfill that Node 20 does not need. */
 const withoutSideEffects: Plugin = {
   name: 'without-side-effects',
@@ -53,6 +46,11 @@ const withoutSideEffects: Plugin = {
     bundler.onResolve({ filter: /^\.{1,2}\// }, ({ path: file, resolveDir }) => ({
       path: path.join(resolveDir, file),
       sideEffects: false,
+    }));
+    bundler.onLoad({ filter: REJECTED_PROVIDER }, () => ({
+      contents: ['AzureAuth', 'GoogleCloudPlatformAuth', 'OpenIDConnectAuth']
+        .map((name) => `export class ${name} { isAuthProvider() { return false; } }`)
+        .join('\n'),
     }));
   },
 };

@@ -84,9 +84,11 @@ class LeafIssuer {
     const onRead = async (object: ApiObject | undefined): Promise<void> => {
       const secret = parseSecret(object);
       const problem = typeof secret === 'string' ? secret : findProblem(secret, this.#now());
-      if (problem === undefined) this.#problem.clear();
-      else this.#problem.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
-      await this.#issueIfDue(problem === undefined ? (secret as Authority) : undefined);
+      if (problem !== undefined) {
+        this.#problem.warn(`secret ${namespace}/${name} cannot be used: ${problem}`, { reason: problem });
+      }
+      const isServing = await this.#issueIfDue(problem === undefined ? (secret as Authority) : undefined);
+      if (problem === undefined && isServing) this.#problem.clear();
     };
     const onFailure = async (error: unknown): Promise<void> => {
       const reason = describeError(error);
@@ -96,15 +98,19 @@ class LeafIssuer {
     await pollObject({ api, path, kind: 'Secret', intervalMs, onRead, onFailure }, signal);
   }
 
-  /** An authority in memory still signs, because an unusable Secret can outlast a leaf. */
-  async #issueIfDue(authority = this.#certificate?.authority): Promise<void> {
-    if (authority === undefined || findProblem(authority, this.#now()) !== undefined) return;
+  /**
+   * Returns false if a certificate is due and cannot be issued. An authority in memory still signs, because an unusable
+   * Secret can outlast a leaf.
+   */
+  async #issueIfDue(authority = this.#certificate?.authority): Promise<boolean> {
+    if (authority === undefined || findProblem(authority, this.#now()) !== undefined) return true;
     const reason = this.#findIssueReason(authority);
-    if (reason === undefined) return;
     try {
-      await this.#issue(authority, reason);
+      if (reason !== undefined) await this.#issue(authority, reason);
+      return true;
     } catch (error) {
       this.#problem.warn(`cannot issue a serving certificate: ${describeError(error)}`);
+      return false;
     }
   }
 

@@ -107,7 +107,7 @@ export function reportError(
 /** Actions import slow packages only when they run (@kubernetes/client-node: 450 ms; node-forge: 50 ms, 12 MB). */
 function createProgram(name: string): Command {
   return (
-    addClusterFlags(new Command(name).version(packageJson.version))
+    addClusterFlags(new Command(name).version(packageJson.version), { hasNamespace: true })
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
       .helpCommand(false)
       .hook('preAction', inheritClusterFlags)
@@ -116,6 +116,9 @@ function createProgram(name: string): Command {
       .addHelpText(
         'after',
         `
+kubectl's --server, --token, --user and --cluster are missing, because printed
+commands repeat the flags, and a token must not be printed: use a kubeconfig.
+
 Exit codes:
   0    success
   1    the command failed, or its check did not pass

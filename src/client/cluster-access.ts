@@ -1,3 +1,4 @@
+import { NEVER_ABORTED } from '../common/wait.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { MalformedObject } from '../kube/api-object.ts';
 import { objectPath } from '../kube/api-paths.ts';
@@ -6,6 +7,7 @@ import {
   ApiUnreachable,
   isNotFound,
   isRetryable,
+  isTimeout,
   MalformedList,
   needsCorrection,
   orUndefined,
@@ -15,7 +17,8 @@ type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
 const PATH = /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
 const ACCESS_FAILURES = [ApiError, ApiUnreachable, MalformedList, MalformedObject];
-const READ_TIMEOUT_MS = 10_000;
+/** Of a request, and of several that one answer needs. kube-apiserver itself ends a request after 60 s. */
+export const READ_TIMEOUT_MS = 30_000;
 
 /** The cause is an error that {@link isAccessFailure} accepts. */
 export class ClusterAccessError extends Error {
@@ -56,12 +59,12 @@ export function isAccessFailure(error: unknown): boolean {
   return isTimeout(error) || ACCESS_FAILURES.some((type) => error instanceof type);
 }
 
-/** @throws ClusterAccessError, or the signal's reason, by default a TimeoutError; a 404 returns undefined */
+/** @throws ClusterAccessError, or the signal's reason; a 404 returns undefined */
 export async function readObject(
   api: KubeApi,
   path: string,
   verb: Verb = 'get',
-  signal: AbortSignal = AbortSignal.timeout(READ_TIMEOUT_MS),
+  signal = NEVER_ABORTED,
 ): Promise<unknown> {
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
 }
@@ -84,9 +87,8 @@ export async function readKubernetesVersion(api: KubeApi): Promise<string | null
 export async function assertNamespaceExists(api: KubeApi, namespace: string | undefined): Promise<void> {
   if (namespace === undefined) return;
   const path = objectPath('/api/v1/namespaces', namespace);
-  const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
   try {
-    await accessCluster('get', path, signal, () => api.json({ path, signal }));
+    await accessCluster('get', path, NEVER_ABORTED, () => api.json({ path, signal: NEVER_ABORTED }));
   } catch (error) {
     if (isNotServed(error)) throw error;
   }
@@ -115,8 +117,4 @@ export async function orForbidden<T>(read: Promise<T>): Promise<T | undefined> {
     if (hasAnswered(error) && error.cause.status === 403) return undefined;
     throw error;
   }
-}
-
-export function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.name === 'TimeoutError';
 }

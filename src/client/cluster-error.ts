@@ -1,7 +1,14 @@
 import { toPrintableLine } from '../common/printable-text.ts';
-import { ClusterAccessError, isTimeout } from './cluster-access.ts';
+import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { ApiError, ApiUnreachable, CredentialsError, describeError, isDeniedByAdmission } from '../kube/errors.ts';
+import {
+  ApiError,
+  ApiUnreachable,
+  CredentialsError,
+  describeError,
+  isDeniedByAdmission,
+  isTimeout,
+} from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
 import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
@@ -35,8 +42,9 @@ export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterF
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (!(error instanceof ClusterAccessError)) return error;
   if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
-  if (error.cause instanceof ApiError && error.cause.status === 400) {
-    const reason = toPrintableLine(error.cause.message, MAX_QUOTE_LENGTH);
+  const { access, cause } = error;
+  if (access.resource === 'nodes' && cause instanceof ApiError && cause.status === 400) {
+    const reason = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
     return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
   }
   const { message, advice } = explainAccessError(error, server, flags);

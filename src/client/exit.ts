@@ -1,3 +1,4 @@
+import { toPrintableLine } from '../common/printable-text.ts';
 import type { Advice, CommandFormatter } from './output/advice.ts';
 
 /** Scripts rely on these codes, and README.md lists them. */
@@ -19,14 +20,17 @@ interface CliErrorOptions extends ErrorOptions {
   readonly advice?: Advice | undefined;
 }
 
-/** Ends a command with the given exit code. An empty message prints nothing. */
+/** Limits messages, which can quote untrusted values. */
+const MAX_MESSAGE_LENGTH = 2_000;
+
+/** Ends a command with the given exit code and one line. An empty message prints nothing. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
   readonly advice: Advice | undefined;
 
   constructor(message: string, exitCode: ExitCode, { advice, ...options }: CliErrorOptions = {}) {
-    super(message, options);
+    super(toPrintableLine(message, MAX_MESSAGE_LENGTH), options);
     this.exitCode = exitCode;
     this.advice = advice;
   }

@@ -2,7 +2,8 @@ import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../common/wait.ts';
-import { ClusterAccessError, isTimeout, readObject } from './cluster-access.ts';
+import { isTimeout } from '../kube/errors.ts';
+import { ClusterAccessError, readObject } from './cluster-access.ts';
 
 /** The fields that an older guard does not write are absent. */
 export interface StoredGuard {

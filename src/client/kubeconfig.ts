@@ -15,13 +15,16 @@ const MISSING_FIELD = /^(?:clusters|contexts|users)\[\d+\]\S* is missing$/;
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /**
- * Finds the cluster: `--kubeconfig`, else `KUBECONFIG`, else the pod's service account, else `~/.kube/config`.
+ * Finds the cluster as kubectl does (k8s.io/client-go, tools/clientcmd): `--kubeconfig`, else the existing files in
+ * `KUBECONFIG`, else `~/.kube/config`, and without any context the pod's service account. `loadFromDefault` of the
+ * client library rejects a list with a missing file or with a name in two files, and takes the last current-context.
  *
+ * @param root the directory of a pod's files, for tests
  * @throws CliError if there is no usable kubeconfig
  */
-export function loadConnection(options: ClusterFlags, env: Environment = process.env): KubeConnection {
+export function loadConnection(options: ClusterFlags, env: Environment = process.env, root = ''): KubeConnection {
   const load = (): KubeConfig => {
-    const config = loadConfig(options, env);
+    const config = loadConfig(options, env, root);
     if (options.context !== undefined) config.setCurrentContext(options.context);
     const { name } = config.getCurrentUser() ?? {};
     const impersonate = options.as === undefined ? {} : { impersonateUser: options.as };
@@ -31,11 +34,25 @@ export function loadConnection(options: ClusterFlags, env: Environment = process
   return explainErrors(() => new KubeConnection(load, options.asGroup));
 }
 
-function loadConfig(options: ClusterFlags, env: Environment): KubeConfig {
-  const source = findKubeconfig(options, env);
+function loadConfig({ kubeconfig }: ClusterFlags, env: Environment, root = ''): KubeConfig {
   const config = new KubeConfig();
-  if (source === 'in-cluster') config.loadFromCluster();
-  else for (const file of source.files) addFile(config, file, source.origin);
+  if (kubeconfig !== undefined) {
+    addFile(config, kubeconfig, '--kubeconfig');
+    return config;
+  }
+  const listed = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
+  const defaultFile = path.join(env['HOME'] ?? homedir(), '.kube', 'config');
+  const isDefault = listed.length === 0;
+  const files = (isDefault ? [defaultFile] : listed).filter((file) => existsSync(file));
+  for (const file of files) addFile(config, file, isDefault ? 'the default' : 'KUBECONFIG');
+  const isInPod = (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(root + IN_CLUSTER_TOKEN);
+  if (config.getContexts().length === 0 && isInPod) config.loadFromCluster(root);
+  else if (files.length === 0) {
+    const reason = isDefault
+      ? `neither --kubeconfig nor KUBECONFIG is set, and ${defaultFile} does not exist`
+      : `no file of KUBECONFIG exists: ${listed.join(', ')}`;
+    throw new KubeconfigError(`no cluster: ${reason}`, { needsLogin: true });
+  }
   return config;
 }
 
@@ -67,22 +84,6 @@ export function readContexts(options: ClusterFlags, env: Environment = process.e
     names: contexts.map(({ name }) => name),
     distinct: contexts.filter(isFirst).map(({ name }) => name),
   };
-}
-
-/** @returns `in-cluster`, or the files and their origin for messages */
-function findKubeconfig({ kubeconfig }: ClusterFlags, env: Environment) {
-  if (kubeconfig !== undefined) return { files: [kubeconfig], origin: '--kubeconfig' };
-  const files = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((file) => file !== '');
-  if (files.length > 0) return { files, origin: 'KUBECONFIG' };
-  if ((env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(IN_CLUSTER_TOKEN)) return 'in-cluster';
-  const defaultFile = path.join(env['HOME'] ?? homedir(), '.kube', 'config');
-  if (!existsSync(defaultFile)) {
-    throw new KubeconfigError(
-      `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${defaultFile} does not exist`,
-      { needsLogin: true },
-    );
-  }
-  return { files: [defaultFile], origin: 'the default' };
 }
 
 function explainFileError(error: unknown): string {
@@ -127,7 +128,7 @@ function readFile(file: string, subject: string): StoredKubeconfig {
     const [reason = ''] = error.message.split(/[:;]| at line /);
     throw new KubeconfigError(`${subject} is not valid YAML: line ${error.linePos?.[0].line}: ${reason}`);
   }
-  if (document.contents === null) throw new KubeconfigError(`${subject} is empty`, { needsLogin: true });
+  if (document.contents === null) return {};
   if (!isMap(document.contents)) throw new KubeconfigError(`${subject} is not a kubeconfig: it has no clusters`);
   const kubeconfig = document.toJS() as StoredKubeconfig;
   for (const { user } of kubeconfig.users ?? []) {

@@ -1,8 +1,9 @@
-import { sleep, withTimeout } from '../common/wait.ts';
-import { isRetryableRead } from './cluster-access.ts';
+import { NEVER_ABORTED, sleep, withTimeout } from '../common/wait.ts';
+import { isRetryableRead, READ_TIMEOUT_MS } from './cluster-access.ts';
 
 export interface PollOptions<Answer> {
-  readonly read: (timeoutMs: number) => Promise<Answer>;
+  /** Limited by the timeout, too. */
+  readonly read: (signal: AbortSignal) => Promise<Answer>;
   readonly isSettled: (answer: Answer) => boolean;
   readonly timeoutMs: number;
   /** Measured from the start of the poll; 0 if a retry cannot help. */
@@ -10,13 +11,11 @@ export interface PollOptions<Answer> {
   readonly onAnswer?: (answer: Answer, elapsedMs: number) => void;
   readonly onFailure?: (error: unknown, elapsedMs: number) => void;
   readonly intervalMs?: number;
-  /** Aborts the pause between two reads. `read` observes it itself. */
   readonly signal?: AbortSignal;
   /** Replaces the timer of these pauses, for a simulated clock. */
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
-const READ_TIMEOUT_MS = 30_000;
 /** In less time the last read would fail. */
 const MIN_READ_TIMEOUT_MS = 5_000;
 const INTERVAL_MS = 2_000;
@@ -31,7 +30,7 @@ const RETRY_INTERVAL_MS = 500;
 /** @throws the last error of `read`, when it is not retried, or the signal's reason */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
-  const { signal = new AbortController().signal } = options;
+  const { signal = NEVER_ABORTED } = options;
   const startedAt = performance.now();
   const getElapsedMs = (): number => performance.now() - startedAt;
   let hasAnswered = false;
@@ -39,7 +38,8 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
     const readStartMs = getElapsedMs();
     let untilMs = timeoutMs;
     try {
-      const answer = await read(Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS)));
+      const limitMs = Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS));
+      const answer = await withTimeout(limitMs, signal, read);
       hasAnswered = true;
       const elapsedMs = getElapsedMs();
       options.onAnswer?.(answer, elapsedMs);
@@ -63,10 +63,10 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
  */
 export async function readWithRetries<T>(
   read: (signal: AbortSignal) => Promise<T>,
-  signal: AbortSignal = new AbortController().signal,
+  signal = NEVER_ABORTED,
 ): Promise<T> {
   const { answer } = await pollUntilSettled({
-    read: async () => await withTimeout(READ_TIMEOUT_MS, signal, read),
+    read,
     isSettled: () => true,
     timeoutMs: RETRY_TIMEOUT_MS,
     retryUntilMs: (error) => (isRetryableRead(error) ? RETRY_TIMEOUT_MS : 0),

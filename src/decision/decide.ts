@@ -17,8 +17,9 @@ import {
   formatWouldDenyWarning,
 } from './message.ts';
 import { isVisible } from '../common/printable-text.ts';
-import { findHold, type HoldOptions } from './hold.ts';
+import { findHold, type HoldFacts } from './hold.ts';
 import {
+  type Code,
   type ConfigToDelete,
   type DenialStatus,
   MAX_RECORDED_REFERRERS,
@@ -39,18 +40,13 @@ const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as co
  * Decides a review. One strong reference denies, even if another kind could not be read. Without one,
  * everything must have been read after the review arrived.
  */
-export function decide(
-  review: Review,
-  state: ClusterState,
-  settings: Settings,
-  createdAt: HoldOptions['createdAt'],
-): Verdict {
+export function decide(review: Review, state: ClusterState, settings: Settings, facts: HoldFacts): Verdict {
   const { config } = review;
   if (config === undefined) return allowOtherObject();
   return (
     // Again, because the mode may have changed since the review arrived.
     decideWithoutClusterState(config, settings) ??
-    applyMode(decideByReferences(config, state, settings, createdAt), settings)
+    applyMode(decideByReferences(config, state, settings, facts), settings)
   );
 }
 
@@ -71,7 +67,7 @@ export function denyBadReview(problem: string): Verdict {
 
 /** The verdict on a review that is not about a MachineConfig. */
 export function allowOtherObject(): Verdict {
-  return allow(undefined, 'MCG_NOT_IN_USE: not the deletion of a MachineConfig');
+  return allow('MCG_NOT_RENDERED', undefined, 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig');
 }
 
 /**
@@ -80,30 +76,25 @@ export function allowOtherObject(): Verdict {
  */
 export function decideWithoutClusterState(config: ConfigToDelete, { mode }: Settings): Verdict | undefined {
   const { name } = config;
-  if (!isRenderedConfig(name)) return allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not a rendered config'));
+  if (!isRenderedConfig(name)) return allowConfig('MCG_NOT_RENDERED', name, 'is not a rendered config');
   const reason = findOverrideReason(config);
   if (reason !== undefined) {
-    const explanation = 'may be deleted: its allow-deletion annotation gives a reason';
     return {
-      ...allow(name, explainAllowed('MCG_OVERRIDDEN', name, explanation)),
+      ...allowConfig('MCG_OVERRIDDEN', name, 'may be deleted: its allow-deletion annotation gives a reason'),
       outcome: 'overridden',
-      code: 'MCG_OVERRIDDEN',
       warnings: [formatOverrideWarning(reason)],
       overrideReason: reason,
     };
   }
   if (mode !== 'Disabled') return undefined;
-  return {
-    ...allow(name, explainAllowed('MCG_DISABLED', name, 'was not checked: the guard is disabled')),
-    code: 'MCG_DISABLED',
-  };
+  return allowConfig('MCG_DISABLED', name, 'was not checked: the guard is disabled');
 }
 
 function decideByReferences(
   config: ConfigToDelete,
   state: ClusterState,
   settings: Settings,
-  createdAt: HoldOptions['createdAt'],
+  facts: HoldFacts,
 ): Verdict {
   const { name, allowDeletion } = config;
   const summary = summarizeReferences(name, state.referrers, MAX_RECORDED_REFERRERS);
@@ -116,10 +107,10 @@ function decideByReferences(
   if (unreadable.length > 0 || now === undefined) {
     return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
   }
-  const hold = findHold(config, referrers, { holdMs: settings.holdSupersededMs, now, createdAt });
+  const hold = findHold(config, referrers, { holdMs: settings.holdSupersededMs, now, ...facts });
   if (hold !== undefined) return deny('MCG_HELD', name, explainHeld(name, hold), FORBIDDEN);
   return {
-    ...allow(name, explainAllowed('MCG_NOT_IN_USE', name, 'is not in use')),
+    ...allowConfig('MCG_NOT_IN_USE', name, 'is not in use'),
     references: summary.weak.references,
     referencesTotal: summary.weak.total,
     warnings: formatWarnings(name, summary),
@@ -147,8 +138,12 @@ function findOverrideReason({ allowDeletion = '' }: ConfigToDelete): string | un
   return isVisible(reason) ? reason : undefined;
 }
 
-function allow(config: ConfigName | undefined, message: string): Verdict {
-  return { outcome: 'allowed', code: 'MCG_NOT_IN_USE', config, message, ...NOTHING_FOUND };
+function allowConfig(code: Code, config: ConfigName, explanation: string): Verdict {
+  return allow(code, config, explainAllowed(code, config, explanation));
+}
+
+function allow(code: Code, config: ConfigName | undefined, message: string): Verdict {
+  return { outcome: 'allowed', code, config, message, ...NOTHING_FOUND };
 }
 
 function deny(

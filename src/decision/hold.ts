@@ -1,22 +1,43 @@
-import { type ConfigName, isPool, parsePoolName, type PoolReferrer, type Referrer } from './references.ts';
+import {
+  type ConfigName,
+  isPool,
+  type NodeReferrer,
+  parsePoolName,
+  type PoolReferrer,
+  type Referrer,
+} from './references.ts';
 import type { HoldableConfig } from './verdict.ts';
 
-/** Why and until when an unused config is held. */
+/** Why an unused config is held, and until when. */
 export interface Hold {
-  /** The last change of the pool, or the creation of the config. */
+  readonly cause: 'PoolChanged' | 'PoolNamed' | 'PoolWatched' | 'PoolUndated' | 'ConfigCreated' | 'NodeUnreported';
+  /** When that happened. */
   readonly since: Date;
   readonly until: Date;
   readonly pool: string;
-  /** The node that may be booting with the config. Undefined if the change of the pool holds it. */
+  /** The node that may be booting with the config. */
   readonly node?: string;
 }
 
-export interface HoldOptions {
+/** The guard knows from its watch that the pool has not named the config since. */
+export interface LastNaming {
+  readonly at: Date;
+  /** False if the guard has not seen the pool name the config, but has watched it since. */
+  readonly isSeen: boolean;
+}
+
+/** What a hold depends on, beside the config, its pool and the nodes. */
+export interface HoldFacts {
+  /** Undefined if the creation time of a config is unknown. */
+  readonly createdAt: (config: ConfigName) => Date | undefined;
+  /** Undefined unless the guard has seen this version of the pool, and no later one. */
+  readonly findLastNaming?: (pool: PoolReferrer, config: ConfigName, now: Date) => LastNaming | undefined;
+}
+
+export interface HoldOptions extends HoldFacts {
   readonly holdMs: number;
   /** By the clock of the API server, which also dates the changes, except for the operator's conditions. */
   readonly now: Date;
-  /** Undefined if the creation time of a config is unknown. */
-  readonly createdAt: (config: ConfigName) => Date | undefined;
 }
 
 /** The longest hold because of a node that has not reported a config. */
@@ -27,27 +48,49 @@ const API_TIME_RESOLUTION_MS = 1_000;
 /**
  * Returns the hold on a config, or undefined if there is none or it has ended (docs/internals/decisions/0010). The
  * caller has found no pool, node or unfinished build that references the config. A machine may be booting with it if
- * its pool named it lately. The API server has recorded in the pool when the fields that name configs last changed, so
- * the hold needs no memory.
+ * its pool named it lately, if its pool was about to name it, or if a node has not reported its config.
  *
  * @param referrers all referrers, listed after the config became unused
  */
 export function findHold(
   config: HoldableConfig,
   referrers: readonly Referrer[],
-  { holdMs, now, createdAt }: HoldOptions,
+  { holdMs, now, createdAt, findLastNaming }: HoldOptions,
 ): Hold | undefined {
-  if (holdMs <= 0) return undefined;
   const pool = findPool(config, referrers);
-  if (pool === undefined) return undefined;
-  const changedAt = findLastChange(pool, createdAt) ?? now;
+  if (pool === undefined || holdMs <= 0) return undefined;
+  // A later time comes from a wrong clock.
+  const clamp = (time: Date): Date => (time < now ? time : now);
+  const toHold = (cause: Hold['cause'], since: Date, until: Date): Hold => ({ cause, since, until, pool: pool.name });
+  const toHoldAfter = (cause: Hold['cause'], since: Date): Hold => toHold(cause, since, plus(roundUp(since), holdMs));
+  const changedAt = findLastChange(pool, createdAt);
+  const naming = findLastNaming?.(pool, config.name, now);
+  const poolHolds: Hold[] = [];
+  if (naming !== undefined) {
+    poolHolds.push(toHold(naming.isSeen ? 'PoolNamed' : 'PoolWatched', naming.at, plus(naming.at, holdMs)));
+  }
+  if (changedAt !== undefined) poolHolds.push(toHoldAfter('PoolChanged', clamp(changedAt)));
+  // The pool has not named the config after any of these times, so the first hold to end is enough.
+  const holds = [poolHolds.toSorted(compareUntil)[0] ?? toHoldAfter('PoolUndated', now)];
   // A pool names a new config only a moment after its creation.
-  const since = roundUp(latest([changedAt, config.createdAt ?? changedAt]));
-  const hold: Hold = { since, until: plus(since, holdMs), pool: pool.name };
-  // The youngest node holds the longest.
-  const [youngest] = findUnreportedNodes(referrers, config.createdAt).toSorted((a, b) => +b.until - +a.until);
-  const longest = youngest !== undefined && youngest.until > hold.until ? { ...hold, ...youngest } : hold;
-  return longest.until > now ? longest : undefined;
+  if (config.createdAt !== undefined) holds.push(toHoldAfter('ConfigCreated', clamp(config.createdAt)));
+  for (const { name: node, createdAt: since } of findUnreportedNodes(referrers, config.createdAt)) {
+    holds.push({ ...toHold('NodeUnreported', since, plus(since, UNREPORTED_HOLD_MS)), node });
+  }
+  const longest = holds.toSorted((a, b) => compareUntil(b, a))[0];
+  return longest !== undefined && longest.until > now ? longest : undefined;
+}
+
+/** Finds the holds of unused configs. */
+export function findHolds(
+  configs: readonly HoldableConfig[],
+  referrers: readonly Referrer[],
+  options: HoldOptions,
+): ReadonlyMap<ConfigName, Hold> {
+  // Other nodes hold nothing, and there can be thousands.
+  const holders = referrers.filter((referrer) => isPool(referrer) || isUnreportedNode(referrer));
+  const holds = configs.map((config) => [config.name, findHold(config, holders, options)] as const);
+  return new Map(holds.flatMap(([name, hold]) => (hold === undefined ? [] : [[name, hold] as const])));
 }
 
 /** The pool in the name of the config, or else its owner. */
@@ -64,10 +107,15 @@ function findPool({ name, ownerPool }: HoldableConfig, referrers: readonly Refer
  * @returns undefined if nothing in the pool dates it
  */
 function findLastChange(
-  { references, specChangedAt, statusChangedAt, updatedChangedAt }: PoolReferrer,
-  createdAt: HoldOptions['createdAt'],
+  { references, specChangedAt, statusChangedAt, ...pool }: PoolReferrer,
+  createdAt: HoldFacts['createdAt'],
 ): Date | undefined {
   const configs = references.map(({ config }) => config);
+  // The operator dates the condition by its own clock, before the API server dates the write.
+  const updatedChangedAt =
+    statusChangedAt !== undefined && (pool.updatedChangedAt ?? statusChangedAt) > statusChangedAt
+      ? statusChangedAt
+      : pool.updatedChangedAt;
   if (specChangedAt === undefined) {
     // Somebody has emptied managedFields.
     const creations = configs.map(createdAt);
@@ -85,17 +133,22 @@ function findLastChange(
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 
+type UnreportedNode = NodeReferrer & { readonly createdAt: Date };
+
 /** Finds the nodes that may be booting with a config, because they joined after it. */
-function findUnreportedNodes(
-  referrers: readonly Referrer[],
-  configCreatedAt: Date | undefined,
-): readonly Required<Pick<Hold, 'node' | 'until'>>[] {
-  return referrers.flatMap((referrer) => {
-    // Only a node without `currentConfig` has it.
-    if (referrer.kind !== 'Node' || referrer.createdAt === undefined) return [];
-    const hasJoinedAfter = configCreatedAt === undefined || roundUp(referrer.createdAt) > configCreatedAt;
-    return hasJoinedAfter ? [{ node: referrer.name, until: plus(referrer.createdAt, UNREPORTED_HOLD_MS) }] : [];
-  });
+function findUnreportedNodes(referrers: readonly Referrer[], configCreatedAt: Date | undefined): UnreportedNode[] {
+  const hasJoinedAfter = ({ createdAt }: UnreportedNode): boolean =>
+    configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt;
+  return referrers.filter(isUnreportedNode).filter(hasJoinedAfter);
+}
+
+/** Only a node without `currentConfig` has the time. */
+function isUnreportedNode(referrer: Referrer): referrer is UnreportedNode {
+  return referrer.kind === 'Node' && referrer.createdAt !== undefined;
+}
+
+function compareUntil(a: Hold, b: Hold): number {
+  return a.until.getTime() - b.until.getTime();
 }
 
 function latest(times: readonly Date[]): Date {

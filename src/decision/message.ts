@@ -4,6 +4,7 @@ import {
   type NamedReference,
   type ReferenceGroup,
   type ReferenceSummary,
+  REASON_FIELD,
   REFERRER_KINDS,
   REFERRER_NOUNS,
   type ReferrerKind,
@@ -29,7 +30,7 @@ export function explainInUse(name: ConfigName, summary: ReferenceSummary, hasEmp
 }
 
 /** Returns the effect of a deletion, and when it becomes possible. */
-function formatConsequence({ strong, isPoolDeleted }: ReferenceSummary): readonly [string, string] {
+function formatConsequence({ strong, isPoolDeleted, stuckNode }: ReferenceSummary): readonly [string, string] {
   const nodeCount = strong.referrersByKind.Node;
   const nodeAndPoolCount = nodeCount + strong.referrersByKind.MachineConfigPool;
   if (nodeAndPoolCount === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
@@ -39,7 +40,16 @@ function formatConsequence({ strong, isPoolDeleted }: ReferenceSummary): readonl
       : nodeCount > 0
         ? ['the node', 'the node has']
         : ['the pool', 'the pool has'];
-  const result = `Deleting it would leave ${objectPhrase} Degraded.`;
+  if (strong.references.every(({ field }) => field === REASON_FIELD)) {
+    // The machine-config-daemon then empties the reason.
+    const state = nodeCount > 1 ? 'none of them is' : 'the node is no longer';
+    return [`Deleting it could keep ${objectPhrase} Degraded.`, `Delete it once ${state} Degraded.`];
+  }
+  // A published runbook deletes rendered configs to force a render.
+  const isSpec = strong.references.some(({ kind, field }) => kind === 'MachineConfigPool' && field === 'spec');
+  const noRender = isSpec ? ', and would not force a new render' : '';
+  const result = `Deleting it would leave ${objectPhrase} Degraded${noRender}.`;
+  if (stuckNode !== undefined) return [result, formatWayIntoPool(stuckNode)];
   if (nodeCount === 0 || !isPoolDeleted) return [result, `Delete it once ${subjectPhrase} moved on to another config.`];
   const [nodePhrase, pronounPhrase] = nodeCount > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
   // Seen with the real operator: without a change of a label it moves no node of a deleted pool.
@@ -51,6 +61,15 @@ function formatConsequence({ strong, isPoolDeleted }: ReferenceSummary): readonl
   return [result, advice.join(' ')];
 }
 
+function formatWayIntoPool({ name, conflictingPools = [] }: NonNullable<ReferenceSummary['stuckNode']>): string {
+  const [place, label] =
+    conflictingPools.length === 0
+      ? ['in no pool', 'add the label of a pool']
+      : [`in the custom pools ${joinWithAnd(conflictingPools.map(formatName))}`, 'keep the label of one'];
+  const cause = `Node ${formatName(name)} is ${place}, so the operator does not move it: ${label}.`;
+  return `${cause} Delete the config once the node has moved to another one.`;
+}
+
 export function explainHeld(name: ConfigName, hold: Hold): string {
   return formatDenial('MCG_HELD', [
     `${formatName(name)} is held until ${formatTime(hold.until)}: ${explainHold(hold)}.`,
@@ -58,12 +77,20 @@ export function explainHeld(name: ConfigName, hold: Hold): string {
   ]);
 }
 
-function explainHold({ since, pool, node }: Hold): string {
-  const reason =
-    node === undefined
-      ? 'a machine may be booting with it'
-      : `node ${formatName(node)}, which may be booting with it, has not reported its config`;
-  return `pool ${formatName(pool)} last changed at ${formatTime(since)}, and ${reason}`;
+export function explainHold({ cause, since, pool, node = '' }: Hold): string {
+  const time = formatTime(since);
+  if (cause === 'NodeUnreported') {
+    return `node ${formatName(node)}, which may be booting with it, has not reported its config`;
+  }
+  const poolName = `pool ${formatName(pool)}`;
+  const facts = {
+    ConfigCreated: `it was created at ${time}`,
+    PoolChanged: `${poolName} last changed at ${time}`,
+    PoolNamed: `${poolName} last named it at ${time}`,
+    PoolUndated: `nothing dates the last change of ${poolName}`,
+    PoolWatched: `the guard has watched ${poolName} only since ${time}`,
+  };
+  return `${facts[cause]}, and a machine may be booting with it`;
 }
 
 /** RFC 3339 in whole seconds, rounded up. */

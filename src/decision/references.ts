@@ -37,9 +37,11 @@ export type ReferrerKind = keyof typeof REFERRER_NOUNS;
 
 export const REFERRER_KINDS = Object.keys(REFERRER_NOUNS) as readonly ReferrerKind[];
 
-/** The annotations of a node, and the parts of a pool, whose references are strong. */
+/** The annotations of a node, and the parts of a pool, whose references are strong. See also {@link REASON_FIELD}. */
 export const NODE_FIELDS = ['currentConfig', 'desiredConfig'] as const;
 export const POOL_FIELDS = ['spec', 'status'] as const;
+/** The config that a node's reason for being Degraded names, unless an annotation above names it. */
+export const REASON_FIELD = 'reason';
 
 /** A strong reference denies, because the referrer breaks without the config. A weak one only warns. */
 export type Strength = 'strong' | 'weak';
@@ -74,10 +76,17 @@ export interface NodeReferrer extends ReferencingObject {
   readonly createdAt?: Date | undefined;
   /** The labels of such a node, unless it has an annotation of the operator. See `isManagedByOperator`. */
   readonly labels?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Present if the operator moves the node to no other config: the custom pools that select it, of which the operator
+   * accepts one, or none if no pool selects it. Only known of a node for which a GET confirmed a reference.
+   */
+  readonly conflictingPools?: readonly string[] | undefined;
 }
 
 export interface PoolReferrer extends ReferencingObject {
   readonly kind: 'MachineConfigPool';
+  /** Its resourceVersion. */
+  readonly version?: string | undefined;
   /** The pool is being deleted, see `parsePoolReferrer`. */
   readonly isTerminating?: true | undefined;
   readonly nodeSelector?: unknown;
@@ -130,6 +139,8 @@ export interface ReferenceSummary {
   readonly unreportedNodes: number;
   /** Whether the pool of the config is being deleted, or does not exist. */
   readonly isPoolDeleted: boolean;
+  /** A node with `conflictingPools`, which the operator moves to no other config. */
+  readonly stuckNode: Pick<NodeReferrer, 'name' | 'conflictingPools'> | undefined;
 }
 
 export function findReferencedConfig(referrer: Referrer, field: string): ConfigName | undefined {
@@ -159,14 +170,16 @@ export function summarizeReferences(
   const weak = new ReferenceCollector(maxReferrersPerKind);
   const pools: PoolReferrer[] = [];
   let unreportedNodes = 0;
+  let stuckNode: NodeReferrer | undefined;
   for (const referrer of referrers) {
     if (referrer.kind === 'Node' && referrer.isConfigUnreported === true) unreportedNodes += 1;
     if (isPool(referrer)) pools.push(referrer);
     for (const reference of referrer.references) {
       if (reference.config === config) (reference.strength === 'strong' ? strong : weak).add(referrer, reference);
     }
+    if (referrer.kind === 'Node' && referrer.conflictingPools !== undefined) stuckNode ??= referrer;
   }
-  return { strong, weak, unreportedNodes, isPoolDeleted: isPoolDeleted(parsePoolName(config), pools) };
+  return { strong, weak, unreportedNodes, isPoolDeleted: isPoolDeleted(parsePoolName(config), pools), stuckNode };
 }
 
 /** Early in an installation there are no pools. */

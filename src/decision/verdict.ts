@@ -30,10 +30,12 @@ export interface ConfigToDelete extends HoldableConfig {
  */
 export const CODE_DESCRIPTIONS = {
   MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
-  MCG_HELD: 'Denied: the pool of the config changed less than spec.holdSuperseded ago. A machine may be booting.',
+  MCG_HELD:
+    'Denied: a machine may be booting with the config, because its pool may have named it within spec.holdSuperseded.',
   MCG_UNVERIFIED: 'Denied: the guard could not list all references in time, or the config does not exist.',
   MCG_UNKNOWN_CONFIG: 'Denied: a node or a pool would name a text that no rendered MachineConfig can have.',
   MCG_NOT_IN_USE: 'Allowed: no node, pool or unfinished build references the config.',
+  MCG_NOT_RENDERED: 'Allowed without a check: the request is not the deletion of a rendered MachineConfig.',
   MCG_OVERRIDDEN: 'Allowed: the config has the allow-deletion annotation with a reason.',
   MCG_WOULD_DENY: 'Allowed by mode Warn or Audit. Mode Enforce would deny it.',
   MCG_DISABLED: 'Allowed: the mode is Disabled.',
@@ -43,7 +45,7 @@ export const CODE_DESCRIPTIONS = {
 /** The stable identifier of a verdict. */
 export type Code = keyof typeof CODE_DESCRIPTIONS;
 
-const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
+export const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
 
 /** A disconnected cluster cannot reach the page, so the note also names the command that prints it. */
 export function formatHelpNote(code: Code): string {

@@ -1,16 +1,13 @@
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
-import type { ConfigName } from '../decision/references.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { Replaceable } from '../common/replaceable.ts';
 import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
-import { ConfigIndex } from '../references/config-index.ts';
-import { ConfigLookup } from '../references/config-lookup.ts';
-import { LiveReader } from '../references/live-reader.ts';
-import { ReferenceIndex } from '../references/reference-index.ts';
+import type { ConfigIndex } from '../references/config-index.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
 import { REFERRER_RESOURCES } from '../references/sources.ts';
 import { type AnswerListener, createAdmissionApp } from '../webhook/admission-app.ts';
 import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
@@ -21,7 +18,7 @@ import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
 import { INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
-import { Judge } from './judge.ts';
+import { createJudge } from './judge.ts';
 import { findStalledRestores } from '../status/stalled-restores.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
 
@@ -54,6 +51,7 @@ type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort
 /** How long the shutdown waits for the last Events. */
 const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
+const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
 /**
  * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
  * apimachinery/pkg/util/net/http.go). So 450 deletions can wait for an answer at the same time. A flooded connection
@@ -86,10 +84,10 @@ export class Guard {
     const mode = () => (settings() ?? DEFAULT_SETTINGS).mode;
     this.#options = options;
     this.#settings = settings;
-    this.#index = new ReferenceIndex({ api, log, timing: reflectorTiming });
-    this.#configs = new ConfigIndex({ api, log, timing: reflectorTiming });
+    const { judge, index, configs, live } = createJudge({ api, log, settings, timing: reflectorTiming });
+    this.#index = index;
+    this.#configs = configs;
     this.#events = new EventRecorder(api, log);
-    const live = new LiveReader({ api, versions: this.#index });
     this.#metrics = new Metrics({
       mode,
       danglingCount: () => this.#reporter?.danglingCount,
@@ -108,11 +106,9 @@ export class Guard {
       events: this.#events,
       recordAnswer: (judged) => this.#reporter?.recordAnswer(judged),
     });
-    const configs = new ConfigLookup(api, this.#configs);
-    const createdAt = (name: ConfigName) => this.#configs.get(name)?.createdAt;
     const connections = new ConnectionLimiter(MAX_CONNECTIONS);
     const app = createAdmissionApp({
-      judge: new Judge({ api, index: this.#index, live, configs, createdAt, settings, log }),
+      judge,
       connections,
       settings: () => settings() ?? DEFAULT_SETTINGS,
       log,
@@ -194,7 +190,7 @@ export class Guard {
     await withTimeout(FLUSH_TIMEOUT_MS, NEVER_ABORTED, flush).catch(() => {});
     this.#backgroundAbort.abort();
     await this.#backgroundWork;
-    await Promise.all([this.#healthServer.close(), this.#metricsServer.close()]);
+    await Promise.all([this.#healthServer.close(), this.#metricsServer.close(SCRAPE_DRAIN_TIMEOUT_MS)]);
   }
 
   #describeUnreadiness(): string | undefined {

@@ -1,17 +1,29 @@
 import type { Logger } from 'pino';
-import { type ClusterState, type ConfigName, hasStrongReference, type Referrer } from '../decision/references.ts';
+import {
+  type ClusterState,
+  type ConfigName,
+  hasStrongReference,
+  isPool,
+  type PoolReferrer,
+  type Referrer,
+} from '../decision/references.ts';
 import { CONFIRM_TIMEOUT_MS, OVERRIDE_LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
-import type { HoldOptions } from '../decision/hold.ts';
+import type { HoldFacts } from '../decision/hold.ts';
 import type { ConfigToDelete, Review, Verdict } from '../decision/verdict.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
+import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { getObject } from '../kube/get-object.ts';
+import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
-import type { ConfigLookup, LookupResult } from '../references/config-lookup.ts';
-import type { LiveReader } from '../references/live-reader.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
+import { ConfigIndex } from '../references/config-index.ts';
+import { ConfigLookup, type LookupResult } from '../references/config-lookup.ts';
+import { LiveReader } from '../references/live-reader.ts';
+import { findPoolOfNode } from '../references/node-pool.ts';
+import type { Labels } from '../references/node-selector.ts';
+import { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
 import type { JudgedReview, ReviewJudge } from '../webhook/judged-review.ts';
@@ -21,16 +33,36 @@ export interface JudgeOptions {
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigLookup, 'find' | 'isIndexed'>;
-  readonly createdAt: HoldOptions['createdAt'];
+  readonly facts: HoldFacts;
   /** Undefined until they were read. */
   readonly settings: () => Settings | undefined;
   readonly log: Logger;
 }
 
+export interface CreateJudgeOptions extends Pick<JudgeOptions, 'api' | 'settings' | 'log'> {
+  /** For the watches; the same as `api` by default. */
+  readonly watchApi?: KubeApi;
+  readonly timing?: ReflectorTiming | undefined;
+}
+
+/** Connects all parts that decide. The caller runs the two indexes. */
+export function createJudge({ api, watchApi = api, timing, ...options }: CreateJudgeOptions) {
+  const { log } = options;
+  const index = new ReferenceIndex({ api: watchApi, log, timing });
+  const configs = new ConfigIndex({ api: watchApi, log, timing });
+  const live = new LiveReader({ api, versions: index });
+  const facts: HoldFacts = {
+    createdAt: (name) => configs.get(name)?.createdAt,
+    findLastNaming: (...args) => index.pools.findLastNaming(...args),
+  };
+  const judge = new Judge({ api, index, live, configs: new ConfigLookup(api, configs), facts, ...options });
+  return { judge, index, configs, live, facts };
+}
+
 /** Denies from the index or a live read, and allows only after a live read (docs/internals/decisions/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
-  readonly #gets = new SharedGets<Referrer | undefined>();
+  readonly #gets = new SharedGets<{ readonly referrer: Referrer; readonly labels: Labels } | undefined>();
 
   constructor(options: JudgeOptions) {
     this.#options = options;
@@ -68,10 +100,13 @@ export class Judge implements ReviewJudge {
 
   /** Reads the settings after the last wait: they may have been unread, or have changed. */
   #decide(review: Review, state: ClusterState): Verdict {
-    const { createdAt, settings } = this.#options;
+    const { facts, settings } = this.#options;
     const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
     const unreadable = [...state.unreadable, ...unread];
-    return decide(review, { ...state, unreadable }, this.#settings(), createdAt);
+    // A response with a time in the future must not end a hold.
+    const clock = new Date();
+    const readAt = state.readAt !== undefined && state.readAt > clock ? clock : state.readAt;
+    return decide(review, { ...state, readAt, unreadable }, this.#settings(), facts);
   }
 
   /**
@@ -96,16 +131,29 @@ export class Judge implements ReviewJudge {
     const candidate = referrers[position];
     if (candidate === undefined) return undefined;
     const { kind, name } = candidate;
-    const send = (shared: AbortSignal) => getObject(api, RESOURCE_BY_KIND[kind], name, shared);
+    const resource = RESOURCE_BY_KIND[kind];
+    // The index keeps no labels, because there are thousands of nodes.
+    const parse = (object: ApiObject) => {
+      return { name, referrer: resource.parse(object), labels: object.metadata?.labels ?? {} };
+    };
+    const send = (shared: AbortSignal) => getObject(api, { ...resource, parse }, name, shared);
     try {
       const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, (limited) =>
         this.#gets.get(`${kind}/${name}`, send, limited),
       );
-      if (current === undefined || !hasStrongReference(config, current)) return undefined;
-      return { referrers: referrers.with(position, current), unreadable: [] };
+      if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
+      const referrer = addConflictingPools(current.referrer, current.labels, referrers.filter(isPool));
+      return { referrers: referrers.with(position, referrer), unreadable: [] };
     } catch (error) {
       log.debug({ reason: describeError(error) }, 'cannot get the referrer from the index; starting a live read');
       return undefined;
     }
   }
+}
+
+/** Early in an installation there are no pools. */
+function addConflictingPools(referrer: Referrer, labels: Labels, pools: readonly PoolReferrer[]): Referrer {
+  const { pool, conflicting } = findPoolOfNode(labels, pools);
+  if (referrer.kind !== 'Node' || pools.length === 0 || pool !== undefined) return referrer;
+  return { ...referrer, conflictingPools: conflicting.map(({ name }) => name) };
 }

@@ -7,17 +7,16 @@ import {
   type KubernetesVersion,
   MATCH_CONDITIONS,
 } from './kubernetes-version.ts';
-import { buildManifests } from './kustomization.ts';
+import { buildManifests, setMetadata } from './kustomization.ts';
 import { createAuthoritySecret, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
+import { DIRECTORY_BY_PROFILE, FLAG_LABEL_PREFIX, isGuardProfile, type Profile } from './profiles.ts';
 
-/** What the API server does while the guard does not answer. */
-export type Profile = 'fail-closed' | 'fail-open-with-floor';
-
+/** Without a guard, only the profile and the version count. */
 export interface InstallationOptions {
-  readonly image: string;
   readonly profile: Profile;
+  readonly image?: string | undefined;
   /** If undefined, OpenShift's service CA issues the certificates. */
-  readonly authority: Authority | undefined;
+  readonly authority?: Authority | undefined;
   /** The API servers trust this authority as well, because running replicas have certificates from it. */
   readonly previousAuthority?: Authority | undefined;
   /**
@@ -33,10 +32,7 @@ export interface InstallationOptions {
   readonly machineconfigAccess?: boolean;
   /** Whether the webhook port is open to all addresses instead of the host network only. */
   readonly openNetwork?: boolean;
-  /** Whether a policy denies references that cannot be the name of a rendered config. */
-  readonly referencePolicy?: boolean;
   readonly kubernetesVersion?: KubernetesVersion | undefined;
-  readonly namespaceAnnotations?: Readonly<Record<string, string>>;
 }
 
 export interface InstallationFile extends OutputFile {
@@ -48,8 +44,8 @@ export interface Installation {
   readonly files: readonly InstallationFile[];
   /** Missing kinds, with the reason. */
   readonly omittedObjects: readonly string[];
-  /** What the API server does with deletions while the guard is down: `Ignore` allows them. */
-  readonly failurePolicy: FailurePolicy;
+  /** What the API server does with deletions while the guard is down: `Ignore` allows them. Null without a guard. */
+  readonly failurePolicy: FailurePolicy | null;
   readonly warnings: readonly string[];
 }
 
@@ -64,10 +60,9 @@ interface Policy {
   readonly spec: { readonly variables?: readonly { readonly name: string }[] };
 }
 
-/** Matches every {@link InstallationFile}, but no file of the user. */
-export const OWN_FILE_NAME = /^99_machineconfig-guard-\d\d-[a-z]+\.yaml$/;
-
 const NAME = 'machineconfig-guard';
+/** On the webhook configuration, which exists longer than the Deployment if somebody deletes the namespace. */
+export const IMAGE_ANNOTATION = `${FLAG_LABEL_PREFIX}image`;
 /** As in `serve --tls-secret` of components/generated. */
 const AUTHORITY_SECRET = `${NAME}-ca`;
 const SETTINGS_POLICY = 'settings.machineconfig-guard.io';
@@ -120,24 +115,43 @@ export const NEWER_KINDS: readonly NewerKinds[] = [
  * @throws InvalidInstallation
  */
 export function buildInstallation(options: InstallationOptions): Installation {
-  const { profile, authority, previousAuthority, mode, hold, image, kubernetesVersion } = options;
-  if (profile === 'fail-open-with-floor')
-    assertPolicies(kubernetesVersion, 'profile fail-open-with-floor', 'use fail-closed');
-  if (options.referencePolicy === true)
-    assertPolicies(kubernetesVersion, 'reference policy', 'leave out --reference-policy');
+  const { profile, previousAuthority, kubernetesVersion } = options;
+  const hasGuard = isGuardProfile(profile);
+  const manifests = buildManifests(hasGuard ? chooseDirectories(options) : [DIRECTORY_BY_PROFILE[profile]]);
   const omitted = NEWER_KINDS.filter(({ since }) => !isAtLeast(kubernetesVersion, since));
-  const manifests = buildManifests(chooseDirectories(options));
-  for (const [key, value] of Object.entries(options.namespaceAnnotations ?? {})) {
-    findByKind(manifests, 'Namespace').setIn(['metadata', 'annotations', key], value);
+  const needed = omitted.find(({ kinds }) =>
+    manifests.some((manifest) => kinds.includes(String(manifest.get('kind')))),
+  );
+  if (needed !== undefined) {
+    const nextStep = kubernetesVersion === undefined ? 'set --openshift-version' : 'use fail-closed';
+    throw new InvalidInstallation(`the profile ${profile} needs ${needed.requirement}; ${nextStep}`);
   }
-  const deployment = findByKind(manifests, 'Deployment');
-  deployment.setIn([...CONTAINER, 'image'], image);
-  if (mode !== undefined) deployment.addIn([...CONTAINER, 'args'], `--initial-mode=${mode}`);
-  if (hold !== undefined) deployment.addIn([...CONTAINER, 'args'], `--initial-hold=${hold}`);
-  allowInitialSettings(manifests, { mode, holdSuperseded: hold });
-  const webhook = findByKind(manifests, 'ValidatingWebhookConfiguration');
-  const failurePolicy = webhook.getIn(['webhooks', 0, 'failurePolicy']) as FailurePolicy;
+  const failurePolicy = hasGuard ? configureGuard(manifests, options) : null;
   const isOpenByVersion = failurePolicy === 'Ignore' && profile === 'fail-closed';
+  return {
+    files: toFiles(manifests, getFilePrefix(profile), previousAuthority !== undefined),
+    failurePolicy,
+    warnings: isOpenByVersion ? [`failurePolicy is Ignore: ${IGNORE_REASON}`] : [],
+    omittedObjects: (hasGuard ? omitted : []).map(({ kinds, requirement }) => {
+      const reason = kubernetesVersion === undefined ? '--openshift-version is not set' : 'the cluster is older';
+      return `${kinds.join(' and ')}: needs ${requirement}, but ${reason}`;
+    }),
+  };
+}
+
+/** Sets what no component sets. */
+function configureGuard(manifests: Manifest[], options: InstallationOptions): FailurePolicy {
+  const { authority, previousAuthority, mode, hold, image } = options;
+  const deployment = findByKind(manifests, 'Deployment');
+  const webhook = findByKind(manifests, 'ValidatingWebhookConfiguration');
+  deployment.setIn([...CONTAINER, 'image'], image);
+  setMetadata(webhook, 'annotations', { [IMAGE_ANNOTATION]: image ?? '' });
+  for (const [flag, value] of Object.entries({ mode, hold })) {
+    if (value === undefined) continue;
+    deployment.addIn([...CONTAINER, 'args'], `--initial-${flag}=${value}`);
+    for (const manifest of manifests) setMetadata(manifest, 'labels', { [FLAG_LABEL_PREFIX + flag]: value });
+  }
+  allowInitialSettings(manifests, { mode, holdSuperseded: hold });
   if (authority !== undefined) {
     const trusted = previousAuthority === undefined ? [authority] : [previousAuthority, authority];
     const caBundle = trusted.map(({ certificatePem }) => `${certificatePem.trim()}\n`).join('');
@@ -147,22 +161,7 @@ export function buildInstallation(options: InstallationOptions): Installation {
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
-  return {
-    files: toFiles(manifests, previousAuthority !== undefined),
-    failurePolicy,
-    warnings: isOpenByVersion ? [`failurePolicy is Ignore: ${IGNORE_REASON}`] : [],
-    omittedObjects: omitted.map(({ kinds, requirement }) => {
-      const reason = kubernetesVersion === undefined ? '--openshift-version is not set' : 'the cluster is older';
-      return `${kinds.join(' and ')}: needs ${requirement}, but ${reason}`;
-    }),
-  };
-}
-
-function assertPolicies(version: KubernetesVersion | undefined, subject: string, advice: string): void {
-  if (isAtLeast(version, ADMISSION_POLICY)) return;
-  const requirement = 'needs ValidatingAdmissionPolicy of Kubernetes 1.30 (OpenShift 4.17)';
-  const nextStep = version === undefined ? 'set --openshift-version' : advice;
-  throw new InvalidInstallation(`the ${subject} ${requirement}; ${nextStep}`);
+  return webhook.getIn(['webhooks', 0, 'failurePolicy']) as FailurePolicy;
 }
 
 function chooseDirectories({
@@ -172,7 +171,6 @@ function chooseDirectories({
   hostNetwork = false,
   machineconfigAccess = true,
   openNetwork = false,
-  referencePolicy = false,
   kubernetesVersion,
 }: InstallationOptions): string[] {
   return [
@@ -183,7 +181,6 @@ function chooseDirectories({
     ...(hostNetwork ? ['components/host-network'] : []),
     ...(machineconfigAccess ? [] : ['components/no-machineconfig-access']),
     ...(openNetwork ? ['components/open-network'] : []),
-    ...(referencePolicy ? ['components/reference-policy'] : []),
     ...chooseReleaseComponent(kubernetesVersion),
   ];
 }
@@ -224,7 +221,17 @@ export function formatStream(files: readonly OutputFile[]): string {
   return files.map(({ content }) => content).join('---\n');
 }
 
-function toFiles(manifests: readonly Manifest[], isRotation: boolean): InstallationFile[] {
+function getFilePrefix(profile: Profile): string {
+  return isGuardProfile(profile) ? `99_${NAME}` : `99_${NAME}-${profile}`;
+}
+
+/** Whether a file is of this profile, or of another one that it replaces, and not of the user. */
+export function isOwnFile(name: string, profile: Profile): boolean {
+  const prefix = getFilePrefix(profile);
+  return name.startsWith(prefix) && /^-\d\d-[a-z]+\.yaml$/.test(name.slice(prefix.length));
+}
+
+function toFiles(manifests: readonly Manifest[], prefix: string, isRotation: boolean): InstallationFile[] {
   // The API servers must trust the new authority before a replica reads the new Secret.
   const firstFileNumber = isRotation ? { ...FIRST_FILE_NUMBER, ValidatingWebhookConfiguration: 1 } : FIRST_FILE_NUMBER;
   const countByKind = new Map<string, number>();
@@ -234,7 +241,7 @@ function toFiles(manifests: readonly Manifest[], isRotation: boolean): Installat
     countByKind.set(kind, count + 1);
     const number = (firstFileNumber[kind] ?? Number.NaN) + count;
     return {
-      name: `99_${NAME}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
+      name: `${prefix}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
       content: manifest.toString({ lineWidth: 0, flowCollectionPadding: false }),
       isPrivate: kind === 'Secret',
       kind,

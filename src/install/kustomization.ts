@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { readManifestFile } from './manifest-files.ts';
+import { readPackageFile } from '../common/package-file.ts';
 import type { Manifest } from './manifest.ts';
 
 /** The fields of kustomization.yaml that manifests/ uses. */
@@ -38,7 +38,7 @@ export function buildManifests(directories: readonly string[]): Manifest[] {
 
 function applyDirectory(manifests: Manifest[], directory: string): void {
   const resolve = (name: string): string => path.posix.join(directory, name);
-  const readFile = (name: string): string => readManifestFile(resolve(name));
+  const readFile = (name: string): string => readPackageFile(`manifests/${resolve(name)}`);
   const kustomization = parse(readFile('kustomization.yaml')) as Kustomization;
   const { resources = [], components = [], labels = [], patches = [] } = kustomization;
   for (const resource of resources) {
@@ -46,7 +46,7 @@ function applyDirectory(manifests: Manifest[], directory: string): void {
     else applyDirectory(manifests, resolve(resource));
   }
   for (const component of components) applyDirectory(manifests, resolve(component));
-  for (const { pairs } of labels) for (const manifest of manifests) setLabels(manifest, pairs);
+  for (const { pairs } of labels) for (const manifest of manifests) setMetadata(manifest, 'labels', pairs);
   for (const { target, path: file } of patches) {
     const index = manifests.findIndex((candidate) => {
       return candidate.get('kind') === target.kind && candidate.getIn(['metadata', 'name']) === target.name;
@@ -69,10 +69,15 @@ function parseManifests(text: string): Manifest[] {
   return documents;
 }
 
-function setLabels(manifest: Manifest, pairs: Readonly<Record<string, string>>): void {
-  const labels = ['metadata', 'labels'];
-  if (!manifest.hasIn(labels)) manifest.setIn(labels, manifest.createNode({}));
-  for (const [label, value] of Object.entries(pairs)) manifest.setIn([...labels, label], value);
+export function setMetadata(
+  manifest: Manifest,
+  field: 'annotations' | 'labels',
+  pairs: Readonly<Record<string, string>>,
+): void {
+  const keys = ['metadata', field];
+  // Without it, this schema would create an ordered map.
+  if (!manifest.hasIn(keys)) manifest.setIn(keys, manifest.createNode({}));
+  for (const [key, value] of Object.entries(pairs)) manifest.setIn([...keys, key], value);
 }
 
 function applyOperation(manifest: Manifest, { op, path: pointer, value }: Operation): void {

@@ -6,10 +6,13 @@ import {
   NEWER_KINDS,
 } from './installation.ts';
 import { ADMISSION_POLICY, MATCH_CONDITIONS } from './kubernetes-version.ts';
-import { readManifestFile } from './manifest-files.ts';
+import { isGuardProfile } from './profiles.ts';
+import { readPackageFile } from '../common/package-file.ts';
 
 /** The first version that gets the objects. Before, the webhook would also hold up deletions of source configs. */
 const SINCE = [...NEWER_KINDS, { kinds: ['ValidatingWebhookConfiguration'], since: MATCH_CONDITIONS }];
+
+const NAME = 'machineconfig-guard';
 
 /**
  * Builds a Policy of Open Cluster Management whose template chooses the objects of each cluster. The Topology Aware
@@ -25,8 +28,10 @@ export function buildPolicy(options: InstallationOptions): Installation {
     const topology = 'fromClusterClaim "controlplanetopology.openshift.io"';
     return `{{- if eq (${topology}) "SingleReplica" }}\n${other}{{- else }}\n${item}{{- end }}\n`;
   });
-  const content = readManifestFile('policy.yaml') + indent(12, items.join(''));
-  return { ...multiNode, files: [{ name: 'policy.yaml', content, isPrivate: false, kind: 'Policy', objectName: '' }] };
+  const objectName = isGuardProfile(options.profile) ? NAME : `${NAME}-${options.profile}`;
+  const header = readPackageFile('manifests/policy.yaml').replaceAll(`name: ${NAME}\n`, `name: ${objectName}\n`);
+  const content = header + indent(12, items.join(''));
+  return { ...multiNode, files: [{ name: 'policy.yaml', content, isPrivate: false, kind: 'Policy', objectName }] };
 }
 
 function formatItem({ kind, content }: InstallationFile): string {

@@ -48,10 +48,12 @@ export function objectPath(collection: string, name: string): string {
 }
 
 /** `/api/v1/RESOURCE` or `/apis/GROUP/VERSION/RESOURCE`, perhaps in a namespace. */
-const COLLECTION = /^\/apis?\/(?<apiVersion>v1|[^/]+\/[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?(?<resource>[^/]+)$/;
+const COLLECTION =
+  /^\/apis?\/(?:(?<group>[^/]+)\/)?(?<version>v[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?(?<resource>[^/]+)$/;
 
 export function parseCollection(path: string) {
-  const { apiVersion, resource, namespace } = COLLECTION.exec(path)?.groups ?? {};
-  if (apiVersion === undefined || resource === undefined) throw new Error(`${path} is not the path of a collection`);
-  return { apiVersion, resource, isNamespaced: namespace !== undefined };
+  const { group = '', version, resource, namespace } = COLLECTION.exec(path)?.groups ?? {};
+  if (version === undefined || resource === undefined) throw new Error(`${path} is not the path of a collection`);
+  const apiVersion = group === '' ? version : `${group}/${version}`;
+  return { apiVersion, group, version, resource, isNamespaced: namespace !== undefined };
 }

@@ -1,9 +1,9 @@
-import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import { request as httpsRequest, type RequestOptions } from 'node:https';
-import { ConnectionPool } from './connection-pool.ts';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { RequestOptions } from 'node:https';
 import type { Credentials, KubeConnection } from './connection.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
 import { PROTOBUF_MEDIA_TYPE } from './resource.ts';
+import { type Purpose, Transport } from './transport.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
 
 /** One request to the Kubernetes API. */
@@ -15,8 +15,8 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** A watch gets a connection of its own. */
-  readonly isWatch?: boolean;
+  /** Which connections it uses. */
+  readonly purpose?: Purpose;
   /** Limits the request until the end of its response. The default is that of the client. */
   readonly timeoutMs?: number;
   readonly signal: AbortSignal;
@@ -42,8 +42,6 @@ export const MERGE_PATCH = 'application/merge-patch+json';
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 60_000;
-/** A connection can be dead after this silence: a load balancer has lost it, or the API server behind it. */
-const SILENCE_MS = 1_000;
 
 /**
  * A client of one API server that keeps its connections. The client library would open a TLS connection for
@@ -53,7 +51,7 @@ export class KubeApi {
   readonly #connection: KubeConnection;
   readonly #userAgent: string;
   readonly #options: KubeApiOptions;
-  readonly #pool = new ConnectionPool();
+  readonly #transport = new Transport();
 
   constructor(connection: KubeConnection, userAgent = 'machineconfig-guard', options: KubeApiOptions = {}) {
     this.#connection = connection;
@@ -72,8 +70,8 @@ export class KubeApi {
   }
 
   /**
-   * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced
-   * on disk. A GET is also sent again on a new connection if its connection was closed or is silent.
+   * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced on disk.
+   * {@link Transport} says what happens without a response.
    *
    * @throws ApiError, ApiUnreachable, or the signal's reason; TimeoutError after its timeout
    */
@@ -104,13 +102,14 @@ export class KubeApi {
   }
 
   close(): void {
-    this.#pool.close();
+    this.#transport.close();
   }
 
   /** Applies the timeout, until the body of the response closes, and reports the request. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
     const { timeoutMs = this.#options.requestTimeoutMs } = request;
-    const limit = timeoutMs === undefined || request.isWatch ? undefined : limitSignal(timeoutMs, request.signal);
+    const limit =
+      timeoutMs === undefined || request.purpose === 'watches' ? undefined : limitSignal(timeoutMs, request.signal);
     const startedAt = performance.now();
     try {
       const response = await this.#send(limit === undefined ? request : { ...request, signal: limit.signal });
@@ -138,11 +137,11 @@ export class KubeApi {
     const { server } = this.#connection;
     let credentials: Credentials;
     try {
-      credentials = await this.#connection.credentials();
+      credentials = await this.#connection.credentials(request.signal);
     } catch (error) {
+      if (error === request.signal.reason) throw error;
       throw new ApiUnreachable(`no credentials for ${server.host}: ${describeError(error)}`, { cause: error });
     }
-    request.signal.throwIfAborted();
     const response = await this.#exchange(server, credentials, request);
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
@@ -150,9 +149,11 @@ export class KubeApi {
   }
 
   async #exchange(server: URL, credentials: Credentials, request: ApiRequest): Promise<IncomingMessage> {
+    const { purpose = 'requests', signal } = request;
     const payload = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const { headers, auth, agent: proxyAgent, ...tls } = credentials;
     const options: RequestOptions = {
+      protocol: server.protocol,
       // Only a URL has brackets around an IPv6 address.
       hostname: server.hostname.replaceAll(/[[\]]/g, ''),
       port: server.port,
@@ -166,55 +167,13 @@ export class KubeApi {
           ? {}
           : { 'content-type': request.contentType ?? 'application/json', 'content-length': payload.length }),
       },
-      signal: request.signal,
+      signal,
       ...(auth === undefined ? {} : { auth }),
       agent:
-        this.#connection.isProxied || server.protocol === 'http:'
-          ? proxyAgent
-          : this.#pool.agentFor(tls, request.isWatch === true),
+        this.#connection.isProxied || server.protocol === 'http:' ? proxyAgent : this.#transport.agentFor(tls, purpose),
     };
     // A request that waits for a connection does not notice the abort itself.
-    return await waitOrAbort(this.#firstResponse(server, options, payload), request.signal);
-  }
-
-  /**
-   * Sends a GET a second time if its connection was closed or is silent. The API server can also be slow, so the
-   * response that arrives first counts.
-   */
-  async #firstResponse(server: URL, options: RequestOptions, payload: Buffer | undefined): Promise<IncomingMessage> {
-    const createRequest = server.protocol === 'http:' ? httpRequest : httpsRequest;
-    const pending = new Set<ClientRequest>();
-    // Other methods are not idempotent.
-    let canRetry = options.method === 'GET';
-    return await new Promise((resolve, reject) => {
-      const send = (): void => {
-        const request = createRequest(canRetry ? { ...options, timeout: SILENCE_MS } : options);
-        pending.add(request);
-        request.on('response', (response) => {
-          request.setTimeout(0);
-          pending.delete(request);
-          for (const slower of pending) slower.destroy();
-          resolve(response);
-        });
-        request.on('timeout', () => {
-          if (canRetry) retry();
-        });
-        request.on('error', (error) => {
-          pending.delete(request);
-          if (canRetry && request.reusedSocket && options.signal?.aborted !== true) retry();
-          else if (pending.size === 0)
-            reject(new ApiUnreachable(`${server.host} cannot be reached: ${describeError(error)}`, { cause: error }));
-        });
-        request.end(payload);
-      };
-      const retry = (): void => {
-        canRetry = false;
-        // They can be dead for the same reason.
-        this.#pool.closeIdleConnections();
-        send();
-      };
-      send();
-    });
+    return await waitOrAbort(this.#transport.send(options, payload, purpose), signal);
   }
 }
 

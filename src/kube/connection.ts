@@ -1,7 +1,10 @@
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import type { RequestOptions } from 'node:https';
+import { createSecureContext } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { joinFirst } from '../common/printable-text.ts';
-import { CredentialsError } from './errors.ts';
+import { NEVER_ABORTED, waitOrAbort } from '../common/wait.ts';
+import { CredentialsError, isTimeout } from './errors.ts';
 
 /** There is no usable kubeconfig. The message contains no secrets. */
 export class KubeconfigError extends Error {
@@ -22,6 +25,11 @@ export type Credentials = Pick<
   readonly headers: Readonly<Record<string, string | string[]>>;
 };
 
+interface AuthProvider {
+  readonly name?: string;
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
 interface Cluster {
   readonly server: URL;
   readonly isProxied: boolean;
@@ -31,6 +39,7 @@ interface Cluster {
 const MAX_CONTEXTS = 5;
 /** How long credentials are cached. KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
+const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
 /** The address of one API server and the credentials for it. */
 export class KubeConnection {
@@ -39,6 +48,8 @@ export class KubeConnection {
   #config: KubeConfig;
   #cluster: Cluster;
   #cached: { credentials: Credentials; until: number } | undefined;
+  /** Exec plugins that run. */
+  readonly #commands = new Set<ChildProcess>();
 
   /**
    * @param load reads the configuration; called again by {@link reload}
@@ -48,7 +59,7 @@ export class KubeConnection {
   constructor(load: () => KubeConfig, groups: readonly string[] = []) {
     this.#load = load;
     this.#groups = groups;
-    this.#config = load();
+    this.#config = this.#watchCommands(load());
     this.#cluster = findCluster(this.#config);
   }
 
@@ -61,20 +72,24 @@ export class KubeConnection {
     return this.#cluster.isProxied;
   }
 
-  /** @throws CredentialsError if a file or an exec plugin fails */
-  async credentials(): Promise<Credentials> {
+  /** @throws CredentialsError if a file or an exec plugin fails, or the plugin hangs; or the signal's reason */
+  async credentials(signal = NEVER_ABORTED): Promise<Credentials> {
     if (this.#cached !== undefined && Date.now() < this.#cached.until) return this.#cached.credentials;
     const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
     try {
-      await this.#config.applyToHTTPSOptions(options);
+      await waitOrAbort(this.#config.applyToHTTPSOptions(options), signal);
     } catch (error) {
-      throw explainCredentials(this.#config, error as NodeJS.ErrnoException);
+      for (const command of this.#commands) command.kill();
+      const exec = this.#config.getCurrentUser()?.exec as { readonly command?: unknown } | null | undefined;
+      if (signal.aborted && (!isTimeout(error) || !exec)) throw error;
+      throw explainCredentials(exec ? String(exec.command) : undefined, error as NodeJS.ErrnoException);
     }
     // A token file often ends with a line feed, which is invalid in a header.
     const headers: Record<string, string | string[]> = Object.fromEntries(
       Object.entries(options.headers).map(([key, value]) => [key, value.trim()]),
     );
     if (this.#groups.length > 0) headers['Impersonate-Group'] = [...this.#groups];
+    assertUsable(options, headers);
     const credentials = { ...options, headers } as Credentials;
     this.#cached = { credentials, until: Date.now() + CREDENTIALS_TTL_MS };
     return credentials;
@@ -89,23 +104,52 @@ export class KubeConnection {
     this.#cached = undefined;
     const config = this.#load();
     this.#cluster = findCluster(config);
-    this.#config = config;
+    this.#config = this.#watchCommands(config);
+  }
+
+  /** The client library starts exec plugins, and cannot end one that hangs. */
+  #watchCommands(config: KubeConfig): KubeConfig {
+    const { authenticators } = config as unknown as { authenticators: readonly { execFn?: typeof spawn }[] };
+    const start = (...args: readonly [string, string[], SpawnOptions]): ChildProcess => {
+      const command = spawn(...args);
+      this.#commands.add(command);
+      return command.once('close', () => this.#commands.delete(command));
+    };
+    for (const authenticator of authenticators)
+      if ('execFn' in authenticator) authenticator.execFn = start as typeof spawn;
+    return config;
+  }
+}
+
+/** @throws CredentialsError instead of an error in the middle of a request */
+function assertUsable({ cert, key }: RequestOptions, headers: Credentials['headers']): void {
+  const [name] =
+    Object.entries(headers).find(([, values]) => [values].flat().some((text) => UNSENDABLE.test(text))) ?? [];
+  if (name !== undefined) {
+    const subject = name === 'Authorization' ? 'the token of the kubeconfig' : name;
+    throw new CredentialsError(`${subject} contains a character that no HTTP header can have, such as a line break`);
+  }
+  try {
+    createSecureContext({ cert, key });
+  } catch {
+    const subject = 'the client certificate in the kubeconfig';
+    throw new CredentialsError(`${subject} cannot be used: it or its key is no PEM, or they do not match`);
   }
 }
 
 /** Omits the text of the error: it can contain what an exec plugin printed. */
-function explainCredentials(config: KubeConfig, { code, path: file }: NodeJS.ErrnoException): CredentialsError {
-  const exec = config.getCurrentUser()?.exec as { readonly command?: unknown } | null | undefined;
-  if (exec === null || exec === undefined) {
+function explainCredentials(command: string | undefined, error: NodeJS.ErrnoException): CredentialsError {
+  const { code, path: file } = error;
+  const isHanging = isTimeout(error);
+  if (command === undefined) {
     const isFile = code !== undefined && file !== undefined;
     if (isFile) return new CredentialsError(`cannot read ${file}: ${code}`);
     return new CredentialsError('the login of the kubeconfig fails', { needsLogin: true });
   }
-  const command = String(exec.command);
   return new CredentialsError(
     code === 'ENOENT'
       ? `the kubeconfig runs the command ${command}, which is not installed; install it`
-      : `the command ${command} of the kubeconfig fails; run it to see why`,
+      : `the command ${command} of the kubeconfig ${isHanging ? 'does not end' : 'fails'}; run it to see why`,
   );
 }
 
@@ -125,8 +169,14 @@ function findCluster(config: KubeConfig): Cluster {
   if (cluster === null) {
     throw createError(`context "${current}" names cluster "${context.cluster}", which does not exist`);
   }
-  if (hasText(context.user) && config.getUser(context.user) === null) {
+  const user = config.getUser(context.user ?? '');
+  if (hasText(context.user) && user === null) {
     throw createError(`context "${current}" names user "${context.user}", which does not exist`);
+  }
+  const { name: provider, config: settings = {} } = (user?.authProvider ?? {}) as AuthProvider;
+  // The client library runs the command of some providers in a shell. kubectl has dropped them.
+  if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile')) {
+    throw createError(`user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or a token file`);
   }
   if (!URL.canParse(cluster.server)) {
     throw createError(`the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`);

@@ -1,6 +1,6 @@
 import { parseCollection } from './api-paths.ts';
 import type { KubeApi } from './api.ts';
-import { ApiUnreachable } from './errors.ts';
+import { ApiUnreachable, UnsupportedVersion } from './errors.ts';
 
 interface DiscoveryEntry {
   readonly name?: string;
@@ -8,23 +8,37 @@ interface DiscoveryEntry {
 }
 
 /**
- * Whether discovery lists this collection. A misconfigured proxy can also answer 404, and an absent
- * collection counts as "no references" (docs/internals/decisions/0001).
+ * Checks that the cluster serves a resource in no version. Only then a kind has no references
+ * (docs/internals/decisions/0001): a misconfigured proxy can also answer 404, and a new version can be unknown here.
  *
- * @throws ApiError, ApiUnreachable, or the signal's reason
+ * @param paths the collections of all known versions, which have answered 404
+ * @throws UnsupportedVersion, ApiUnreachable if discovery lists a known version, ApiError, or the signal's reason
  */
-export async function isServed(api: Pick<KubeApi, 'json'>, collection: string, signal: AbortSignal): Promise<boolean> {
-  const { apiVersion, resource } = parseCollection(collection);
+export async function assertNotServed(
+  api: Pick<KubeApi, 'json'>,
+  paths: readonly [string, ...string[]],
+  signal: AbortSignal,
+): Promise<void> {
   const read = async (path: string, kind: string, field: 'groups' | 'resources'): Promise<DiscoveryEntry[]> => {
     const list = (await api.json({ path, signal })) as { readonly kind?: unknown; readonly [field: string]: unknown };
     if (list.kind !== kind || !Array.isArray(list[field])) throw new ApiUnreachable(`discovery returned no ${kind}`);
     return list[field] as DiscoveryEntry[];
   };
+  const { group, resource } = parseCollection(paths[0]);
+  const known = paths.map((path) => parseCollection(path).version);
+  const served = new Set<string>();
   // The core group is always served.
-  if (!apiVersion.includes('/')) return true;
-  const groups = await read('/apis', 'APIGroupList', 'groups');
-  const apiVersions = groups.flatMap(({ name, versions = [] }) => versions.map(({ version }) => `${name}/${version}`));
-  if (!apiVersions.includes(apiVersion)) return false;
-  const resources = await read(`/apis/${apiVersion}`, 'APIResourceList', 'resources');
-  return resources.some(({ name }) => name === resource);
+  if (group === '') served.add(known[0] ?? '');
+  const groups = group === '' ? [] : await read('/apis', 'APIGroupList', 'groups');
+  for (const { version = '' } of groups.filter(({ name }) => name === group).flatMap(({ versions = [] }) => versions)) {
+    const resources = await read(`/apis/${group}/${version}`, 'APIResourceList', 'resources');
+    if (resources.some(({ name }) => name === resource)) served.add(version);
+  }
+  if (known.some((version) => served.has(version))) {
+    throw new ApiUnreachable(`the API server answered 404 for ${resource} although discovery lists them`);
+  }
+  if (served.size > 0) {
+    const versions = [...served].join(' and ');
+    throw new UnsupportedVersion(`the cluster serves ${resource} only as ${versions}, which this guard cannot read`);
+  }
 }

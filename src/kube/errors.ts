@@ -39,7 +39,12 @@ export class MalformedList extends Error {
   override readonly name = 'MalformedList';
 }
 
-/** Whether the API server answered 404. Only discovery proves that a kind is not served: see `isServed`. */
+/** The cluster serves a kind only in versions that this guard cannot read. */
+export class UnsupportedVersion extends Error {
+  override readonly name = 'UnsupportedVersion';
+}
+
+/** Whether the API server answered 404. Only discovery proves that a kind is not served: see `assertNotServed`. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
@@ -64,7 +69,8 @@ export function isRetryable(error: unknown): boolean {
   return (
     error instanceof ApiUnreachable ||
     error instanceof MalformedList ||
-    (error instanceof ApiError && (error.status === 429 || error.status >= 500))
+    // A load balancer sends 408 when it closes an idle connection, and a request can receive it.
+    (error instanceof ApiError && (error.status === 408 || error.status === 429 || error.status >= 500))
   );
 }
 
@@ -86,6 +92,10 @@ export function needsCorrection(error: unknown): boolean {
   return cause instanceof CredentialsError || UNTRUSTED.test(describeError(cause));
 }
 
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
+}
+
 /**
  * Describes an error in one line: its status, its code, or else its message. Omits the text of a response.
  */
@@ -97,5 +107,5 @@ export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code === 'string') return code;
-  return error.name === 'TimeoutError' ? 'timed out' : error.name === 'AbortError' ? 'aborted' : error.message;
+  return isTimeout(error) ? 'timed out' : error.name === 'AbortError' ? 'aborted' : error.message;
 }

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { repeat, withTimeout } from '../common/wait.ts';
 import { type ApiObject, MalformedObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
-import { isServed } from './discovery.ts';
+import { assertNotServed } from './discovery.ts';
 import { isAbsent, isNotFound } from './errors.ts';
 
 export interface PollObjectOptions {
@@ -45,7 +45,8 @@ async function readObject(
     return object as ApiObject;
   } catch (error) {
     if (isAbsent(error)) return undefined;
-    if (!isNotFound(error) || (await isServed(api, path.posix.dirname(objectPath), signal))) throw error;
+    if (!isNotFound(error)) throw error;
+    await assertNotServed(api, [path.posix.dirname(objectPath)], signal);
     return undefined;
   }
 }

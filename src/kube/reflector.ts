@@ -5,7 +5,14 @@ import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { acceptHeaderForList, acceptHeaderForObject, isOlderVersion, type Resource, toListPath } from './resource.ts';
+import {
+  acceptHeaderForList,
+  acceptHeaderForObject,
+  isNumber,
+  isOlderVersion,
+  type Resource,
+  toListPath,
+} from './resource.ts';
 import { inSlices } from '../common/slices.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
@@ -37,8 +44,8 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
   readonly log: Logger;
   readonly timing?: ReflectorTiming | undefined;
-  /** `before` is undefined for a new object, `after` for a deleted one. */
-  readonly onChange?: (before: Item | undefined, after: Item | undefined) => void;
+  /** `before` is undefined for a new object, `after` for a deleted one. A list reports all its objects. */
+  readonly onChange?: (before: Item | undefined, after: Item | undefined, origin: 'list' | 'watch') => void;
 }
 
 /** An event of a pool or a build contains the whole object. */
@@ -66,7 +73,7 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #api: KubeApi;
   readonly #log: Logger;
   readonly #timing: ReflectorTiming;
-  readonly #onChange: (before: Item | undefined, after: Item | undefined) => void;
+  readonly #onChange: NonNullable<ReflectorOptions<Item>['onChange']>;
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   #objects = new Map<string, Item>();
@@ -174,10 +181,10 @@ export class Reflector<Item extends { readonly name: string }> {
     const before = this.#objects;
     this.#objects = objects;
     for await (const slice of inSlices(before, SLICE_SIZE)) {
-      for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined);
+      for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined, 'list');
     }
     for await (const slice of inSlices(objects, SLICE_SIZE)) {
-      for (const [name, item] of slice) this.#onChange(before.get(name), item);
+      for (const [name, item] of slice) this.#onChange(before.get(name), item, 'list');
     }
     return result;
   }
@@ -208,7 +215,7 @@ export class Reflector<Item extends { readonly name: string }> {
           resourceVersion: position.resourceVersion,
         }),
         accept: acceptHeaderForObject(this.resource.isMetadataOnly),
-        isWatch: true,
+        purpose: 'watches',
         signal: watch.signal,
       });
       this.#clearProblem();
@@ -258,18 +265,20 @@ export class Reflector<Item extends { readonly name: string }> {
       const item = this.resource.parse(object);
       const before = this.#objects.get(item.name);
       this.#objects.set(item.name, item);
-      this.#onChange(before, item);
+      this.#onChange(before, item, 'watch');
     } else if (type === 'DELETED') {
       const name = String(object.metadata?.name);
       const before = this.#objects.get(name);
       this.#objects.delete(name);
-      if (before !== undefined) this.#onChange(before, undefined);
+      if (before !== undefined) this.#onChange(before, undefined, 'watch');
     } else if (type !== 'BOOKMARK') {
       throw new RelistRequired(`a watch event has the unknown type ${String(type)}`);
     }
+    this.#backoff.reset();
+    // A version that goes back would disarm the check for stale lists.
+    if (this.#newestVersion !== undefined && isOlderVersion(resourceVersion, this.#newestVersion)) return;
     if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion };
     this.#newestVersion = resourceVersion;
-    this.#backoff.reset();
   }
 
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
@@ -296,11 +305,11 @@ export class Reflector<Item extends { readonly name: string }> {
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       throw error;
     }
-    const currentVersion = list.metadata?.resourceVersion;
-    if (typeof currentVersion === 'string' && isOlderVersion(currentVersion, position.resourceVersion)) {
-      this.#newestVersion = currentVersion;
-      throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${currentVersion}`);
-    }
+    const version = String(list.metadata?.resourceVersion);
+    if (!isOlderVersion(version, position.resourceVersion)) return;
+    if (!isNumber(version)) throw new MalformedList('the list has no readable resourceVersion');
+    this.#newestVersion = version;
+    throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${version}`);
   }
 
   /** {@link checkVersion} ends it early. */

@@ -41,9 +41,13 @@ export function acceptHeaderForObject(isMetadataOnly: boolean): string {
   return isMetadataOnly ? `application/json;${METADATA_OBJECT},application/json` : 'application/json';
 }
 
-/** Etcd counts resource versions upwards. Returns false if one is not a number. */
+/** Whether `a` is older than `b`, or no number although `b` is one. Etcd counts resource versions upwards. */
 export function isOlderVersion(a: string, b: string): boolean {
-  return /^\d+$/.test(a) && /^\d+$/.test(b) && BigInt(a) < BigInt(b);
+  return isNumber(b) && (!isNumber(a) || BigInt(a) < BigInt(b));
+}
+
+export function isNumber(version: string): boolean {
+  return /^\d{1,20}$/.test(version);
 }
 
 /** The path of a list or a watch. */

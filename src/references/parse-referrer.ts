@@ -4,6 +4,7 @@ import {
   type NodeReferrer,
   POOL_FIELDS,
   type PoolReferrer,
+  REASON_FIELD,
   type Reference,
   type ReferrerKind,
   type Strength,
@@ -24,6 +25,14 @@ const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'].map(toAnnotation)
 const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
 /** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
 const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
+/** The machine-config-daemon writes both at each failure, and empties the reason in the write that sets Done. */
+const STATE = toAnnotation('state');
+const REASON = toAnnotation(REASON_FIELD);
+const FAILED_STATE = 'Degraded';
+/** The daemon cuts its reason here (machine-config-operator, pkg/daemon/writer.go). A hostile one can have 256 KiB. */
+const MAX_REASON_LENGTH = 2_000;
+/** The repetition is limited to the longest name, so that a search takes linear time. */
+const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
 const ANNOTATION_PREFIX = `${MCO_GROUP}/`;
 /** The operator does not manage Windows nodes, so they never report a config. */
 const OS_LABEL = 'kubernetes.io/os';
@@ -36,12 +45,15 @@ export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
   ...CONFIG_ANNOTATIONS,
   ...DRAIN_ANNOTATIONS,
   FIRST_PIVOT_CONFIG,
+  STATE,
+  REASON,
 ].map(({ key }) => key);
 
 /**
  * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
  * machine-config-daemon gets both configs at every start and sync, and degrades the node if one is missing
- * (machine-config-operator, pkg/daemon/daemon.go).
+ * (machine-config-operator, pkg/daemon/daemon.go). The reason is strong until the node is no longer Degraded: it can be
+ * the only place that names a config which the node needs (docs/internals/decisions/0011).
  *
  * A node without both can be one that the operator does not manage: see `isManagedByOperator`.
  *
@@ -60,6 +72,7 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   }
   const isConfigUnreported = references.length === 0;
   const hasCurrentConfig = references[0]?.field === 'currentConfig';
+  if (readAnnotation(STATE) === FAILED_STATE) addReason(references, readAnnotation(REASON) ?? '');
   for (const annotation of DRAIN_ANNOTATIONS) {
     const value = readAnnotation(annotation) ?? '';
     if (DRAIN_PREFIX.test(value)) addReference(references, annotation.field, 'weak', value.replace(DRAIN_PREFIX, ''));
@@ -86,10 +99,11 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
  */
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
-  const { creationTimestamp, deletionTimestamp } = pool.metadata ?? {};
+  const { creationTimestamp, deletionTimestamp, resourceVersion } = pool.metadata ?? {};
+  const version = typeof resourceVersion === 'string' ? resourceVersion : undefined;
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
   if (deletionTimestamp !== undefined && deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, references: [], isTerminating: true, nodeSelector };
+    return { kind: 'MachineConfigPool', name, version, references: [], isTerminating: true, nodeSelector };
   }
   const references: Reference[] = [];
   for (const field of POOL_FIELDS) {
@@ -108,6 +122,7 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   return {
     kind: 'MachineConfigPool',
     name,
+    version,
     references,
     nodeSelector,
     updatedChangedAt,
@@ -173,6 +188,14 @@ function addReference(references: Reference[], field: string, strength: Strength
   // A drain annotation usually repeats the node's own current or desired config.
   if (strength === 'weak' && references.some((reference) => reference.config === config)) return;
   references.push({ field, config: toConfigName(truncateName(config)), strength });
+}
+
+/** One config at most, so that a hostile reason names no more than another annotation could. */
+function addReason(references: Reference[], reason: string): void {
+  const names = reason.slice(0, MAX_REASON_LENGTH).match(CONFIG_IN_REASON) ?? [];
+  const name = names.find((config) => references.every((reference) => reference.config !== config));
+  // A match would keep the whole text in memory.
+  if (name !== undefined) addReference(references, REASON_FIELD, 'strong', Buffer.from(name).toString());
 }
 
 /**

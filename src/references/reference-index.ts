@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { ConfigName, Reference, Referrer } from '../decision/references.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
+import { PoolHistory } from './pool-history.ts';
 import { ReferrersByConfig } from './referrers-by-config.ts';
 import { POOLS, REFERRER_RESOURCES } from './sources.ts';
 
@@ -18,6 +19,7 @@ interface IndexedResource {
 /** All references from the watches. They can be late, so the index never proves that a config is unused. */
 export class ReferenceIndex {
   /** Nodes first, because one small GET confirms a node. */
+  readonly pools = new PoolHistory();
   readonly #indexes: readonly IndexedResource[];
   readonly #reflectors: readonly Reflector<Referrer>[];
 
@@ -26,7 +28,10 @@ export class ReferenceIndex {
     this.#indexes = REFERRER_RESOURCES.map((source) => {
       const resource = { ...source, parse: (object: ApiObject) => shareReferences(source.parse(object), shared) };
       const referrers = new ReferrersByConfig();
-      const onChange = referrers.update.bind(referrers);
+      const onChange: ReflectorOptions<Referrer>['onChange'] = (before, after, origin) => {
+        referrers.update(before, after);
+        this.pools.update(before, after, origin);
+      };
       return { referrers, reflector: new Reflector({ ...options, resource, onChange }) };
     });
     this.#reflectors = this.#indexes.map(({ reflector }) => reflector);

@@ -30,7 +30,7 @@ export interface AdmissionAppOptions {
   readonly connections: ConnectionLimiter;
   readonly settings: () => Settings;
   readonly log: Logger;
-  /** Called after every answer, except if the client has closed the connection before its body arrived. */
+  /** Called after every answer. There is none if the client has closed the connection. */
   readonly onAnswer: AnswerListener;
   /** Whether the server is shutting down. Then each answer closes its connection. */
   readonly isDraining: () => boolean;
@@ -101,6 +101,8 @@ class ReviewCalls {
       if (closed.signal.aborted || request.socket.destroyed) return;
       judged = this.#judgeFault(error, review);
     }
+    // The client did not wait, such as kubectl after Ctrl-C. So nothing was denied.
+    if (closed.signal.aborted) return;
     this.#finish(response, judged, arrivedAt);
   }
 

@@ -50,7 +50,9 @@ export class BodyReader {
     if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
       throw new BadReview('the request body is compressed');
     }
-    if (Number(request.headers['content-length']) > MAX_BODY_BYTES) {
+    const { 'content-length': length } = request.headers;
+    if (length === undefined) throw new BadReview('the request does not say how long its body is');
+    if (Number(length) > MAX_BODY_BYTES) {
       throw new BadReview(`the request body is larger than ${MAX_BODY_BYTES / 1024 / 1024} MiB`);
     }
     const pieces: Buffer[] = [];

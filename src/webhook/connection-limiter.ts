@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 interface Connection {
@@ -25,6 +25,16 @@ export class ConnectionLimiter {
     this.#max = max;
   }
 
+  /** Serves an app over the connections of a server. */
+  serve(server: Server, app: RequestListener): void {
+    // The size of all headers has a limit. With a limit of their number, Node would hide the one that announces chunks.
+    server.maxHeadersCount = 0;
+    server.on('connection', (socket: Socket) => this.add(socket));
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      if (this.#trackRequest(request, response)) app(request, response);
+    });
+  }
+
   add(socket: Socket): void {
     const key = keyOf(socket);
     const connection: Connection = { socket, isTrusted: false };
@@ -42,7 +52,7 @@ export class ConnectionLimiter {
    * Returns whether the request may be handled. The API server sends one request at a time, and its length. Thousands
    * of small requests or chunks in one packet would hold the event loop, so the connection closes.
    */
-  trackRequest(request: IncomingMessage, response: ServerResponse): boolean {
+  #trackRequest(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request;
     const connection = this.#find(socket);
     const isPipelined = connection?.response?.writableEnded === false;

@@ -26,18 +26,13 @@ export class HealthServer {
       },
       '/healthz and /readyz are here',
     );
-    this.#server = createServer(
-      {
-        headersTimeout: 5_000,
-        requestTimeout: 5_000,
-        connectionsCheckingInterval: 1_000,
-        maxHeaderSize: MAX_HEADER_BYTES,
-      },
-      (request, response) => {
-        if (connections.trackRequest(request, response)) app(request, response);
-      },
-    );
-    this.#server.on('connection', (socket) => connections.add(socket));
+    this.#server = createServer({
+      headersTimeout: 5_000,
+      requestTimeout: 5_000,
+      connectionsCheckingInterval: 1_000,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    });
+    connections.serve(this.#server, app);
   }
 
   async listen(port: number, bindAddress: string | undefined): Promise<number> {

@@ -78,7 +78,7 @@ export class ScrapeAuthorizer {
   async #createReview(group: string, kind: string, spec: unknown): Promise<AccessReviewStatus> {
     const path = `/apis/${group}/v1/${kind.toLowerCase()}s`;
     const body = { apiVersion: `${group}/v1`, kind, spec };
-    const limits = { timeoutMs: REVIEW_TIMEOUT_MS, signal: NEVER_ABORTED };
+    const limits = { timeoutMs: REVIEW_TIMEOUT_MS, purpose: 'tokenReviews', signal: NEVER_ABORTED } as const;
     const { status = {} } = (await this.#api.json({ method: 'POST', path, body, ...limits })) as {
       readonly status?: AccessReviewStatus;
     };

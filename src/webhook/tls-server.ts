@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto';
 import { createServer, type Server, type ServerOptions } from 'node:https';
-import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
+import type { AddressInfo, Server as NetServer } from 'node:net';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
@@ -23,8 +23,6 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 /** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** The API server sends half a dozen. Node ignores the headers beyond the limit. */
-const MAX_HEADERS = 100;
 const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
@@ -50,20 +48,14 @@ export class TlsServer {
         secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       };
     };
-    this.#server = createServer(
-      {
-        ...tlsOptions(),
-        requestTimeout: REQUEST_TIMEOUT_MS,
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-      },
-      (request, response) => {
-        if (connections.trackRequest(request, response)) app(request, response);
-      },
-    );
-    this.#server.maxHeadersCount = MAX_HEADERS;
-    this.#server.on('connection', (socket: Socket) => connections.add(socket));
+    this.#server = createServer({
+      ...tlsOptions(),
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    });
+    connections.serve(this.#server, app);
     const reload = (change: string): void => {
       try {
         this.#server.setSecureContext(tlsOptions());
@@ -83,12 +75,12 @@ export class TlsServer {
     return await listen(this.#server, port, bindAddress);
   }
 
-  /** Accepts no new connection. Resolves when all calls are answered and all connections closed. */
-  async close(): Promise<void> {
+  /** Accepts no new connection. Resolves when all calls are answered, or when this time has passed. */
+  async close(drainTimeoutMs = DRAIN_TIMEOUT_MS): Promise<void> {
     await new Promise<void>((resolve) => {
       // server.close() never closes a connection that was busy when it was called.
       const closeIdle = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
-      const closeAll = setTimeout(() => this.#server.closeAllConnections(), DRAIN_TIMEOUT_MS);
+      const closeAll = setTimeout(() => this.#server.closeAllConnections(), drainTimeoutMs);
       this.#server.close(() => {
         clearInterval(closeIdle);
         clearTimeout(closeAll);

@@ -78,9 +78,34 @@ test.each([
   expect(runCi({ output })).toEqual({ exitCode, lastLines: [line, '14 passed, 0 failed'], aptGet: '' });
 });
 
-test('exits with 1 if a test failed, although other tests did not run', () => {
-  const output = `Tests  1 failed | 5 passed (6)\nnot run: the tests of pods in 3 files. ${PACKAGE}\n`;
-  expect(runCi({ output, endToEndExitCode: 1 }).exitCode).toBe(1);
+const VITEST = path.join(ROOT, 'node_modules/vitest/vitest.mjs');
+const REPORTERS = ['default', path.join(ROOT, 'test/support/skipped-tests.ts')].map((name) => `--reporter=${name}`);
+
+/** Runs Vitest with one test that passes and another one, as the configurations of this repository do. */
+function runVitest(otherTest: string) {
+  const folder = createTemporaryDirectory();
+  symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
+  const text = `import { expect, test } from 'vitest'; test('a', () => expect(1).toBe(1)); ${otherTest};`;
+  writeFileSync(path.join(folder, 'x.test.ts'), text);
+  const { status, stdout } = spawnSync(process.execPath, [VITEST, 'run', ...REPORTERS], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  return { output: stdout, endToEndExitCode: status ?? 1 };
+}
+
+test.each([
+  ["test.skip('b', () => {})", 1, 'not run: x.test.ts: b: no reason', '10 passed, 1 failed'],
+  ["test('b', ({ skip }) => skip('no disk'))", 0, 'not run: x.test.ts: b: no disk', '10 passed, 0 failed'],
+])('names a skipped test, and fails if it gives no reason: %s', (otherTest, exitCode, ...lines) => {
+  expect(runCi(runVitest(otherTest))).toMatchObject({ exitCode, lastLines: lines });
+});
+
+test.each([
+  ['a test failed', `Tests  1 failed | 5 passed (6)\nnot run: the tests of pods in 3 files. ${PACKAGE}\n`, 1],
+  ['nothing names the skipped tests', 'Tests  5 passed | 49 skipped (54)\n', 0],
+])('exits with 1 if %s', (_condition, output, endToEndExitCode) => {
+  expect(runCi({ output, endToEndExitCode }).exitCode).toBe(1);
 });
 
 test.each<[Machine, boolean]>([

@@ -6,6 +6,8 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { atFirstUse, leanClient } from '../../build/lean-libraries.ts';
+import { createAuthority } from '../../src/certificates/authority.ts';
+import { encodeBase64 } from '../../src/install/manifest.ts';
 import * as fullConnection from '../../src/client/kubeconfig.ts';
 import type { Credentials } from '../../src/kube/connection.ts';
 
@@ -32,18 +34,22 @@ afterAll(async () => {
 });
 
 const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin', interactiveMode: 'Never' };
-const GCP = { 'cmd-path': './plugin', 'token-key': '{.status.token}', 'expiry-key': '{.status.expiry}' };
+const AUTHORITY = await createAuthority({ days: 1, now: new Date() });
+const [CERTIFICATE, KEY] = [AUTHORITY.certificatePem, AUTHORITY.privateKeyPem].map(encodeBase64);
 const OUTPUT = { ...EXEC, kind: 'ExecCredential', status: { token: 'printed', expiry: '2099-01-01T00:00:00Z' } };
 
 test.each([
-  ['certificates', { 'client-certificate-data': 'YQ==' }, { 'certificate-authority-data': 'Yg==' }],
+  [
+    'certificates',
+    { 'client-certificate-data': CERTIFICATE, 'client-key-data': KEY },
+    { 'certificate-authority-data': CERTIFICATE },
+  ],
   ['an exec plugin', { exec: EXEC }, {}],
-  ['paths into the output of an auth provider', { 'auth-provider': { name: 'gcp', config: GCP } }, {}],
   ['a proxy', { token: 'abc' }, { 'proxy-url': 'http://proxy.example:3128' }],
   ['a SOCKS proxy', { token: 'abc' }, { 'proxy-url': 'socks5://proxy.example:1080' }],
 ])('returns the same credentials as the full library for %s', async (_name, user, cluster) => {
   const plugin = path.join(directory, 'plugin');
-  writeFileSync(plugin, `#!/bin/sh\necho '${JSON.stringify(OUTPUT)}'\n`, { mode: 0o755 });
+  writeFileSync(plugin, `#!/bin/sh\necho '${JSON.stringify(OUTPUT)}'`, { mode: 0o755 });
   const kubeconfig = path.join(directory, 'kubeconfig');
   const content = {
     'current-context': 'a',

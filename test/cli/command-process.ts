@@ -1,19 +1,27 @@
 import { spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { constants } from 'node:os';
 import { inject, onTestFinished } from 'vitest';
 import type { Outcome } from './run-program.ts';
 
 export type CommandProcess = ReturnType<typeof startCommand>;
 
-/** Starts a command in its own process, with a standard input that stays silent. The end of the test kills it. */
-export function startCommand(args: readonly string[], program = inject('program')) {
-  const child = spawn(process.execPath, [program, ...args], { env: { PATH: process.env['PATH'] } });
+/**
+ * Starts a command in its own process, with a standard input that stays silent. The end of the test kills it.
+ *
+ * @param file gets its standard output instead
+ */
+export function startCommand(args: readonly string[], program = inject('program'), file?: string) {
+  const child = spawn(process.execPath, [program, ...args], {
+    env: { PATH: process.env['PATH'] },
+    stdio: ['pipe', file === undefined ? 'pipe' : openSync(file, 'w'), 'pipe'],
+  });
   onTestFinished(() => {
     child.kill('SIGKILL');
   });
   const output = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk: Buffer) => void (output.stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => void (output.stderr += chunk.toString()));
+  child.stdout?.on('data', (chunk: Buffer) => void (output.stdout += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => void (output.stderr += chunk.toString()));
   return {
     child,
     stdout: () => output.stdout,

@@ -14,8 +14,10 @@ import {
 import { listCommands, runProgram } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
 
-/** Writes to the clipboard of a terminal, clears the screen, starts a line and reverses the text. */
-const HOSTILE = '\u001B]52;c;aGk=\u0007\u009B2J\rHOSTILE\u202E\u2028';
+/** Writes to the clipboard of a terminal, clears the screen, starts a line, reverses the text and prints advice. */
+const HOSTILE = '\u001B]52;c;aGk=\u0007\u009B2J\rHOSTILE\u202E\u2028\n\nmachineconfig-guard:log-in-with:evil';
+/** After an empty line, which no wrapping prints. In JSON and YAML it is a part of a string. */
+const FORGED = /\n\nmachineconfig-guard:log-in-with:evil/;
 /** Everything that a terminal could interpret, but line feeds and tabs. */
 const UNSAFE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u;
 const GONE = `rendered-worker${HOSTILE}-c4983d88dabdc54ecf977ee120fd3796`;
@@ -123,7 +125,7 @@ test('the lines are of every command', async () => {
 
 test.each(Object.keys(COMMANDS))('%s prints no control character in any format', async (command) => {
   const printed = await print(command, COMMANDS[command] ?? []);
-  expect(UNSAFE.exec(printed)).toBeNull();
+  expect([UNSAFE.exec(printed), FORGED.exec(printed)]).toEqual([null, null]);
   expect(printed).toContain('HOSTILE');
   expect(printed).not.toContain('unexpected error');
 });
@@ -139,6 +141,6 @@ test.each<[string, Fault]>([
   inspected.cluster.faults.intercept(() => fault);
   const prints = CLUSTER_COMMAND_LINES.map(([command, ...line]) => print(command, [line.join(' ')]));
   const printed = (await Promise.all(prints)).join('');
-  expect(UNSAFE.exec(printed)).toBeNull();
+  expect([UNSAFE.exec(printed), FORGED.exec(printed)]).toEqual([null, null]);
   expect(printed).not.toContain('unexpected error');
 });

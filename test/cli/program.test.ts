@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { CommanderError } from 'commander';
-import { expect, inject, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { parseInvocation, reportError } from '../../src/cli/program.ts';
-import { CLUSTER_COMMAND_LINES, startEmptyCluster } from './inspected-cluster.ts';
+import { startCommand } from './command-process.ts';
+import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram, usageError } from './run-program.ts';
 
 function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
@@ -92,11 +95,23 @@ test('help of an unknown command exits with 2', async () => {
   expect(await runProgram(['help', 'nothing'])).toEqual(usageError("unknown command 'nothing'\n"));
 });
 
-test.runIf(process.platform === 'linux')('says that the disk is full, and not more', () => {
-  const script = '"$0" "$1" --help >/dev/full';
-  const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, inject('program')], { encoding: 'utf8' });
-  const message = 'cannot write the output: ENOSPC: no space left on device, write';
-  expect([status, stderr]).toEqual([1, `machineconfig-guard: ${message}\n`]);
+test.for<[string[], string]>([
+  [['help'], ''],
+  [['restore', '--from', 'config.json', '--kubeconfig', 'kubeconfig', '--confirm'], 'Nothing was written.'],
+  [['uninstall', '--kubeconfig', 'kubeconfig', '--confirm'], '  1. send a dry-run deletion of a rendered'],
+])('if the disk is full, %j says so, and prints its report on stderr', async ([args, report], { skip }) => {
+  skip(process.platform !== 'linux', 'only Linux has /dev/full');
+  const { kubeconfig } = await startHealthyCluster();
+  const directory = path.dirname(kubeconfig);
+  const config = { metadata: { name: GONE }, spec: { config: { ignition: { version: '3.4.0' } } } };
+  writeFileSync(path.join(directory, 'config.json'), JSON.stringify(config));
+  const words = args.map((arg) =>
+    /kubeconfig$|json$/.test(arg) && !arg.startsWith('-') ? path.join(directory, arg) : arg,
+  );
+  const { exitCode, stderr } = await startCommand(words, undefined, '/dev/full').outcome;
+  const message = 'machineconfig-guard: cannot write the output: ENOSPC: no space left on device, write\n';
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(report) });
+  expect(stderr.endsWith(message)).toBe(true);
 });
 
 test.each(CLUSTER_COMMAND_LINES)('Ctrl-C ends %s with 130 while the API server does not answer', async (...args) => {
@@ -106,4 +121,26 @@ test.each(CLUSTER_COMMAND_LINES)('Ctrl-C ends %s with 130 while the API server d
   await expect.poll(() => cluster.faults.requests.length).toBeGreaterThan(0);
   child.kill('SIGINT');
   expect((await outcome).exitCode).toBe(130);
+});
+
+test.each([
+  ['Ctrl-C', 130, [], ''],
+  [
+    '--request-timeout',
+    3,
+    ['--request-timeout', '1'],
+    'the command sleep of the kubeconfig does not end; run it to see why',
+  ],
+])('%s ends a command whose kubeconfig runs a command that hangs', async (end, exitCode, flags, message) => {
+  const { kubeconfig } = await startEmptyCluster();
+  const seconds = String(1e6 + process.pid);
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sleep', args: [seconds] };
+  const stored = JSON.parse(readFileSync(kubeconfig, 'utf8')) as object;
+  writeFileSync(kubeconfig, JSON.stringify({ ...stored, users: [{ name: 'in-memory', user: { exec } }] }));
+  const { child, outcome } = startCommand(['uninstall', ...flags, '--kubeconfig', kubeconfig]);
+  const isRunning = () => spawnSync('sh', ['-c', `pgrep -fx 'sleep ${seconds}'`]).status === 0;
+  await expect.poll(isRunning).toBe(true);
+  if (end === 'Ctrl-C') child.kill('SIGINT');
+  expect(await outcome).toMatchObject({ exitCode, stderr: expect.stringContaining(message) });
+  expect(isRunning()).toBe(false);
 });

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { CommandFormatter, ShellCommand } from '../../src/client/output/advice.ts';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
 import { CLUSTER_COMMAND_LINES, NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
@@ -37,16 +38,19 @@ test('sends the impersonated user and groups', async () => {
   });
 });
 
-test('gives up on a request after --request-timeout', async () => {
+test.each([
+  ['200ms', 200],
+  ['1', 1_000],
+])('gives up on a request after --request-timeout %s', async (timeout, ms) => {
   const { run, cluster, address } = await startHealthyCluster();
   cluster.faults.intercept(({ path: requestPath }) => (requestPath === NODES_PATH ? 'hang' : 'pass'));
   const setTimer = vi.spyOn(globalThis, 'setTimeout');
-  expect(await run('who-uses', '--request-timeout', '200ms')).toEqual({
+  expect(await run('who-uses', '--request-timeout', timeout)).toEqual({
     exitCode: 3,
     stdout: '',
     stderr: `machineconfig-guard: the API server at ${address} did not answer in time; raise --request-timeout\n`,
   });
-  expect(setTimer).toHaveBeenCalledWith(expect.any(Function), 200);
+  expect(setTimer).toHaveBeenCalledWith(expect.any(Function), ms);
 });
 
 test('prints each request with -v 6, without the password of the server, and none with -v 5', async () => {
@@ -67,8 +71,8 @@ test('prints each request with -v 6, without the password of the server, and non
 
 test.each([
   [['--as-group', 'admins'], '--as-group needs --as\n'],
-  [['--request-timeout', '5'], 'Must be a duration'],
-  [['--namespace', 'A'], 'Must be a namespace'],
+  [['--request-timeout', '5x'], 'Must be a duration'],
+  [['--namespace', 'a'], "unknown option '--namespace'"],
   [['-v', '11'], 'Must be a number from 0 to 10.'],
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
@@ -86,10 +90,33 @@ test('explains a certificate of an unknown authority, exits with 3 and does not 
   expect(outcome).toEqual({ exitCode: 3, stdout: '', stderr });
 });
 
-test.each(CLUSTER_COMMAND_LINES)('%s exits with 3 if the namespace of -n does not exist', async (...words) => {
+const NAMESPACED = [['gather', '--out', 'DIRECTORY'], ['status'], ['verify']];
+
+test.each(NAMESPACED)(
+  '%s exits with 3 if the namespace of -n does not exist, and with 2 if it is no name',
+  async (...words) => {
+    const { run } = await startHealthyCluster();
+    const { exitCode, stdout, stderr } = await run(...words, '-n', 'typo');
+    expect([exitCode, stdout + stderr]).toEqual([
+      3,
+      expect.stringContaining('the namespace typo of -n does not exist'),
+    ]);
+    expect(await run(...words, '-n', 'A')).toEqual(usageError('Must be a namespace'));
+  },
+);
+
+test('accepts -n, also before the command, only where a command reads in the namespace of the guard', async () => {
   const { run } = await startHealthyCluster();
-  const { exitCode, stdout, stderr } = await run(...words, '-n', 'typo');
-  expect([exitCode, stdout + stderr]).toEqual([3, expect.stringContaining('the namespace typo of -n does not exist')]);
+  for (const [command, ...words] of CLUSTER_COMMAND_LINES) {
+    if (NAMESPACED.some(([name]) => name === command)) continue;
+    expect(await run('-n', 'a', command, ...words)).toEqual(usageError(`${command} has no flag --namespace\n`));
+  }
+  for (const [command] of CLUSTER_COMMAND_LINES) {
+    const advice = new CommandFormatter('guard', { namespace: 'a' }).toLine(
+      new ShellCommand([['machineconfig-guard', command]]),
+    );
+    expect(advice.includes('--namespace')).toBe(NAMESPACED.some(([name]) => name === command));
+  }
 });
 
 test('a user who may not read namespaces is not disturbed', async () => {
@@ -97,5 +124,5 @@ test('a user who may not read namespaces is not disturbed', async () => {
   cluster.faults.intercept(({ path: requested }) =>
     requested.endsWith('/namespaces/typo') ? { status: 403 } : 'pass',
   );
-  expect((await run('who-uses', NEW, '-n', 'typo')).exitCode).toBe(0);
+  expect((await run('status', '-n', 'typo')).stdout).toContain('EXPOSED: ');
 });

@@ -1,6 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
 import type { ClusterFlags } from '../../src/client/cluster-options.ts';
@@ -27,22 +27,37 @@ function writeKubeconfig(file: string, name: string, user: object = { token: 'th
 }
 
 function hostOf(options: ClusterFlags, env: Record<string, string> = {}) {
-  return loadConnection(options, { HOME: home, ...env }).server.hostname;
+  return loadConnection(options, { HOME: home, ...env }, path.join(home, 'pod')).server.hostname;
 }
 
-test('loads the kubeconfig of --kubeconfig, else the files in KUBECONFIG, else ~/.kube/config', () => {
+test('loads --kubeconfig, else existing files in KUBECONFIG, else ~/.kube/config, else the account of the pod', () => {
   const flag = writeKubeconfig('flag', 'flag');
-  const KUBECONFIG = [writeKubeconfig('one', 'one'), writeKubeconfig('two', 'two')].join(path.delimiter);
+  const files = [path.join(home, 'missing'), writeKubeconfig('one', 'one'), writeKubeconfig('two', 'two')];
+  // It defines the names of another file, whose values win, and has no context of its own.
+  files.push(writeKubeconfig('three', 'one'));
+  writeFileSync(files[3] ?? '', readFileSync(files[3] ?? '', 'utf8').replaceAll('one.example', 'three.example'));
+  const KUBECONFIG = files.join(path.delimiter);
+  vi.stubEnv('KUBERNETES_SERVICE_HOST', 'pod.example');
+  vi.stubEnv('KUBERNETES_SERVICE_PORT', '443');
+  const account = path.join(home, 'pod', 'var/run/secrets/kubernetes.io/serviceaccount');
+  mkdirSync(account, { recursive: true });
+  for (const file of ['token', 'ca.crt']) writeFileSync(path.join(account, file), 'x');
+  const inPod = { KUBERNETES_SERVICE_HOST: 'pod.example' };
+  expect(hostOf({}, inPod)).toBe('pod.example');
+  writeFileSync(path.join(home, 'empty'), '');
+  expect(hostOf({}, { ...inPod, KUBECONFIG: path.join(home, 'empty') })).toBe('pod.example');
+  expect(hostOf({}, { ...inPod, KUBECONFIG: files[0] ?? '' })).toBe('pod.example');
+
   writeKubeconfig('.kube/config', 'home');
-  expect(hostOf({ kubeconfig: flag }, { KUBECONFIG })).toBe('flag.example');
-  expect(hostOf({}, { KUBECONFIG })).toBe('one.example');
-  expect(hostOf({ context: 'two' }, { KUBECONFIG })).toBe('two.example');
-  expect(hostOf({})).toBe('home.example');
+  expect(hostOf({}, inPod)).toBe('home.example');
+  expect(hostOf({}, { ...inPod, KUBECONFIG })).toBe('one.example');
+  expect(hostOf({ context: 'two' }, { ...inPod, KUBECONFIG })).toBe('two.example');
+  expect(hostOf({ kubeconfig: flag }, { ...inPod, KUBECONFIG })).toBe('flag.example');
 });
 
-async function findError(options: ClusterFlags): Promise<string> {
+async function findError(options: ClusterFlags, env: Record<string, string> = {}): Promise<string> {
   try {
-    await loadConnection(options, { HOME: home }).credentials();
+    await loadConnection(options, { HOME: home, ...env }).credentials();
   } catch (error) {
     if (error instanceof CliError) expect(error.exitCode).toBe(3);
     const commands = new CommandFormatter('machineconfig-guard', options);
@@ -55,6 +70,9 @@ test('throws one sentence if there is no kubeconfig', async () => {
   expect(await findError({})).toBe(
     `no cluster: neither --kubeconfig nor KUBECONFIG is set, and ${home}/.kube/config does not exist; ` +
       'log in with: oc login',
+  );
+  expect(await findError({}, { KUBECONFIG: '/x:/y' })).toBe(
+    'no cluster: no file of KUBECONFIG exists: /x, /y; log in with: oc login',
   );
   expect(await findError({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
   expect(await findError({ kubeconfig: home })).toContain('is a directory');
@@ -69,11 +87,13 @@ const FAILING_LOGIN = 'echo secret-token >&2; exit 1';
 const withUser = (user: string) => `${NO_CONTEXT}current-context: a\nusers: [{name: u, user: {${user}}}]`;
 const withExec = (command: string) =>
   withUser(`exec: {apiVersion: client.authentication.k8s.io/v1, command: ${command}}`);
+const NO_PEM = 'client-certificate-data: YQ==, client-key-data: YQ==';
+const GCP = 'auth-provider: {name: gcp, config: {tokenFile: /dev/null, cmd-path: touch /tmp/pwned}}';
 const NO_URL = `${NO_CONTEXT}current-context: b`.replace('https://127.0.0.1:1', 'api');
 const NO_CLUSTER = `${CONTEXTS}\ncurrent-context: b`;
 
 test.each([
-  ['is empty', '', / is empty; log in with: oc --kubeconfig \S+ login$/],
+  ['is empty', '', / has no current-context; log in with: oc --kubeconfig \S+ login$/],
   ['is a text', 'hello', / is not a kubeconfig: it has no clusters$/],
   ['is broken YAML', 'users:\n- user: {token: secret-token: x\n', / is not valid YAML: line \d: [^:]+$/],
   ['lacks a field', 'clusters: [{name: c, cluster: {}}]', / is not usable: clusters\[0\]\.cluster\.server is missing$/],
@@ -85,6 +105,22 @@ test.each([
   ['has no URL', NO_URL, / cluster "c" is not a URL, /],
   ['runs an unknown command', withExec('no-such-login'), / the command no-such-login, which is not installed; /],
   ['runs a command that fails', withExec(`sh, args: [-c, ${FAILING_LOGIN}]`), /^the command sh of .* fails; run /],
+  [
+    'has a token with a line break',
+    withUser('token: "secret-token\\r\\nb"'),
+    /^the token of the kubeconfig contains a char/,
+  ],
+  [
+    'has a client certificate that is no PEM',
+    withUser(NO_PEM),
+    /^the client certificate in the kubeconfig cannot be used: /,
+  ],
+  ['runs a gcp command', withUser(GCP), / user "u" has the auth-provider "gcp"; use an exec plugin or a token file$/],
+  [
+    'runs a command beside a token file',
+    withUser(GCP.replace('gcp', 'tokenFile')),
+    / has the auth-provider "tokenFile"; /,
+  ],
   ['names no token file', withUser('tokenFile: /no/such/token'), /^cannot read \/no\/such\/token: ENOENT$/],
 ])('throws one sentence without secrets if the kubeconfig %s', async (_name, text, message) => {
   const kubeconfig = path.join(home, 'kubeconfig');

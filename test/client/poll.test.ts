@@ -1,8 +1,9 @@
 import { expect, test, vi } from 'vitest';
+import { sleep } from '../../src/common/wait.ts';
 import { pollUntilSettled } from '../../src/client/poll.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
-type Step = 'settled' | 'waiting' | Error;
+type Step = 'settled' | 'waiting' | 'hanging' | Error;
 
 const UNREACHABLE = new Error('unreachable');
 
@@ -12,13 +13,16 @@ async function poll(
   timeoutMs: number,
   retryUntilMs = (_error: unknown, _hasAnswered: boolean) => timeoutMs,
 ) {
-  const timeouts: number[] = [];
+  let count = 0;
   const reported: string[] = [];
   fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  const startedAt = performance.now();
   const polled = pollUntilSettled<Step>({
-    read: async (readTimeoutMs) => {
-      const step = steps[Math.min(timeouts.length, steps.length - 1)] ?? UNREACHABLE;
-      timeouts.push(readTimeoutMs);
+    read: async (signal) => {
+      const step = steps[Math.min(count, steps.length - 1)] ?? UNREACHABLE;
+      count += 1;
+      if (step === 'hanging') await sleep(2 ** 30, signal);
+      signal.throwIfAborted();
       if (step instanceof Error) throw step;
       return step;
     },
@@ -28,9 +32,9 @@ async function poll(
     onAnswer: (step) => void reported.push(String(step)),
     onFailure: (error) => void reported.push((error as Error).message),
     intervalMs: 1,
-  }).catch((error: unknown) => ({ answer: (error as Error).message, elapsedMs: Number.NaN }));
+  }).catch((error: unknown) => ({ answer: (error as Error).message, elapsedMs: performance.now() - startedAt }));
   await vi.runAllTimersAsync();
-  return { ...(await polled), timeouts, reported };
+  return { ...(await polled), reported };
 }
 
 const LAST_ANSWER = { answer: 'waiting', elapsedMs: 30 };
@@ -39,10 +43,10 @@ test.each<[string, Step[], number, object]>([
   ['the last answer after the timeout', ['waiting'], 30, LAST_ANSWER],
   ['the last answer although the first read failed', [UNREACHABLE, 'waiting'], 30, LAST_ANSWER],
   ['the message of an error that persists until the timeout', ['waiting', UNREACHABLE], 30, { answer: 'unreachable' }],
-  ['the first answer with the timeout 0', ['waiting', 'settled'], 0, { answer: 'waiting', timeouts: [5_000] }],
-  ['an answer to a read that may take at most 30 s', ['settled'], 600_000, { timeouts: [30_000] }],
-  ['an answer to a read that may take the whole timeout', ['settled'], 12_000, { timeouts: [12_000] }],
-  ['an answer to a read that may take at least 5 s', ['settled'], 100, { timeouts: [5_000] }],
+  ['the first answer with the timeout 0', ['waiting', 'settled'], 0, { answer: 'waiting' }],
+  ['the answer after a read that hung for 30 s', ['hanging', 'settled'], 600_000, { elapsedMs: 40_000 }],
+  ['the timeout of a read that hung for all of it', ['hanging'], 12_000, { elapsedMs: 12_000 }],
+  ['the timeout of a read that hung for 5 s', ['hanging'], 100, { elapsedMs: 5_000 }],
 ])('returns %s', async (_what, steps, timeoutMs, expected) => {
   expect(await poll(steps, timeoutMs)).toMatchObject(expected);
 });

@@ -46,73 +46,109 @@ interface Situation {
   readonly configCreatedAt?: number;
   /** Of other configs. */
   readonly createdAt?: Readonly<Record<string, number>>;
+  /** What the guard remembers: when the pool last named the config, or since when it has not. */
+  readonly named?: number;
+  readonly watched?: number;
   readonly holdMs?: number;
 }
 
-/** Returns the hours of the hold, or the node because of which it lasts longer. */
+/** Returns the cause, its time in hours, and the hours until the end of the hold. */
 function hold(referrers: readonly Referrer[], situation: Situation = {}): string {
-  const { name = OLD, configCreatedAt = 1, createdAt = {}, holdMs = 2 * HOUR, ...owner } = situation;
-  const config = { name: toConfigName(name), createdAt: isNaN(configCreatedAt) ? undefined : at(configCreatedAt) };
-  const found = findHold({ ...config, ...owner }, referrers, {
+  const { name = OLD, configCreatedAt = 1, createdAt = {}, named, watched, holdMs = 2 * HOUR, ...owner } = situation;
+  const config = {
+    name: toConfigName(name),
+    createdAt: Number.isNaN(configCreatedAt) ? undefined : at(configCreatedAt),
+    ...owner,
+  };
+  const remembered = named ?? watched;
+  const found = findHold(config, referrers, {
     holdMs,
     now: at(10),
     createdAt: (other) => (createdAt[other] === undefined ? undefined : at(createdAt[other])),
+    findLastNaming: () => (remembered === undefined ? undefined : { at: at(remembered), isSeen: named !== undefined }),
   });
   if (found === undefined) return 'none';
   expect(found.pool).toBe(referrers[0]?.name);
-  const toHours = (time: Date) => (time.getTime() - at(0).getTime()) / HOUR;
+  const toHours = (time: Date) => Math.round(((time.getTime() - at(0).getTime()) / HOUR) * 1e6) / 1e6;
+  const [since, until] = [toHours(found.since), toHours(found.until)];
+  if (found.node !== undefined) return `${found.node} to ${until}`;
   // The times of the API server have no fractions, so one second is added.
-  const [since, until] = [toHours(found.since) - SECOND, toHours(found.until)];
-  const round = (hours: number) => Math.round(hours * 1e6) / 1e6;
-  if (found.node !== undefined) return `${found.node} to ${round(until)}`;
-  expect(until).toBeCloseTo(since + SECOND + holdMs / HOUR, 9);
-  return `since ${round(since)}`;
+  const isExact = found.cause === 'PoolNamed' || found.cause === 'PoolWatched';
+  expect(until).toBeCloseTo(since + (isExact ? 0 : SECOND) + holdMs / HOUR, 5);
+  return `${found.cause} ${since}`;
 }
 
 const QUIET = toPool({ spec: 1, updated: 2 });
 const ONLY_SPEC = { references: toPool({}).references.slice(0, 1) };
 const ROLLING = toRollingPool({ spec: 9, updated: 1 });
+/** Its machine has just turned ready again. */
+const RECENT = toPool({ spec: 1, updated: 9.5 });
+const UNDATED = toPool({}, { references: [] });
 const UNMANAGED = toRollingPool({ updated: 1 });
 
 test.each<[string, string, PoolReferrer, Situation?]>([
   ['whose spec changed long ago', 'none', QUIET],
-  ['in a roll-out or paused, whose spec changed lately', 'since 9', toRollingPool({ spec: 9, updated: 2 })],
-  ['whose spec changed two hours ago', 'since 8', toRollingPool({ spec: 8, updated: 2 })],
+  ['in a roll-out or paused, whose spec changed lately', 'PoolChanged 9', toRollingPool({ spec: 9, updated: 2 })],
+  ['whose spec changed two hours ago', 'PoolChanged 8', toRollingPool({ spec: 8, updated: 2 })],
   ['whose spec changed a second earlier', 'none', toRollingPool({ spec: 8 - SECOND, updated: 2 })],
-  ['whose last machine updated lately', 'since 9.5', toPool({ spec: 9, updated: 9.5 })],
-  ['without machines, so its status moved silently', 'since 9.75', toPool({ spec: 9, updated: 1, status: 9.75 })],
-  ['whose status moved in the second of its spec', 'since 9.75', toPool({ spec: 9, updated: 9, status: 9.75 })],
+  ['whose last machine updated lately', 'PoolChanged 9.5', toPool({ spec: 9, updated: 9.5 })],
+  ['without machines, so its status moved silently', 'PoolChanged 9.75', toPool({ spec: 9, updated: 1, status: 9.75 })],
+  ['whose status moved in the second of its spec', 'PoolChanged 9.75', toPool({ spec: 9, updated: 9, status: 9.75 })],
   ['whose status counts machines', 'none', toPool({ spec: 1, updated: 2, status: 9.9 })],
-  ['that never had the condition Updated', 'since 9', toPool({ spec: 9, status: 8 })],
-  ['without the condition, whose status moved silently', 'since 9.5', toPool({ spec: 9, status: 9.5 })],
-  ['whose status names nothing, so it did not move', 'since 9', toPool({ spec: 9, updated: 1 }, ONLY_SPEC)],
-  ['that names no config and has no times: now', 'since 10', toPool({}, { references: [] })],
-  ['whose status moved at an unknown time: now', 'since 10', toPool({ spec: 9, updated: 1 })],
-  ['that named the config never: it is new', 'since 9', QUIET, { configCreatedAt: 9 }],
-  ['without managedFields: the newest of its configs', 'since 9', UNMANAGED, { createdAt: { [NEW]: 9, [OTHER]: 2 } }],
-  ['without managedFields and with an unknown config: now', 'since 10', UNMANAGED, { createdAt: { [NEW]: 2 } }],
-  ['without managedFields and condition: the config', 'since 9', toPool({}), { createdAt: { [NEW]: 9 } }],
+  ['that never had the condition Updated', 'PoolChanged 9', toPool({ spec: 9, status: 8 })],
+  ['without the condition, whose status moved silently', 'PoolChanged 9.5', toPool({ spec: 9, status: 9.5 })],
+  ['whose status names nothing, so it did not move', 'PoolChanged 9', toPool({ spec: 9, updated: 1 }, ONLY_SPEC)],
+  ['that names no config and has no times: now', 'PoolUndated 10', UNDATED],
+  ['whose status moved at an unknown time: now', 'PoolUndated 10', toPool({ spec: 9, updated: 1 })],
+  ['that named the config never: it is new', 'ConfigCreated 9', QUIET, { configCreatedAt: 9 }],
+  [
+    'without managedFields: the newest of its configs',
+    'PoolChanged 9',
+    UNMANAGED,
+    { createdAt: { [NEW]: 9, [OTHER]: 2 } },
+  ],
+  ['without managedFields and with an unknown config: now', 'PoolUndated 10', UNMANAGED, { createdAt: { [NEW]: 2 } }],
+  ['without managedFields and condition: the config', 'PoolChanged 9', toPool({}), { createdAt: { [NEW]: 9 } }],
   ['that is being deleted', 'none', toPool({ spec: 9 }, { references: [], isTerminating: true })],
   ['of another name', 'none', toPool({ spec: 9 }, { name: 'infra' })],
-  ['that owns a config of another name', 'since 9', toRollingPool({ spec: 9 }), { name: 'x', ownerPool: 'worker' }],
+  [
+    'that owns a config of another name',
+    'PoolChanged 9',
+    toRollingPool({ spec: 9 }),
+    { name: 'x', ownerPool: 'worker' },
+  ],
   ['without a hold', 'none', toPool({ spec: 9 }), { holdMs: 0 }],
+  ['that changed in the future', 'PoolChanged 10', toRollingPool({ spec: 11 })],
+  ['whose Updated is in the future: its write', 'PoolChanged 9.5', toPool({ spec: 9, updated: 12, status: 9.5 })],
+  ['whose Updated is in the future, and whose status is old', 'none', toPool({ spec: 1, updated: 12, status: 2 })],
+  ['that changed lately, but named it long ago', 'none', RECENT, { named: 7.9 }],
+  ['that changed lately, and named it two hours ago', 'none', RECENT, { named: 8 }],
+  ['that changed lately, and named it before', 'PoolNamed 8.5', RECENT, { named: 8.5 }],
+  ['that the guard has watched for two hours', 'none', RECENT, { watched: 8 }],
+  ['that the guard has watched for an hour', 'PoolWatched 9', RECENT, { watched: 9 }],
+  ['that changed before the guard watched it', 'PoolChanged 9', toRollingPool({ spec: 9 }), { watched: 9.5 }],
+  ['that changed long ago, whatever the guard has seen', 'none', QUIET, { named: 9.9 }],
+  ['without any time, which the guard has watched', 'PoolWatched 9', UNDATED, { watched: 9 }],
+  ['that has long not named it, but the config is new', 'ConfigCreated 9', RECENT, { watched: 1, configCreatedAt: 9 }],
+  ['that changed lately, with a config from the future', 'ConfigCreated 10', QUIET, { configCreatedAt: 11 }],
 ])('the hold of a config with a pool %s: %s', (_condition, expected, pool, situation) => {
   expect(hold([pool], situation)).toBe(expected);
 });
 
-test.each<[string, string, readonly Referrer[], number?]>([
+test.each<[string, string, readonly Referrer[], number?, number?]>([
   ['that joined 23 hours ago', 'fresh to 11', [QUIET, toNode(-13)]],
   ['that joined 24 hours ago', 'none', [QUIET, toNode(-14)]],
   ['that joined a second later', 'fresh to 10.000278', [QUIET, toNode(-14 + SECOND)]],
   ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5, 'older'), toNode(9)]],
   ['that joined lately, before an older one', 'fresh to 33', [QUIET, toNode(9), toNode(5, 'older')]],
   ['and no pool', 'none', [toNode(9, 'worker')]],
-  ['that joined before the end of a longer hold', 'since 9', [ROLLING, toNode(-13.1)]],
-  ['that holds exactly as long as the pool', 'since 9', [ROLLING, toNode(-13 + SECOND)]],
-  ['that joined in the second before the config was created', 'since 9', [QUIET, toNode(9 - SECOND)], 9],
+  ['that joined before the end of a longer hold', 'PoolChanged 9', [ROLLING, toNode(-13.1)]],
+  ['and a pool that has long not named the config', 'fresh to 33', [RECENT, toNode(9)], -20, 1],
+  ['that holds exactly as long as the pool', 'PoolChanged 9', [ROLLING, toNode(-13 + SECOND)]],
+  ['that joined in the second before the config was created', 'ConfigCreated 9', [QUIET, toNode(9 - SECOND)], 9],
   ['that joined in the second in which the config was created', 'fresh to 33', [QUIET, toNode(9)], 9],
   ['that joined lately, with a config of unknown age', 'fresh to 33', [QUIET, toNode(9)], Number.NaN],
   ['that was created, and has reported its config', 'none', [QUIET, toNode()]],
-])('a node without currentConfig %s: %s', (_condition, expected, referrers, configCreatedAt = -20) => {
-  expect(hold(referrers, { configCreatedAt })).toBe(expected);
+])('a node without currentConfig %s: %s', (_condition, expected, referrers, configCreatedAt = -20, watched) => {
+  expect(hold(referrers, { configCreatedAt, ...(watched && { watched }) })).toBe(expected);
 });

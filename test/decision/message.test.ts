@@ -7,6 +7,8 @@ import {
   toConfigName,
 } from '../../src/decision/references.ts';
 import { allowOtherObject, decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
+import type { Hold } from '../../src/decision/hold.ts';
+import { explainHold } from '../../src/decision/message.ts';
 import type { Settings } from '../../src/decision/settings.ts';
 import type { Verdict } from '../../src/decision/verdict.ts';
 
@@ -32,7 +34,7 @@ function decideSituation({ name = NAME, allowDeletion, ...situation }: Situation
   const config = { name: toConfigName(name), uid: 'c', createdAt: CREATED_AT, ...annotation };
   const review = { uid: 'u', isDryRun: false, user: 'x', config };
   const readState = { referrers: [], unreadable: [], readAt: NOW, ...state };
-  return decide(review, readState, { mode, holdSupersededMs }, () => undefined);
+  return decide(review, readState, { mode, holdSupersededMs }, { createdAt: () => undefined });
 }
 
 function toReferrer(kind: ReferrerKind, name: string, fields: readonly string[], config = NAME): Referrer {
@@ -58,7 +60,7 @@ function toUnverified(subject: string): string {
 }
 
 function toInUse(referrers: string, effect: string, advice: string): string {
-  const result = `Deleting it would ${effect}. ${advice}`;
+  const result = `Deleting it ${effect}. ${advice}`;
   return `MCG_IN_USE: ${NAME} is in use by ${referrers}. ${result} ${toHelp('MCG_IN_USE')}`;
 }
 
@@ -72,15 +74,18 @@ function onceRelabeled(nodes: string, subject: string): string {
   return `Its pool is deleted: ${label}, ${reason}. Delete the config once ${subject} moved to another one.`;
 }
 
-const LEAVE_NODE = 'leave the node Degraded';
-const LEAVE_THEM = 'leave them Degraded';
+const LEAVE_NODE = 'would leave the node Degraded';
+const NO_RENDER = 'Degraded, and would not force a new render';
+const ONCE_IT_HAS = 'Delete the config once the node has moved to another one.';
+const IN_TWO_POOLS = 'Node b is in the custom pools infra and rt, so the operator does not move it';
+const LEAVE_THEM = 'would leave them Degraded';
 const ON_NODE = toInUse('node a (currentConfig)', LEAVE_NODE, onceMoved('the node has'));
 
 const NO_CONFIG = { uid: 'u', isDryRun: false, user: 'x', config: undefined };
 const NODES_UNREADABLE = { referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] };
 const ENFORCE: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 const UNVERIFIED = { outcome: 'denied', denialStatus: { code: 503, reason: 'ServiceUnavailable' } };
-const OTHER_OBJECT = 'MCG_NOT_IN_USE: not the deletion of a MachineConfig';
+const OTHER_OBJECT = 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig';
 const IN_USE_BY_A = {
   outcome: 'would-deny',
   cause: 'MCG_IN_USE',
@@ -95,7 +100,7 @@ const OVERRIDDEN = {
   warnings: ['MCG_OVERRIDDEN: deletion allowed by annotation: ticket 7'],
 };
 const HELD_MESSAGE =
-  `MCG_HELD: ${NAME} is held until 2026-11-20T12:01:01Z: pool worker last changed at 2026-11-20T12:00:01Z, ` +
+  `MCG_HELD: ${NAME} is held until 2026-11-20T12:01:01Z: pool worker last changed at 2026-11-20T12:00:00Z, ` +
   'and a machine may be booting with it. Delete it after that time, or give a reason in its annotation ' +
   `machineconfig-guard.io/allow-deletion. ${toHelp('MCG_HELD')}`;
 
@@ -108,7 +113,7 @@ test.each<[string, () => Verdict, string, object]>([
   ['another object', allowOtherObject, OTHER_OBJECT, {}],
   [
     'a review that is no deletion of a config',
-    () => decide(NO_CONFIG, NODES_UNREADABLE, ENFORCE, () => undefined),
+    () => decide(NO_CONFIG, NODES_UNREADABLE, ENFORCE, { createdAt: () => undefined }),
     OTHER_OBJECT,
     {},
   ],
@@ -137,7 +142,7 @@ test.each<[string, () => Verdict, string, object]>([
 const RECENTLY_CHANGED: Situation = { referrers: [toPool('worker', { specChangedAt: NOW })], holdSupersededMs: 60_000 };
 
 test.each<[Situation, string, object]>([
-  [{ name: '00-worker' }, 'MCG_NOT_IN_USE: 00-worker is not a rendered config', { config: '00-worker' }],
+  [{ name: '00-worker' }, 'MCG_NOT_RENDERED: 00-worker is not a rendered config', { config: '00-worker' }],
   [{}, `MCG_NOT_IN_USE: ${NAME} is not in use`, {}],
   [{ allowDeletion: ' ticket 7\n' }, `MCG_OVERRIDDEN: ${NAME} ${MAY_BE_DELETED}`, OVERRIDDEN],
   [{ mode: 'Disabled' }, `MCG_DISABLED: ${NAME} was not checked: the guard is disabled`, {}],
@@ -156,6 +161,7 @@ const WORKER = toReferrer('MachineConfigPool', 'worker', ['spec']);
 const BUILD = toReferrer('MachineOSBuild', 'b', ['machineConfig']);
 const LIVE = toPool('worker');
 const TERMINATING = toPool('worker', { isTerminating: true });
+const INFRA_STATUS = toReferrer('MachineConfigPool', 'infra', ['status']);
 const POOL_INFRA = toReferrer('MachineConfigPool', 'infra', ['spec']);
 const INFRA = toPool('infra');
 
@@ -167,10 +173,41 @@ test.each<[string, string, string, readonly Referrer[]]>([
     onceMoved('the node has'),
     [toNode('a', ['currentConfig', 'desiredConfig'])],
   ],
-  ['pool worker (spec)', 'leave the pool Degraded', onceMoved('the pool has'), [WORKER]],
-  ['pool infra (spec)', 'leave the pool Degraded', onceMoved('the pool has'), [POOL_INFRA, TERMINATING]],
-  ['build b (machineConfig)', 'make the build fail', 'Delete it once the build has ended.', [BUILD]],
-  ['node a (currentConfig) and pool worker (spec)', LEAVE_THEM, onceMoved('they have'), [toNode('a'), WORKER]],
+  ['pool worker (spec)', `would leave the pool ${NO_RENDER}`, onceMoved('the pool has'), [WORKER]],
+  ['pool infra (spec)', `would leave the pool ${NO_RENDER}`, onceMoved('the pool has'), [POOL_INFRA, TERMINATING]],
+  ['pool infra (status)', 'would leave the pool Degraded', onceMoved('the pool has'), [INFRA_STATUS, LIVE]],
+  [
+    'node a (reason)',
+    'could keep the node Degraded',
+    'Delete it once the node is no longer Degraded.',
+    [toNode('a', ['reason'])],
+  ],
+  [
+    '2 nodes (a reason, b reason)',
+    'could keep them Degraded',
+    'Delete it once none of them is Degraded.',
+    [toNode('a', ['reason']), toNode('b', ['reason'])],
+  ],
+  ['2 nodes (a reason, b currentConfig)', LEAVE_THEM, onceMoved('they have'), [toNode('a', ['reason']), toNode('b')]],
+  [
+    'node a (currentConfig)',
+    LEAVE_NODE,
+    `Node a is in no pool, so the operator does not move it: add the label of a pool. ${ONCE_IT_HAS}`,
+    [{ ...toNode('a'), conflictingPools: [] } as Referrer, TERMINATING],
+  ],
+  [
+    '2 nodes (a currentConfig, b currentConfig)',
+    LEAVE_THEM,
+    `${IN_TWO_POOLS}: keep the label of one. ${ONCE_IT_HAS}`,
+    [toNode('a'), { ...toNode('b'), conflictingPools: ['infra', 'rt'] } as Referrer, LIVE],
+  ],
+  ['build b (machineConfig)', 'would make the build fail', 'Delete it once the build has ended.', [BUILD]],
+  [
+    'node a (currentConfig) and pool worker (spec)',
+    `would leave them ${NO_RENDER}`,
+    onceMoved('they have'),
+    [toNode('a'), WORKER],
+  ],
   [
     '2 nodes (a currentConfig+desiredConfig, b currentConfig)',
     LEAVE_THEM,
@@ -184,7 +221,7 @@ test.each<[string, string, string, readonly Referrer[]]>([
     onceRelabeled('the nodes', 'they have'),
     [toNode('a'), toNode('b'), INFRA],
   ],
-])('the message of a config in use by %s: deletion would %s. %s', (text, effect, advice, referrers) => {
+])('the message of a config in use by %s: deletion %s. %s', (text, effect, advice, referrers) => {
   expect(decideSituation({ referrers }).message).toBe(toInUse(text, effect, advice));
 });
 
@@ -205,16 +242,13 @@ test('names at most three referrers of a kind, and counts the others', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'].map((name) => toNode(name));
   const text = '5 nodes (a currentConfig, b currentConfig, c currentConfig and 2 more) and pool worker (spec)';
   const { message } = decideSituation({ referrers: [...nodes, WORKER] });
-  expect(message).toBe(toInUse(text, LEAVE_THEM, onceMoved('they have')));
+  expect(message).toBe(toInUse(text, `would leave them ${NO_RENDER}`, onceMoved('they have')));
 });
 
 const UNREADABLE = [
   { name: 'nodes', reason: 'broken' },
   { name: 'machineconfigpools', reason: 'late' },
 ];
-const CHANGED = toPool('worker', { specChangedAt: new Date('2026-11-20T11:44:59Z') });
-const FRESH: Referrer = { kind: 'Node', name: 'fresh', references: [], createdAt: new Date('2026-11-20T11:50:00Z') };
-
 test.each<[string, Situation, string]>([
   [
     'mentions an ignored override',
@@ -226,13 +260,22 @@ test.each<[string, Situation, string]>([
     { unreadable: UNREADABLE },
     toUnverified(`${NAME} is in use (nodes: broken and machineconfigpools: late)`),
   ],
-  [
-    'names the node because of which a config is held longer',
-    { referrers: [CHANGED, FRESH], holdSupersededMs: 60_000 },
-    'T11:50:00Z: pool worker last changed at 2026-11-20T11:45:00Z, and node fresh, which may be booting with it, has',
-  ],
 ])('%s', (_title, situation, text) => {
   expect(decideSituation(situation).message).toContain(text);
+});
+
+test.each<[Hold['cause'], string]>([
+  ['ConfigCreated', 'it was created at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
+  ['NodeUnreported', 'node fresh, which may be booting with it, has not reported its config'],
+  ['PoolChanged', 'pool worker last changed at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
+  ['PoolNamed', 'pool worker last named it at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
+  ['PoolUndated', 'nothing dates the last change of pool worker, and a machine may be booting with it'],
+  [
+    'PoolWatched',
+    'the guard has watched pool worker only since 2026-11-20T12:00:00Z, and a machine may be booting with it',
+  ],
+])('explains a hold because of %s', (cause, text) => {
+  expect(explainHold({ cause, since: NOW, until: NOW, pool: 'worker', node: 'fresh' })).toBe(text);
 });
 
 test('warns with the reason of an override, shortened to one line', () => {

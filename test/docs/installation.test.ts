@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { PROFILES } from '../../src/install/profiles.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { findAll, listFiles, readFile } from './pages.ts';
 
@@ -31,10 +32,11 @@ test('remote bases name this version', () => {
   expect(new Set(versions)).toEqual(new Set([`?ref=v${packageJson.version}`]));
 });
 
-test('docs/install.md names every overlay', () => {
+test('docs/install.md names every overlay, and every profile without one', () => {
   const overlays = findAll(listFiles('manifests/overlays').join('\n'), /^manifests\/overlays\/([^/\n]+)$/gm);
+  const profiles = PROFILES.filter((profile) => profile !== 'fail-closed');
   const named = findAll(readFile('docs/install.md'), /^\| `([a-z][a-z-]*)` \|/gm);
-  expect(named.toSorted()).toEqual(overlays.toSorted());
+  expect(named.toSorted()).toEqual([...new Set([...overlays, ...profiles])].toSorted());
 });
 
 /** The pages that tell readers to download a release. */

@@ -16,7 +16,7 @@ import { log, LONG_VARIABLE, RELEASE_VARIABLE, runCommand } from './support/runn
 import { selectTests } from './test-files.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--config=vitest.e2e.config.ts', '--reporter=verbose'];
+const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--config=vitest.e2e.config.ts'];
 /** The tests of every release: verdicts, and that no stale data leads to an allowed deletion. */
 const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/policies.test.ts'];
 

@@ -1,7 +1,7 @@
 import type { ReferrerName } from './two-config-cluster.ts';
 
 /** What a bound limits. A deadline can pass early. */
-export type Event = 'writes' | 'deliveries' | 'deletions' | 'faults' | 'deadlines' | 'delays';
+export type Event = 'writes' | 'deliveries' | 'deletions' | 'faults' | 'deadlines' | 'delays' | 'relists' | 'restarts';
 
 /** The explored schedules: all with at most so many events. */
 export interface Bound extends Partial<Readonly<Record<Event, number>>> {
@@ -9,6 +9,9 @@ export interface Bound extends Partial<Readonly<Record<Event, number>>> {
   readonly starts: readonly (readonly ReferrerName[])[];
   readonly writers: readonly ReferrerName[];
   readonly holdMs?: number;
+  /** How long the guard has watched at the start. Then the condition of a pool also flips without a roll-out. */
+  readonly watchedMs?: number;
+  readonly replicas?: 2;
 }
 
 const ALL = ['node-1', 'node-2', 'worker', 'infra'] as const;
@@ -22,6 +25,9 @@ export const HOLD_MS = 2_000;
 /** One deletion, with one late watch event. */
 const ONE = { deliveries: 1, deletions: 1 };
 
+/** The guard has watched for longer than the hold. */
+const MEMORY = { starts: [[], POOL], writers: POOL, deletions: 1, holdMs: HOLD_MS, watchedMs: HOLD_MS + 1_000 };
+
 /** For `npm test`. */
 const SHORT_BOUNDS: Readonly<Record<string, Bound>> = {
   'two writes': { ...ONE, starts: [[]], writers: ALL, writes: 2 },
@@ -31,6 +37,9 @@ const SHORT_BOUNDS: Readonly<Record<string, Bound>> = {
   'a deadline': { starts: [[]], writers: NODE, writes: 1, deletions: 2, deadlines: 1 },
   'a fault': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 1, faults: 1 },
   'a hold': { starts: [[], POOL], writers: POOL, writes: 2, deletions: 1, holdMs: HOLD_MS },
+  'a memory': { ...MEMORY, writes: 2, deliveries: 2 },
+  'a gap': { ...MEMORY, writes: 2, relists: 1 },
+  'a restart': { ...MEMORY, writes: 2, restarts: 1 },
 };
 
 /** For `npm run explore`. */
@@ -45,6 +54,15 @@ const LONG_BOUNDS: typeof SHORT_BOUNDS = {
   'three delays': { starts: [[], NODE], writers: NODE, writes: 1, deletions: 1, delays: 3 },
   'two deletions and a delay': { starts: [[], NODE], writers: NODE, writes: 1, deletions: 2, delays: 1 },
   'a hold': { ...ONE, starts: [[], POOL], writers: ['worker', 'node-1'], writes: 3, holdMs: HOLD_MS },
+  'a memory': { ...MEMORY, writes: 3, deliveries: 3 },
+  'a memory and two delays': { ...MEMORY, starts: [POOL], writes: 2, deliveries: 2, delays: 2 },
+  'a memory and a node': { ...MEMORY, writers: ['worker', 'node-1'], writes: 2, deliveries: 2 },
+  'a gap': { ...MEMORY, writes: 3, deliveries: 2, relists: 1 },
+  'a gap and a delay': { ...MEMORY, starts: [POOL], writes: 2, deliveries: 2, relists: 1, delays: 1 },
+  'a restart': { ...MEMORY, writes: 3, deliveries: 2, restarts: 1 },
+  'a restart and two delays': { ...MEMORY, starts: [POOL], writes: 2, deliveries: 2, restarts: 1, delays: 2 },
+  'two replicas': { ...MEMORY, writes: 2, deliveries: 2, deletions: 2, replicas: 2 },
+  'two replicas and a restart': { ...MEMORY, writes: 2, deliveries: 2, restarts: 1, replicas: 2 },
   'a hold and two delays': { starts: [POOL], writers: POOL, writes: 2, deletions: 1, delays: 2, holdMs: HOLD_MS },
 };
 

@@ -1,27 +1,32 @@
-import type { ClusterState, PoolReferrer, Referrer } from '../../src/decision/references.ts';
+import { type ClusterState, type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/decision/references.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
 import type { Resource } from '../../src/kube/resource.ts';
-import { LiveReader } from '../../src/references/live-reader.ts';
+import type { LiveReader } from '../../src/references/live-reader.ts';
 import { BUILDS, NODES, POOLS } from '../../src/references/sources.ts';
 import { type Bound, HOLD_MS } from './bounds.ts';
-import type { BrokenGuard, ObservedIndex } from './explored-guard.ts';
-import { LONG_AGO } from './two-config-cluster.ts';
+import type { BrokenGuard, GuardParts } from './explored-guard.ts';
+import { CONFIG_A, LONG_AGO } from './two-config-cluster.ts';
 
-function readWith(createRead: (api: KubeApi, index: ObservedIndex) => LiveReader['read']): BrokenGuard {
-  return { createReader: (api, index) => ({ read: createRead(api, index) }) };
+function readWith(createRead: (parts: GuardParts, api: KubeApi) => LiveReader['read']): BrokenGuard {
+  return {
+    breakParts: (parts, api) => {
+      parts.live.read = createRead(parts, api);
+    },
+  };
 }
 
-const decideFromIndex = readWith((_api, index) => async () => {
-  return await Promise.resolve({ referrers: index.referrers(), unreadable: [], readAt: new Date() });
+const decideFromIndex = readWith(({ index }) => async () => {
+  const referrers = index.findReferrers(CONFIG_A.name);
+  return await Promise.resolve({ referrers, unreadable: [], readAt: new Date() });
 });
 
 const neverAnswer = readWith(() => async () => await new Promise(() => {}));
 
 /** Without the second list of pools and builds. */
 function listOnce(resources: readonly Resource<Referrer>[]): BrokenGuard {
-  return readWith((api) => async (signal) => {
+  return readWith((_parts, api) => async (signal) => {
     const referrers: Referrer[] = [];
     for (const resource of resources) {
       const add = (object: ApiObject): void => void referrers.push(resource.parse(object));
@@ -33,14 +38,16 @@ function listOnce(resources: readonly Resource<Referrer>[]): BrokenGuard {
 }
 
 const acceptOldLists: BrokenGuard = {
-  createReader: (api) => new LiveReader({ api, versions: { newestVersion: () => undefined, checkVersions: () => {} } }),
+  breakParts: ({ index }) => {
+    index.newestVersion = () => undefined;
+  },
 };
 
-const joinRunningRead = readWith((api, versions) => {
-  const reader = new LiveReader({ api, versions });
+const joinRunningRead = readWith(({ live }) => {
+  const read = live.read.bind(live);
   let running: Promise<ClusterState> | undefined;
   return async (signal) => {
-    running ??= reader.read(signal).finally(() => {
+    running ??= read(signal).finally(() => {
       running = undefined;
     });
     return await running;
@@ -61,10 +68,10 @@ const repeatGets: BrokenGuard = {
 
 /** The real reader, whose result is changed before the decision. */
 function changeState(change: (state: ClusterState) => Partial<ClusterState>): BrokenGuard {
-  return readWith((api, versions) => {
-    const reader = new LiveReader({ api, versions });
+  return readWith(({ live }) => {
+    const read = live.read.bind(live);
     return async (signal) => {
-      const state = await reader.read(signal);
+      const state = await read(signal);
       return { ...state, ...change(state) };
     };
   });
@@ -76,11 +83,49 @@ function changePools(change: (pool: PoolReferrer) => PoolReferrer): BrokenGuard 
   }));
 }
 
+const ignoreReason = changeState(({ referrers }) => ({
+  referrers: referrers.map((referrer): Referrer => {
+    return { ...referrer, references: referrer.references.filter(({ field }) => field !== REASON_FIELD) };
+  }),
+}));
 const denyAlways = changeState(() => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }));
 const ignoreUnreadable = changeState(() => ({ unreadable: [] }));
-const ignoreHold = changeState(() => ({ readAt: new Date(8e15) }));
+const ignoreHold = changeState(({ referrers }) => ({ referrers: referrers.filter(({ kind }) => kind === 'Node') }));
 const ignoreTimes = changePools(({ kind, name, references }) => ({ kind, name, references }));
 const ignoreRollBack = changePools((pool) => ({ ...pool, specChangedAt: LONG_AGO }));
+
+type FindLastNaming = GuardParts['index']['pools']['findLastNaming'];
+
+/** Changes what the guard remembers of the pools. */
+function changeMemory(change: (find: FindLastNaming, parts: GuardParts) => FindLastNaming): BrokenGuard {
+  return {
+    breakParts: (parts) => {
+      const { pools } = parts.index;
+      pools.findLastNaming = change(pools.findLastNaming.bind(pools), parts);
+    },
+  };
+}
+
+const forgetPools = changeMemory(() => () => undefined);
+const ignoreLateWatch = changeMemory((find, { index }) => ({ name }, ...args) => {
+  const seen = index.findReferrers(CONFIG_A.name).find((pool): pool is PoolReferrer => pool.name === name);
+  return seen && find(seen, ...args);
+});
+const forgetNamings = changeMemory((find) => (...args) => {
+  const naming = find(...args);
+  return naming?.isSeen === true ? { at: LONG_AGO, isSeen: false } : naming;
+});
+const forgetStart = changeMemory((find) => (...args) => {
+  const naming = find(...args);
+  return naming?.isSeen === false ? { at: LONG_AGO, isSeen: false } : naming;
+});
+/** As if the watch had delivered every version. */
+const ignoreGaps: BrokenGuard = {
+  breakParts: ({ index: { pools } }) => {
+    const update = pools.update.bind(pools);
+    pools.update = (before, after) => update(before, after, 'watch');
+  },
+};
 
 /** They are small, because breadth-first search takes longer, and are parts of the bounds of `npm test`. */
 const ONE_WRITE: Bound = { starts: [[]], writers: ['node-1'], writes: 1, deliveries: 1, deletions: 1 };
@@ -88,6 +133,10 @@ const THREE_WRITES: Bound = { starts: [[]], writers: ['node-1', 'infra'], writes
 const ONE_FAULT: Bound = { ...ONE_WRITE, faults: 1 };
 const TWO_DELETIONS: Bound = { ...ONE_WRITE, deletions: 2 };
 const HOLD: Bound = { ...ONE_WRITE, writers: ['worker'], writes: 2, deliveries: 2, holdMs: HOLD_MS };
+
+const MEMORY: Bound = { ...HOLD, watchedMs: HOLD_MS + 1_000 };
+const RELIST: Bound = { ...MEMORY, deliveries: 0, relists: 1 };
+const RESTART: Bound = { ...MEMORY, starts: [['worker']], restarts: 1 };
 
 const IN_USE = 'A was in use the whole time';
 const HELD = 'a pool named A within the hold';
@@ -98,6 +147,7 @@ export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, stri
   ['lists each kind once, nodes first', listOnce([NODES, POOLS, BUILDS]), THREE_WRITES, IN_USE],
   ['lists each kind once, nodes last', listOnce([POOLS, BUILDS, NODES]), THREE_WRITES, IN_USE],
   ['accepts a list that is older than its index', acceptOldLists, ONE_FAULT, IN_USE],
+  ['ignores the reason of a Degraded node', ignoreReason, { ...ONE_WRITE, writers: ['node-2'] }, IN_USE],
   ['ignores a kind that it cannot read', ignoreUnreadable, ONE_FAULT, IN_USE],
   ['lets a review join a running live read', joinRunningRead, TWO_DELETIONS, IN_USE],
   ['confirms a reference with an older GET', repeatGets, { ...TWO_DELETIONS, starts: [['node-1']] }, 'A was unused'],
@@ -106,4 +156,9 @@ export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, stri
   ['has no hold', ignoreHold, { ...HOLD, starts: [['worker']] }, HELD],
   ['dates the hold by the creation of configs alone', ignoreTimes, { ...HOLD, starts: [['worker']] }, HELD],
   ['ignores a roll-back', ignoreRollBack, HOLD, HELD],
+  ['forgets what it has seen', forgetPools, { ...MEMORY, writes: 1 }, 'the guard has seen that no pool'],
+  ['remembers an older version than the pool has', ignoreLateWatch, { ...MEMORY, deliveries: 0 }, HELD],
+  ['forgets which configs a pool has named', forgetNamings, MEMORY, HELD],
+  ['believes after a restart that it has always watched', forgetStart, RESTART, HELD],
+  ['believes after a list that it has missed nothing', ignoreGaps, RELIST, HELD],
 ];

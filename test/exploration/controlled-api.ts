@@ -36,13 +36,18 @@ export interface Call {
 export class ControlledApi implements Pick<KubeApi, 'json' | 'request'> {
   readonly #cluster: TwoConfigCluster;
   readonly #observe: (event: string) => void;
+  readonly #suffix: string;
   #calls: readonly Call[] = [];
   #callCount = 0;
 
-  /** @param observe is called with everything that the guard sends and receives */
-  constructor(cluster: TwoConfigCluster, observe: (event: string) => void) {
+  /**
+   * @param observe is called with everything that the guard sends and receives
+   * @param suffix of the names of the calls
+   */
+  constructor(cluster: TwoConfigCluster, observe: (event: string) => void, suffix: string) {
     this.#cluster = cluster;
     this.#observe = observe;
+    this.#suffix = suffix;
   }
 
   /** The calls that wait for an answer. */
@@ -85,7 +90,8 @@ export class ControlledApi implements Pick<KubeApi, 'json' | 'request'> {
   async #call(request: ApiRequest, resource: string): Promise<Answer> {
     const object = request.path.split(`/${resource}/`)[1];
     this.#callCount += 1;
-    const name = `call ${this.#callCount} (${object === undefined ? `list of ${resource}` : `GET of ${object}`})`;
+    const what = object === undefined ? `list of ${resource}` : `GET of ${object}`;
+    const name = `call ${this.#callCount}${this.#suffix} (${what})`;
     this.#observe(`sent ${name}`);
     const listed = resource === POOLS.name ? [POOLS.name, BUILDS.name] : [resource];
     const reads = object === undefined ? listed : [object];

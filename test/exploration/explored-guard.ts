@@ -1,58 +1,60 @@
 import { hash } from 'node:crypto';
 import { pino } from 'pino';
-import type { Referrer } from '../../src/decision/references.ts';
-import { Judge } from '../../src/guard/judge.ts';
+import { isPool } from '../../src/decision/references.ts';
+import { createJudge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
-import { ConfigLookup } from '../../src/references/config-lookup.ts';
-import { LiveReader } from '../../src/references/live-reader.ts';
-import { ReferenceIndex } from '../../src/references/reference-index.ts';
-import { REFERRER_RESOURCES } from '../../src/references/sources.ts';
+import { POOLS, REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { ControlledApi } from './controlled-api.ts';
-import { CONFIG_A, LONG_AGO, type TwoConfigCluster } from './two-config-cluster.ts';
+import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
 import { WatchApi } from './watch-api.ts';
 
-/** What the judge and the reader see of the index. */
-export type ObservedIndex = Pick<ReferenceIndex, 'findReferrers' | 'newestVersion' | 'checkVersions'> & {
-  readonly referrers: () => readonly Referrer[];
-};
+export type GuardParts = ReturnType<typeof createJudge>;
 
-/** The parts of a guard that differ from the real ones. */
+/** How a guard differs from the real one. */
 export interface BrokenGuard {
-  readonly createReader?: (api: KubeApi, index: ObservedIndex) => Pick<LiveReader, 'read'>;
+  readonly breakParts?: (parts: GuardParts, api: KubeApi) => void;
   readonly wrapApi?: (api: KubeApi) => KubeApi;
 }
 
 const LOG = pino({ level: 'silent' });
 
-/** The real judge, live reader, index and config lookup, and all that they see. */
+/** One replica: the parts that decide, connected as in production, and all that they see. */
 export class ExploredGuard {
   readonly api: ControlledApi;
   readonly watches: WatchApi;
-  readonly judge: Judge;
+  readonly judge: GuardParts['judge'];
   /** The watches whose deliveries the guard has looked at since the scheduler cleared the set. */
   readonly reads = new Set<string>();
-  readonly #index: ReferenceIndex;
+  /** Since when the guard has received every version of the pools. */
+  seesPoolsSince = Date.now();
+  readonly #parts: GuardParts;
   readonly #stopped = new AbortController();
+  readonly #suffix: string;
+  readonly #findLastNaming: GuardParts['index']['pools']['findLastNaming'];
   /** A digest of all that the guard has seen. The guard is deterministic, so nothing else determines what it does. */
   #seen = '';
 
-  constructor(cluster: TwoConfigCluster, holdMs: number, broken: BrokenGuard) {
+  /** @param suffix of the names of its calls and watches */
+  constructor(cluster: TwoConfigCluster, holdMs: number, broken: BrokenGuard, suffix = '') {
+    this.#suffix = suffix;
     this.watches = new WatchApi(cluster);
-    this.api = new ControlledApi(cluster, this.observe.bind(this));
-    this.#index = new ReferenceIndex({ api: this.watches as unknown as KubeApi, log: LOG });
+    this.api = new ControlledApi(cluster, this.observe.bind(this), suffix);
     const realApi = this.api as unknown as KubeApi;
     const api = broken.wrapApi?.(realApi) ?? realApi;
-    const index = this.#observeIndex();
-    this.judge = new Judge({
+    this.#parts = createJudge({
       api,
-      index,
-      live: broken.createReader?.(api, index) ?? new LiveReader({ api, versions: index }),
-      configs: new ConfigLookup(api, { has: (_name, uid) => uid === CONFIG_A.uid, isForbidden: false }),
-      createdAt: () => LONG_AGO,
+      watchApi: this.watches as unknown as KubeApi,
       settings: () => ({ mode: 'Enforce', holdSupersededMs: holdMs }),
       log: LOG,
     });
-    void this.#index.run(this.#stopped.signal);
+    this.judge = this.#parts.judge;
+    const { pools } = this.#parts.index;
+    this.#findLastNaming = pools.findLastNaming.bind(pools);
+    this.#observeIndex();
+    broken.breakParts?.(this.#parts, api);
+    const { signal } = this.#stopped;
+    void this.#parts.index.run(signal);
+    void this.#parts.configs.run(signal);
   }
 
   stop(): void {
@@ -61,26 +63,34 @@ export class ExploredGuard {
 
   /** What the guard does next depends only on it. */
   get state(): unknown {
+    const referrers = [...this.#parts.index.referrers()];
+    const memory = referrers.filter(isPool).map((pool) => this.#findLastNaming(pool, CONFIG_A.name, new Date()));
     const calls = this.api.calls.map(({ name, answer }) => [name, answer]);
-    return [this.#seen, [...this.#index.referrers()], this.watches.events, calls];
+    return [this.#seen, referrers, memory, this.seesPoolsSince, this.watches.events, calls];
+  }
+
+  nameWatch(resource: string): string {
+    return `watch of ${resource}${this.#suffix}`;
   }
 
   observe(event: string): void {
     this.#seen = hash('sha1', `${this.#seen}\n${event}`);
   }
 
-  #observeIndex(): ObservedIndex {
+  /** Notes what the guard learns from its watches. */
+  #observeIndex(): void {
+    const { index } = this.#parts;
+    const all = REFERRER_RESOURCES.map(({ name }) => name);
     const note = <Result>(resources: readonly string[], result: Result): Result => {
-      for (const resource of resources) this.reads.add(`watch of ${resource}`);
+      for (const resource of resources) this.reads.add(this.nameWatch(resource));
       this.observe(JSON.stringify([resources, result]));
       return result;
     };
-    const all = REFERRER_RESOURCES.map(({ name }) => name);
-    return {
-      findReferrers: (config) => note(all, this.#index.findReferrers(config)),
-      newestVersion: (resource) => note([resource], this.#index.newestVersion(resource)),
-      checkVersions: () => {},
-      referrers: () => note(all, [...this.#index.referrers()]),
-    };
+    const findReferrers = index.findReferrers.bind(index);
+    const newestVersion = index.newestVersion.bind(index);
+    index.findReferrers = (config) => note(all, findReferrers(config));
+    index.newestVersion = (resource) => note([resource], newestVersion(resource));
+    index.checkVersions = () => {};
+    index.pools.findLastNaming = (...args) => note([POOLS.name], this.#findLastNaming(...args));
   }
 }

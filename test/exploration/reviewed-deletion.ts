@@ -13,7 +13,7 @@ const DEADLINE_MS = 3_800;
  * 2. The guard never allows the deletion within the hold since the pool of A named it, as of the sending.
  * 3. The guard says that A is in use only if it was at some moment.
  * 4. The guard answers in time. Before the deadline and without a fault, it can verify the references. Without a hold,
- *    it holds nothing.
+ *    it holds nothing. With a hold, it does not hold A if it has seen that no pool named A within the hold.
  */
 export class ReviewedDeletion {
   readonly id: number;
@@ -23,20 +23,24 @@ export class ReviewedDeletion {
   readonly #deadline = new AbortController();
   readonly #sentAt = Date.now();
   readonly #poolNamedA: number;
+  #isKnownToBeFree: boolean;
   /** Whether A was in use at the different moments. */
   readonly #uses: Set<boolean>;
 
-  constructor(id: number, cluster: TwoConfigCluster) {
+  /** @param seesPoolsSince since when the guard has seen every version of the pools; undefined if it is late */
+  constructor(id: number, cluster: TwoConfigCluster, holdMs: number, seesPoolsSince: number | undefined) {
     this.id = id;
     this.#cluster = cluster;
     this.#uses = new Set([cluster.isInUse]);
     this.#poolNamedA = cluster.poolNamedA.getTime();
+    const knownSince = Math.max(seesPoolsSince ?? Number.POSITIVE_INFINITY, this.#poolNamedA);
+    this.#isKnownToBeFree = knownSince + holdMs <= this.#sentAt;
   }
 
   /** The future of the review depends only on it and on the guard. */
   get state(): unknown {
     if (this.code !== undefined) return 'answered';
-    return [this.#sentAt, this.#poolNamedA, this.#uses.has(true), this.#uses.has(false)];
+    return [this.#sentAt, this.#poolNamedA, this.#isKnownToBeFree, this.#uses.has(true), this.#uses.has(false)];
   }
 
   send(judge: Judge): void {
@@ -49,7 +53,9 @@ export class ReviewedDeletion {
 
   /** Called after each write. */
   recordUse(): void {
-    if (this.code === undefined) this.#uses.add(this.#cluster.isInUse);
+    if (this.code !== undefined) return;
+    this.#uses.add(this.#cluster.isInUse);
+    this.#isKnownToBeFree = false;
   }
 
   /** @param isUndisturbed whether no call failed, and no time passed while the guard could go on */
@@ -63,6 +69,7 @@ export class ReviewedDeletion {
       [code === 'MCG_IN_USE' && !this.#uses.has(true), 'A was unused the whole time'],
       [code === 'MCG_UNVERIFIED' && isUndisturbed && !this.#deadline.signal.aborted, 'nothing failed'],
       [code === 'MCG_HELD' && holdMs === 0, 'there is no hold'],
+      [code === 'MCG_HELD' && this.#isKnownToBeFree, 'the guard has seen that no pool named A within the hold'],
     ];
     const problem = problems.find(([isViolated]) => isViolated)?.[1];
     return problem === undefined ? undefined : `deletion ${this.id}: ${code ?? 'no answer'}, but ${problem}`;

@@ -34,7 +34,8 @@ export const LONG_AGO = new Date('2025-12-01T00:00:00Z');
 export const CONFIG_A = { name: nameConfig('A'), uid: 'uid of A', createdAt: LONG_AGO };
 
 /**
- * Two nodes and two pools, each of which names one of two configs, and perhaps a build with A. Each kind counts its
+ * Two nodes and two pools, each of which names one of two configs, and perhaps a build with A. The second node names A
+ * only in its reason, while it is Degraded. Each kind counts its
  * versions separately, as the API allows. Otherwise a list would tell whether an object of another kind was written.
  */
 export class TwoConfigCluster {
@@ -43,15 +44,18 @@ export class TwoConfigCluster {
   readonly #nodesAndBuild = new Map<ReferrerName, Config | undefined>([['build-1', undefined]]);
   readonly #pools = new Map<ReferrerName, Pool>();
   readonly #hasHold: boolean;
+  readonly #hasFlips: boolean;
   #poolNamedA = LONG_AGO;
 
   /**
    * @param namingA all other referrers name B
    * @param hasHold whether pools write spec, condition and status one after another, which only the hold can tell
+   * @param hasFlips whether the condition also changes without a change of the config
    */
-  constructor(namingA: readonly ReferrerName[], hasHold: boolean) {
+  constructor(namingA: readonly ReferrerName[], hasHold: boolean, hasFlips: boolean) {
     this.#hasHold = hasHold;
-    this.#put(MACHINE_CONFIGS.name, CONFIG_A.name, { uid: CONFIG_A.uid });
+    this.#hasFlips = hasFlips;
+    for (const config of CONFIGS) this.#put(MACHINE_CONFIGS.name, nameConfig(config), { uid: `uid of ${config}` });
     const findConfig = (name: ReferrerName): Config => (namingA.includes(name) ? 'A' : 'B');
     for (const name of ['node-1', 'node-2'] as const) this.#writeNodeOrBuild(name, findConfig(name));
     for (const name of ['worker', 'infra'] as const) {
@@ -131,15 +135,13 @@ export class TwoConfigCluster {
     if (!this.#hasHold) return [toWrite(`moves from ${spec} to ${next}`, { spec: next, status: next })];
     const others = CONFIGS.filter((config) => config !== spec);
     const changes = others.map((config) => toWrite(`changes its spec to ${config}`, { spec: config }, 'spec'));
-    if (spec === status) return changes;
+    // A machine turns not ready and ready again.
+    const flip = toWrite(`turns ${isUpdated ? 'not ' : ''}Updated`, { isUpdated: !isUpdated }, 'status', 'updated');
+    if (spec === status) return this.#hasFlips ? [...changes, flip] : changes;
     const complete = { status: spec, isUpdated: true };
     // The operator may look at the machines later: then the status moves without a transition of the condition.
     return isUpdated
-      ? [
-          ...changes,
-          toWrite('turns not Updated', { isUpdated: false }, 'status', 'updated'),
-          toWrite(`changes its status to ${spec}`, complete, 'status'),
-        ]
+      ? [...changes, flip, toWrite(`changes its status to ${spec}`, complete, 'status')]
       : [...changes, toWrite(`changes its status to ${spec}, and turns Updated`, complete, 'status', 'updated')];
   }
 
@@ -152,7 +154,14 @@ export class TwoConfigCluster {
       this.#clusters.get(NODES.name)?.erase(NODES.name, name);
     } else {
       // It always has a weak reference to A.
-      const fields = { currentConfig: nameConfig(config), firstPivotConfig: CONFIG_A.name };
+      const isDegraded = name === 'node-2' && config === 'A';
+      const reason = `missing MachineConfig ${CONFIG_A.name}\nmachineconfig "${CONFIG_A.name}" not found`;
+      const fields = {
+        currentConfig: nameConfig(isDegraded ? 'B' : config),
+        firstPivotConfig: CONFIG_A.name,
+        state: isDegraded ? 'Degraded' : 'Done',
+        reason: isDegraded ? reason : '',
+      };
       const annotations = Object.entries(fields).map(([field, value]) => [`${MCO_GROUP}/${field}`, value]);
       this.#put(NODES.name, name, { annotations: Object.fromEntries(annotations) });
     }

@@ -35,17 +35,33 @@ export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
     body?.push(`${JSON.stringify(events?.shift())}\n`);
   }
 
+  /** The next version to watch from is gone. So the index lists again, and misses the events in between. */
+  breakOff(resource: string): void {
+    const { body } = this.#watches.get(resource) ?? {};
+    this.#watches.delete(resource);
+    body?.push(`${JSON.stringify({ type: 'ERROR', object: { code: 410 } })}\n`);
+  }
+
+  /** Whether the index has not received an event. */
+  isLate(resource: string): boolean {
+    return (this.#watches.get(resource)?.events.length ?? 0) > 0;
+  }
+
+  isWatching(resource: string): boolean {
+    return this.#watches.has(resource);
+  }
+
   async json(request: ApiRequest): Promise<unknown> {
     return await this.#cluster.answer(request);
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
     const body =
-      request.isWatch === true
+      request.purpose === 'watches'
         ? new Readable({ read: () => {} })
         : Readable.from([Buffer.from(JSON.stringify(await this.json(request)))]);
     request.signal.addEventListener('abort', () => body.destroy());
-    if (request.isWatch === true) this.#watches.set(parseResource(request), { body, events: [] });
+    if (request.purpose === 'watches') this.#watches.set(parseResource(request), { body, events: [] });
     return { status: 200, headers: {}, body: body as ApiResponse['body'] };
   }
 }

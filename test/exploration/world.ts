@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { vi } from 'vitest';
+import { POOLS, REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import type { Code } from '../../src/decision/verdict.ts';
 import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
-import type { Bound, Event } from './bounds.ts';
+import { type Bound, type Event, IS_LONG } from './bounds.ts';
 import type { Call, Fault } from './controlled-api.ts';
 import { type BrokenGuard, ExploredGuard } from './explored-guard.ts';
 import type { Action, Run } from './explorer.ts';
@@ -34,15 +35,27 @@ export class World implements Run {
   readonly #bound: Bound;
   readonly #onEnd: (codes: readonly Code[]) => void;
   readonly #cluster: TwoConfigCluster;
-  readonly #guard: ExploredGuard;
+  /** One for each replica. */
+  readonly #guards: ExploredGuard[];
+  readonly #broken: BrokenGuard;
   readonly #deletions: ReviewedDeletion[] = [];
   readonly #turns: (() => void)[] = [];
-  readonly #counts = { writes: 0, deliveries: 0, deletions: 0, faults: 0, deadlines: 0, delays: 0 };
+  readonly #counts = {
+    writes: 0,
+    deliveries: 0,
+    deletions: 0,
+    faults: 0,
+    deadlines: 0,
+    delays: 0,
+    relists: 0,
+    restarts: 0,
+  };
 
   /** Starts a guard whose index has listed everything. */
   static async start(...args: ConstructorParameters<typeof World>): Promise<World> {
     const world = new World(...args);
     await settle();
+    vi.advanceTimersByTime(args[0].watchedMs ?? 0);
     return world;
   }
 
@@ -58,14 +71,22 @@ export class World implements Run {
     vi.stubGlobal('setImmediate', (turn: () => void) => void this.#turns.push(turn));
     this.#bound = bound;
     this.#onEnd = onEnd;
-    this.#cluster = new TwoConfigCluster(namingA, bound.holdMs !== undefined);
-    this.#guard = new ExploredGuard(this.#cluster, bound.holdMs ?? 0, broken);
+    this.#broken = broken;
+    this.#cluster = new TwoConfigCluster(namingA, bound.holdMs !== undefined, bound.watchedMs !== undefined);
+    this.#guards = Array.from({ length: bound.replicas ?? 1 }, (_, replica) => this.#startGuard(replica));
     this.trace.push(`at the start, A is named by ${this.#cluster.describeReferrers()}`);
   }
 
   get state(): string {
     const deletions = this.#deletions.map(({ state }) => state);
-    const state = [this.#counts, Date.now(), this.#cluster.state, this.#guard.state, this.#turns.length, deletions];
+    const state = [
+      this.#counts,
+      Date.now(),
+      this.#cluster.state,
+      this.#guards.map(({ state: own }) => own),
+      this.#turns.length,
+      deletions,
+    ];
     return hash('sha1', JSON.stringify(state));
   }
 
@@ -74,7 +95,7 @@ export class World implements Run {
     const { holdMs = 0 } = this.#bound;
     const violations = this.#deletions.map((deletion) => deletion.findViolation(holdMs, isUndisturbed));
     const isWaiting = this.#deletions.some(({ code }) => code === undefined);
-    const isListing = this.#guard.api.calls.some(({ reads, resource }) => reads.includes(resource));
+    const isListing = this.#calls.some(({ reads, resource }) => reads.includes(resource));
     if (isListing && !isWaiting) violations.push('the guard lists for no review');
     return violations.find((violation) => violation !== undefined);
   }
@@ -83,26 +104,47 @@ export class World implements Run {
     const waiting = this.#deletions.filter(({ code }) => code === undefined);
     const isLeft = (event: Event): boolean => this.#counts[event] < (this.#bound[event] ?? 0);
     if (waiting.length === 0 && !isLeft('deletions')) return [];
-    const { calls } = this.#guard.api;
-    const served = calls.filter(({ answer }) => answer !== undefined);
-    const unserved = calls.filter(({ answer }) => answer === undefined);
+    const isIdle = waiting.length > 0 && this.#calls.length === 0 && this.#turns.length === 0;
     const steps = [
       ...this.#cluster.writesOf(this.#bound.writers).map((write) => this.#write(write)),
-      ...this.#guard.watches.next.map((change) => this.#deliver(change)),
-      ...unserved.map((call) => this.#serve(call)),
-      ...served.map((call) => this.#answer(call)),
-      ...unserved.flatMap((call) => call.faults.map((fault) => this.#answer(call, fault))),
+      ...this.#guards.flatMap((guard, replica) => this.#guardSteps(guard, replica, waiting.length > 0)),
       ...waiting.map((deletion) => this.#reachDeadline(deletion)),
       ...(this.#turns.length > 0 ? [this.#runGuard('the event loop takes a turn', () => this.#takeTurn())] : []),
-      this.#send(),
-      this.#delay(waiting.length > 0 && calls.length === 0 && this.#turns.length === 0),
+      this.#delay(isIdle),
+      ...(waiting.length === 0 ? this.#guards.map((_, replica) => this.#restart(replica)) : []),
     ];
     return steps.filter(({ event }) => event === undefined || isLeft(event)).map((step) => this.#toAction(step));
   }
 
+  #guardSteps(guard: ExploredGuard, replica: number, isWaiting: boolean): readonly Step[] {
+    const { calls } = guard.api;
+    const served = calls.filter(({ answer }) => answer !== undefined);
+    const unserved = calls.filter(({ answer }) => answer === undefined);
+    return [
+      ...guard.watches.next.map((change) => this.#deliver(guard, change)),
+      ...unserved.map((call) => this.#serve(guard, call)),
+      ...served.map((call) => this.#answer(guard, call)),
+      ...unserved.flatMap((call) => call.faults.map((fault) => this.#answer(guard, call, fault))),
+      this.#send(guard, replica),
+      ...(isWaiting && !IS_LONG ? [] : [this.#relist(guard, replica)]),
+    ];
+  }
+
+  get #calls(): readonly Call[] {
+    return this.#guards.flatMap(({ api }) => api.calls);
+  }
+
+  #startGuard(replica: number): ExploredGuard {
+    return new ExploredGuard(this.#cluster, this.#bound.holdMs ?? 0, this.#broken, this.#suffixOf(replica));
+  }
+
+  #suffixOf(replica: number): string {
+    return this.#bound.replicas === undefined ? '' : ` of replica ${replica + 1}`;
+  }
+
   async stop(): Promise<void> {
     this.#onEnd(this.#deletions.flatMap(({ code }) => code ?? []));
-    this.#guard.stop();
+    for (const guard of this.#guards) guard.stop();
     for (const deletion of this.#deletions) deletion.reachDeadline();
     this.#takeTurn();
     await settle();
@@ -120,59 +162,97 @@ export class World implements Run {
     return { name, rank: RANKS.write, reads: ['clock'], writes: ['use', resource, object], event: 'writes', perform };
   }
 
-  #deliver({ resource, object }: Change): Step {
-    const name = `the watch delivers ${object.metadata.name} (version ${object.metadata.resourceVersion})`;
-    const perform = (): void => this.#guard.watches.deliver(resource);
-    const access = { reads: [], writes: [`watch of ${resource}`] };
+  #deliver(guard: ExploredGuard, { resource, object }: Change): Step {
+    const watch = guard.nameWatch(resource);
+    const name = `the ${watch} delivers ${object.metadata.name} (version ${object.metadata.resourceVersion})`;
+    const perform = (): void => guard.watches.deliver(resource);
+    // The guard remembers when it has seen a pool.
+    const isRemembered = resource === POOLS.name && this.#bound.holdMs !== undefined;
+    const access = { reads: isRemembered ? ['clock'] : [], writes: [watch] };
     return { name, rank: RANKS.deliver, ...access, event: 'deliveries', perform };
   }
 
-  #serve(call: Call): Step {
+  #serve(guard: ExploredGuard, call: Call): Step {
     const name = `an API server serves ${call.name}`;
-    const perform = async (): Promise<void> => await this.#guard.api.serve(call);
+    const perform = async (): Promise<void> => await guard.api.serve(call);
     return { name, rank: RANKS.serve, reads: [...call.reads, 'clock'], writes: [call.name], perform };
   }
 
-  #answer(call: Call, fault?: Fault): Step {
+  #answer(guard: ExploredGuard, call: Call, fault?: Fault): Step {
     const name = fault === undefined ? `the guard receives the answer to ${call.name}` : `${call.name} ${fault}`;
-    const perform = async (): Promise<void> => await this.#guard.api.deliver(call, fault);
+    const perform = async (): Promise<void> => await guard.api.deliver(call, fault);
     const access = { reads: fault === undefined ? [] : call.reads, writes: ['guard', call.name] };
     return { ...this.#runGuard(name, perform), ...access, event: fault === undefined ? undefined : 'faults' };
   }
 
   #reachDeadline(deletion: ReviewedDeletion): Step {
-    const writes = ['guard', ...this.#guard.api.calls.map(({ name }) => name)];
+    const writes = ['guard', ...this.#calls.map(({ name }) => name)];
     const perform = (): void => deletion.reachDeadline();
     return { ...this.#runGuard(`the deadline of deletion ${deletion.id} passes`, perform), writes, event: 'deadlines' };
   }
 
-  #send(): Step {
+  #send(guard: ExploredGuard, replica: number): Step {
     const id = this.#deletions.length + 1;
+    const suffix = this.#suffixOf(replica);
     const perform = (): void => {
-      const deletion = new ReviewedDeletion(id, this.#cluster);
+      const seesPoolsSince = guard.watches.isLate(POOLS.name) ? undefined : guard.seesPoolsSince;
+      const deletion = new ReviewedDeletion(id, this.#cluster, this.#bound.holdMs ?? 0, seesPoolsSince);
       this.#deletions.push(deletion);
-      deletion.send(this.#guard.judge);
+      deletion.send(guard.judge);
     };
-    const name = `the client deletes A (deletion ${id})`;
-    return { ...this.#runGuard(name, perform), reads: ['use', 'clock'], event: 'deletions' };
+    const name = `the client deletes A (deletion ${id}${suffix})`;
+    const reads = ['use', 'clock', ...(this.#bound.holdMs === undefined ? [] : [guard.nameWatch(POOLS.name)])];
+    return { ...this.#runGuard(name, perform), reads, event: 'deletions' };
+  }
+
+  #relist(guard: ExploredGuard, replica: number): Step {
+    const perform = async (): Promise<void> => {
+      const { watches } = guard;
+      if (watches.isLate(POOLS.name)) guard.seesPoolsSince = Date.now();
+      watches.breakOff(POOLS.name);
+      while (!watches.isWatching(POOLS.name)) await this.#pass(DELAY_STEP_MS);
+    };
+    return {
+      ...this.#changeAll(`the guard${this.#suffixOf(replica)} lists the pools again`, perform),
+      event: 'relists',
+    };
+  }
+
+  #restart(replica: number): Step {
+    const perform = (): void => {
+      this.#guards[replica]?.stop();
+      this.#guards[replica] = this.#startGuard(replica);
+    };
+    return { ...this.#changeAll(`the guard${this.#suffixOf(replica)} starts again`, perform), event: 'restarts' };
+  }
+
+  /** A step that depends on all others. */
+  #changeAll(name: string, perform: Step['perform']): Step {
+    const watches = this.#guards.flatMap((guard) =>
+      REFERRER_RESOURCES.map((resource) => guard.nameWatch(resource.name)),
+    );
+    const writes = ['guard', 'use', 'clock', ...watches, ...this.#calls.map((call) => call.name)];
+    return { ...this.#runGuard(name, perform), writes };
   }
 
   #delay(isIdle: boolean): Step {
     const perform = async (): Promise<void> => {
-      for (let ms = 0; ms < DELAY_MS; ms += DELAY_STEP_MS) {
-        vi.advanceTimersByTime(DELAY_STEP_MS);
-        await settle();
-      }
+      for (let ms = 0; ms < DELAY_MS; ms += DELAY_STEP_MS) await this.#pass(DELAY_STEP_MS);
     };
     // A call can be aborted.
-    const writes = ['guard', 'clock', ...this.#guard.api.calls.map(({ name }) => name)];
+    const writes = ['guard', 'clock', ...this.#calls.map(({ name }) => name)];
     return { ...this.#runGuard(`${DELAY_MS / 1_000} s pass`, perform), writes, event: isIdle ? undefined : 'delays' };
+  }
+
+  async #pass(ms: number): Promise<void> {
+    vi.advanceTimersByTime(ms);
+    await settle();
   }
 
   /** A step after which the guard runs until it waits for the scheduler again. */
   #runGuard(name: string, start: Step['perform']): Step {
     const perform = async (): Promise<void> => {
-      this.#guard.observe(name);
+      for (const guard of this.#guards) guard.observe(name);
       await start();
     };
     return { name, rank: RANKS.guard, reads: [], writes: ['guard'], perform };
@@ -181,7 +261,7 @@ export class World implements Run {
   #toAction({ event, ...step }: Step): Action {
     const perform = async (): Promise<readonly string[]> => {
       const before = this.#describeOutput();
-      this.#guard.reads.clear();
+      for (const guard of this.#guards) guard.reads.clear();
       if (event !== undefined) this.#counts[event] += 1;
       await step.perform();
       await settle();
@@ -190,13 +270,13 @@ export class World implements Run {
       this.trace.push([step.name, ...use, ...output].join('; '));
       // Whether an answer is wrong depends on when something was written.
       const isAnswer = output.some((text) => text.startsWith('answers'));
-      return [...step.reads, ...this.#guard.reads, ...(isAnswer ? ['use', 'clock'] : [])];
+      return [...step.reads, ...this.#guards.flatMap(({ reads }) => [...reads]), ...(isAnswer ? ['use', 'clock'] : [])];
     };
     return { ...step, perform };
   }
 
   #describeOutput(): readonly string[] {
-    const calls = this.#guard.api.calls.map(({ name }) => `sends ${name}`);
+    const calls = this.#calls.map(({ name }) => `sends ${name}`);
     const answered = this.#deletions.filter(({ code }) => code !== undefined);
     return [...calls, ...answered.map(({ id, code }) => `answers deletion ${id} with ${code}`)];
   }

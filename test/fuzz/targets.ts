@@ -5,7 +5,7 @@ import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/
 import { type ApiObject, MalformedObject } from '../../src/kube/api-object.ts';
 import { parseCollection } from '../../src/kube/api-paths.ts';
 import { MalformedList } from '../../src/kube/errors.ts';
-import { METADATA, type ObjectType, parseJsonList } from '../../src/kube/lists/json-list.ts';
+import { JsonListParser, METADATA, type ObjectType } from '../../src/kube/lists/json-list.ts';
 import { ProtobufListParser } from '../../src/kube/lists/protobuf-list.ts';
 import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../../src/references/sources.ts';
@@ -42,7 +42,7 @@ function runReview(bytes: Buffer): string {
     unreadable: [],
     readAt: new Date(0),
   };
-  const verdict = decide(review, state, DEFAULT_SETTINGS, () => undefined);
+  const verdict = decide(review, state, DEFAULT_SETTINGS, { createdAt: () => undefined });
   const { uid, allowed } = toAdmissionReview(review.uid, verdict).response;
   if (uid === '') throw new Error('the answer has no uid');
   if (allowed && isDeletionOfUsedConfig(bytes)) throw new Error('allowed the deletion of a config in use');
@@ -55,13 +55,14 @@ function isDeletionOfUsedConfig(bytes: Buffer): boolean {
     resource?: { group?: unknown; resource?: unknown };
     oldObject?: { metadata?: { name?: unknown; annotations?: Record<string, unknown> | null } };
   }
-  const { request } = JSON.parse(bytes.toString('utf8')) as { request: Request };
-  const { name, annotations } = request.oldObject?.metadata ?? {};
+  // The guard does not look for errors in the parts that it skips. The API server sends none.
+  const { request } = tryParse(() => JSON.parse(bytes.toString('utf8')) as { request?: Request }, SyntaxError) ?? {};
+  const { name, annotations } = request?.oldObject?.metadata ?? {};
   const reason = annotations?.[ALLOW_DELETION_ANNOTATION];
   const isOverridden = typeof reason === 'string' && reason.trim() !== '';
-  const { group, resource } = request.resource ?? {};
+  const { group, resource } = request?.resource ?? {};
   const isConfig = group === MCO && resource === 'machineconfigs' && name === NAME;
-  return request.operation === 'DELETE' && isConfig && !isOverridden;
+  return request?.operation === 'DELETE' && isConfig && !isOverridden;
 }
 
 /** Parses a list and the objects in it. `parse` returns its resourceVersion. */
@@ -77,20 +78,20 @@ function runList(parse: (onObject: (object: ApiObject) => void) => string): stri
   return version === '' ? 'no version' : 'list';
 }
 
-function runJsonList(bytes: Buffer): string {
-  return runList((onObject) => {
-    const { items, resourceVersion } = parseJsonList(bytes.toString('utf8'), TYPES);
-    items.forEach(onObject);
-    return resourceVersion;
-  });
+function runJsonList(bytes: Buffer, chunkBytes: number): string {
+  const outcome = runList((onObject) => parse(new JsonListParser(onObject, TYPES), bytes, chunkBytes));
+
+  return outcome;
 }
 
 function runProtobufList(bytes: Buffer, chunkBytes: number): string {
-  return runList((onObject) => {
-    const parser = new ProtobufListParser(onObject, NODES);
-    for (let at = 0; at < bytes.length; at += chunkBytes + 1) parser.write(bytes.subarray(at, at + chunkBytes + 1));
-    return parser.end();
-  });
+  return runList((onObject) => parse(new ProtobufListParser(onObject, NODES), bytes, chunkBytes));
+}
+
+/** Parses bytes that arrive in chunks. */
+function parse(parser: JsonListParser | ProtobufListParser, bytes: Buffer, chunkBytes: number): string {
+  for (let at = 0; at < bytes.length; at += chunkBytes + 1) parser.write(bytes.subarray(at, at + chunkBytes + 1));
+  return parser.end();
 }
 
 const TYPES: readonly ObjectType[] = REFERRER_RESOURCES.map(({ kind, paths: [path] }) => {

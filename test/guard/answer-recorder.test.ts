@@ -17,7 +17,8 @@ const REFERENCE = { field: 'currentConfig', config: NAME, strength: 'strong' } a
 const USED: ClusterState = { referrers: [{ kind: 'Node', name: 'w0', references: [REFERENCE] }], unreadable: [] };
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
-const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) => decide(review, USED, settings, () => undefined);
+const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>
+  decide(review, USED, settings, { createdAt: () => undefined });
 const IN_USE = decideUsed();
 const WOULD_DENY = decideUsed(REVIEW, AUDIT);
 const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: 'CHG-7\u202e' } });

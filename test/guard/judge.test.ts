@@ -87,15 +87,15 @@ async function judge(situation: Situation, count = 1) {
         return await Promise.resolve(config);
       },
     },
-    createdAt: () => undefined,
+    facts: { createdAt: () => undefined },
     settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
     log: memoryLog().log,
   });
   const judging = Array.from({ length: count }, async () => await judge.judge(review, deadline.signal));
   const { verdict, path, configState } = (await Promise.all(judging)).at(-1) as JudgedReview;
-  const { outcome, code, cause, references } = verdict;
+  const { outcome, code, cause, references, message } = verdict;
   const referrers = references.map(({ name }) => name);
-  return { outcome, code, cause, path, configState, gets, liveReads, lookups, isLookupLimited, referrers };
+  return { outcome, code, cause, path, configState, gets, liveReads, lookups, isLookupLimited, referrers, message };
 }
 
 test('denies without a list when one GET confirms a referrer of the index', async () => {
@@ -105,6 +105,21 @@ test('denies without a list when one GET confirms a referrer of the index', asyn
   expect(result).toMatchObject({ liveReads: 0, lookups: 0 });
   expect(result.gets).toEqual(['/api/v1/nodes/w0']);
   expect(result.referrers).toEqual(['w0', 'w1']);
+});
+
+function pool(name: string, label: string): Referrer {
+  return { kind: 'MachineConfigPool', name, references: [], nodeSelector: { matchLabels: { [label]: '' } } };
+}
+
+test.each([
+  ['no pool', { other: '' }, 'Node w0 is in no pool'],
+  ['two custom pools', { rt: '', infra: '', master: '' }, 'Node w0 is in the custom pools infra and rt'],
+  ['one pool', { master: '' }, undefined],
+])('denies the config of a node in %s with %j: %s', async (_case, labels, text) => {
+  const pools = ['infra', 'master', 'rt'].map((name) => pool(name, name));
+  const { metadata } = node(CONFIG);
+  const { message } = await judge({ index: [referrer('w0'), ...pools], object: { metadata: { ...metadata, labels } } });
+  expect(/Node w0 is in [^,]+/.exec(message)?.[0]).toBe(text);
 });
 
 test('shares GETs of the same referrer among 300 parallel denials', async () => {
@@ -140,7 +155,7 @@ test.each<[string, Situation, object]>([
   [
     'allows a review of another object, as not about a config',
     { review: { ...REVIEW, config: undefined } },
-    { code: 'MCG_NOT_IN_USE', configState: 'missing', lookups: 0 },
+    { code: 'MCG_NOT_RENDERED', configState: 'missing', lookups: 0 },
   ],
 ])('without a request, %s', async (_case, situation, expected) => {
   const nothing = { path: 'none', liveReads: 0, gets: [] };

@@ -1,5 +1,6 @@
 import { createAuthority } from '../../src/certificates/authority.ts';
 import type { InstallationOptions } from '../../src/install/installation.ts';
+import { isGuardProfile, PROFILES } from '../../src/install/profiles.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
@@ -27,9 +28,13 @@ const COMBINATIONS = CHANGES.reduce<InstallationOptions[]>(
   [DEFAULT_OPTIONS],
 );
 
-/** All combinations of the options that change the set. The reference policy only adds objects. */
+/** All combinations of the options that change the set of a guard. */
 export const ALL_OPTIONS: readonly InstallationOptions[] = [
   ...COMBINATIONS,
-  { ...DEFAULT_OPTIONS, referencePolicy: true },
   { ...DEFAULT_OPTIONS, kubernetesVersion: { major: 1, minor: 27 } },
 ];
+
+/** The sets without a guard. */
+export const OTHER_SETS: readonly InstallationOptions[] = PROFILES.filter((profile) => !isGuardProfile(profile)).map(
+  (profile) => ({ profile, kubernetesVersion: { major: 1, minor: 30 } }),
+);

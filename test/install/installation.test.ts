@@ -6,10 +6,11 @@ import {
   buildInstallation,
   type InstallationOptions,
   InvalidInstallation,
-  OWN_FILE_NAME,
+  isOwnFile,
 } from '../../src/install/installation.ts';
+import { PROFILES } from '../../src/install/profiles.ts';
 import { ADMISSION_POLICIES } from '../../src/install/webhook-configuration.ts';
-import { ALL_OPTIONS, DEFAULT_OPTIONS } from './installation-options.ts';
+import { ALL_OPTIONS, DEFAULT_OPTIONS, OTHER_SETS } from './installation-options.ts';
 import { readField } from './read-field.ts';
 
 /** The API server serves these before any operator runs. The set contains our own CRD. */
@@ -21,12 +22,12 @@ const LABELS = Object.fromEntries([
 ]) as Readonly<Record<string, string>>;
 
 describe('with any options', () => {
-  const sets = ALL_OPTIONS.map((options) => buildInstallation(options).files);
+  const sets = [...ALL_OPTIONS, ...OTHER_SETS].map((options) => ({ ...options, ...buildInstallation(options) }));
   /** Most files are the same in most sets. */
-  const contents = new Set(sets.flat().map(({ content }) => content));
+  const contents = new Set(sets.flatMap(({ files }) => files.map(({ content }) => content)));
 
   test('a set has less than 32 KiB gzipped, and YAML 1.1 and 1.2 parse each file alike', () => {
-    const sizes = sets.map((files) => gzipSync(files.map(({ content }) => content).join('')).length);
+    const sizes = sets.map(({ files }) => gzipSync(files.map(({ content }) => content).join('')).length);
     expect(Math.max(...sizes)).toBeLessThan(32 * 1024);
     for (const content of contents) {
       expect(parseAllDocuments(content)).toHaveLength(1);
@@ -49,11 +50,14 @@ describe('with any options', () => {
   });
 
   test('file names are unique and sort the objects after those that they need', () => {
-    for (const files of sets) {
+    for (const { files, profile, failurePolicy } of sets) {
       const names = files.map(({ name }) => name);
-      for (const name of names) expect(name).toMatch(OWN_FILE_NAME);
+      const owners = PROFILES.filter((candidate) => names.some((name) => isOwnFile(name, candidate)));
+      expect(owners).toEqual(failurePolicy === null ? [profile] : ['fail-closed', 'fail-open-with-floor']);
+      expect(names.filter((name) => !isOwnFile(name, profile))).toEqual([]);
       expect(new Set(names).size).toBe(names.length);
       expect(names.toSorted()).toEqual(names);
+      if (failurePolicy === null) continue;
       const kinds = files.map(({ kind }) => kind);
       expect(kinds[0]).toBe('Namespace');
       expect(kinds.indexOf('ValidatingWebhookConfiguration')).toBeGreaterThan(kinds.indexOf('Deployment'));
@@ -62,7 +66,7 @@ describe('with any options', () => {
 
   test('only the file of the Secret contains a private key, and only it is secret', () => {
     const keyStart = Buffer.from('-----BEGIN PRIVATE').toString('base64').slice(0, 20);
-    for (const files of sets) {
+    for (const { files } of sets) {
       const filesWithKey = files.filter(({ content }) => content.includes(keyStart));
       expect(filesWithKey.every(({ kind }) => kind === 'Secret')).toBe(true);
       expect(files.filter(({ isPrivate }) => isPrivate)).toEqual(filesWithKey);
@@ -118,8 +122,12 @@ test('a rollout on a single node keeps the old pod until the new one is ready, e
 test.each([
   [{ profile: 'fail-open-with-floor' }, undefined, /--openshift-version/],
   [{ profile: 'fail-open-with-floor' }, { major: 1, minor: 29 }, /use fail-closed/],
-  [{ referencePolicy: true }, undefined, /--openshift-version/],
-  [{ referencePolicy: true }, { major: 1, minor: 29 }, /leave out --reference-policy/],
+  [
+    { profile: 'reference-policy' },
+    undefined,
+    /the profile reference-policy needs Kubernetes 1\.30 \(OpenShift 4\.17\); set/,
+  ],
+  [{ profile: 'policy-floor' }, { major: 1, minor: 29 }, /needs Kubernetes 1\.30/],
 ] as const)('rejects %j on Kubernetes %j', (changes, kubernetesVersion, message) => {
   const buildWithPolicies = () => build({ ...changes, kubernetesVersion });
   expect(buildWithPolicies).toThrow(InvalidInstallation);
@@ -132,7 +140,7 @@ test.each([27, 29, 30])(
     const kubernetesVersion = { major: 1, minor };
     const servesPolicies = minor >= 30;
     const openSets = ALL_OPTIONS.filter(({ profile }) => servesPolicies || profile === 'fail-closed')
-      .map((options) => buildInstallation({ ...options, referencePolicy: false, kubernetesVersion }))
+      .map((options) => buildInstallation({ ...options, kubernetesVersion }))
       .filter(({ failurePolicy }) => failurePolicy === 'Ignore');
     expect(openSets.length > 0).toBe(minor !== 29);
     for (const { files, warnings } of openSets) {

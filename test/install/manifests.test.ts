@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { formatHelpNote } from '../../src/decision/verdict.ts';
 import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/references.ts';
-import { readManifestFile } from '../../src/install/manifest-files.ts';
+import { readPackageFile } from '../../src/common/package-file.ts';
 import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
 import { readField } from './read-field.ts';
 
 function read(file: string, keys: string): unknown {
-  return readField(parse(readManifestFile(file)), keys);
+  return readField(parse(readPackageFile(`manifests/${file}`)), keys);
 }
 
 /** In one piece. */

@@ -279,12 +279,19 @@ describe('over HTTPS', () => {
     [1, 'nodes', '404', NOT_SERVED, 'the API server answered 404'],
     [1, 'nodes', 'a nameless node', listOf(NODE, [{ metadata: {} }]), 'a Node has no name'],
     [3, 'nodes', '500', { status: 500, body: { reason: 'Because' } }, 'the API server answered 500 Because'],
+    [3, 'nodes', '408, as of a closed idle connection', { status: 408 }, 'the API server answered 408'],
     [3, 'nodes', 'a reset', 'reset', /cannot be reached: ECONNRESET$/],
     [3, 'nodes', 'a list that breaks off', BROKEN, /the response is incomplete: ECONNRESET/],
     [3, 'nodes', 'no nodes', listOf(NODE), 'the API server listed no nodes, but every cluster has one'],
     [3, 'nodes', 'metadata of pods', listOf(METADATA, [POD]), 'an item of the list has a namespace, unlike a Node'],
     [3, 'pools', 'only their metadata', listOf(METADATA), 'the response is not a MachineConfigPoolList'],
-    [3, 'pools', 'a 404, unlike discovery', NOT_SERVED, /returned 404 although discovery serves the resource$/],
+    [
+      3,
+      'pools',
+      'a 404, unlike discovery',
+      NOT_SERVED,
+      /answered 404 for machineconfigpools although discovery lists them$/,
+    ],
     [3, 'pools', 'a 404, and discovery with a page', NOT_SERVED, /no APIGroupList$/, { status: 200, body: {} }],
     [1, 'pools', 'a 404, like discovery', NOT_SERVED, 'the API server answered 404', NOT_SERVED],
     [1, 'pools', 'a 404, and discovery with 403', NOT_SERVED, 'the API server answered 403', { status: 403 }],
@@ -327,6 +334,31 @@ describe('over HTTPS', () => {
     expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['Node w0 currentConfig']);
     for (const kind of ['machineosbuilds', 'machineconfigpools']) (cluster as TestCluster).serve(kind, []);
     expect(await reader.read(NO_DEADLINE)).toMatchObject({ unreadable: [], referrers: [{}, { name: 'w0' }] });
+  });
+
+  test.each([
+    ['machineconfigpools', ['v2'], 'v2'],
+    ['machineosbuilds', ['v1beta1', 'v2'], 'v1beta1 and v2'],
+  ])('names %s as unreadable if the cluster serves them only in versions %j', async (name, versions, text) => {
+    (cluster as TestCluster).serve(name, versions);
+    const reason = `the cluster serves ${name} only as ${text}, which this guard cannot read`;
+    expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([{ name, reason }]);
+    for (const others of [[], [...versions, 'v1']]) {
+      (cluster as TestCluster).serve(name, others);
+      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+    }
+  });
+
+  test('reads more than 16 MiB of builds, one at a time', async () => {
+    const padding = 'x'.repeat(1_400_000);
+    const annotations = { padding };
+    for (let count = 0; count < 15; count += 1) {
+      const spec = { machineConfig: { name: count === 7 ? CONFIG : OTHER } };
+      cluster.create('machineosbuilds', { metadata: { name: `b${count}`, annotations }, spec });
+    }
+    const state = await reader.read(NO_DEADLINE);
+    expect(state.unreadable).toEqual([]);
+    expect(referencesIn(state)).toEqual(['MachineOSBuild b7 machineConfig']);
   });
 
   test('waits for Retry-After', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { MalformedObject } from '../../src/kube/api-object.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
@@ -36,6 +37,54 @@ test('annotations of a node are references, weak ones without prefixes and dupli
       { field: 'firstPivotConfig', config: 'd', strength: 'weak' },
     ],
   });
+});
+
+const [X, Y] = ['a', 'b'].map((digit) => `rendered-worker-${digit.repeat(32)}`) as [string, string];
+const NOT_FOUND = `machineconfig.machineconfiguration.openshift.io "${X}" not found`;
+
+/** The reasons are formats of the daemon (machine-config-operator, pkg/daemon/daemon.go). The last are hostile. */
+test.each<[string, string, string | undefined]>([
+  ['Degraded', NOT_FOUND, X],
+  ['Degraded', `missing MachineConfig ${X}\n${NOT_FOUND}`, X],
+  ['Degraded', `bootstrap generated MC ${X} and in-cluster generated MC ${Y} for this node do not match`, Y],
+  ['Degraded', `unexpected on-disk state validating against ${Y}: content mismatch for file "/etc/x"`, Y],
+  ['Degraded', `error current config ${Y} on disk does not match current config on annotation: ${X}.`, Y],
+  ['Degraded', 'failed to drain node', undefined],
+  ['Working', NOT_FOUND, undefined],
+  ['Done', '', undefined],
+  ['Degraded', `${'x'.repeat(2_000)} ${Y}`, undefined],
+  ['Degraded', `${Y}0 ${Y}-x drain-${Y} rendered-${'x'.repeat(212)}-${'a'.repeat(32)}`, undefined],
+])('the reference of the reason of a node that is %s, "%s", is %s', (state, reason, config) => {
+  const current = reason.includes('bootstrap generated') || reason.includes('annotation') ? X : A;
+  const { references } = parseNode({ currentConfig: current, state, reason });
+  const expected = config === undefined ? [] : [{ field: 'reason', config, strength: 'strong' }];
+  expect(references.slice(1)).toEqual(expected);
+});
+
+test('parses a hostile reason in linear time', () => {
+  const texts = ['rendered-', 'rendered-a-', `rendered-${'0'.repeat(31)}-`, '-', '.'];
+  for (const text of texts) {
+    const { references } = parseNode({ currentConfig: A, state: 'Degraded', reason: text.repeat(200_000) });
+    expect(references).toHaveLength(1);
+  }
+});
+
+test('keeps no reason in memory', () => {
+  const parseNodes = (length: number) =>
+    Array.from({ length: 100 }, (_, index) => {
+      const reason = Buffer.from(NOT_FOUND + String.fromCharCode(97 + (index % 26)).repeat(length)).toString();
+      return parseNode({ state: 'Degraded', reason });
+    });
+  const measure = (length: number): number => {
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    const nodes = parseNodes(length);
+    collectGarbage();
+    expect(nodes.every(({ references }) => references[0]?.config === X)).toBe(true);
+    return process.memoryUsage().heapUsed - before;
+  };
+  measure(1);
+  expect(measure(200_000)).toBeLessThan(2_000_000);
 });
 
 test('a name that no config can have stays dangling, and takes little memory', () => {

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/references.ts';
 import { findNearestName } from '../../src/status/nearest-name.ts';
+import { checkProperty } from '../support/check-property.ts';
 
 const HASH = '25a1be6c1264c64551ae911d23717173';
 const WORKER = toConfigName(`rendered-worker-${HASH}`);
@@ -53,7 +54,7 @@ function applyTypo(text: string, { at, letter, kind }: { at: number; letter: str
 }
 
 test('finds a config despite three typing errors, among any others', () => {
-  fc.assert(
+  checkProperty(
     fc.property(
       name,
       fc.array(name, { maxLength: 20 }),
@@ -63,6 +64,7 @@ test('finds a config despite three typing errors, among any others', () => {
         expect(findNearestName(typed, new Set([...others, expected]))).toBe(expected);
       },
     ),
+    100,
   );
 });
 

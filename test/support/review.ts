@@ -34,12 +34,9 @@ export function reviewBody(change: Record<string, unknown> = {}) {
 
 /** Judges as if every config were unused, so a denial is due to the request alone. */
 export const allowUnused: ReviewJudge['judge'] = async (review) => {
-  const verdict = decide(
-    review,
-    { referrers: [], unreadable: [], readAt: new Date() },
-    DEFAULT_SETTINGS,
-    () => undefined,
-  );
+  const verdict = decide(review, { referrers: [], unreadable: [], readAt: new Date() }, DEFAULT_SETTINGS, {
+    createdAt: () => undefined,
+  });
   return await Promise.resolve({ review, verdict, path: 'live', configState: 'exists' });
 };
 

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import express, { type Express } from 'express';
 import request from 'supertest';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { denyBadReview } from '../../src/decision/decide.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { type AnsweredCall, type BodyLimits, createAdmissionApp } from '../../src/webhook/admission-app.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
@@ -303,6 +304,12 @@ describe('a body that does not arrive', () => {
     expect(answer).toMatch(/connection: close[^]*MCG_BAD_REVIEW: the request body is larger than 4 MiB/i);
   });
 
+  test('is denied if its length is unknown', async () => {
+    const socket = connect(await serve(), '127.0.0.1');
+    socket.end('POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n');
+    expect(await text(socket)).toContain('MCG_BAD_REVIEW: the request does not say how long its body is');
+  });
+
   test('is given up after 1,000 pieces', async () => {
     const socket = send(await serve(), MIB, START);
     const answered = text(socket);
@@ -316,11 +323,23 @@ describe('a body that does not arrive', () => {
     expect(await answered).toContain('the guard: the request body has more than 1000 pieces');
   });
 
-  test('gets no answer and no log line if the client closes the connection', async () => {
+  test.each([
+    ['while its body arrives', 9_000, START],
+    ['while the guard decides', GOOD.length, GOOD],
+  ])('gets no answer and no record if the client closes the connection %s', async (_case, bytes, sent) => {
     const port = await serve();
-    const socket = send(port, 9_000, START);
+    judge = async (review, signal) => {
+      judge = allowUnused;
+      socket.destroy();
+      await once(signal, 'abort');
+      return { ...(await allowUnused(review, signal)), verdict: denyBadReview('late') };
+    };
+    const socket = send(port, bytes, sent);
     await once(socket, 'connect');
-    socket.destroy();
+    if (sent === START) {
+      judge = allowUnused;
+      socket.destroy();
+    } else await expect.poll(() => judge).toBe(allowUnused);
     await trust(port);
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toEqual(['MCG_NOT_IN_USE']);
     expect(lines).toEqual([]);

@@ -12,7 +12,7 @@ function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
   const references = [{ field: 'currentConfig', config: NAME, strength: 'strong' }] as const;
   const referrers = Array.from({ length: nodes }, (_, at) => ({ kind: 'Node', name: `n${at}`, references }) as const);
   const state = { referrers, unreadable: [], readAt: new Date() };
-  return decide(review, state, { mode, holdSupersededMs: 0 }, () => undefined);
+  return decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
 }
 
 const NO_REFERRERS = { referrers: [], more: 0 };

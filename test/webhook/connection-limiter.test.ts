@@ -82,11 +82,16 @@ test('a trusted connection closes for another one only if it has no request', as
   expect(await late).toMatchObject({ body: 'late', isReused: true });
 });
 
+const LATE = 'GET /late HTTP/1.1\r\nHost: x\r\n';
+const CHUNKS = 'Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n';
+
 test.each([
-  ['a second request before the answer to the first', 'GET /late HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2)],
-  ['a body in chunks', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n'],
-])('closes a connection that sends %s', async (_case, sent) => {
-  const { connectTls } = await startLimitedServer();
+  ['a second request before the answer to the first', `${LATE}\r\n`.repeat(2), 1],
+  ['a body in chunks', LATE + CHUNKS, 0],
+  ['a body in chunks after 2,000 headers', LATE + 'a:\r\n'.repeat(2_000) + CHUNKS, 0],
+])('closes a connection that sends %s', async (_case, sent, handledCount) => {
+  const { connectTls, lateCount } = await startLimitedServer();
   const closedCount = await openMany(connectTls, 1, sent);
   await expect.poll(closedCount).toBe(1);
+  expect(lateCount()).toBe(handledCount);
 });

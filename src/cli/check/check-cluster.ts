@@ -1,5 +1,4 @@
 import type { KubeApi } from '../../kube/api.ts';
-import { withTimeout } from '../../common/wait.ts';
 import { type PendingCertificateRequests, readPendingCertificateRequests } from '../../client/certificate-requests.ts';
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
@@ -35,7 +34,7 @@ export async function checkCluster(
   if (wait === undefined) return await readWithRetries(read);
   const { answer, elapsedMs } = await pollUntilSettled({
     ...wait,
-    read: (timeoutMs) => withTimeout(timeoutMs, new AbortController().signal, read),
+    read,
     isSettled: ({ ok, recoverable }) => ok || !recoverable,
     retryUntilMs: (error, hasAnswered) => {
       if (isNotServed(error)) return wait.timeoutMs;

@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander';
 import { FileError } from '../../files/file-error.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
@@ -74,7 +75,7 @@ export function createCheckCommand(): Command {
     .option('--authfile <file>', 'with --operator: pull secret for its image', parseDirectory)
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
-    .addOption(createOutputOption(['table', 'json', 'name', 'wide', 'yaml']))
+    .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -122,7 +123,7 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** The report of a check, and its text with `-o table` and `-o name`. */
+/** The report of a check, and its text with `-o text` and `-o name`. */
 interface CheckResult {
   readonly report: { readonly ok: boolean };
   readonly table: string;

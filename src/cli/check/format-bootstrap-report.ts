@@ -1,5 +1,5 @@
 import { countNoun } from '../../common/printable-text.ts';
-import { formatObjectNames } from '../../client/output/short-forms.ts';
+import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable } from '../../client/output/table.ts';
 import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
 import type { BootstrapConfig, BootstrapReport } from './check-bootstrap.ts';
@@ -24,7 +24,7 @@ export function formatBootstrapReport(format: ReportFormat, report: BootstrapRep
 }
 
 export function formatBootstrapNames({ configs }: BootstrapReport): string {
-  return configs.map(({ name, ok }) => (ok ? '' : `machineconfig/${name}\n`)).join('');
+  return configs.map(({ name, ok }) => (ok ? '' : `${formatResourceName('MachineConfig', name)}\n`)).join('');
 }
 
 function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {

@@ -1,6 +1,11 @@
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import { createNameShortener, formatAge, formatObjectNames } from '../../client/output/short-forms.ts';
+import {
+  createNameShortener,
+  formatAge,
+  formatObjectNames,
+  formatResourceName,
+} from '../../client/output/short-forms.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
@@ -48,7 +53,9 @@ export function formatCheckReport(format: ReportFormat, report: CheckReport, has
 
 /** Like `kubectl get -o name`: `node/worker-0`. */
 export function formatProblemNames({ problems }: CheckReport): string {
-  const names = problems.flatMap(({ kind, name }) => (kind === null ? [] : `${kind.toLowerCase()}/${name}\n`));
+  const names = problems.flatMap(({ kind, name }) =>
+    kind === null ? [] : `${formatResourceName(kind, String(name))}\n`,
+  );
   return [...new Set(names)].join('');
 }
 
@@ -127,7 +134,7 @@ function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string 
   if (nodesWithReason.length === 0) return '';
   const lines = nodesWithReason.slice(0, MAX_REASONS).flatMap(({ name, reason }) => {
     const quotation = wrapText(toPrintableLine(reason, MAX_REASON_LENGTH), width - 4);
-    return [`- ${name}:`, quotation.map((line) => `  > ${line}`).join('\n')];
+    return [`- ${toPrintableLine(name, MAX_REASON_LENGTH)}:`, quotation.map((line) => `  > ${line}`).join('\n')];
   });
   return ['State reported by the nodes:', ...lines].join('\n');
 }

@@ -1,62 +1,56 @@
-import { Argument, Command, InvalidArgumentError } from 'commander';
-import { type Code, CODE_DESCRIPTIONS } from '../../decision/verdict.ts';
+import { Argument, Command } from 'commander';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { formatTable } from '../../client/output/table.ts';
-import { createTableFormat } from '../../client/output/text-format.ts';
+import { createTableFormat, createTextFormat } from '../../client/output/text-format.ts';
 import { findNearestName } from '../../status/nearest-name.ts';
-import { readCodesPage } from './codes-page.ts';
-
-const CODES = Object.keys(CODE_DESCRIPTIONS) as readonly Code[];
-const FENCE = /^```.*\n/gm;
-/** Also within the page, where the text of a link is the name of a section. */
-const LINK = /\[([^\]]*)\]\([^)]*\)/g;
-const BOLD = /\*\*([^*]*)\*\*/g;
+import type { Topics } from './pages.ts';
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
-    .description('Explain a code of the guard and what to do.')
-    .addArgument(new Argument('[code]', 'a code, such as MCG_IN_USE').argParser(parseCode))
+    .description('Explain a code of the guard or an alert, and what to do.')
+    .addArgument(new Argument('[topic]', 'a code, an alert, or a page of the documentation and its section'))
     .addHelpText(
       'after',
       `
-The text is the page docs/codes.md of this version. Without a code, the command
-lists all codes. It needs neither a cluster nor the internet.
-Exit codes: 0 printed, 2 unknown code.
+The text is the documentation of this version. Without a topic, the command
+lists all codes, alerts and pages. It needs neither a cluster nor the internet.
+Exit codes: 0 printed, 2 unknown topic.
 
 Examples:
   machineconfig-guard explain
-  machineconfig-guard explain MCG_IN_USE`,
+  machineconfig-guard explain MCG_IN_USE
+  machineconfig-guard explain MachineConfigGuardAbsent
+  machineconfig-guard explain install/upgrade`,
     )
-    .action((code: Code | undefined) => {
-      command.configureOutput().writeOut?.(code === undefined ? formatCodes() : formatSection(code));
+    .action(async (topic: string | undefined) => {
+      // The module contains the pages.
+      const { formatTopic, listTopics } = await import('./pages.ts');
+      const topics = listTopics();
+      const text =
+        topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), createTextFormat());
+      if (text === undefined) throw new CliError(`unknown section ${JSON.stringify(topic)}`, EXIT_CODE.usage);
+      command.configureOutput().writeOut?.(text);
     });
   return command;
 }
 
-/** Accepts lower case, and the code without its prefix. */
-function parseCode(value: string): Code {
-  const word = value.toUpperCase().replaceAll('-', '_');
-  const name = word.startsWith('MCG_') ? word : `MCG_${word}`;
-  const code = CODES.find((candidate) => candidate === name);
-  if (code !== undefined) return code;
-  const nearest = findNearestName(
-    name,
-    CODES.map((candidate) => candidate.toLowerCase()),
-  );
-  throw new InvalidArgumentError(
-    nearest === undefined ? `The codes are ${CODES.join(', ')}.` : `Did you mean ${nearest.toUpperCase()}?`,
-  );
+/** Accepts any case, and a code or an alert without its prefix and marks. */
+function findTopic(given: string, topics: Topics): string {
+  const [page = '', section] = given.split('/');
+  const names = ['', 'mcg', 'machineconfigguard'].map((prefix) => prefix + toKey(page));
+  const byKey = new Map([...topics.keys()].map((topic) => [toKey(topic), topic]));
+  const topic = names.flatMap((name) => byKey.get(name) ?? [])[0];
+  if (topic !== undefined) return section === undefined ? topic : `${topic}/${section}`;
+  const nearest = names.flatMap((name) => findNearestName(name, byKey.keys()) ?? [])[0];
+  const advice = nearest === undefined ? 'run it without a topic to list all' : `did you mean ${byKey.get(nearest)}?`;
+  throw new CliError(`unknown topic ${JSON.stringify(given)}; ${advice}`, EXIT_CODE.usage);
 }
 
-function formatCodes(): string {
-  const rows = CODES.map((code) => [{ text: code }, { text: CODE_DESCRIPTIONS[code] }]);
-  return formatTable(createTableFormat(), [{ header: 'CODE' }, { header: 'MEANING' }], rows);
+function toKey(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_]/g, '');
 }
 
-/** A terminal has no links, so their texts remain. */
-function formatSection(code: Code): string {
-  const section = readCodesPage()
-    .split(/^## /m)
-    .find((candidate) => candidate.startsWith(`${code}\n`));
-  const text = (section ?? '').replaceAll(FENCE, '').replaceAll(LINK, '$1').replaceAll(BOLD, '$1');
-  return `${text.trim()}\n`;
+function formatTopics(topics: Topics): string {
+  const rows = [...topics].map(([topic, meaning]) => [{ text: topic }, { text: meaning }]);
+  return formatTable(createTableFormat(), [{ header: 'TOPIC' }, { header: 'MEANING' }], rows);
 }

@@ -4,9 +4,11 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { parseDuration } from '../../common/duration.ts';
 import { mapConcurrently } from '../../common/map-concurrently.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
 import { ClusterAccessError, readObject } from '../../client/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags, getGuardNamespace, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags, getGuardNamespace } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { parseOutputDirectory } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
@@ -25,6 +27,7 @@ type LogQuery = Readonly<Record<string, string>>;
 
 /** The API server limits the requests of a user, too. */
 const MAX_CONCURRENT_PARTS = 8;
+const MAX_LINE_LENGTH = 1_000;
 /** A sign for people and tools that look into a must-gather (openshift/enhancements, oc/must-gather.md). */
 const VERSION_FILE = `machineconfig-guard/gather\n${packageJson.version}\n`;
 
@@ -67,7 +70,7 @@ Example:
     .action(async (flags: GatherFlags) => {
       await runGather(flags, command);
     });
-  return addClusterFlags(command);
+  return addClusterFlags(command, { hasNamespace: true });
 }
 
 async function runGather(flags: GatherFlags, command: Command): Promise<void> {
@@ -85,7 +88,7 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
   };
   const gather = async ({ name, read }: Part): Promise<void> => {
     const files = await read().catch((error: unknown) => {
-      failures.push(`${name}: ${explainFailure(error)}`);
+      failures.push(toPrintableLine(`${name}: ${explainFailure(error)}`, MAX_LINE_LENGTH));
       output.printNote(failures.at(-1) ?? '');
       return {};
     });
@@ -103,7 +106,7 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
     await mapConcurrently(parts, MAX_CONCURRENT_PARTS, gather);
     if (failures.length > 0) await write('failures.txt', `${failures.join('\n')}\n`);
   });
-  output.print(`wrote ${count} files to ${out}\n`);
+  output.print(toPrintableLine(`wrote ${count} files to ${out}`, MAX_LINE_LENGTH) + '\n');
   if (failures.length > 0) throw new CliError('', EXIT_CODE.failure);
 }
 

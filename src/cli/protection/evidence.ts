@@ -17,6 +17,7 @@ import {
   objectPath,
   WEBHOOK_CONFIGURATIONS_PATH,
 } from '../../kube/api-paths.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 
 /** Part of the JSON of `verify`. */
@@ -40,7 +41,7 @@ export interface PolicyBinding {
   readonly actions: readonly string[];
 }
 
-/** What a cluster says about its guard without a test. `undefined`: the user lacks the right. `null`: it is absent. */
+/** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
 export interface Evidence {
   readonly readAt: Date;
   /** Of the guard's Deployment and Lease. */
@@ -73,21 +74,25 @@ interface StoredLease {
 const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
 
 /**
- * Reads the evidence, and tries no deletion.
+ * Reads the evidence, and sends no dry run.
  *
  * @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError
  */
-export async function readEvidence(api: KubeApi, namespace: string): Promise<Evidence> {
+export async function readEvidence(api: KubeApi, namespace: string, signal = NEVER_ABORTED): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
-  const guard = (await readObject(api, GUARD_PATH)) as StoredGuard | undefined;
+  const guard = (await readObject(api, GUARD_PATH, 'get', signal)) as StoredGuard | undefined;
   const [webhooks, floor, deployment, lease] = await Promise.all([
-    orForbidden(readWebhooks(api)),
-    orForbidden(readFloor(api)),
-    orForbidden(readDeployment(api, namespace)),
-    orForbidden(readLease(api, namespace)),
+    orForbidden(readWebhooks(api, signal)),
+    orForbidden(readFloor(api, signal)),
+    orForbidden(readDeployment(api, namespace, signal)),
+    orForbidden(readLease(api, namespace, signal)),
   ]);
   const mode = guard === undefined ? null : parseSettings(guard).settings.mode;
   return { readAt: new Date(), namespace, guard: guard ?? null, mode, webhooks, floor, deployment, lease };
+}
+
+export function findCondition(guard: StoredGuard | null | undefined, type: string) {
+  return guard?.status?.conditions?.find((condition) => condition.type === type);
 }
 
 /** A webhook of `dev` can exist beside that of the manifests. It fails open, so its failures deny nothing. */
@@ -96,8 +101,8 @@ export function findMainWebhook({ webhooks = [] }: Pick<Evidence, 'webhooks'>): 
 }
 
 /** Any configuration can contain the webhook. `dev` uses another name. */
-async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]> {
-  const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list')) as
+async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {
+  const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list', signal)) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
   return (list?.items ?? []).flatMap((stored) =>
     (stored.webhooks ?? [])
@@ -117,26 +122,26 @@ async function readWebhooks(api: KubeApi): Promise<readonly RegisteredWebhook[]>
 }
 
 /** Empty if the cluster does not serve policies. */
-async function readFloor(api: KubeApi): Promise<readonly PolicyBinding[]> {
+async function readFloor(api: KubeApi, signal: AbortSignal): Promise<readonly PolicyBinding[]> {
   const bindings: PolicyBinding[] = [];
   for (const policy of Object.values(ADMISSION_POLICIES)) {
-    const binding = (await readObject(api, objectPath(POLICY_BINDINGS_PATH, policy))) as
+    const binding = (await readObject(api, objectPath(POLICY_BINDINGS_PATH, policy), 'get', signal)) as
       { readonly spec?: { readonly validationActions?: readonly string[] } } | undefined;
     if (binding !== undefined) bindings.push({ policy, actions: binding.spec?.validationActions ?? [] });
   }
   return bindings;
 }
 
-async function readDeployment(api: KubeApi, namespace: string): Promise<Evidence['deployment']> {
+async function readDeployment(api: KubeApi, namespace: string, signal: AbortSignal): Promise<Evidence['deployment']> {
   const path = deploymentPath(namespace, INSTALLED_NAME);
-  const deployment = (await readObject(api, path)) as StoredDeployment | undefined;
+  const deployment = (await readObject(api, path, 'get', signal)) as StoredDeployment | undefined;
   if (deployment === undefined) return null;
   return { replicas: deployment.spec?.replicas ?? 0, readyReplicas: deployment.status?.readyReplicas ?? 0 };
 }
 
-async function readLease(api: KubeApi, namespace: string): Promise<Evidence['lease']> {
+async function readLease(api: KubeApi, namespace: string, signal: AbortSignal): Promise<Evidence['lease']> {
   const path = objectPath(leasesPath(namespace), INSTALLED_NAME);
-  const { spec } = ((await readObject(api, path)) ?? {}) as StoredLease;
+  const { spec } = ((await readObject(api, path, 'get', signal)) ?? {}) as StoredLease;
   const { holderIdentity, renewTime, leaseDurationSeconds } = spec ?? {};
   if ((holderIdentity ?? '') === '' || typeof renewTime !== 'string') return null;
   return { holder: holderIdentity ?? '', renewedAt: renewTime, durationMs: (leaseDurationSeconds ?? 0) * 1_000 };

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Installation, InstallationOptions } from '../../install/installation.ts';
 import type { summarizeCertificate } from '../../client/certificate-summary.ts';
-import { advise } from '../../client/output/advice.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { formatCommand, type ReportFormat } from '../../client/output/text-format.ts';
 
 /** The JSON of `--output json`. Its keys are a contract. */
@@ -14,11 +14,14 @@ export interface RenderReport extends Pick<Installation, 'failurePolicy' | 'warn
     readonly secret: boolean;
   }[];
   readonly removed: readonly string[];
+  /** Number of files in the directory that no run of this profile wrote. */
+  readonly otherFiles: number;
   readonly bytes: number;
   readonly gzipBytes: number;
-  readonly image: string;
+  /** Null without a guard, like tls and failurePolicy. */
+  readonly image: string | null;
   readonly profile: InstallationOptions['profile'];
-  readonly tls: 'generated' | 'service-ca';
+  readonly tls: 'generated' | 'service-ca' | null;
   readonly authority: ReturnType<typeof summarizeCertificate> | null;
   readonly leftOut: readonly string[];
 }
@@ -26,13 +29,6 @@ export interface RenderReport extends Pick<Installation, 'failurePolicy' | 'warn
 export function formatRenderReport(format: ReportFormat, report: RenderReport): string {
   const { directory, files, removed, bytes, gzipBytes, authority, leftOut } = report;
   const width = Math.max(...files.map(({ file }) => file.length));
-  const isInstallerDirectory = path.basename(path.resolve(directory)) === 'openshift';
-  const createImage = ['openshift-install', 'agent', 'create', 'image'];
-  const install = isInstallerDirectory
-    ? advise('for a new cluster, in the parent directory of openshift/', createImage)
-    : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
-  const apply = advise('for a running cluster', ['oc', 'apply', '-f', directory]);
-  const verify = advise('then verify that the guard denies a deletion', ['machineconfig-guard', 'verify', '--wait']);
   return [
     `Wrote ${files.length} files to ${directory}: ${formatSize(bytes)}, ${formatSize(gzipBytes)} gzipped`,
     ...files.map(({ file, kind, name, secret: isPrivate }) => {
@@ -45,10 +41,27 @@ export function formatRenderReport(format: ReportFormat, report: RenderReport): 
     ...leftOut.map((object) => `Omitted ${object}.`),
     '',
     'Next:',
-    ...formatCommand(format, install),
-    ...[apply, verify].flatMap((step) => formatCommand(format, step, isInstallerDirectory)),
+    ...adviseSteps(report).flatMap((step, index) => formatCommand(format, step, index > 0 && isForInstaller(report))),
     '',
   ].join('\n');
+}
+
+function adviseSteps(report: RenderReport): Advice[] {
+  const { directory, otherFiles, image } = report;
+  const createImage = ['openshift-install', 'agent', 'create', 'image'];
+  const install = isForInstaller(report)
+    ? advise('for a new cluster, in the parent directory of openshift/', createImage)
+    : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
+  const apply =
+    otherFiles > 0
+      ? advise('for a running cluster, render into an empty directory, because this one has other files')
+      : advise('for a running cluster', ['oc', 'apply', '-f', directory]);
+  const verify = advise('then verify that the guard denies a deletion', ['machineconfig-guard', 'verify', '--wait']);
+  return [install, apply, ...(image === null ? [] : [verify])];
+}
+
+function isForInstaller({ directory }: RenderReport): boolean {
+  return path.basename(path.resolve(directory)) === 'openshift';
 }
 
 function formatSize(bytes: number): string {

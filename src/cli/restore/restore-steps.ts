@@ -1,44 +1,19 @@
-import { type Advice, advise } from '../../client/output/advice.ts';
-import { accessCluster } from '../../client/cluster-access.ts';
+import { advise } from '../../client/output/advice.ts';
 import type { InspectedNode } from '../../client/cluster-snapshot.ts';
 import { toPausePatch } from '../../client/paused-for-restore.ts';
+import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { type ConfigName, findReferencedConfig } from '../../decision/references.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
-import { type KubeApi, MERGE_PATCH } from '../../kube/api.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
+import type { Step, Wait } from '../steps/step-run.ts';
 import { countMissingMachines, findNodesOfConfig, type RestorePool, type RestoreState } from './restore-state.ts';
 
 export type StepAction =
   'PausePool' | 'CreateConfig' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool' | 'AwaitNodes';
 
-/** One step in one state of the cluster, as the plan, the dry run, the execution and the report need it. */
-export interface RestoreStep {
+export interface RestoreStep extends Step {
   readonly action: StepAction;
-  /** What it does: a verb phrase. */
-  readonly description: string;
-  /** What is true after it: a clause. */
-  readonly result: string;
-  readonly isNeeded: boolean;
-  /** Undefined if the step only waits. */
-  readonly write?: Write;
-  /** Present if the step cannot end in this state. */
-  readonly wait?: Wait | undefined;
-}
-
-export interface Wait {
-  /** Follows the word "waiting". */
-  readonly reason: string;
-  /** What a person can do to end it. */
-  readonly advice?: Advice;
-}
-
-interface Write {
-  readonly method: 'PATCH' | 'POST';
-  readonly path: string;
-  readonly body: { readonly metadata?: object; readonly [field: string]: unknown };
-  /** The API server answers with a conflict if the object has another version, such as when a person has paused it. */
-  readonly resourceVersion?: string;
 }
 
 const MAX_REASON_LENGTH = 200;
@@ -177,22 +152,4 @@ function buildConfig({ name, apiVersion, annotations, spec }: RenderedConfig, po
     ...(owner && { ownerReferences: [owner] }),
   };
   return { apiVersion, kind: 'MachineConfig', metadata, spec };
-}
-
-/** @throws ClusterAccessError, or the signal's reason */
-export async function sendWrite(
-  api: KubeApi,
-  { method, path, body, resourceVersion }: Write,
-  { isDryRun, signal }: { readonly isDryRun: boolean; readonly signal: AbortSignal },
-): Promise<void> {
-  // Nothing is written in a dry run, so no change can be lost.
-  const isVersioned = resourceVersion !== undefined && !isDryRun;
-  const request = {
-    method,
-    path: isDryRun ? `${path}${path.includes('?') ? '&' : '?'}dryRun=All` : path,
-    body: isVersioned ? { ...body, metadata: { ...body.metadata, resourceVersion } } : body,
-    ...(method === 'PATCH' && { contentType: MERGE_PATCH }),
-    signal,
-  };
-  await accessCluster(method === 'POST' ? 'create' : 'patch', path, signal, () => api.json(request));
 }

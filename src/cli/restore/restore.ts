@@ -4,7 +4,8 @@ import { readMissingNames } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import {
   createNumberParser,
@@ -13,19 +14,12 @@ import {
   parseConfigName,
   toDurationOption,
 } from '../../client/option-parsers.ts';
-import type { Advice } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import {
-  applyStyle,
-  formatNext,
-  type ReportFormat,
-  type Style,
-  type TextFormat,
-  wrapText,
-} from '../../client/output/text-format.ts';
+import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
 import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { readSources } from './read-sources.ts';
+import { formatSteps, indent, MAX_TEXT_LENGTH, throwUnlessComplete } from '../steps/format-steps.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 
 interface RestoreFlags extends ClusterFlags {
@@ -108,39 +102,34 @@ async function runRestore(
   signal: AbortSignal,
 ): Promise<void> {
   const output = new Output(command, flags);
-  const onProgress = (text: string, elapsedMs: number, advice?: Advice): void => {
-    const next = advice === undefined ? '' : `; ${output.format.commands.toClause(advice)}`;
-    output.printProgress(`${text}${next}`, elapsedMs);
-  };
-  let report: RestoreReport;
+  let outcome: Awaited<ReturnType<typeof restore>>;
   try {
     let name = givenName;
     if (name !== undefined && parsePoolName(name) === undefined) {
       name = resolveConfigName(name, await readWithRetries((limited) => readMissingNames(api, limited), signal));
     }
     const { configs, problems } = await readSources(api, flags.from, name, signal);
-    for (const problem of problems) onProgress(`skipped: ${problem}`, 0);
-    report = await restore(api, {
+    for (const problem of problems) output.printStep(`skipped: ${problem}`, 0);
+    outcome = await restore(api, {
       configs,
       name,
       isConfirmed: flags.confirm === true,
       acceptContent: flags.acceptContent === true,
       timeoutMs: flags.timeout,
       controlPlaneReplicas: flags.controlPlaneReplicas,
-      onProgress,
+      flags,
+      onProgress: output.printStep,
       signal,
     });
   } catch (error) {
-    // After its first write, restore returns a report.
+    // After its first dry run, restore returns a report.
     if (signal.aborted) throw new CliError('interrupted; nothing was written', EXIT_CODE.interrupted);
     throw error;
   }
+  const { report, ending } = outcome;
   output.printReport(report, formatRestoreReport(output.format, report));
-  if (!report.ok) throw new CliError('', signal.aborted ? EXIT_CODE.interrupted : EXIT_CODE.failure);
+  throwUnlessComplete(ending);
 }
-
-/** Longer than every text of a report. */
-const MAX_TEXT_LENGTH = 4_000;
 
 function formatRestoreReport(format: ReportFormat, report: RestoreReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
@@ -165,18 +154,13 @@ function formatConfig(
   if (steps.length === 0) return `${lines.join('\n')}\n`;
   if (namedBy !== null) lines.push(...indent(format, `Named by ${namedBy}.`));
   for (const warning of warnings) lines.push(...indent(format, `Warning: ${warning}`));
-  for (const [index, { description, done }] of steps.entries()) {
-    lines.push(...indent(format, `${index + 1}. ${description}${done ? ': done' : ''}`));
-  }
+  lines.push(...formatSteps(format, steps));
   return `${lines.join('\n')}\n`;
 }
 
-function indent({ width }: TextFormat, text: string): string[] {
-  return wrapText(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
-}
-
-function formatConclusion({ ok, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {
+function formatConclusion({ ok, written, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {
   const has = (wanted: ConfigReport['outcome']): boolean => configs.some(({ outcome }) => outcome === wanted);
+  if (problem !== null && !written && pausedPools.length === 0) return ['red', `Nothing was written: ${problem}.`];
   if (problem !== null && !has('incomplete') && has('restored')) {
     const cause = 'The missing config is not the cause any more, so read the log of the machine-config-daemon there.';
     return ['red', `Restored, but not every node has recovered: ${problem}. ${cause}`];

@@ -9,7 +9,8 @@ import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
 import { DEFAULT_GROUPS, type TlsParameters } from '../../webhook/tls-profile.ts';
-import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../client/cluster-options.ts';
+import { addConnectionFlags, type ClusterFlags } from '../../client/cluster-options.ts';
+import { createKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import {

@@ -1,9 +1,13 @@
-import { accessCluster, ClusterAccessError, parsePath } from '../../client/cluster-access.ts';
+import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
+import { advise } from '../../client/output/advice.ts';
+import { toDeletion } from '../../client/write.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { POLICY_BINDINGS_PATH } from '../../install/webhook-configuration.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { INSTALLED_NAME, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { isNotFound, orUndefined } from '../../kube/errors.ts';
+import { orUndefined } from '../../kube/errors.ts';
+import type { Step } from '../steps/step-run.ts';
 
 /** Part of the JSON of `uninstall`. */
 export interface InstalledObject {
@@ -13,17 +17,18 @@ export interface InstalledObject {
   readonly uid: string;
 }
 
-const TIMEOUT_MS = 30_000;
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
-/** Older versions gave these no label. */
-const UNLABELED = new Set(['', '-machineconfigs', '-events'].map((suffix) => INSTALLED_NAME + suffix));
 
-/** Whatever denies comes first. The namespace contains all other objects. */
-const COLLECTIONS: Readonly<Record<string, string>> = {
+/** They deny deletions, without the guard all of them. */
+const DENYING_COLLECTIONS = {
   ValidatingWebhookConfiguration: WEBHOOK_CONFIGURATIONS_PATH,
   ValidatingAdmissionPolicyBinding: POLICY_BINDINGS_PATH,
   ValidatingAdmissionPolicy: POLICY_BINDINGS_PATH.replace('policybindings', 'policies'),
+};
+/** The namespace contains all other objects. */
+const COLLECTIONS: Readonly<Record<string, string>> = {
+  ...DENYING_COLLECTIONS,
   AlertingRule: '/apis/monitoring.openshift.io/v1/namespaces/openshift-monitoring/alertingrules',
   ConfigMap: '/api/v1/namespaces/openshift-config-managed/configmaps',
   RoleBinding: `${RBAC}/namespaces/default/rolebindings`,
@@ -34,44 +39,82 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   Namespace: '/api/v1/namespaces',
   CustomResourceDefinition: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
 };
+const REASON_POLICY = 'webhook-deletion.machineconfig-guard.io';
+/** Of every object in manifests/. A namespace of another product can have one of these labels. */
+const LABELS = ['name', 'managed-by', 'part-of'].map((label) => `app.kubernetes.io/${label}`);
 
 /**
- * Finds what any profile of any version has installed.
+ * Finds what any profile has installed. What denies deletions comes first.
  *
- * @throws ClusterAccessError
+ * @throws ClusterAccessError, or the signal's reason
  */
-export async function findInstalledObjects(api: KubeApi): Promise<InstalledObject[]> {
-  const lists = Object.entries(COLLECTIONS).map(async ([kind, collection]) => {
+export async function findInstalledObjects(api: KubeApi, signal: AbortSignal): Promise<InstalledObject[]> {
+  const selector = LABELS.map((label) => `${label}=${INSTALLED_NAME}`).join(',');
+  const found: InstalledObject[] = [];
+  for (const [kind, collection] of Object.entries(COLLECTIONS)) {
+    const path = `${collection}?labelSelector=${encodeURIComponent(selector)}`;
+    // Undefined if the API server does not serve the kind.
+    const list = (await accessCluster('list', collection, signal, () =>
+      orUndefined(api.json({ path, accept: METADATA_LIST, signal })),
+    )) as { readonly items?: readonly ApiObject[] | null } | undefined;
     const namespace = parsePath(collection).namespace ?? null;
-    const objects = await listMetadata(api, collection);
-    return objects.flatMap(({ metadata }) => {
-      const name = String(metadata?.name);
-      const isUnlabeled = collection.startsWith(RBAC) && UNLABELED.has(name);
-      if (!isUnlabeled && metadata?.labels?.['app.kubernetes.io/name'] !== INSTALLED_NAME) return [];
-      return [{ kind, namespace, name, uid: String(metadata?.uid) }];
-    });
-  });
-  return (await Promise.all(lists)).flat();
-}
-
-/** Empty if the API server does not serve the kind. */
-async function listMetadata(api: KubeApi, collection: string): Promise<readonly ApiObject[]> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const list = (await accessCluster('list', collection, signal, () =>
-    orUndefined(api.json({ path: collection, accept: METADATA_LIST, signal })),
-  )) as { readonly items?: readonly ApiObject[] } | undefined;
-  return list?.items ?? [];
-}
-
-/** @throws ClusterAccessError */
-export async function deleteObject(api: KubeApi, { kind, name, uid }: InstalledObject): Promise<void> {
-  const path = objectPath(COLLECTIONS[kind] ?? '', name);
-  const options = { propagationPolicy: 'Background', preconditions: { uid } };
-  const body = { apiVersion: 'v1', kind: 'DeleteOptions', ...options };
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  try {
-    await accessCluster('delete', path, signal, () => api.json({ method: 'DELETE', path, body, signal }));
-  } catch (error) {
-    if (!(error instanceof ClusterAccessError) || !isNotFound(error.cause)) throw error;
+    for (const { metadata } of list?.items ?? []) {
+      found.push({ kind, namespace, name: String(metadata?.name), uid: String(metadata?.uid) });
+    }
   }
+  return found;
+}
+
+export function isDenying({ kind }: InstalledObject): boolean {
+  return kind in DENYING_COLLECTIONS;
+}
+
+/** Steps that give the reasons which the policy `webhook-deletion-reason` wants, if it is installed. */
+export function createReasonSteps(objects: readonly InstalledObject[]) {
+  const isInstalled = objects.some(({ kind, name }) => kind.endsWith('Binding') && name === REASON_POLICY);
+  return objects
+    .filter(({ kind }) => isInstalled && kind === 'ValidatingWebhookConfiguration')
+    .map(({ kind, name, uid }) => {
+      const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
+      const annotations = { [ALLOW_DELETION_ANNOTATION]: 'machineconfig-guard uninstall' };
+      const step: Step = {
+        action: 'GiveReason',
+        description: `give a reason for the deletion of ${kind} ${name}`,
+        result: `gave a reason for the deletion of ${kind} ${name}`,
+        isNeeded: true,
+        write: { method: 'PATCH', path, body: { metadata: { uid, annotations } } },
+      };
+      const look = async (api: KubeApi, signal: AbortSignal): Promise<Step | undefined> => {
+        const { metadata } = ((await readObject(api, path, 'get', signal)) ?? {}) as ApiObject;
+        const { [ALLOW_DELETION_ANNOTATION]: reason = '' } = metadata?.annotations ?? {};
+        return metadata?.uid !== uid || String(reason).trim() !== '' ? undefined : step;
+      };
+      return { step, look };
+    });
+}
+
+/** The step that deletes an object, as long as it has the labels of the guard. */
+export function createDeletionStep(object: InstalledObject) {
+  const { kind, namespace, name, uid } = object;
+  const path = objectPath(COLLECTIONS[kind] ?? '', name);
+  const title = `${kind} ${name}${namespace === null ? '' : ` in namespace ${namespace}`}`;
+  const scope = namespace === null ? [] : ['-n', namespace];
+  const reason = `for ${title} to be removed`;
+  const command = ['oc', 'get', kind.toLowerCase(), name, ...scope, '-o', 'yaml'];
+  const wait = { reason, advice: advise('see in its status and finalizers what keeps it', command) };
+  const step: Step = {
+    action: 'DeleteObject',
+    description: `delete ${title}`,
+    result: `deleted ${title}`,
+    isNeeded: true,
+    write: toDeletion(path, uid),
+  };
+  const look = async (api: KubeApi, signal: AbortSignal): Promise<Step | undefined> => {
+    const { metadata } = ((await readObject(api, path, 'get', signal)) ?? {}) as ApiObject;
+    if (LABELS.some((label) => metadata?.labels?.[label] !== INSTALLED_NAME)) return undefined;
+    const isTerminating = metadata?.deletionTimestamp !== undefined;
+    // It can have been created again since it was listed.
+    return { ...step, write: toDeletion(path, String(metadata?.uid)), wait: isTerminating ? wait : undefined };
+  };
+  return { object, step, look };
 }

@@ -3,7 +3,12 @@ import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { ReferencesReport, ConfigReport, ReferenceEntry } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
-import { createNameShortener, formatAge, formatObjectNames } from '../../client/output/short-forms.ts';
+import {
+  createNameShortener,
+  formatAge,
+  formatObjectNames,
+  formatResourceName,
+} from '../../client/output/short-forms.ts';
 import { formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
@@ -81,7 +86,8 @@ function formatCounts(configs: readonly ConfigReport[], areUnused: boolean): str
 
 /** Omits missing configs, and of unused configs those that the guard holds. */
 export function formatConfigNames(configs: readonly ConfigReport[], areUnused: boolean): string {
-  return toLines(configs.filter((config) => config.exists && !(areUnused && isHeld(config))).map(({ name }) => name));
+  const listed = configs.filter((config) => config.exists && !(areUnused && isHeld(config)));
+  return toLines(listed.map(({ name }) => formatResourceName('MachineConfig', name)));
 }
 
 /** A note beside the names of the unused configs. */

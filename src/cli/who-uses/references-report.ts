@@ -10,7 +10,8 @@ import { findNearestName } from '../../status/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readConfigSize, readReferrers } from '../../client/cluster-reader.ts';
 import { readHoldMs } from '../../client/guard-report.ts';
-import { findHolds, findUnusedConfigs } from '../../client/holds.ts';
+import { findUnusedConfigs } from '../../client/holds.ts';
+import { findHolds } from '../../decision/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 
@@ -61,7 +62,8 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   const readSize = async (name: ConfigName) =>
     [name, await readWithRetries((signal) => readConfigSize(api, name, signal))] as const;
   const sizes = new Map(await mapConcurrently(existing, MAX_CONCURRENT_SIZE_READS, readSize));
-  const holds = findHolds(references.unused, { configs: [...configs.values()], referrers, at, holdMs });
+  const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
+  const holds = findHolds(references.unused, referrers, { holdMs, now: at, createdAt });
   const reports = names.map((name): ConfigReport => {
     const { strong, weak } = summarizeReferences(name, referrers);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
@@ -101,10 +103,8 @@ async function readReferences(api: KubeApi, signal: AbortSignal) {
   const { referrers, at } = await readReferrers(api, signal);
   const configs = new Map((await readConfigs(api, signal)).map((config) => [config.name, config]));
   const holdMs = await readHoldMs(api, signal);
-  const unused = findUnusedConfigs({
-    configs: [...configs.values()].filter(({ name }) => before.has(name)),
-    referrers,
-  });
+  const listedTwice = [...configs.values()].filter(({ name }) => before.has(name));
+  const unused = findUnusedConfigs(listedTwice, referrers);
   return { configs, referrers, at, holdMs, unused };
 }
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { readReferencesReport, type Selection } from './references-report.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
@@ -8,7 +9,7 @@ import { formatConfigList, formatConfigNames, formatNamedConfigs, formatUnusedNo
 
 interface WhoUsesFlags extends ClusterFlags {
   readonly unused?: boolean;
-  readonly output: 'table' | 'json' | 'name' | 'wide' | 'yaml';
+  readonly output: 'text' | 'json' | 'name' | 'wide' | 'yaml';
 }
 
 export function createWhoUsesCommand(): Command {
@@ -16,7 +17,7 @@ export function createWhoUsesCommand(): Command {
     .description('Show the nodes, pools and builds that use a config, or list all configs.')
     .argument('[config...]', 'names of MachineConfigs, or their unambiguous beginnings')
     .option('--unused', 'list unused rendered configs with pool, age and size, oldest first')
-    .addOption(createOutputOption(['table', 'json', 'name', 'wide', 'yaml']))
+    .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -45,7 +46,8 @@ Examples:
   machineconfig-guard who-uses worker-25a1be6c
   machineconfig-guard who-uses rendered-worker-25a1be6c1264c64551ae911d23717173
   machineconfig-guard who-uses --unused
-  machineconfig-guard who-uses --unused -o name | head -5 | xargs oc delete mc`,
+  machineconfig-guard --context lab who-uses --unused -o name | head -5 |
+    xargs oc --context lab delete`,
     )
     .action(async (names: readonly string[], flags: WhoUsesFlags) => {
       const selection = parseSelection(names, flags);

@@ -46,10 +46,15 @@ export function advise<Text extends string>(
 /** For credentials that are missing or rejected. */
 export const LOGIN_ADVICE = advise('log in with', ['oc', 'login']);
 
+/** The client library gives the service account of a pod this context, which no other program knows. */
+const POD_CONTEXT = 'inClusterContext';
+
 /** The advice for one cluster of several. */
 export function inContext(advice: Advice, context: string): Advice {
   const { command } = advice;
-  return command === null ? advice : { ...advice, command: new ShellCommand(command.lines, context) };
+  return command === null || context === POD_CONTEXT
+    ? advice
+    : { ...advice, command: new ShellCommand(command.lines, context) };
 }
 
 /** The flags of this run that a printed command repeats, because it must not act on another cluster. */
@@ -61,6 +66,8 @@ export interface RepeatedFlags {
 }
 
 const OWN_PROGRAM = 'machineconfig-guard';
+/** They have the flag `--namespace`. */
+const NAMESPACED_COMMANDS = new Set(['gather', 'status', 'verify']);
 const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
 
 /** Quotes the words of commands and adds the flags that select the cluster. */
@@ -103,7 +110,8 @@ export class CommandFormatter {
     if (subcommand !== 'login') flags.push(...toFlag('--context', context));
     if (program === 'oc') return ['oc', ...flags, subcommand, ...words];
     if (program !== OWN_PROGRAM) return [program, subcommand, ...words];
-    return [this.program, subcommand, ...flags, ...toFlag('--namespace', namespace), ...words];
+    if (NAMESPACED_COMMANDS.has(subcommand)) flags.push(...toFlag('--namespace', namespace));
+    return [this.program, subcommand, ...flags, ...words];
   }
 }
 

@@ -1,14 +1,21 @@
 import type { Command } from 'commander';
 import { Scalar, stringify } from 'yaml';
-import { escapeUnsafe, hasUnsafe } from '../../common/printable-text.ts';
+import { escapeUnsafe, hasUnsafe, toPrintableLine } from '../../common/printable-text.ts';
 import { CliError } from '../exit.ts';
-import { CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
+import { type Advice, CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
 import { formatAge } from './short-forms.ts';
 import { createTableFormat, type ReportFormat } from './text-format.ts';
 
 interface OutputFlags extends RepeatedFlags {
   /** Of `--output`. */
   readonly output?: string;
+}
+
+let lastReport = '';
+
+/** For a process that cannot write it to stdout. */
+export function getLastReport(): string {
+  return lastReport;
 }
 
 /** Prints what a command reports, and knows the flags that its advice repeats. */
@@ -28,14 +35,19 @@ export class Output {
 
   /** Prints the report as JSON or YAML, with each command on one line, or else the text. */
   printReport(report: object, text: string): void {
-    if (this.#kind === 'json') {
-      this.print(formatJson(report, this.format.commands));
-    } else if (this.#kind === 'yaml') {
+    lastReport = this.#formatReport(report, text);
+    this.print(lastReport);
+  }
+
+  #formatReport(report: object, text: string): string {
+    if (this.#kind === 'json') return formatJson(report, this.format.commands);
+    if (this.#kind === 'yaml') {
       const replacer = (_key: unknown, value: unknown): unknown => toQuoted(toPlain(value, this.format.commands));
       // Aliases for repeated objects are valid YAML, but hard to read.
       const options = { aliasDuplicateObjects: false, lineWidth: 0 };
-      this.print(escapeUnsafe(stringify(report, replacer, options)));
-    } else this.print(text);
+      return escapeUnsafe(stringify(report, replacer, options));
+    }
+    return text;
   }
 
   print(text: string): void {
@@ -49,9 +61,16 @@ export class Output {
 
   /** Prints a line on stderr, with the elapsed time, unless it has just printed the same text. */
   printProgress(text: string, elapsedMs: number): void {
-    if (text !== this.#lastProgress) this.printNote(`${formatAge(elapsedMs).padStart(7)}  ${text}`);
+    const line = toPrintableLine(text, Number.POSITIVE_INFINITY);
+    if (text !== this.#lastProgress) this.printNote(`${formatAge(elapsedMs).padStart(7)}  ${line}`);
     this.#lastProgress = text;
   }
+
+  /** Prints what a step does, and how a person can help. */
+  readonly printStep = (text: string, elapsedMs: number, advice?: Advice): void => {
+    const next = advice === undefined ? '' : `; ${this.format.commands.toClause(advice)}`;
+    this.printProgress(`${text}${next}`, elapsedMs);
+  };
 
   /** The message of an error, with its advice. */
   describeError(error: unknown): string {

@@ -1,9 +1,12 @@
-import { joinFirst, joinWithAnd } from '../../common/printable-text.ts';
+import { joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { formatName } from '../../decision/message.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { TableFormat } from './text-format.ts';
 
 const RENDERED_NAME = /^(?<prefix>rendered-.+-)(?<hash>[0-9a-f]{32})$/;
+/** Longer than the name of every object. */
+const MAX_NAME_LENGTH = 1_000;
 const HASH_LENGTH = 8;
 const MAX_NAMES_PER_KIND = 3;
 
@@ -15,6 +18,12 @@ export function formatAge(ms: number): string {
   if (seconds < 2 * 3_600) return `${Math.floor(seconds / 60)}m`;
   if (seconds < 48 * 3_600) return `${Math.floor(seconds / 3_600)}h`;
   return `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** As `oc get -o name` prints it, such as `machineconfig.machineconfiguration.openshift.io/00-worker`. */
+export function formatResourceName(kind: string, name: string): string {
+  const group = kind.startsWith('Machine') ? `.${MCO_GROUP}` : '';
+  return toPrintableLine(`${kind.toLowerCase()}${group}/${name}`, MAX_NAME_LENGTH);
 }
 
 interface NamedObject {

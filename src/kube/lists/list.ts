@@ -1,20 +1,20 @@
 import { finished } from 'node:stream/promises';
 import { type ApiObject, parseTime } from '../api-object.ts';
 import { parseCollection } from '../api-paths.ts';
-import { type ApiResponse, type KubeApi, readText, toBodyError } from '../api.ts';
-import { isServed } from '../discovery.ts';
-import { ApiUnreachable, isNotFound, MalformedList } from '../errors.ts';
+import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
+import { assertNotServed } from '../discovery.ts';
+import { isNotFound, MalformedList } from '../errors.ts';
 import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
-import { inSlices } from '../../common/slices.ts';
-import { METADATA, type ObjectType, parseJsonList } from './json-list.ts';
+import { JsonListParser, METADATA } from './json-list.ts';
 import { ProtobufListParser } from './protobuf-list.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
-/** How many objects of a JSON list are handled before other work runs. */
-const SLICE_SIZE = 200;
-/** The same of protobuf. A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
+/** A connection can deliver 2 MiB at once, and parsing them takes 15 ms. */
 const BYTES_PER_TURN = 256 * 1024;
+/** No cluster has a tenth of this. An endless list would use up the memory. */
+const MAX_ITEMS = 50_000;
+const MAX_BYTES = 1024 ** 3;
 
 export interface ListResult {
   /** The collection that was listed. */
@@ -29,8 +29,8 @@ export interface ListResult {
  * request, and without limit, because the API server serves only unpaged consistent lists from its watch
  * cache.
  *
- * @returns undefined if the resource is optional and the cluster does not serve it
- * @throws ApiError, ApiUnreachable, MalformedList, MalformedObject, or the signal's reason
+ * @returns undefined if the resource is optional and the cluster serves no version of it
+ * @throws ApiError, ApiUnreachable, UnsupportedVersion, MalformedList, MalformedObject, or the signal's reason
  */
 export async function listResource(
   api: KubeApi,
@@ -38,17 +38,19 @@ export async function listResource(
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
 ): Promise<ListResult | undefined> {
-  for (const [index, path] of resource.paths.entries()) {
+  const { paths, isOptional } = resource;
+  let notFound: unknown;
+  for (const path of paths) {
     try {
+      // Each served version of a kind has all its objects.
       return await listCollection(api, path, resource, onObject, signal);
     } catch (error) {
-      const isLast = index === resource.paths.length - 1;
-      if (!isNotFound(error) || (isLast && !resource.isOptional)) throw error;
-      if (await isServed(api, path, signal)) {
-        throw new ApiUnreachable(`listing ${resource.name} returned 404 although discovery serves the resource`);
-      }
+      if (!isNotFound(error)) throw error;
+      notFound = error;
     }
   }
+  if (!isOptional) throw notFound;
+  await assertNotServed(api, paths, signal);
   return undefined;
 }
 
@@ -72,29 +74,40 @@ export async function listCollection(
   const response = await api.request({
     path: toListPath(path, query),
     accept: acceptHeaderForStreamedList(isMetadataOnly),
+    purpose: kind === 'Node' ? 'nodeLists' : 'lists',
     signal,
   });
-  // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
+  let itemCount = 0;
   const addObject = (object: ApiObject): void => {
+    itemCount += 1;
+    if (itemCount > MAX_ITEMS) throw new MalformedList(`the list has more than ${MAX_ITEMS} items`);
+    // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
     if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };
-  // Every HTTP server with a clock sends the time (RFC 9110).
-  const servedAt = parseTime(response.headers.date) ?? new Date();
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
-  if (isProtobuf && isMetadataOnly) {
-    const parser = new ProtobufListParser(addObject, resource);
-    await parseBody(response.body, parser, signal);
-    return { path, resourceVersion: parser.end(), servedAt };
-  }
-  const types: readonly ObjectType[] = [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])];
-  const { items, resourceVersion } = parseJsonList(await readText(response, signal), types);
-  for await (const slice of inSlices(items, SLICE_SIZE)) for (const item of slice) addObject(item);
-  return { path, resourceVersion, servedAt };
+  const parser =
+    isProtobuf && isMetadataOnly
+      ? new ProtobufListParser(addObject, resource)
+      : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
+  await parseBody(response.body, parser, signal);
+  return { path, resourceVersion: parser.end(), servedAt: readServedAt(response) };
 }
 
-async function parseBody(body: ApiResponse['body'], parser: ProtobufListParser, signal: AbortSignal): Promise<void> {
+/** Every HTTP server with a clock sends the time (RFC 9110). A time in the future would end holds. */
+function readServedAt({ headers: { date } }: ApiResponse): Date {
+  const now = new Date();
+  const servedAt = parseTime(date) ?? now;
+  return servedAt < now ? servedAt : now;
+}
+
+async function parseBody(
+  body: ApiResponse['body'],
+  parser: Pick<JsonListParser, 'write'>,
+  signal: AbortSignal,
+): Promise<void> {
+  let bytes = 0;
   let bytesInTurn = 0;
   // Stream events, because a promise for each chunk costs more than its parsing.
   body.on('data', (chunk: Buffer) => {
@@ -105,6 +118,8 @@ async function parseBody(body: ApiResponse['body'], parser: ProtobufListParser, 
       setImmediate(() => body.resume());
     }
     try {
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) throw new MalformedList('the list is too large');
       parser.write(chunk);
     } catch (error) {
       body.destroy(error as Error);

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
-import { METADATA } from './json-list.ts';
+import { checkListMetadata, METADATA } from './json-list.ts';
 import { MetadataParser, type WantedMetadata } from './protobuf-metadata.ts';
 import { LENGTH_DELIMITED, PROTOBUF_MAGIC, ProtobufReader, readVarint } from './protobuf-reader.ts';
 
@@ -110,9 +110,7 @@ export class ProtobufListParser {
     if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
     if (field === LIST.items) this.#onItem(this.#metadata.parse(content));
     else if (field === LIST.metadata) {
-      const { resourceVersion, continue: continueToken } = content.texts(LIST_META);
-      if (continueToken !== '') throw new MalformedList('the list is one page of several');
-      this.#resourceVersion = resourceVersion;
+      this.#resourceVersion = checkListMetadata(content.texts(LIST_META));
     }
   }
 }

@@ -31,7 +31,12 @@ test('formats all parts of a report', () => {
   expect(text).toContain('\n- control1.gw.lo:\n  > missing MachineConfig');
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
   expect(text).toMatch(/\nNot fine: problems with 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/);
-  expect(formatProblemNames(report)).toBe('node/control1.gw.lo\nnode/control2.gw.lo\nmachineconfigpool/master\n');
+  const names = [
+    'node/control1.gw.lo',
+    'node/control2.gw.lo',
+    'machineconfigpool.machineconfiguration.openshift.io/master',
+  ];
+  expect(formatProblemNames(report)).toBe(`${names.join('\n')}\n`);
 });
 
 test('formats the same repair commands as the JSON, and colors if the format has them', () => {

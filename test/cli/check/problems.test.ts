@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parsePoolName, toConfigName } from '../../../src/decision/references.ts';
 import { NAMES } from '../../support/arbitrary.ts';
+import { checkProperty } from '../../support/check-property.ts';
 import { NEW, OLD } from '../inspected-cluster.ts';
 import { check, inspectedNode, inspectedPool } from './checked-cluster.ts';
 
@@ -53,7 +54,7 @@ const anyPool = fc.record({
 });
 
 test('agrees with a naive model for any cluster', () => {
-  fc.assert(
+  checkProperty(
     fc.property(
       fc.array(anyNode, { minLength: 1, maxLength: 5 }),
       fc.record({ worker: anyPool, master: anyPool, 'infra-a.b': anyPool }, { requiredKeys: [] }),
@@ -89,6 +90,6 @@ test('agrees with a naive model for any cluster', () => {
         for (const { suggestion } of result.problems) if (suggestion !== null) expect(existing).toContain(suggestion);
       },
     ),
-    { numRuns: 500 },
+    500,
   );
 });

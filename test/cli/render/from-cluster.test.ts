@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { createAuthority } from '../../../src/certificates/authority.ts';
-import { formatFlags, parseFlags, RENDER_FLAGS_ANNOTATION } from '../../../src/cli/render/recorded-flags.ts';
-import { AUTHORITY_SECRET_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
+import { parseFlagLabels } from '../../../src/cli/render/render-flags.ts';
+import { AUTHORITY_SECRET_PATH, GUARD_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
 import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
@@ -19,11 +19,6 @@ const SECRET = {
   },
 };
 const UNUSABLE = { data: { 'ca.crt': SECRET.data['ca.crt'], 'ca.key': '' } };
-const CERT_MANAGER = {
-  metadata: { annotations: { 'cert-manager.io/inject-ca-from': 'a/b' } },
-  webhooks: [{ failurePolicy: 'Fail' }],
-};
-const NAMESPACE = '/api/v1/namespaces/machineconfig-guard';
 const DEPLOYMENT = '/apis/apps/v1/namespaces/machineconfig-guard/deployments/machineconfig-guard';
 const INFRASTRUCTURE = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
@@ -31,20 +26,23 @@ const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
 interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels: Readonly<Record<string, string>>;
+  };
 }
 
 /** The answers for the objects of an installation. */
-function install(changes: Partial<InstallationOptions>, isRecorded = false): Record<string, object> {
-  const options = { ...DEFAULT_OPTIONS, authority: AUTHORITY, ...changes };
-  const recorded = formatFlags({ ...options, tls: options.authority === undefined ? 'service-ca' : 'generated' });
-  const namespaceAnnotations = isRecorded ? { [RENDER_FLAGS_ANNOTATION]: recorded } : {};
-  const objects = buildInstallation({ ...options, namespaceAnnotations }).files.map(({ content }) => parse(content));
-  return toAnswers(objects as KubeObject[]);
+function install(changes: Partial<InstallationOptions>): Record<string, object> {
+  const { files } = buildInstallation({ ...DEFAULT_OPTIONS, authority: AUTHORITY, ...changes });
+  const objects = files.map(({ content }) => parse(content) as KubeObject);
+  return Object.fromEntries(objects.map((object) => [toPath(object), object]));
 }
 
-function toAnswers(objects: readonly KubeObject[]): Record<string, object> {
-  return Object.fromEntries(objects.map((object) => [toPath(object), object]));
+/** Without the objects whose path contains a text. */
+function omit(answers: Readonly<Record<string, object>>, text: string): Record<string, object> {
+  return Object.fromEntries(Object.entries(answers).filter(([requested]) => !requested.includes(text)));
 }
 
 function toPath({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): string {
@@ -63,7 +61,9 @@ async function render(answers: Readonly<Record<string, object>>, ...flags: strin
     return 'status' in body ? (body as Fault) : { status: 200, body: body as Record<string, unknown> };
   });
   const out = path.join(path.dirname(kubeconfig), 'new');
-  const args = ['render', '--from-cluster', '--out', out, '--image', IMAGE, '--output', 'json', ...flags];
+  const needsImage = answers[DEPLOYMENT] === undefined && answers[WEBHOOK] === undefined && flags[0] !== '--profile';
+  const image = needsImage ? ['--image', IMAGE] : [];
+  const args = ['render', '--from-cluster', '--out', out, '--output', 'json', ...image, ...flags];
   return { ...(await run(...args)), out, kubeconfig, requests: cluster.faults.requests };
 }
 
@@ -113,11 +113,9 @@ test.each([
   ['generated', ['--tls', 'service-ca'], { authority: AUTHORITY }],
   ['service-ca', ['--new-authority', '--tls', 'generated'], { authority: undefined }],
 ])('changes no issuer: %s with %j', async (issuer, flags, changes) => {
-  for (const isRecorded of [true, false]) {
-    const { exitCode, stderr } = await render(install(changes, isRecorded), ...flags);
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain(`the installed guard has --tls ${issuer}, which an upgrade cannot change; leave out`);
-  }
+  const { exitCode, stderr } = await render(install(changes), ...flags);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain(`the installed guard has --tls ${issuer}, which an upgrade cannot change; leave out`);
 });
 
 test('prefers the version of a flag, and with the service CA reads no Secret', async () => {
@@ -127,18 +125,29 @@ test('prefers the version of a flag, and with the service CA reads no Secret', a
   expect(requests.filter(({ path: requested }) => requested.includes('/secrets'))).toEqual([]);
 });
 
-const FOREIGN = { ...install({ authority: undefined }), [WEBHOOK]: CERT_MANAGER };
-const SCALED = { spec: { replicas: 1, template: { spec: { affinity: {} } } } };
-const NEWER = { metadata: { annotations: { [RENDER_FLAGS_ANNOTATION]: '--future' } } };
+const PROFILE = { 'render.machineconfig-guard.io/profile': 'fail-closed' };
+/** The webhook configuration of another version or overlay. */
+const label = (flag: string, value: string) => ({
+  [WEBHOOK]: { metadata: { labels: { [`render.machineconfig-guard.io/${flag}`]: value, ...PROFILE } } },
+});
 
 test.each([
   ['an old version', { '/version': { gitVersion: 'v1.26.9' } }, 1, /has version "v1\.26\.9": The oldest supported/],
   ['an unusable authority', { [AUTHORITY_SECRET_PATH]: UNUSABLE }, 1, /create a new authority with --new-authority/],
   ['a forbidden Secret', { [AUTHORITY_SECRET_PATH]: { status: 403, body: {} } }, 3, /denies you "get" on secrets in /],
-  ['certificates of cert-manager', FOREIGN, 1, /cert-manager issues .*; apply the overlay cert-manager /],
-  ['only a webhook', { [WEBHOOK]: install({})[WEBHOOK] ?? {} }, 1, /cannot know .* --single-node, --host.*-no-single-/],
-  ['a scaled Deployment', { ...install({}), [DEPLOYMENT]: SCALED }, 1, /cannot know whether .* has --single-node: /],
-  ['a flag of a newer version', { [NAMESPACE]: NEWER }, 1, /this version does not know: unknown option '--future'/],
+  [
+    'certificates of cert-manager',
+    label('tls', 'cert-manager'),
+    1,
+    /cert-manager issues .*; apply the overlay cert-manager /,
+  ],
+  ['a guard without labels', { [WEBHOOK]: {} }, 1, /cannot know the flags of .*: there is no label render\./],
+  [
+    'a flag of a newer version',
+    label('future', 'true'),
+    1,
+    /this version does not know --future; uninstall it first\n/,
+  ],
 ])('writes nothing with %s', async (_name, answers, expectedCode, message) => {
   const { exitCode, stdout, stderr } = await render(answers);
   expect({ exitCode, stdout }).toEqual({ exitCode: expectedCode, stdout: '' });
@@ -146,8 +155,8 @@ test.each([
 });
 
 const ACCESS_ROLES = ['role', 'rolebinding'].map((kind) => `cluster${kind}/machineconfig-guard-machineconfigs`);
-const REFERENCE_POLICY = ['policy', 'policybinding'].map((kind) => {
-  return `validatingadmission${kind}/references.machineconfig-guard.io`;
+const FLOOR = ['policy', 'policybinding'].flatMap((kind) => {
+  return ['nodes', 'pools'].map((name) => `validatingadmission${kind}/${name}.machineconfig-guard.io`);
 });
 const FORGOTTEN = [
   [{}, []],
@@ -155,7 +164,6 @@ const FORGOTTEN = [
   [{ authority: undefined }, ['--tls: was service-ca, is kept']],
   [{ machineconfigAccess: false }, ['--no-machineconfig-access: was set, is kept']],
   [{ openNetwork: true }, ['--open-network: was set, is kept']],
-  [{ referencePolicy: true }, ['--reference-policy: was set, is kept']],
   [{ profile: 'fail-open-with-floor' }, ['--profile: was fail-open-with-floor, is kept']],
   [{ mode: 'Audit', hold: '24h' }, ['--mode: was Audit, is kept', '--hold: was 24h, is kept']],
   [{ kubernetesVersion: { major: 1, minor: 27 } }, []],
@@ -163,26 +171,41 @@ const FORGOTTEN = [
 
 const toLines = (notes: readonly string[]) => notes.map((note) => `machineconfig-guard: ${note}\n`).join('');
 
-test.each(
-  FORGOTTEN.flatMap(([changes, notes]) => [true, false].map((isRecorded) => [changes, isRecorded, notes] as const)),
-)('keeps the forgotten flags of %j, with annotation: %s', async (changes, isRecorded, notes) => {
-  const answers = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes, isRecorded) };
-  const { exitCode, stderr, out } = await render(answers);
-  expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
-  const file = path.join(out, '99_machineconfig-guard-00-namespace.yaml');
-  const { metadata } = parse(readFileSync(file, 'utf8')) as { metadata: { annotations: Record<string, string> } };
-  const { kubernetesVersion: _version, authority, image: _image, ...flags } = { ...DEFAULT_OPTIONS, ...changes };
-  const recorded = parseFlags(metadata.annotations[RENDER_FLAGS_ANNOTATION] ?? '');
-  expect(recorded).toMatchObject({ ...flags, tls: authority === undefined ? 'service-ca' : 'generated' });
+test.each(FORGOTTEN)('keeps the forgotten flags of %j, and the image', async (changes, notes) => {
+  const installed = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes) };
+  const { kubernetesVersion: _version, authority, image, ...flags } = { ...DEFAULT_OPTIONS, ...changes };
+  // Of the three objects that are read, one shows the flags, and two show the image.
+  for (const missing of [
+    'nothing',
+    '/validatingwebhookconfigurations/',
+    '/customresourcedefinitions/',
+    'deployments',
+  ]) {
+    const single = { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } };
+    const topology = 'singleNode' in changes ? { [INFRASTRUCTURE]: single } : {};
+    const { exitCode, stdout, stderr, out } = await render({ ...omit(installed, missing), ...topology });
+    expect([missing, exitCode, stderr]).toEqual([missing, 0, toLines(notes)]);
+    expect(JSON.parse(stdout)).toHaveProperty('image', image);
+    const labels = readdirSync(out).map((file) => {
+      return (parse(readFileSync(path.join(out, file), 'utf8')) as KubeObject).metadata.labels;
+    });
+    const recorded = parseFlagLabels(Object.assign({}, ...labels) as Record<string, string>);
+    expect(recorded).toMatchObject({ ...flags, tls: authority === undefined ? 'service-ca' : 'generated' });
+  }
 });
 
 test.each([
   [{ singleNode: true }, '--no-single-node', '--single-node: was set, is not set', []],
   [{ mode: 'Audit' }, '--mode=Enforce', '--mode: was Audit, is Enforce', []],
   [{}, '--no-machineconfig-access', '--no-machineconfig-access: was not set, is set', ACCESS_ROLES],
-  [{ referencePolicy: true }, '--no-reference-policy', '--reference-policy: was set, is not set', REFERENCE_POLICY],
+  [
+    { profile: 'fail-open-with-floor' },
+    '--profile=fail-closed',
+    '--profile: was fail-open-with-floor, is fail-closed',
+    FLOOR,
+  ],
 ] as const)('with %j, %s changes the installation and says so', async (changes, flag, note, objects) => {
-  const answers = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes, true) };
+  const answers = { '/version': { gitVersion: 'v1.33.0' }, ...install(changes) };
   const { exitCode, stderr, kubeconfig } = await render(answers, flag);
   expect(exitCode).toBe(0);
   const [first, second] = stderr.split('\n');
@@ -201,11 +224,42 @@ test.each([
   expect((await render({ [INFRASTRUCTURE]: single }, '--openshift-version', '4.18', ...flags)).stderr).toBe(note);
 });
 
-test('recognizes the overlay of 0.1.0', async () => {
-  const file = path.join(import.meta.dirname, '../../e2e/install/0.1.0/service-ca/manifests.yaml');
-  const objects = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as KubeObject);
-  const { exitCode, stderr } = await render(toAnswers(objects), '--openshift-version', '4.18');
-  // Its NetworkPolicy admits all addresses.
-  const notes = ['--tls: was service-ca, is kept', '--open-network: was set, is kept'];
+test.each([
+  [['--hold', '24h'], {}, '{"spec":{"holdSuperseded":"24h"}}'],
+  [
+    ['--hold', '24h', '--mode', 'Audit'],
+    { mode: 'Warn', holdSuperseded: '12h' },
+    '{"spec":{"mode":"Audit","holdSuperseded":"24h"}}',
+  ],
+  [['--hold', '24h', '--mode', 'Audit'], { mode: 'Audit', holdSuperseded: '1440m' }, undefined],
+  // A flag of the installation does not count any more.
+  [[], { mode: 'Warn', holdSuperseded: '12h' }, undefined],
+])('with %j beside a MachineConfigGuard of %j, prints the patch %s', async (flags, spec, patch) => {
+  const answers = { ...install({ authority: undefined, hold: '3h', mode: 'Disabled' }), [GUARD_PATH]: { spec } };
+  const { exitCode, stderr, kubeconfig } = await render(answers, '--openshift-version', '4.18', ...flags);
+  const advice =
+    'the existing MachineConfigGuard keeps its settings; change them with: ' +
+    `oc --kubeconfig ${kubeconfig} patch mcguard cluster --type=merge -p '${patch}'`;
+  const notes = ['--tls: was service-ca, is kept', ...(patch === undefined ? [] : [advice])];
   expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
+});
+
+test('says that a lost Secret makes a new authority, and that no guard has an image to keep', async () => {
+  const { exitCode, stderr } = await render(omit(install({}), '/secrets/'), '--openshift-version', '4.18');
+  const note =
+    'the Secret machineconfig-guard-ca is missing: created a new authority. Calls fail until all pods use it';
+  expect([exitCode, stderr]).toEqual([0, toLines([note])]);
+  expect(await render({}, '--profile', 'fail-closed')).toMatchObject({
+    exitCode: 2,
+    stderr: 'machineconfig-guard: --image is needed: the cluster has no guard whose image could be kept\n',
+  });
+});
+
+test('without a guard in the profile, reads only the version', async () => {
+  const version = { '/version': { gitVersion: 'v1.29.0' } };
+  const older = await render(version, '--profile', 'policy-floor');
+  expect([older.exitCode, older.stderr]).toEqual([2, expect.stringContaining('policy-floor needs Kubernetes 1.30')]);
+  const { exitCode, stdout, requests } = await render(version, '--profile', 'restore-role');
+  expect([exitCode, requests.map(({ path: requested }) => requested)]).toEqual([0, ['/version']]);
+  expect(JSON.parse(stdout)).toMatchObject({ image: null, tls: null, failurePolicy: null, profile: 'restore-role' });
 });

@@ -2,12 +2,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import path from 'node:path';
 import { parse } from 'yaml';
 import { beforeEach, expect, test } from 'vitest';
+import { isGuardProfile, PROFILES } from '../../../src/install/profiles.ts';
 import { usageError, type Outcome, runProgram } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
 const SECRET = '99_machineconfig-guard-40-secret.yaml';
 const WEBHOOK = '99_machineconfig-guard-80-validatingwebhookconfiguration.yaml';
+const PROFILES_WITHOUT_GUARD = PROFILES.filter((profile) => !isGuardProfile(profile));
 let out: string;
 
 beforeEach(() => {
@@ -15,7 +17,8 @@ beforeEach(() => {
 });
 
 async function render(...args: string[]): Promise<Outcome> {
-  return await runProgram(['render', '--out', out, '--image', IMAGE, ...args]);
+  const image = PROFILES_WITHOUT_GUARD.some((profile) => args.includes(profile)) ? [] : ['--image', IMAGE];
+  return await runProgram(['render', '--out', out, ...image, ...args]);
 }
 
 function read(name: string): string {
@@ -50,6 +53,30 @@ test('prints commands for the cluster of the flags, and for an installer as alte
     '',
   ]);
 });
+
+test('does not advise to apply a directory with other files', async () => {
+  mkdirSync(out);
+  writeFileSync(path.join(out, 'other.yaml'), '# empty\n');
+  const { stdout } = await render('--openshift-version', '4.18', '--output', 'json');
+  expect(JSON.parse(stdout)).toMatchObject({ otherFiles: 1 });
+  const again = await render('--openshift-version', '4.18', '--force');
+  expect(again.stdout).toContain('render into an empty directory, because this one has other files\n');
+  expect(again.stdout).not.toContain('apply -f');
+});
+
+test.each(PROFILES_WITHOUT_GUARD)(
+  'the profile %s needs no image, and its files stay beside those of a guard',
+  async (profile) => {
+    await render('--openshift-version', '4.18');
+    const before = readSet();
+    const { exitCode, stdout, stderr } = await render('--openshift-version', '4.18', '--profile', profile);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(readSet()).toMatchObject(before);
+    const files = readdirSync(out).filter((file) => !(file in before));
+    expect(stdout).toContain(`Wrote ${files.length} files to`);
+    expect(stdout).not.toContain('machineconfig-guard verify');
+  },
+);
 
 test.each([
   [['--image', 'example.com/guard:1'], '--image example.com/guard:1 has no digest'],
@@ -134,6 +161,7 @@ test('prints exactly the documented JSON keys', async () => {
     directory: out,
     files: expect.arrayContaining([{ file: SECRET, kind: 'Secret', name: 'machineconfig-guard-ca', secret: true }]),
     removed: [],
+    otherFiles: 0,
     bytes: expect.any(Number),
     gzipBytes: expect.any(Number),
     image: IMAGE,
@@ -151,6 +179,8 @@ test('--policy prints a Policy without a key', async () => {
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(parse(stdout)).toMatchObject({ kind: 'Policy', metadata: { name: 'machineconfig-guard' } });
   expect(stdout).not.toContain('kind: Secret');
+  const floor = await render('--policy', '--profile', 'policy-floor', '--out', '-');
+  expect(parse(floor.stdout)).toMatchObject({ metadata: { name: 'machineconfig-guard-policy-floor' } });
 });
 
 test.each([
@@ -168,6 +198,10 @@ test.each([
   ['--ca-cert-file', '/nowhere/ca.crt', '--ca-key-file', '/nowhere/ca.key'],
   ['--ca-cert-file', 'package.json', '--ca-key-file', 'package.json'],
   ['--ca-cert-file', 'x', '--ca-key-file', 'y', '--days', '3'],
+  ['--profile', 'policy-floor'],
+  ['--profile', 'policy-floor', '--openshift-version', '4.16'],
+  ['--profile', 'policy-floor', '--openshift-version', '4.18', '--image', IMAGE],
+  ['--profile', 'policy-floor', '--openshift-version', '4.18', '--no-single-node'],
   ['--policy', '--tls', 'service-ca'],
   ['--policy', '--out', '-'],
   ['--policy', '--out', '-', '--tls', 'service-ca', '--single-node'],
@@ -175,5 +209,6 @@ test.each([
   ['--policy', '--out', '-', '--tls', 'service-ca', '--profile', 'fail-open-with-floor'],
 ])('with %j %j, exits with 2 and writes nothing', async (...args) => {
   expect(await render(...args)).toEqual(usageError());
+  expect(await runProgram(['render', '--out', out])).toEqual(usageError('--image is needed'));
   expect(existsSync(out)).toBe(false);
 });

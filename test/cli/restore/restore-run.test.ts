@@ -28,7 +28,7 @@ function createStuckPool(cluster: TestCluster, role: string, missing: string, no
 /** Time passes only in the pauses between two reads. */
 async function runRestore(cluster: TestCluster, options: Partial<RestoreOptions>) {
   fakeUntilEnd('performance');
-  return await restore(cluster.connect(), {
+  const { report } = await restore(cluster.connect(), {
     configs: [MASTER.config, WORKER.config],
     isConfirmed: true,
     acceptContent: false,
@@ -36,6 +36,7 @@ async function runRestore(cluster: TestCluster, options: Partial<RestoreOptions>
     sleep: async (ms) => void vi.advanceTimersByTime(ms),
     ...options,
   });
+  return report;
 }
 
 test('names the nodes of two pools that stay Degraded', async () => {

@@ -93,6 +93,9 @@ test('prints the references of each config, and null for unknown values, as JSON
   expect(await readReport(inspected, GONE)).toMatchObject({ allUsed: true, configs: [{ name: GONE }] });
 });
 
+/** As `oc get -o name` prints it. */
+const RESOURCE = 'machineconfig.machineconfiguration.openshift.io/';
+
 test.each<[string, string[], string[], string]>([
   ['the existing configs of the names', [NEW.slice(0, -20), OLD, TYPO], [NEW, OLD], ''],
   ['existing configs without names', [], [NEW, OLD], ''],
@@ -102,7 +105,7 @@ test.each<[string, string[], string[], string]>([
   createConfig(cluster, '99-worker-ssh');
   annotate(cluster, 'worker-0', { desiredConfig: GONE, lastAppliedDrain: `uncordon-${OLD}` });
   const outcome = await run('who-uses', ...args, '--output', 'name');
-  expect(outcome.stdout.trimEnd().split('\n').toSorted()).toEqual(names.toSorted());
+  expect(outcome.stdout.trimEnd().split('\n').toSorted()).toEqual(names.map((name) => RESOURCE + name).toSorted());
   expect(outcome.stderr === '' ? '' : outcome.stderr.slice(0, stderr.length)).toBe(stderr);
 });
 
@@ -156,7 +159,7 @@ test('--unused lists the oldest configs first, with their full names and holds',
   );
   expect(await inspected.run('who-uses', '--unused', '-o', 'name')).toEqual({
     exitCode: 0,
-    stdout: `${OTHER_POOL}\n`,
+    stdout: `${RESOURCE}${OTHER_POOL}\n`,
     stderr: 'Omitted 1 held config.\nPoint-in-time snapshot; only the guard blocks a deletion.\n',
   });
 });
@@ -227,7 +230,7 @@ test('--unused gets only unused configs, each once', async () => {
   const gets = paths.filter((path) => path.startsWith(`${MACHINE_CONFIGS_PATH}/`));
   expect(gets).toHaveLength(11);
   const names = stdout.trimEnd().split('\n');
-  expect(gets.toSorted()).toEqual(names.map((name) => `${MACHINE_CONFIGS_PATH}/${name}`).toSorted());
+  expect(gets.toSorted()).toEqual(names.map((name) => name.replace(RESOURCE, `${MACHINE_CONFIGS_PATH}/`)).toSorted());
 });
 
 test.each([

@@ -6,12 +6,13 @@ const CLUSTER = "--kubeconfig /home/ann/lab --context 'lab smith'";
 
 test.each<[readonly Word[], string]>([
   [['oc', 'get', 'node', 'oc-1'], `oc ${CLUSTER} get node oc-1`],
-  [['machineconfig-guard', 'restore', 'a b'], `oc mcguard restore ${CLUSTER} --namespace guard 'a b'`],
+  [['machineconfig-guard', 'restore', 'a b'], `oc mcguard restore ${CLUSTER} 'a b'`],
+  [['machineconfig-guard', 'verify'], `oc mcguard verify ${CLUSTER} --namespace guard`],
   [['oc', 'login', 'a'], 'oc --kubeconfig /home/ann/lab login a'],
   [['openshift-install', 'create', 'a b'], "openshift-install create 'a b'"],
   [
     ['oc', 'debug', 'node/a', PIPE, 'machineconfig-guard', 'restore', '--from', '-'],
-    `oc ${CLUSTER} debug node/a | oc mcguard restore ${CLUSTER} --namespace guard --from -`,
+    `oc ${CLUSTER} debug node/a | oc mcguard restore ${CLUSTER} --from -`,
   ],
 ])('formats the words %j with the flags of the run', (words, line) => {
   expect(new CommandFormatter('oc mcguard', FLAGS).toLine(new ShellCommand([words]))).toBe(line);

@@ -71,13 +71,32 @@ async function main() {
   // Before the builds, which take minutes.
   if (nodeCount > 0) requireNode(release);
   const binaries = await findBinaries(release, log);
-  const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
-  // Nothing else keeps this process alive.
-  const keepAlive = setInterval(() => undefined, 1 << 30);
   log(`Starting Kubernetes ${release.kubernetes} …`);
+  // Until this process waits for a signal, any ends it, and the reaper ends the others.
   const nodes = nodeCount > 0 ? await NodeCluster.start(binaries, nodeCount, log) : undefined;
   const controlPlane = nodes?.controlPlane ?? (await ControlPlane.start(binaries));
-  const { admin, kubeconfig } = controlPlane.apiServer;
+  try {
+    await printUsage(controlPlane, nodeCount);
+    await waitForSignal();
+  } finally {
+    log('Stopping …');
+    await (nodes ?? controlPlane).stop();
+  }
+  return 0;
+}
+
+async function waitForSignal() {
+  // Nothing else keeps this process alive.
+  const keepAlive = setInterval(() => undefined, 1 << 30);
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  clearInterval(keepAlive);
+}
+
+/** Creates the MachineConfigGuard, and prints how to use the control plane. */
+async function printUsage(controlPlane: ControlPlane, nodeCount: number) {
+  const { binaries, apiServer, directory } = controlPlane;
+  const { release } = binaries;
+  const { admin, kubeconfig } = apiServer;
   await controlPlane.installCrds([parse(readFileSync(CRD, 'utf8')) as KubeObject]);
   await admin.create(dirname(PATHS.guard), GUARD);
   const flag = nodeCount === 1 ? ' --single-node' : '';
@@ -93,15 +112,10 @@ Paste this line into other terminals. Then try:
   kubectl delete machineconfig rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90
   kubectl patch machineconfigguard cluster --type merge --patch '{"spec":{"mode":"Warn"}}'
 
-Logs: ${controlPlane.directory}
-Audit log: ${controlPlane.apiServer.auditLog}
+Logs: ${directory}
+Audit log: ${apiServer.auditLog}
 Ctrl-C stops it and removes its files.
 `);
-  await interrupted;
-  clearInterval(keepAlive);
-  log('Stopping …');
-  await (nodes ?? controlPlane).stop();
-  return 0;
 }
 
 await runCommand('control-plane', main);

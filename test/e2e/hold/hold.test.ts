@@ -214,7 +214,7 @@ test('who-uses --unused knows the holds of the guard, and omits the names of hel
     expect(Date.parse(findHold(config)?.heldUntil ?? '')).toBe(heldUntil);
   }
   const names = await runProgramOk('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
-  const printed = [free, first, owned].filter((config) => names.split('\n').includes(config));
+  const printed = [free, first, owned].filter((config) => names.includes(`/${config}\n`));
   expect(printed).toEqual([free]);
 });
 

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 
 import { renderInstallFile } from '../../../build/release/install-files.ts';
 import { buildInstallation } from '../../../src/install/installation.ts';
+import { DIRECTORY_BY_PROFILE, type Profile } from '../../../src/install/profiles.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
@@ -119,9 +120,9 @@ test('no NetworkPolicy of an overlay lets every address reach a port', () => {
   for (const { from = [] } of rules) expect(from).not.toEqual([]);
 });
 
-/** An overlay has no flags to record. */
+/** An overlay has no image to record. */
 function parseUnrecorded(content: string): unknown {
-  return parse(content.replace(/^ +machineconfig-guard\.io\/render-flags: .*\n/m, ''));
+  return parse(content.replace(/^ +render\.machineconfig-guard\.io\/image: .*\n/m, ''));
 }
 
 const PLAIN = { ...DEFAULT_OPTIONS, image: 'machineconfig-guard', authority: undefined };
@@ -133,7 +134,6 @@ test.each([
   ['fail-open-with-floor', [], { profile: 'fail-open-with-floor' }],
   ['service-ca', ['no-machineconfig-access'], { machineconfigAccess: false }],
   ['service-ca', ['open-network'], { openNetwork: true }],
-  ['service-ca', ['reference-policy'], { referencePolicy: true }],
   // The component that fails open brings the policy floor.
   ['service-ca', ['fail-open-with-floor'], { profile: 'fail-open-with-floor' }],
   // It includes openshift-4.15 and openshift-4.16.
@@ -144,6 +144,14 @@ test.each([
   const { files } = buildInstallation({ ...PLAIN, ...options });
   expect(objects).toHaveLength(files.length);
   for (const { content } of files) expect(objects).toContainEqual(parseUnrecorded(content));
+});
+
+test.each(Object.entries(DIRECTORY_BY_PROFILE))('the profile %s has the objects of %s', async (name, directory) => {
+  const objects = await buildDirectory(controlPlane, join(MANIFESTS, directory));
+
+  const { files } = buildInstallation({ profile: name as Profile, kubernetesVersion: { major: 1, minor: 30 } });
+  expect(files.map(({ content }) => parse(content) as object)).toEqual(expect.arrayContaining([...objects]));
+  expect(objects).toHaveLength(files.length);
 });
 
 test('the component settings adds a MachineConfigGuard', async () => {

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 
+import packageJson from '../../../package.json' with { type: 'json' };
 import { runProgram } from '../../cli/run-program.ts';
 import type { GuardPod } from '../node/guard-pods.ts';
-import { findPreviousImage, GUARD_IMAGE } from '../node/images.ts';
+import { GUARD_ALIASES, GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { awaitFloor } from '../support/floor.ts';
 import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers, overlay } from '../support/overlays.ts';
 import { probeDuring } from '../support/prober.ts';
-import { IS_LONG, log } from '../support/runner.ts';
-import { buildOldProfile, type OldProfile } from './old-profiles.ts';
+import { IS_LONG } from '../support/runner.ts';
 
 const installed = await sharedNodeCluster();
 const { cluster, controlPlane, replicas: pods } = installed;
-const previous = await findPreviousImage(log);
-await Promise.all(pods.cluster.nodes.map((node) => node.importImage(previous)));
+/** The same image under another name. */
+const [PREVIOUS_IMAGE = ''] = GUARD_ALIASES;
 
 /** Runs a command of this version. Returns its output. */
 async function run(...args: readonly string[]) {
@@ -42,41 +42,53 @@ async function applyOverlay(name: string): Promise<void> {
   await apply(list.replace('"image":"machineconfig-guard"', `"image":"${GUARD_IMAGE}"`));
 }
 
-async function installOld(profile: OldProfile): Promise<void> {
-  await apply(await buildOldProfile(controlPlane, profile, previous.name));
-  await (profile === 'fail-open-with-floor' ? awaitFloor(cluster) : cluster.awaitGuardCalls());
+/** Renders this version, which becomes an older one with another image. */
+async function installPrevious(flags: readonly string[]): Promise<void> {
+  const { stdout } = await run(
+    'render',
+    '--image',
+    PREVIOUS_IMAGE,
+    '--openshift-version',
+    '4.20',
+    '--out',
+    '-',
+    ...flags,
+  );
+  const label = 'app.kubernetes.io/version: ';
+  expect(stdout).toContain(label + packageJson.version);
+  await apply(stdout.replaceAll(label + packageJson.version, `${label}0.0.9`));
+  await (flags.includes('fail-open-with-floor') ? awaitFloor(cluster) : cluster.awaitGuardCalls());
 }
 
-/** The images that run. */
+/** The images of the pods. */
 async function listImages(): Promise<readonly string[]> {
-  const imageOf = ({ status }: GuardPod) => status.containerStatuses?.[0]?.imageID ?? '';
+  const imageOf = ({ spec }: GuardPod) => spec.containers[0]?.image ?? '';
   return [...new Set((await pods.list()).map(imageOf))];
 }
 
 /** The floor answers before the guard. */
 const FLOOR_DENIAL = /ValidatingAdmissionPolicy '\w+\.machineconfig-guard\.io'.* denied request: MCG_IN_USE/s;
-// The NetworkPolicy of 0.1.0 admitted all addresses.
-const OPEN_NETWORK = '--open-network: was set, is kept';
 const SERVICE_CA = '--tls: was service-ca, is kept';
 
-const UPGRADES: readonly (readonly [OldProfile, string, readonly string[]])[] = [
-  ['generated', '', [OPEN_NETWORK]],
+/** The flags of the first rendering, the overlay with them, and what the later ones say. */
+const UPGRADES: readonly (readonly [readonly string[], string, readonly string[]])[] = [
+  [[], '', []],
   // Its ports are free on a node only after the old pod has ended.
-  ['host-network', 'host-network', [SERVICE_CA, '--host-network: was set, is kept', OPEN_NETWORK]],
-  ['service-ca', 'service-ca', [SERVICE_CA, OPEN_NETWORK]],
-  ['single-node', 'single-node', [SERVICE_CA, '--single-node: was set, is kept', OPEN_NETWORK]],
+  [['--tls=service-ca', '--host-network'], 'host-network', [SERVICE_CA, '--host-network: was set, is kept']],
+  [['--tls=service-ca'], 'service-ca', [SERVICE_CA]],
+  [['--tls=service-ca', '--single-node'], 'single-node', [SERVICE_CA, '--single-node: was set, is kept']],
   [
+    ['--tls=service-ca', '--profile', 'fail-open-with-floor'],
     'fail-open-with-floor',
-    'fail-open-with-floor',
-    ['--profile: was fail-open-with-floor, is kept', SERVICE_CA, OPEN_NETWORK],
+    ['--profile: was fail-open-with-floor, is kept', SERVICE_CA],
   ],
 ];
 
 // The first two roll out differently. The others take a minute each.
 test.each(IS_LONG ? UPGRADES : UPGRADES.slice(0, 2))(
-  'from %s of stored manifests, no call fails during upgrades by render and by the overlay, one over the other',
-  async (profile, overlayName, notes) => {
-    await installOld(profile);
+  'with %j, no call fails during upgrades by render and by the overlay, one over the other',
+  async (flags, overlayName, notes) => {
+    await installPrevious(flags);
     const before = await listImages();
     const seen: (readonly string[])[] = [];
 
@@ -96,14 +108,11 @@ test.each(IS_LONG ? UPGRADES : UPGRADES.slice(0, 2))(
     const failed = failedCalls.filter((probe) => !isFloorDenial(probe));
     expect(wrongAnswers.filter((probe) => !isFloorDenial(probe))).toEqual([]);
     expect(failed).toEqual([]);
-    // The overlay has the narrow NetworkPolicy.
-    expect(seen).toEqual([notes, notes.filter((note) => note !== OPEN_NETWORK)].slice(0, seen.length));
-    const after = await listImages();
-    expect([before.length, after.length]).toEqual([1, 1]);
-    expect(after).not.toEqual(before);
+    expect(seen).toEqual([notes, notes].slice(0, seen.length));
+    expect([before, await listImages()]).toEqual([[PREVIOUS_IMAGE], [GUARD_IMAGE]]);
 
     const { stdout } = await run('uninstall', '--confirm');
-    expect(stdout).toMatch(/^Nothing denies the deletion of rendered-\S+ \(dry run\)\.$/m);
+    expect(stdout).toMatch(/^Uninstalled\. Nothing denies the deletion of rendered-\S+ \(dry run\)\.$/m);
     expect(await listLeftovers(controlPlane)).toEqual([]);
   },
 );

@@ -24,7 +24,7 @@ const METRICS_PORT = 8443;
 
 /** A pod of the guard with one container. */
 export interface GuardPod extends KubeObject {
-  readonly spec: { readonly nodeName: string };
+  readonly spec: { readonly nodeName: string; readonly containers: readonly { readonly image: string }[] };
   readonly status: {
     readonly hostIP?: string;
     readonly podIP?: string;

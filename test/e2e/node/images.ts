@@ -14,9 +14,6 @@ const CACHE = cachePath('images');
 const MAX_AGE_MINUTES = 24 * 60;
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const BASE = 'localhost/machineconfig-guard-base';
-/** The oldest commit with a Containerfile. Its manifests are in test/e2e/install/0.1.0/. */
-const PREVIOUS_COMMIT = '760c10e5d4b7ea249dd23809ce2b5ac486fd111b';
-
 export const GUARD_IMAGE = 'machineconfig-guard:0.1.0';
 /** Other names of the guard's image: those in the manifests, and in the pages that tests run. */
 export const GUARD_ALIASES: readonly string[] = [
@@ -87,26 +84,6 @@ async function buildImages(directory: string) {
   await build(work, guard, `--build-arg=BASE_IMAGE=${BASE}`, '--file=Containerfile', '--network=host', ROOT);
   await build(work, pause, join(work, 'pause'));
   await rm(work, { recursive: true });
-}
-
-/** The image of the previous release: from the cache, or built from its commit. */
-export async function findPreviousImage(log: (line: string) => void): Promise<Image> {
-  const directory = cachePath('previous-image', PREVIOUS_COMMIT.slice(0, 16));
-  const image = { name: 'docker.io/library/machineconfig-guard:previous', archive: join(directory, 'guard.tar') };
-  await fillCache(directory, async (unfinished) => {
-    log('Building the image of the previous release …');
-    const work = join(unfinished, 'work');
-    await buildBase(work);
-    const archive = join(work, 'source.tar');
-    const context = join(work, 'previous');
-    await mkdir(context);
-    await runOk('git', ['-C', ROOT, 'archive', `--output=${archive}`, PREVIOUS_COMMIT]);
-    await runOk('tar', ['--extract', `--file=${archive}`, `--directory=${context}`]);
-    const bases = [`--build-arg=BUILD_IMAGE=${BASE}`, `--build-arg=RUN_IMAGE=${BASE}`];
-    await build(work, { ...image, archive: join(unfinished, 'guard.tar') }, ...bases, '--network=host', context);
-    await rm(work, { recursive: true });
-  });
-  return image;
 }
 
 async function buildBase(work: string) {

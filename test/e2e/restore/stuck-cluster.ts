@@ -75,7 +75,7 @@ export class StuckCluster {
     const recover = () => Promise.all(masters.map((master) => this.setNodeState(master, 'Done')));
     const texts: string[] = [];
     const pending: Promise<unknown>[] = [];
-    const report = await restore(api, {
+    const { report } = await restore(api, {
       configs: [missing.config],
       isConfirmed: true,
       acceptContent: false,

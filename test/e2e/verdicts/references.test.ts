@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 
+import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
+import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const installed = await sharedInstalledCluster();
@@ -14,9 +16,18 @@ async function createPool(options: { spec?: string; status?: string }): Promise<
   return (await cluster.pool(options)).metadata.name;
 }
 
+async function createDegradedNode(config: string): Promise<string> {
+  const name = await cluster.node({ currentConfig: 'rendered-worker-old', desiredConfig: 'rendered-worker-old' });
+  const reason = `machineconfig.machineconfiguration.openshift.io "${config}" not found`;
+  const annotations = { [`${MCO_GROUP}/state`]: 'Degraded', [`${MCO_GROUP}/reason`]: reason };
+  await cluster.admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
+  return name;
+}
+
 test.for<[kind: string, field: string, noun: string, refer: (config: string) => Promise<string>]>([
   ['Node', 'currentConfig', 'node', (config) => cluster.node({ currentConfig: config })],
   ['Node', 'desiredConfig', 'node', (config) => cluster.node({ desiredConfig: config })],
+  ['Node', 'reason', 'node', createDegradedNode],
   ['MachineConfigPool', 'spec', 'pool', (config) => createPool({ spec: config })],
   ['MachineConfigPool', 'status', 'pool', (config) => createPool({ status: config })],
   ['MachineOSBuild', 'machineConfig', 'build', (config) => cluster.build(config, 'Building')],

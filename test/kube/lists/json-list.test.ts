@@ -1,18 +1,39 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { MalformedList } from '../../../src/kube/errors.ts';
-import { METADATA, parseJsonList } from '../../../src/kube/lists/json-list.ts';
+import { JsonListParser, METADATA } from '../../../src/kube/lists/json-list.ts';
 
 const NODE = { apiVersion: 'v1', kind: 'Node' };
 const LIST = '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}';
 const METADATA_LIST = LIST.replace('NodeList', 'PartialObjectMetadataList').replace('"v1"', '"meta.k8s.io/v1"');
 
-function parse(text: string) {
-  return parseJsonList(text, [NODE, METADATA]);
+/** Parses a list that arrives in chunks of this many bytes. */
+function parse(text: string, chunkBytes = 7) {
+  const items: object[] = [];
+  const parser = new JsonListParser((item) => items.push(item), [NODE, METADATA]);
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += chunkBytes) parser.write(bytes.subarray(at, at + chunkBytes));
+  return { resourceVersion: parser.end(), items };
 }
 
-test('parses a list whose items state no type, or their own', () => {
-  const items = [{ metadata: { name: 'w0' } }, { ...NODE, metadata: { name: 'w1' } }];
-  expect(parse(LIST.replace('[]', JSON.stringify(items)))).toEqual({ items, resourceVersion: '1' });
+test.each([{}, NODE])('parses a list in chunks of any size whose items state the type %j', (type) => {
+  const items = ['w0', '{"]}[,é\\', ''].map((name) => ({ ...type, metadata: { name }, spec: { a: [{}, []] } }));
+  const spaced = LIST.replace('[]', JSON.stringify(items, null, 2)).replaceAll(':', ' :\n');
+  for (const list of [LIST.replace('[]', JSON.stringify(items)), `${spaced} \n`])
+    for (let size = 1; size <= list.length; size += 1)
+      expect(parse(list, size)).toEqual({ items, resourceVersion: '1' });
+});
+
+test('hands over each item as soon as it has arrived, and reads a large one a few times only', () => {
+  const names: unknown[] = [];
+  const parser = new JsonListParser(({ metadata }) => names.push(metadata?.name), [NODE]);
+  const large = JSON.stringify({ metadata: { name: 'large', annotations: { a: 'x'.repeat(2 ** 20) } } });
+  const concat = vi.spyOn(Buffer, 'concat');
+  parser.write(Buffer.from('{"items":[{"metadata":{"name":"w0"}},'));
+  expect(names).toEqual(['w0']);
+  for (let at = 0; at < large.length; at += 1_000) parser.write(Buffer.from(large.slice(at, at + 1_000)));
+  parser.write(Buffer.alloc(2 ** 20, ' '));
+  expect(names).toEqual(['w0', 'large']);
+  expect(concat.mock.calls.length).toBeLessThan(20);
 });
 
 test('parses a metadata-only list, which has null for its items if it is empty', () => {
@@ -34,6 +55,7 @@ test.each([
   ['null for its items, although it is not metadata-only', LIST.replace('[]', 'null')],
   ['items that are not a list', LIST.replace('[]', '{}')],
   ['items that are not objects', LIST.replace('[]', '[1]')],
+  ['items of different types', METADATA_LIST.replace('[]', `[${JSON.stringify(METADATA)},{}]`)],
   ['items that are lists', LIST.replace('[]', '[[{}]]')],
   ['items that are not JSON', LIST.replace('[]', '[{]]')],
   ['a continue token', LIST.replace('"1"', '"1","continue":"abc"')],

@@ -1,20 +1,22 @@
 import { Readable } from 'node:stream';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ApiResponse, KubeApi } from '../../../src/kube/api.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { listCollection } from '../../../src/kube/lists/list.ts';
 import { countTurns } from '../../support/turns.ts';
 import { encodeAnswer, encodeList } from './protobuf-encoding.ts';
 
+const JSON_TYPE = 'application/json';
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const NODES = { kind: 'Node', isMetadataOnly: true };
 
 /** Lists nodes in a response that has arrived in full, in chunks of 64 KiB. */
-function createList(bytes: Buffer, contentType: string) {
+function createList(bytes: Buffer, contentType: string, date?: string) {
   const count = Math.ceil(bytes.length / 65_536);
   const chunks = Array.from({ length: count }, (_, index) => bytes.subarray(65_536 * index, 65_536 * (index + 1)));
   const body = Readable.from(chunks) as ApiResponse['body'];
-  const request = async () => await Promise.resolve({ status: 200, headers: { 'content-type': contentType }, body });
+  const request = async () =>
+    await Promise.resolve({ status: 200, headers: { 'content-type': contentType, date }, body });
   const api = { request } as unknown as KubeApi;
   const { signal } = new AbortController();
   const list = async (onObject: () => void) => await listCollection(api, '/api/v1/nodes', NODES, onObject, signal);
@@ -23,15 +25,16 @@ function createList(bytes: Buffer, contentType: string) {
 
 const NAMES = Array.from({ length: 2_000 }, (_, at) => ({ name: `worker-${at}`, managed: new Uint8Array(1_000) }));
 const LIST = { apiVersion: 'v1', kind: 'NodeList', metadata: { resourceVersion: '7' } };
+const toJson = (items: readonly object[]) => JSON.stringify({ ...LIST, items });
 
 test.each([
-  ['JSON', 'application/json', JSON.stringify({ ...LIST, items: NAMES.map(({ name }) => ({ metadata: { name } })) })],
+  ['JSON', JSON_TYPE, toJson(NAMES.map(({ name }) => ({ metadata: { name, annotations: { a: 'x'.repeat(1_000) } } })))],
   ['protobuf', PROTOBUF, encodeAnswer(encodeList(NAMES))],
 ])('lets other work run between the objects of a long list in %s', async (_title, contentType, text) => {
   const { list } = createList(Buffer.from(text), contentType);
   let count = 0;
-  // At most 500 objects in one turn.
-  expect(await countTurns(list(() => void (count += 1)))).toBeGreaterThanOrEqual(NAMES.length / 500);
+  // At most 256 KiB in one turn.
+  expect(await countTurns(list(() => void (count += 1)))).toBeGreaterThanOrEqual(Math.floor(text.length / 2 ** 18));
   expect(count).toBe(NAMES.length);
 });
 
@@ -41,7 +44,24 @@ test('does not read on after a part of a protobuf list is malformed', async () =
   expect(body.destroyed).toBe(true);
 });
 
-test('rejects a JSON list of more than 16 MiB', async () => {
-  const { list } = createList(Buffer.alloc(17 * 1024 * 1024, ' '), 'application/json');
-  await expect(list(() => {})).rejects.toThrow('the response is too large');
+const ITEMS = Array.from({ length: 50_001 }, (_, at) => ({ name: `w${at}` }));
+
+test.each([
+  ['JSON', JSON_TYPE, toJson(ITEMS.map((metadata) => ({ metadata }))), 'the list has more than 50000 items'],
+  ['protobuf', PROTOBUF, encodeAnswer(encodeList(ITEMS)), 'the list has more than 50000 items'],
+  ['JSON', JSON_TYPE, Buffer.alloc(1_025 * 2 ** 20, ' '), 'the list is too large'],
+])('does not read an endless list in %s to its end', async (_title, contentType, text, problem) => {
+  const { list, body } = createList(Buffer.from(text), contentType);
+  await expect(list(() => {})).rejects.toThrow(problem);
+  expect(body.destroyed).toBe(true);
+});
+
+test.each([
+  ['in the past', -60_000, -60_000],
+  ['in the future', 3_600_000, 0],
+])('dates a list %s by the API server, but not later than by its own clock', async (_case, skew, expected) => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const { list } = createList(Buffer.from(toJson([])), JSON_TYPE, new Date(Date.now() + skew).toUTCString());
+  expect((await list(() => {})).servedAt.getTime() - Date.now()).toBe(expected);
 });

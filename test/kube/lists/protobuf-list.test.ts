@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { checkProperty } from '../../support/check-property.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list.ts';
 import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
@@ -49,12 +50,12 @@ const object: fc.Arbitrary<EncodedObject> = fc.record(
 );
 
 test('parses any list that arrives in any chunks', () => {
-  fc.assert(
+  checkProperty(
     fc.property(fc.array(object, { maxLength: 5 }), fc.array(fc.nat(2_000), { maxLength: 12 }), (items, cuts) => {
       const bytes = encodeAnswer(encodeList(items));
       expect(parse(bytes, cuts)).toEqual({ items: items.map(toJson), resourceVersion: '7' });
     }),
-    { numRuns: 3_000 },
+    500,
   );
 });
 
@@ -102,7 +103,7 @@ test('keeps all that the guard reads of nodes if it keeps only the wanted metada
     hasValuesFirst: fc.boolean(),
     creationSeconds: fc.option(seconds, { nil: undefined }),
   });
-  fc.assert(
+  checkProperty(
     fc.property(fc.array(node, { maxLength: 12 }), (items) => {
       const referrers: unknown[] = [];
       const parser = new ProtobufListParser((item) => void referrers.push(parseNodeReferrer(item)), NODES);
@@ -114,6 +115,6 @@ test('keeps all that the guard reads of nodes if it keeps only the wanted metada
       });
       expect(referrers).toEqual(expected);
     }),
-    { numRuns: 2_000 },
+    500,
   );
 });

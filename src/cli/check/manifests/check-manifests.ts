@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { toPrintableLine } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
 import { type Advice, advise } from '../../../client/output/advice.ts';
 import { ProgramError } from '../../../common/run-program.ts';
@@ -78,8 +79,9 @@ export async function checkManifests(source: string, options: ManifestsOptions) 
     problems,
     renders,
   };
-  const files = new Set(problems.map(({ file }) => `${path.join(directory, file)}\n`));
-  return { report, table: formatManifestsReport(format, report), names: [...files].join(''), failure };
+  const files = new Set(problems.map(({ file }) => path.join(directory, file)));
+  const names = [...files].map((file) => `${toPrintableLine(file, Number.POSITIVE_INFINITY)}\n`).join('');
+  return { report, table: formatManifestsReport(format, report), names, failure };
 }
 
 /** The first problems of a directory into which a command has written manifests, and how to see all. */

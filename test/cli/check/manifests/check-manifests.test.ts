@@ -67,10 +67,13 @@ test('is fine for the directory of an agent-based install, without a kubeconfig,
 
 test("is fine for the guard's own manifests", async () => {
   const image = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
-  const flags = ['--image', image, '--openshift-version', '4.18', '--reference-policy'];
-  expect(await runProgram(['render', '--out', path.join(directory, 'openshift'), ...flags])).toMatchObject({
-    stderr: '',
-  });
+  const flags = ['--out', path.join(directory, 'openshift'), '--openshift-version', '4.18'];
+  for (const other of [
+    ['--image', image],
+    ['--profile', 'reference-policy'],
+  ]) {
+    expect(await runProgram(['render', ...flags, ...other])).toMatchObject({ stderr: '' });
+  }
   expect(await check()).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Fine: 0 err/) as string });
 });
 

@@ -1,0 +1,179 @@
+import type { V1Deployment } from '@kubernetes/client-node';
+import { type Authority, checkAuthority } from '../../certificates/authority.ts';
+import { orForbidden, readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
+import { parseDuration } from '../../common/duration.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import { parseSettings } from '../../decision/settings.ts';
+import { IMAGE_ANNOTATION } from '../../install/installation.ts';
+import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
+import { readAuthoritySecret } from '../../install/manifest.ts';
+import {
+  AUTHORITY_SECRET_PATH,
+  deploymentPath,
+  INSTALLED_NAME,
+  objectPath,
+  WEBHOOK_CONFIGURATIONS_PATH,
+} from '../../kube/api-paths.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import {
+  describeFlag,
+  type FlagValue,
+  type FlagValues,
+  getDefaults,
+  getName,
+  parseFlagLabels,
+  RECORDED_FLAGS,
+  type RenderFlags,
+} from './render-flags.ts';
+
+/** An object of the installation. */
+interface StoredObject {
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+}
+
+const CRD_PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/machineconfigguards.machineconfig-guard.io';
+const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluster';
+/** Only a MachineConfigGuard that the guard creates gets them. */
+const INITIAL_SETTINGS: ReadonlySet<string> = new Set(['mode', 'hold']);
+
+/** @throws CliError if the cluster is too old */
+export async function readVersion(api: KubeApi): Promise<KubernetesVersion> {
+  const version = (await readKubernetesVersion(api)) ?? '';
+  try {
+    return parseKubernetesVersion(version);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const message = `the API server at ${api.address} has version ${JSON.stringify(version)}: ${error.message}`;
+    throw new CliError(message, EXIT_CODE.failure, { cause: error });
+  }
+}
+
+/**
+ * Returns the flags with each flag of the installed guard that is not given, its image and authority, and what the user
+ * should know about them. `before` has the flags of the installed guard. It is undefined without one.
+ *
+ * @param isGiven whether the user passes a flag
+ * @throws CliError if the issuer of the certificates would change, or the authority is unusable
+ */
+export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (name: string) => boolean, now: Date) {
+  const [installed, isSingleNode, guard] = await Promise.all([
+    readInstalled(api),
+    hasSingleNode(api),
+    orForbidden(readGuard(api)),
+  ]);
+  // One node runs one replica, also if nothing shows how many the guard had.
+  const topology = installed?.hasDeployment === true ? {} : { singleNode: isSingleNode };
+  const before = installed && { ...installed.flags, ...topology };
+  assertSameIssuer(before?.tls, isGiven('tls') ? given.tls : undefined);
+  const kept = Object.entries(before ?? topology).filter(([name]) => !isGiven(name));
+  const image = given.image ?? installed?.image;
+  const flags = { ...given, image, ...Object.fromEntries(kept) } as RenderFlags;
+  const isReplaced = given.newAuthority === true;
+  const authority = flags.tls === 'generated' ? await readAuthority(api, isReplaced, now) : undefined;
+  const notes = [
+    ...(before === undefined ? [] : describeFlags(before, flags, guard !== undefined)),
+    ...compareSettings(flags, isGiven, guard),
+  ];
+  if (before === undefined && isSingleNode && !isGiven('singleNode')) {
+    notes.push('--single-node: is set, because the cluster has one control-plane node');
+  }
+  if (before?.tls === 'generated' && authority === undefined && !isReplaced) {
+    notes.push(
+      'the Secret machineconfig-guard-ca is missing: created a new authority. Calls fail until all pods use it',
+    );
+  }
+  return { flags, before, authority, notes };
+}
+
+/** Undefined without a guard. One object shows the flags if the others are missing. */
+async function readInstalled(api: KubeApi) {
+  const paths = [
+    CRD_PATH,
+    deploymentPath(INSTALLED_NAME, INSTALLED_NAME),
+    objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME),
+  ];
+  const objects = (await Promise.all(paths.map((path) => readObject(api, path)))) as (StoredObject | undefined)[];
+  if (objects.every((object) => object === undefined)) return undefined;
+  const [, deployment, webhook] = objects as [unknown, V1Deployment | undefined, StoredObject | undefined];
+  const labels = Object.assign({}, ...objects.map((object) => object?.metadata?.labels)) as Record<string, string>;
+  const image = deployment?.spec?.template.spec?.containers[0]?.image;
+  return {
+    flags: parseLabels(labels),
+    hasDeployment: deployment !== undefined,
+    image: image ?? webhook?.metadata?.annotations?.[IMAGE_ANNOTATION],
+  };
+}
+
+function parseLabels(labels: Readonly<Record<string, string>>): FlagValues {
+  try {
+    return parseFlagLabels(labels);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const message = `cannot know the flags of the installed guard: ${toPrintableLine(error.message, 200)}`;
+    throw new CliError(`${message}; uninstall it first`, EXIT_CODE.failure, { cause: error });
+  }
+}
+
+async function hasSingleNode(api: KubeApi): Promise<boolean> {
+  const infrastructure = (await orForbidden(readObject(api, INFRASTRUCTURE_PATH))) as
+    { readonly status?: { readonly controlPlaneTopology?: string } } | undefined;
+  return infrastructure?.status?.controlPlaneTopology === 'SingleReplica';
+}
+
+/** Calls fail from the new caBundle until every pod has a certificate of the new issuer. */
+function assertSameIssuer(installed: FlagValue, given: FlagValue): void {
+  const isForeign = installed === 'cert-manager';
+  if (!isForeign && (given === undefined || installed === undefined || given === installed)) return;
+  const reason = isForeign
+    ? 'cert-manager issues the certificates of the installed guard; apply the overlay cert-manager with the new image'
+    : `the installed guard has --tls ${String(installed)}, which an upgrade cannot change; leave out --tls`;
+  throw new CliError(`${reason}, or uninstall it first`, EXIT_CODE.failure);
+}
+
+/** Undefined if the cluster has none. If a new one replaces it, also if it is unusable. */
+async function readAuthority(api: KubeApi, isReplaced: boolean, now: Date): Promise<Authority | undefined> {
+  const secret = await readObject(api, AUTHORITY_SECRET_PATH);
+  if (secret === undefined) return undefined;
+  const authority = readAuthoritySecret(secret);
+  const check = checkAuthority(authority, now);
+  if (check.usable) return authority;
+  if (isReplaced) return undefined;
+  const message =
+    `the authority in the Secret machineconfig-guard-ca cannot be used: ${check.reason}; ` +
+    'create a new authority with --new-authority';
+  throw new CliError(message, EXIT_CODE.failure);
+}
+
+function describeFlags(before: FlagValues, after: FlagValues, hasGuard: boolean): (string | Advice)[] {
+  const initial: FlagValues = getDefaults();
+  return RECORDED_FLAGS.flatMap((option) => {
+    const name = getName(option);
+    if (hasGuard && INITIAL_SETTINGS.has(name)) return [];
+    const [usual, old, current] = [initial, before, after].map((values) => describeFlag(option, values[name]));
+    if (current === old && old === usual) return [];
+    return [`${option.long}: was ${old}, ${current === old ? 'is kept' : `is ${current}`}`];
+  });
+}
+
+/** The guard follows its MachineConfigGuard, and not the flags. */
+function compareSettings(
+  { mode, hold }: FlagValues,
+  isGiven: (name: string) => boolean,
+  guard: StoredGuard | undefined,
+): Advice[] {
+  const { settings } = parseSettings(guard);
+  const spec = {
+    ...(isGiven('mode') && mode !== settings.mode && { mode }),
+    ...(isGiven('hold') && parseDuration(String(hold)) !== settings.holdSupersededMs && { holdSuperseded: hold }),
+  };
+  if (guard === undefined || Object.keys(spec).length === 0) return [];
+  const patch = ['-p', JSON.stringify({ spec })];
+  const text = 'the existing MachineConfigGuard keeps its settings; change them with';
+  return [advise(text, ['oc', 'patch', 'mcguard', 'cluster', '--type=merge'], patch)];
+}

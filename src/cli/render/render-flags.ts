@@ -1,0 +1,147 @@
+import { type Command, Option } from 'commander';
+import type { ClusterFlags } from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { parseHold } from '../../client/option-parsers.ts';
+import { MODES } from '../../decision/settings.ts';
+import type { InstallationOptions } from '../../install/installation.ts';
+import { FLAG_LABEL_PREFIX, isGuardProfile, PROFILES } from '../../install/profiles.ts';
+
+type OmittedFlags = 'image' | 'authority' | 'previousAuthority' | 'kubernetesVersion';
+type RecordedFlagName = Exclude<keyof InstallationOptions, OmittedFlags> | 'tls';
+/** Undefined means that the flag has no value. */
+export type FlagValue = string | boolean | undefined;
+export type FlagValues = Partial<Readonly<Record<RecordedFlagName, FlagValue>>>;
+
+export interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFlags {
+  readonly out: string;
+  readonly tls: 'generated' | 'service-ca';
+  readonly days?: number;
+  readonly caCertFile?: string;
+  readonly caKeyFile?: string;
+  readonly openshiftVersion?: InstallationOptions['kubernetesVersion'];
+  readonly fromCluster?: boolean;
+  readonly newAuthority?: boolean;
+  readonly policy?: boolean;
+  readonly force?: boolean;
+  readonly output: 'text' | 'json' | 'yaml';
+}
+
+/** Of `--out`. */
+export const STDOUT = '-';
+export const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard@sha256:…';
+
+/** The flags of an installation, which are labels of its objects. An upgrade repeats them. */
+export const RECORDED_FLAGS: readonly Option[] = [
+  new Option('--profile <profile>', 'what to install: see the profiles below').choices(PROFILES).default('fail-closed'),
+  new Option('--tls <source>', "issuer of the serving certificates: a generated authority or OpenShift's service CA")
+    .choices(['generated', 'service-ca'])
+    .default('generated'),
+  new Option(
+    '--mode <mode>',
+    'mode of the MachineConfigGuard that the guard creates; an existing one keeps its mode (default: Enforce)',
+  ).choices(MODES),
+  new Option(
+    '--hold <duration>',
+    'like --mode: how long to hold unused configs after their pool last changed, such as 24h for bare metal; ' +
+      '0s is off (default: 2h)',
+  ).argParser(parseHold),
+  new Option('--single-node', 'run one replica, for a cluster with one control-plane node'),
+  new Option('--host-network', 'run the pods on the host network, ports 9843 to 9845, reachable during bootstrap'),
+  new Option(
+    '--no-machineconfig-access',
+    'do not let the guard read MachineConfigs; it then finds no dangling references',
+  ),
+  new Option(
+    '--open-network',
+    'open the webhook port to all addresses, for API servers that are not on the host network of the nodes',
+  ),
+];
+
+/** Flags that a profile without a guard does not use. */
+const FLAGS_OF_A_GUARD: readonly string[] = [
+  ...RECORDED_FLAGS.map((option) => option.attributeName()).filter((name) => name !== 'profile'),
+  'image',
+  'newAuthority',
+  'days',
+  'caCertFile',
+  'caKeyFile',
+];
+
+/** Adds each flag, and for a flag without a value the opposite that takes it back. */
+export function addRecordedFlags(command: Command): void {
+  for (const option of RECORDED_FLAGS) command.addOption(option);
+  for (const { long } of RECORDED_FLAGS.filter((option) => !option.required)) {
+    command.option(getOpposite(long ?? ''), `with --from-cluster: take back ${long}`);
+  }
+}
+
+function getOpposite(flag: string): string {
+  return flag.startsWith('--no-') ? flag.replace('--no-', '--') : flag.replace('--', '--no-');
+}
+
+export function getName(option: Option): RecordedFlagName {
+  return option.attributeName() as RecordedFlagName;
+}
+
+/**
+ * Returns the flags that the labels of an installation record, and the others with their defaults.
+ *
+ * @throws RangeError if there are none, or this version does not know one
+ */
+export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagValues {
+  if (!(`${FLAG_LABEL_PREFIX}profile` in labels)) throw new RangeError(`there is no label ${FLAG_LABEL_PREFIX}profile`);
+  const flags = getDefaults();
+  for (const [label, value] of Object.entries(labels)) {
+    if (!label.startsWith(FLAG_LABEL_PREFIX)) continue;
+    const flag = label.replace(FLAG_LABEL_PREFIX, '--');
+    const option = RECORDED_FLAGS.find(({ long }) => long === flag);
+    if (option === undefined) throw new RangeError(`this version does not know ${flag}`);
+    flags[getName(option)] = option.required ? value : !option.negate;
+  }
+  return flags;
+}
+
+export function getDefaults(): Record<string, FlagValue> {
+  return Object.fromEntries(
+    RECORDED_FLAGS.map((option) => [getName(option), option.required ? option.defaultValue : option.negate]),
+  );
+}
+
+/** Whether a flag is set, or its value. */
+export function describeFlag(option: Option, value: FlagValue): string {
+  if (option.required) return String(value ?? 'not set');
+  return value === !option.negate ? 'set' : 'not set';
+}
+
+/** @throws CliError if flags exclude each other */
+export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => boolean): void {
+  const conflict = findConflict(flags, isGiven);
+  if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
+}
+
+function findConflict(flags: RenderFlags, isGiven: (name: string) => boolean): string | undefined {
+  const { out, output, tls, days, caCertFile, caKeyFile, fromCluster, newAuthority = false, policy, profile } = flags;
+  if (out === STDOUT && output !== 'text') {
+    return `--output ${output} cannot be used with --out -, which prints the manifests`;
+  }
+  if (policy === true && out !== STDOUT) return '--policy needs --out -';
+  if (!isGuardProfile(profile)) {
+    return FLAGS_OF_A_GUARD.some(isGiven)
+      ? `--profile ${profile} has no guard; leave out the flags of a guard`
+      : undefined;
+  }
+  if (flags.image === undefined && fromCluster !== true) return `--image is needed, such as ${EXAMPLE_IMAGE}`;
+  if (policy === true && (tls !== 'service-ca' || profile !== 'fail-closed')) {
+    return 'a guard in a --policy needs --tls service-ca and the profile fail-closed';
+  }
+  const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
+  if (newAuthority && fromCluster !== true) return '--new-authority needs --from-cluster';
+  if (tls === 'service-ca' && (hasAuthority || newAuthority || days !== undefined)) {
+    return '--days, --new-authority, --ca-cert-file and --ca-key-file cannot be used with --tls service-ca';
+  }
+  if (!hasAuthority) return undefined;
+  if (caCertFile === undefined || caKeyFile === undefined)
+    return '--ca-cert-file and --ca-key-file must be used together';
+  if (fromCluster === true) return '--from-cluster reads the authority, too; leave out --ca-cert-file';
+  return days === undefined ? undefined : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
+}

@@ -1,0 +1,257 @@
+import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
+import { toCliError } from '../../client/cluster-error.ts';
+import type { ClusterFlags } from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE, type ExitCode } from '../../client/exit.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
+import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
+import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { ApiError, describeError, isDeniedByAdmission } from '../../kube/errors.ts';
+
+/*
+ * The commands that write, `restore` and `uninstall`, are lists of steps, each derived from one state of the cluster.
+ * `finish` runs the work and turns every error into an ending: `sendDryRuns` sends all writes as dry runs, then `take`
+ * takes each step, for which it looks at the live state again. `listReports` knows the state of each step at every end.
+ */
+
+export interface Step {
+  /** For scripts, such as `PausePool`. */
+  readonly action: string;
+  /** What it does: a verb phrase. */
+  readonly description: string;
+  /** What is true after it: a clause. */
+  readonly result: string;
+  readonly isNeeded: boolean;
+  /** Undefined if the step only waits. */
+  readonly write?: Write | undefined;
+  /** Present if the step cannot end in this state. */
+  readonly wait?: Wait | undefined;
+}
+
+export interface Wait {
+  /** Follows the word "waiting". */
+  readonly reason: string;
+  /** What a person can do to end it. */
+  readonly advice?: Advice;
+}
+
+/** `failed`: the run stopped in it. `unnecessary`: when the run came to it, somebody else had done it. */
+export type StepState = 'planned' | 'done' | 'unnecessary' | 'failed' | 'notReached';
+
+/** Part of the JSON of these commands. */
+export type StepReport = Pick<Step, 'action' | 'description'> & { readonly state: StepState };
+
+/** How a run ends. */
+export interface Ending {
+  /** A clause. Null if the work is complete. */
+  readonly problem: string | null;
+  readonly advice: readonly Advice[];
+  readonly exitCode: ExitCode;
+  /** Present if the problem is a defect of this program. */
+  readonly defect?: Error | undefined;
+}
+
+export interface StepOptions {
+  /** For all steps together. */
+  readonly timeoutMs: number;
+  /** Of the command line, for advice. */
+  readonly flags?: ClusterFlags;
+  /** Between two reads of a wait. */
+  readonly intervalMs?: number;
+  /** Replaces the timer between two reads, for a simulated clock. */
+  readonly sleep?: (ms: number) => Promise<void>;
+  /** Called for each step and each change during a wait. */
+  readonly onProgress?: (text: string, elapsedMs: number, advice?: Advice) => void;
+  /** Ends the run after the current request. */
+  readonly signal?: AbortSignal;
+}
+
+/** A step still waits at its timeout. */
+export class WaitTimeout extends Error {
+  override readonly name = 'WaitTimeout';
+  readonly wait: Wait;
+
+  constructor(wait: Wait) {
+    super(`timed out waiting ${wait.reason}`);
+    this.wait = wait;
+  }
+}
+
+/** A webhook or a policy denies the dry run of a step. */
+export class WriteDenied extends CliError {
+  declare readonly advice: Advice;
+
+  constructor({ description }: Step, denial: string) {
+    const advice = advise('change what the policy or webhook asks for, and run the same command again');
+    super(`the API server denies to ${description}: ${denial}`, EXIT_CODE.failure, { advice });
+  }
+}
+
+const MAX_DENIAL_LENGTH = 1_000;
+
+export class StepRun {
+  readonly signal: AbortSignal;
+  readonly #api: KubeApi;
+  readonly #options: StepOptions;
+  readonly #startedAt = performance.now();
+  readonly #states = new Map<Step, StepState>();
+  readonly #written = new Set<Step>();
+  #lastProgress = '';
+
+  constructor(api: KubeApi, options: StepOptions) {
+    this.#api = api;
+    this.#options = options;
+    this.signal = options.signal ?? NEVER_ABORTED;
+  }
+
+  get elapsedMs(): number {
+    return performance.now() - this.#startedAt;
+  }
+
+  /** Whether a write was sent and can have succeeded: its response can be lost. */
+  get hasWritten(): boolean {
+    return this.#written.size > 0;
+  }
+
+  /** Like {@link hasWritten}, of one step. */
+  isWritten(step: Step): boolean {
+    return this.#written.has(step);
+  }
+
+  isFinished(step: Step): boolean {
+    return ['done', 'unnecessary'].includes(this.#states.get(step) ?? '');
+  }
+
+  /** Does the work of a command, and turns every error into an ending. @returns what `work` returns is its problem */
+  async finish(work: () => Promise<string | null>): Promise<Ending> {
+    try {
+      const problem = await work();
+      return { problem, advice: [], exitCode: problem === null ? EXIT_CODE.success : EXIT_CODE.failure };
+    } catch (error) {
+      if (this.signal.aborted) return { problem: 'interrupted', advice: [], exitCode: EXIT_CODE.interrupted };
+      if (error instanceof WaitTimeout) {
+        const { advice } = error.wait;
+        return { problem: error.message, advice: advice ? [advice] : [], exitCode: EXIT_CODE.failure };
+      }
+      const known = toCliError(error, this.#api, this.#options.flags);
+      if (known instanceof CliError) {
+        const { message, advice, exitCode } = known;
+        return { problem: message, advice: advice ? [advice] : [], exitCode };
+      }
+      const defect = error instanceof Error ? error : new Error(String(error));
+      return { problem: describeError(error), advice: [], exitCode: EXIT_CODE.failure, defect };
+    }
+  }
+
+  /**
+   * Sends every write as a dry run, so a missing right or a policy is found before the first write.
+   *
+   * @throws WriteDenied; CliError if the API server does not honor dry runs; ClusterAccessError
+   */
+  async sendDryRuns(steps: readonly Step[]): Promise<void> {
+    const writes = steps.flatMap((step) => (step.write === undefined ? [] : [{ step, write: step.write }]));
+    const [first] = writes;
+    if (first === undefined) return;
+    await readWithRetries((signal) => assertDryRunIsHonored(this.#api, first.write, signal), this.signal);
+    for (const { step, write } of writes) {
+      try {
+        await readWithRetries((signal) => sendWrite(this.#api, write, { dryRun: 'All', signal }), this.signal);
+      } catch (error) {
+        const { cause } = error as Error;
+        // Somebody else has changed the object meanwhile. The step looks again.
+        if (isConflict(error) || (write.method === 'DELETE' && hasStatus(error, 404))) continue;
+        this.#states.set(step, 'failed');
+        if (!isDeniedByAdmission(cause)) throw error;
+        throw new WriteDenied(step, toPrintableLine((cause as ApiError).message, MAX_DENIAL_LENGTH));
+      }
+    }
+  }
+
+  /**
+   * Looks at the live state and does what the step needs, until it needs nothing more.
+   *
+   * @param look the same step in the live state, or undefined if there is nothing to do
+   * @throws WaitTimeout, ClusterAccessError, or the signal's reason
+   */
+  async take(
+    step: Step,
+    look: (signal: AbortSignal) => Promise<Step | undefined>,
+    untilMs = this.#options.timeoutMs,
+  ): Promise<void> {
+    this.#states.set(step, 'failed');
+    const { intervalMs, sleep } = this.#options;
+    const { answer: wait } = await pollUntilSettled({
+      read: (signal) => this.#attempt(step, look, signal),
+      isSettled: (answer) => answer === undefined,
+      timeoutMs: Math.max(0, untilMs - this.elapsedMs),
+      retryUntilMs: (error) => (isRetryableRead(error) || isConflict(error) ? Number.POSITIVE_INFINITY : 0),
+      onAnswer: (answer) => {
+        if (answer !== undefined) this.progress(`waiting ${answer.reason}`, answer.advice);
+      },
+      onFailure: (error) => {
+        const cause = error instanceof ClusterAccessError ? `${error.message}: ${describeError(error.cause)}` : '';
+        this.progress(`${cause || describeError(error)}; retrying`);
+      },
+      signal: this.signal,
+      ...(intervalMs !== undefined && { intervalMs }),
+      ...(sleep !== undefined && { sleep }),
+    });
+    if (wait !== undefined) throw new WaitTimeout(wait);
+    const isUnnecessary = step.write !== undefined && !this.isWritten(step);
+    this.#states.set(step, isUnnecessary ? 'unnecessary' : 'done');
+    this.progress(step.result);
+  }
+
+  /** @returns what the step waits for, or undefined if it needs nothing more */
+  async #attempt(
+    step: Step,
+    look: (signal: AbortSignal) => Promise<Step | undefined>,
+    signal: AbortSignal,
+  ): Promise<Wait | undefined> {
+    const current = await look(signal);
+    if (current?.isNeeded !== true) return undefined;
+    if (current.wait !== undefined || current.write === undefined) return current.wait;
+    this.#written.add(step);
+    try {
+      await sendWrite(this.#api, current.write, { signal });
+    } catch (error) {
+      if (isRejected(error)) this.#written.delete(step);
+      throw error;
+    }
+    if (current.write.method !== 'DELETE') return undefined;
+    // Finalizers can keep the object, and a controller can create it again.
+    const after = await look(signal);
+    return after?.isNeeded === true ? (after.wait ?? { reason: `to ${step.description}` }) : undefined;
+  }
+
+  /** @param isConfirmed whether the steps shall be taken, or only planned */
+  listReports(steps: readonly Step[], isConfirmed: boolean): StepReport[] {
+    return steps.map((step) => {
+      const { action, description } = step;
+      return { action, description, state: this.#states.get(step) ?? (isConfirmed ? 'notReached' : 'planned') };
+    });
+  }
+
+  /** Reports a text unless it was the last one. */
+  progress(text: string, advice?: Advice): void {
+    if (text === this.#lastProgress) return;
+    this.#lastProgress = text;
+    this.#options.onProgress?.(text, this.elapsedMs, advice);
+  }
+}
+
+/** The object has changed since it was read, or exists already. */
+function isConflict(error: unknown): boolean {
+  return hasStatus(error, 409);
+}
+
+function hasStatus(error: unknown, status: number): boolean {
+  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status === status;
+}
+
+/** Whether the API server has certainly not written. After another error it can have written. */
+function isRejected(error: unknown): boolean {
+  return error instanceof ClusterAccessError && error.cause instanceof ApiError && error.cause.status < 500;
+}

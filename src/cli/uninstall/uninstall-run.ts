@@ -1,0 +1,141 @@
+import { isNotServed } from '../../client/cluster-access.ts';
+import { EXIT_CODE } from '../../client/exit.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
+import { readWithRetries } from '../../client/poll.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { type DryRunAnswer, dryRunDeletion, findCandidates } from '../protection/dry-run-deletion.ts';
+import { type Step, type StepOptions, type StepReport, StepRun, WaitTimeout } from '../steps/step-run.ts';
+import {
+  createDeletionStep,
+  createReasonSteps,
+  findInstalledObjects,
+  type InstalledObject,
+  isDenying,
+} from './installed-objects.ts';
+
+export interface UninstallOptions extends Omit<StepOptions, 'timeoutMs'> {
+  /** Without it, nothing is written. */
+  readonly isConfirmed: boolean;
+}
+
+/** The JSON of `--output json`. Its keys are a contract. */
+export interface UninstallReport {
+  readonly server: string;
+  readonly confirmed: boolean;
+  readonly ok: boolean;
+  /** Whether a deletion was sent that can have succeeded. */
+  readonly written: boolean;
+  /** Why objects remain, or deletions are still denied. */
+  readonly problem: string | null;
+  readonly objects: readonly InstalledObject[];
+  /** The objects that were not deleted, or still exist. */
+  readonly remaining: readonly InstalledObject[];
+  readonly steps: readonly StepReport[];
+  /** Null if nothing was deleted, or the cluster has no config that a dry run can delete. */
+  readonly dryRun: { readonly config: string; readonly answer: DryRunAnswer } | null;
+  readonly advice: Advice | null;
+}
+
+/** The pods have a grace period of 30 s. */
+const TIMEOUT_MS = 120_000;
+/** Every API server applies a deleted webhook configuration within seconds. */
+const DRY_RUN_TIMEOUT_MS = 30_000;
+/** For one object, before the next deletion is sent. */
+const REMOVAL_PAUSE_MS = 5_000;
+const MAX_ANSWER_LENGTH = 1_000;
+
+const DRY_RUN_STEP: Step = {
+  action: 'DryRunDeletion',
+  description: 'send a dry-run deletion of a rendered MachineConfig in use, which nothing must deny',
+  result: 'nothing denies the deletion of a rendered MachineConfig',
+  isNeeded: true,
+};
+
+/**
+ * Deletes what is installed, what denies deletions first, and sends a dry run that nothing must deny. A
+ * second run continues where the first one stopped.
+ *
+ * @returns the report, and how the run ended
+ * @throws ClusterAccessError, TimeoutError, if the objects cannot be listed
+ */
+export async function uninstall(api: KubeApi, { isConfirmed, ...options }: UninstallOptions) {
+  const run = new StepRun(api, { ...options, timeoutMs: TIMEOUT_MS });
+  const objects = await readWithRetries((signal) => findInstalledObjects(api, signal), run.signal);
+  const deletions = objects.map(createDeletionStep);
+  const reasons = createReasonSteps(objects);
+  const steps = [...[...reasons, ...deletions].map(({ step }) => step), DRY_RUN_STEP];
+  let dryRun: UninstallReport['dryRun'] = null;
+
+  const lookAtDryRun = async (signal: AbortSignal): Promise<Step | undefined> => {
+    dryRun = await sendDryRun(api, signal);
+    if (dryRun === null || dryRun.answer.status < 400) return undefined;
+    const { config, answer } = dryRun;
+    const denial = `${answer.status} ${toPrintableLine(answer.message, MAX_ANSWER_LENGTH)}`;
+    const kinds = 'validatingwebhookconfigurations,validatingadmissionpolicybindings';
+    const advice = advise('list what can deny', ['oc', 'get', kinds]);
+    return { ...DRY_RUN_STEP, wait: { reason: `until nothing denies the deletion of ${config}: ${denial}`, advice } };
+  };
+
+  const ending = await run.finish(async () => {
+    if (!isConfirmed) return null;
+    await run.sendDryRuns(steps);
+    // Finds a missing right to it. The guard still denies the deletion.
+    await readWithRetries(lookAtDryRun, run.signal);
+    dryRun = null;
+    const take = async ({ step, look }: (typeof reasons)[number], untilMs?: number): Promise<void> =>
+      run.take(step, (signal) => look(api, signal), untilMs);
+    for (const reason of reasons) await take(reason);
+    for (const deletion of deletions.filter(({ object }) => isDenying(object))) await take(deletion);
+    const others = deletions.filter(({ object }) => !isDenying(object));
+    for (const deletion of others) await ignoreTimeout(take(deletion, run.elapsedMs + REMOVAL_PAUSE_MS));
+    const timeouts = [await ignoreTimeout(run.take(DRY_RUN_STEP, lookAtDryRun, run.elapsedMs + DRY_RUN_TIMEOUT_MS))];
+    const waiting = others.filter(({ step }) => !run.isFinished(step));
+    for (const deletion of waiting) timeouts.push(await ignoreTimeout(take(deletion)));
+    const timeout = timeouts.find((result) => result !== undefined);
+    if (timeout !== undefined) throw timeout;
+    return null;
+  });
+  const next = advise(isConfirmed ? 'continue' : 'delete these objects', [
+    'machineconfig-guard',
+    'uninstall',
+    '--confirm',
+  ]);
+  const isComplete = isConfirmed ? ending.problem === null : objects.length === 0;
+  const report: UninstallReport = {
+    server: api.address,
+    confirmed: isConfirmed,
+    ok: ending.exitCode === EXIT_CODE.success,
+    written: run.hasWritten,
+    problem: ending.problem,
+    objects,
+    remaining: isConfirmed ? deletions.filter(({ step }) => !run.isFinished(step)).map(({ object }) => object) : [],
+    steps: isConfirmed || objects.length > 0 ? run.listReports(steps, isConfirmed) : [],
+    dryRun,
+    advice: isComplete ? null : (ending.advice[0] ?? next),
+  };
+  return { report, ending };
+}
+
+/** Other steps do not depend on what the step waits for. */
+async function ignoreTimeout(taken: Promise<void>): Promise<WaitTimeout | undefined> {
+  try {
+    await taken;
+    return undefined;
+  } catch (error) {
+    if (error instanceof WaitTimeout) return error;
+    throw error;
+  }
+}
+
+/** @returns null if the cluster has no config */
+async function sendDryRun(api: KubeApi, signal: AbortSignal): Promise<UninstallReport['dryRun']> {
+  const { used, unused } = await findCandidates(api, signal).catch((error: unknown) => {
+    if (isNotServed(error)) return { used: undefined, unused: undefined };
+    throw error;
+  });
+  const candidate = used ?? unused;
+  if (candidate === undefined) return null;
+  const answer = await dryRunDeletion(api, candidate, signal);
+  return answer ? { config: candidate.config, answer } : await sendDryRun(api, signal);
+}

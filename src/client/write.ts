@@ -1,0 +1,84 @@
+import { toPrintableLine } from '../common/printable-text.ts';
+import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
+import { ApiError } from '../kube/errors.ts';
+import { accessCluster } from './cluster-access.ts';
+import { CliError, EXIT_CODE } from './exit.ts';
+
+/** A change of one object. */
+export interface Write {
+  readonly method: 'DELETE' | 'PATCH' | 'POST';
+  /** Of the object, or of the collection for a POST. */
+  readonly path: string;
+  /** The DeleteOptions for a DELETE. */
+  readonly body: { readonly metadata?: object; readonly [field: string]: unknown };
+  /** The API server answers with a conflict if the object has another version, such as when a person has changed it. */
+  readonly resourceVersion?: string;
+}
+
+interface SendOptions {
+  /** `All` writes nothing. The API server rejects every other text. */
+  readonly dryRun?: string;
+  readonly signal: AbortSignal;
+}
+
+const VERBS = { DELETE: 'delete', PATCH: 'patch', POST: 'create' } as const;
+/** No object has this name. */
+const NONEXISTENT_NAME = 'machineconfig-guard-dry-run';
+
+/** The deletion of an object, but not of another one that has its name by then. */
+export function toDeletion(path: string, uid: string): Write {
+  const options = { propagationPolicy: 'Background', preconditions: { uid } };
+  return { method: 'DELETE', path, body: { apiVersion: 'v1', kind: 'DeleteOptions', ...options } };
+}
+
+/** @throws ClusterAccessError, or the signal's reason */
+export async function sendWrite(
+  api: KubeApi,
+  { method, path, body, resourceVersion }: Write,
+  { dryRun, signal }: SendOptions,
+): Promise<void> {
+  const isDryRun = dryRun !== undefined;
+  // Nothing is written in a dry run, so no change can be lost.
+  const isVersioned = resourceVersion !== undefined && !isDryRun;
+  const request = {
+    method,
+    path: isDryRun ? `${path}${path.includes('?') ? '&' : '?'}dryRun=${dryRun}` : path,
+    body: {
+      ...body,
+      ...(isVersioned && { metadata: { ...body.metadata, resourceVersion } }),
+      // For a deletion, the API server reads the query only if it gets no body.
+      ...(isDryRun && method === 'DELETE' && { dryRun: [dryRun] }),
+    },
+    ...(method === 'PATCH' && { contentType: MERGE_PATCH }),
+    signal,
+  };
+  await accessCluster(VERBS[method], path, signal, () => api.json(request));
+}
+
+/**
+ * Sends a write that changes nothing, with an invalid `dryRun`. The API server answers 422 if it reads `dryRun`
+ * (k8s.io/apiserver, endpoints/handlers). A proxy that removes it would turn a dry run into a write.
+ *
+ * @throws CliError if dry runs are not honored; ClusterAccessError, or the signal's reason
+ */
+export async function assertDryRunIsHonored(
+  api: KubeApi,
+  { method, path }: Pick<Write, 'method' | 'path'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const target = method === 'DELETE' ? path.replace(/[^/]*$/, NONEXISTENT_NAME) : path;
+  let answer = 'a success';
+  try {
+    await sendWrite(api, { method, path: target, body: {} }, { dryRun: 'Invalid', signal });
+  } catch (error) {
+    const { cause } = error as Error;
+    if (!(cause instanceof ApiError) || ![400, 404, 409, 422].includes(cause.status)) throw error;
+    if (cause.status === 422 && cause.message.includes('dryRun')) return;
+    answer = `${cause.status} ${toPrintableLine(cause.message, 200)}`;
+  }
+  throw new CliError(
+    `the API server at ${api.address} (or a proxy in front of it) does not honor dry runs: ` +
+      `it answered ${answer} instead of 422`,
+    EXIT_CODE.clusterAccess,
+  );
+}

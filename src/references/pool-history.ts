@@ -1,0 +1,74 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { LastNaming } from '../decision/hold.ts';
+import { type ConfigName, isPool, type PoolReferrer, type Referrer } from '../decision/references.ts';
+
+/** A time by the guard's own clocks. */
+interface Moment {
+  /** Of the monotonic clock. */
+  readonly ms: number;
+  /** The same in every answer, but wrong if the clock was. */
+  readonly date: Date;
+}
+
+interface WatchedPool {
+  /** The last version that the guard has seen. */
+  readonly pool: PoolReferrer;
+  /** The guard has seen every version since. */
+  readonly watchedSince: Moment;
+  /** When the pool ceased to name configs, the oldest first. */
+  readonly namings: Map<ConfigName, Moment>;
+}
+
+/** Limits the memory. The operator renders fewer configs of a pool within the longest hold. */
+const MAX_NAMINGS = 100;
+
+/**
+ * Remembers since when the guard has seen every version of each pool, and until when the pool named each config. So it
+ * knows that a pool has not named a config since, although the pool has changed (docs/internals/decisions/0010).
+ */
+export class PoolHistory {
+  readonly #pools = new Map<string, WatchedPool>();
+
+  /** After a list, the guard knows the versions in between only if the pool is the last one that it has seen. */
+  update(before: Referrer | undefined, after: Referrer | undefined, origin: 'list' | 'watch'): void {
+    if (after === undefined) {
+      if (before?.kind === 'MachineConfigPool') this.#pools.delete(before.name);
+      return;
+    }
+    if (!isPool(after)) return;
+    const last = this.#pools.get(after.name);
+    const isKnown = last !== undefined && (origin === 'watch' || isDeepStrictEqual(after, last.pool));
+    const watched = isKnown ? follow(last, after) : { pool: after, watchedSince: readClocks(), namings: new Map() };
+    this.#pools.set(after.name, watched);
+  }
+
+  /** Undefined unless this is the version of the pool that the guard has seen last. */
+  findLastNaming(pool: PoolReferrer, config: ConfigName, now: Date): LastNaming | undefined {
+    const last = this.#pools.get(pool.name);
+    if (last === undefined || pool.version === undefined || !isDeepStrictEqual(pool, last.pool)) return undefined;
+    const naming = last.namings.get(config);
+    const { ms, date } = naming ?? last.watchedSince;
+    const at = new Date(now.getTime() - (performance.now() - ms));
+    return { at: date > at && date <= now ? date : at, isSeen: naming !== undefined };
+  }
+}
+
+function follow({ pool: before, watchedSince, namings }: WatchedPool, pool: PoolReferrer): WatchedPool {
+  const now = readClocks();
+  for (const { config } of before.references) {
+    namings.delete(config);
+    namings.set(config, now);
+  }
+  let since = watchedSince;
+  for (const [config, naming] of namings) {
+    if (namings.size <= MAX_NAMINGS) break;
+    // Without it, the guard only knows what happened afterwards.
+    namings.delete(config);
+    since = naming;
+  }
+  return { pool, watchedSince: since, namings };
+}
+
+function readClocks(): Moment {
+  return { ms: performance.now(), date: new Date() };
+}

@@ -1,0 +1,235 @@
+import { expect, test, vi } from 'vitest';
+import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
+import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
+import type { ApiRequest } from '../../../src/kube/api.ts';
+import { ApiError } from '../../../src/kube/errors.ts';
+import { skipWaits, StoppingApi } from '../steps/stopping-api.ts';
+import { createGuardedCluster, INSTALLED, IN_USE, LABELS, listInstalled } from './guarded-cluster.ts';
+
+/** A client whose API server answers some requests otherwise. */
+class OtherApi extends StoppingApi {
+  readonly #answer: (request: ApiRequest) => unknown;
+
+  constructor(cluster: InMemoryCluster, answer: (request: ApiRequest) => unknown) {
+    super(cluster);
+    this.#answer = answer;
+  }
+
+  override async json(request: ApiRequest): Promise<unknown> {
+    const answer = this.#answer(request);
+    if (answer === undefined) return await super.json(request);
+    this.requests.push(request);
+    if (answer instanceof Error) throw answer;
+    return answer;
+  }
+}
+
+async function run(cluster: InMemoryCluster, answer: (request: ApiRequest) => unknown = () => undefined) {
+  skipWaits();
+  const api = new OtherApi(cluster, answer);
+  const texts: string[] = [];
+  const { report, ending } = await uninstall(api.client, { isConfirmed: true, onProgress: (text) => texts.push(text) });
+  const outcome = { ok: report.ok, exitCode: ending.exitCode, problem: report.problem };
+  return { report, outcome, texts, api, writes: api.listWrites() };
+}
+
+const isDeletion = ({ method }: ApiRequest): boolean => method === 'DELETE';
+const DENIAL = new ApiError(403, 'Forbidden', 'admission webhook "other.example.com" denied the request: no');
+const NOT_SERVED = new ApiError(404, '', 'page not found');
+const COMPLETE = { ok: true, exitCode: 0, problem: null };
+
+test('deletes what denies first, by uid, and proves by a dry run on a config in use that nothing denies', async () => {
+  const cluster = createGuardedCluster();
+  const uids = INSTALLED.map(
+    ([resource, , namespace]) => cluster.require(resource, INSTALLED_NAME, namespace).metadata.uid,
+  );
+  const { report, outcome, texts, api, writes } = await run(cluster);
+  expect(outcome).toEqual(COMPLETE);
+  expect([report.remaining, listInstalled(cluster)]).toEqual([[], []]);
+  expect(writes.map(({ path }) => path.split('/').at(-2))).toEqual(INSTALLED.map(([resource]) => resource));
+  expect(writes.map(({ body }) => body)).toMatchObject(uids.map((uid) => ({ preconditions: { uid } })));
+  expect(report.dryRun).toEqual({ config: IN_USE, answer: { status: 200, message: '' } });
+  expect(texts.at(-1)).toBe('nothing denies the deletion of a rendered MachineConfig');
+
+  // Every deletion of a config is a dry run, in the body and in the query, after one with an invalid value.
+  const ofConfigs = api.requests.filter(
+    (request) => isDeletion(request) && request.path.startsWith(MACHINE_CONFIGS_PATH),
+  );
+  const [path, invalid] = [
+    `${MACHINE_CONFIGS_PATH}/${IN_USE}?dryRun=All`,
+    `${MACHINE_CONFIGS_PATH}/machineconfig-guard-dry-run?dryRun=Invalid`,
+  ];
+  expect(ofConfigs.map((request) => request.path)).toEqual([invalid, path, invalid, path]);
+  expect(ofConfigs.map(({ body }) => (body as { dryRun: unknown }).dryRun)).toEqual([
+    ['Invalid'],
+    ['All'],
+    ['Invalid'],
+    ['All'],
+  ]);
+  // Before the first write, each deletion was a dry run, and before these one with an invalid value.
+  const before = api.requests.slice(0, api.requests.indexOf(writes[0] as ApiRequest)).filter(isDeletion);
+  const dryRuns = before
+    .filter((request) => !request.path.startsWith(MACHINE_CONFIGS_PATH))
+    .map((request) => request.path);
+  expect(dryRuns).toEqual([
+    expect.stringMatching(/\/machineconfig-guard-dry-run\?dryRun=Invalid$/),
+    ...writes.map((write) => `${write.path}?dryRun=All`),
+  ]);
+});
+
+test('without --confirm, lists the objects and sends no deletion', async () => {
+  const cluster = createGuardedCluster();
+  const api = new StoppingApi(cluster);
+  const { report, ending } = await uninstall(api.client, { isConfirmed: false });
+  expect(api.requests.filter(isDeletion)).toEqual([]);
+  expect(report).toMatchObject({
+    ok: true,
+    confirmed: false,
+    written: false,
+    problem: null,
+    dryRun: null,
+    remaining: [],
+  });
+  expect(report.objects.map(({ kind }) => kind)).toEqual(INSTALLED.map(([, kind]) => kind));
+  expect(new Set(report.steps.map(({ state }) => state))).toEqual(new Set(['planned']));
+  expect([report.advice?.text, ending.exitCode]).toEqual(['delete these objects', 0]);
+});
+
+test.each([
+  ['', 'machineconfig-guard uninstall'],
+  ['CHG-4711', 'CHG-4711'],
+])('with the policy that asks for reasons, and the reason %j, gives %j first', async (given, reason) => {
+  const cluster = createGuardedCluster();
+  const policy = 'webhook-deletion.machineconfig-guard.io';
+  cluster.create('validatingadmissionpolicybindings', { metadata: { name: policy, labels: LABELS } });
+  const annotations = { [ALLOW_DELETION_ANNOTATION]: given };
+  cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { annotations } });
+  const erased = vi.spyOn(cluster, 'erase').mockImplementation((resource, name, namespace) => {
+    if (resource === 'validatingwebhookconfigurations') {
+      expect(cluster.require(resource, name, namespace ?? '').metadata.annotations).toEqual({
+        [ALLOW_DELETION_ANNOTATION]: reason,
+      });
+    }
+    InMemoryCluster.prototype.erase.call(cluster, resource, name, namespace);
+  });
+  const { report, outcome } = await run(cluster);
+  expect(outcome).toEqual(COMPLETE);
+  expect(erased).toHaveBeenCalledWith('validatingwebhookconfigurations', INSTALLED_NAME, expect.anything());
+  expect(report.steps[0]).toEqual({
+    action: 'GiveReason',
+    description: `give a reason for the deletion of ValidatingWebhookConfiguration ${INSTALLED_NAME}`,
+    state: given === '' ? 'done' : 'unnecessary',
+  });
+});
+
+test.each(Object.keys(LABELS))('keeps a namespace without the label %s', async (label) => {
+  const cluster = createGuardedCluster();
+  const { [label]: _missing, ...labels } = LABELS;
+  cluster.create('namespaces', { metadata: { name: 'other', labels } });
+  cluster.create('namespaces', { metadata: { name: 'another', labels: { ...LABELS, [label]: 'other' } } });
+  expect((await run(cluster)).outcome).toEqual(COMPLETE);
+  expect(cluster.list('namespaces').map(({ metadata }) => metadata.name)).toEqual(['another', 'other']);
+});
+
+test('keeps an object that loses its labels after the list, and deletes one that was created again', async () => {
+  const cluster = createGuardedCluster();
+  const { report, outcome, writes } = await run(cluster, ({ method = 'GET', path }) => {
+    if (path.includes('dryRun')) return undefined;
+    if (method === 'DELETE' && path.includes('webhookconfigurations')) {
+      cluster.patch('clusterroles', INSTALLED_NAME, { metadata: { labels: null } });
+      cluster.patch('namespaces', INSTALLED_NAME, { metadata: { uid: 'created-again' } });
+    }
+    return undefined;
+  });
+  expect(outcome).toEqual(COMPLETE);
+  expect(cluster.get('clusterroles', INSTALLED_NAME)).toBeDefined();
+  expect(report.steps.find(({ state }) => state === 'unnecessary')?.description).toBe(
+    `delete ClusterRole ${INSTALLED_NAME}`,
+  );
+  expect(writes.find(({ path }) => path.includes('/namespaces/machineconfig-guard'))?.body).toMatchObject({
+    preconditions: { uid: 'created-again' },
+  });
+});
+
+/** What happens, what the command answers, and the kinds that exist in the end. */
+test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, object, RegExp, readonly RegExp[]]>([
+  [
+    'the dry runs are not honored',
+    ({ path }) => (path.includes('Invalid') ? { kind: 'Status' } : undefined),
+    { ok: false, exitCode: 3, written: false },
+    /does not honor dry runs: it answered a success instead of 422$/,
+    INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
+  ],
+  [
+    'the dry runs of configs are not honored',
+    ({ path }) =>
+      path.startsWith(MACHINE_CONFIGS_PATH) && path.includes('Invalid')
+        ? new ApiError(404, 'NotFound', 'x')
+        : undefined,
+    { ok: false, exitCode: 3, written: false },
+    /does not honor dry runs: it answered 404 x instead of 422$/,
+    INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
+  ],
+  [
+    'a policy denies a deletion',
+    ({ method, path }) =>
+      method === 'DELETE' && path.includes('/namespaces/machineconfig-guard') ? DENIAL : undefined,
+    { ok: false, exitCode: 1, written: false },
+    /^the API server denies to delete Namespace machineconfig-guard: admission webhook "other.example.com" denied/,
+    INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
+  ],
+  [
+    'the webhook configuration has a finalizer',
+    ({ method, path }, cluster) => {
+      if (method !== 'DELETE' || path.includes('dryRun') || !path.includes('webhookconfigurations')) return undefined;
+      cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { deletionTimestamp: 'now' } });
+      return {};
+    },
+    { ok: false, exitCode: 1, written: true },
+    /^timed out waiting for ValidatingWebhookConfiguration machineconfig-guard to be removed$/,
+    INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
+  ],
+  [
+    'the namespace has a finalizer',
+    ({ method, path }, cluster) => {
+      if (method !== 'DELETE' || path.includes('dryRun') || !path.includes('/namespaces/machineconfig-guard'))
+        return undefined;
+      cluster.patch('namespaces', INSTALLED_NAME, { metadata: { deletionTimestamp: 'now' } });
+      return {};
+    },
+    { ok: false, exitCode: 1, written: true },
+    /^timed out waiting for Namespace machineconfig-guard to be removed$/,
+    [/^Namespace /],
+  ],
+  [
+    'something else denies deletions of configs',
+    ({ method, path }) => (method === 'DELETE' && path.includes(IN_USE) ? DENIAL : undefined),
+    { ok: false, exitCode: 1, written: true },
+    new RegExp(`^timed out waiting until nothing denies the deletion of ${IN_USE}: 403 admission webhook "other`),
+    [],
+  ],
+])('if %s, says so', async (_condition, answer, expected, problem, remaining) => {
+  const cluster = createGuardedCluster();
+  const { report, outcome } = await run(cluster, (request) => answer(request, cluster));
+  expect({ ...outcome, written: report.written }).toMatchObject(expected);
+  expect(report.problem).toMatch(problem);
+  const left = listInstalled(cluster);
+  expect(left).toEqual(remaining.map((pattern) => expect.stringMatching(pattern)));
+  expect(report.remaining.map(({ kind }) => kind)).toEqual(left.map((title) => title.split(' ')[0]));
+  expect(report.advice?.text).toBeDefined();
+});
+
+test.each<[string, (cluster: InMemoryCluster, request: ApiRequest) => unknown]>([
+  ['is not OpenShift', (_cluster, { path }) => (/machineconfiguration/.test(path) ? NOT_SERVED : undefined)],
+  [
+    'has no config',
+    (cluster) =>
+      cluster.list('machineconfigs').forEach(({ metadata }) => cluster.erase('machineconfigs', metadata.name)),
+  ],
+])('in a cluster that %s, deletes without a dry run of a config', async (_condition, change) => {
+  const cluster = createGuardedCluster();
+  const { report, outcome } = await run(cluster, (request) => change(cluster, request));
+  expect([outcome, report.dryRun, listInstalled(cluster)]).toEqual([COMPLETE, null, []]);
+});
