@@ -277,7 +277,7 @@ class Composer {
       }
       return;
     }
-    if (key.value === null || typeof key.value === 'object') this.#fail('a key that is no text', line);
+    if (!isScalar(key.value)) this.#fail('a key that is no text', line);
     const name = String(key.value);
     if (mapping.has(name)) this.#duplicates.push({ key: name, line });
     mapping.set(name, [value, line]);
@@ -286,4 +286,8 @@ class Composer {
 
 function isRecord(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }

@@ -20,17 +20,9 @@ import {
   isSpaceOrEnd,
   type Block,
   type Content,
+  type PossibleKey,
   type YamlToken,
 } from './yaml-syntax.ts';
-
-/** A token that is a key if a colon follows in the same line. */
-interface PossibleKey {
-  readonly number: number;
-  readonly at: number;
-  readonly line: number;
-  readonly column: number;
-  readonly isRequired: boolean;
-}
 
 const MAX_KEY_LENGTH = 1024;
 
@@ -254,30 +246,31 @@ export class YamlScanner {
     this.#at += header[0].length;
     this.#read(COMMENT);
     if (this.#char !== END && this.#readBreak() === '') this.#fail('an invalid block scalar');
-    const readBreaks = (): string => {
-      let [breaks, maxColumn] = ['', 0];
-      for (;;) {
-        while ((indent === 0 || this.#column < indent) && this.#char === ' ') this.#at += 1;
-        maxColumn = Math.max(maxColumn, this.#column);
-        if ((indent === 0 || this.#column < indent) && this.#char === '\t') this.#fail('a tab in the indentation');
-        const lineBreak = this.#readBreak();
-        if (lineBreak === '') break;
-        breaks += lineBreak;
-      }
-      indent ||= Math.max(maxColumn, this.#indent + 1, 1);
-      return breaks;
-    };
-    // The first line of the text defines it if it is 0.
-    let indent = digit ? Math.max(this.#indent, 0) + Number(digit) : 0;
-    let [text, lineBreak, wasBlank, breaks] = ['', '', false, readBreaks()];
+    const given = digit ? Math.max(this.#indent, 0) + Number(digit) : undefined;
+    const start = this.#readBlankLines(given);
+    const indent = given ?? Math.max(start.column, this.#indent + 1, 1);
+    let [text, lineBreak, wasBlank, breaks] = ['', '', false, start.breaks];
     while (this.#column === indent && this.#char !== END) {
       const isBlank = this.#char === ' ' || this.#char === '\t';
       const isFolded = !isLiteral && lineBreak === '\n' && !wasBlank && !isBlank;
       text += `${isFolded ? (breaks === '' ? ' ' : '') : lineBreak}${breaks}${this.#read(LINE)}`;
-      [wasBlank, lineBreak, breaks] = [isBlank, this.#readBreak(), readBreaks()];
+      [wasBlank, lineBreak, breaks] = [isBlank, this.#readBreak(), this.#readBlankLines(indent).breaks];
     }
     text += (sign === '-' ? '' : lineBreak) + (sign === '+' ? breaks : '');
     this.#tokens.push({ type: 'text', line, text });
+  }
+
+  /** Reads the empty lines of a block text, and the indentation of the next line. */
+  #readBlankLines(indent = Number.POSITIVE_INFINITY): { readonly breaks: string; readonly column: number } {
+    let [breaks, column] = ['', 0];
+    for (;;) {
+      while (this.#column < indent && this.#char === ' ') this.#at += 1;
+      column = Math.max(column, this.#column);
+      if (this.#column < indent && this.#char === '\t') this.#fail('a tab in the indentation');
+      const lineBreak = this.#readBreak();
+      if (lineBreak === '') return { breaks, column };
+      breaks += lineBreak;
+    }
   }
 
   /** @param hasEscapedBreak whether a break before the spaces was escaped */
@@ -325,10 +318,9 @@ export class YamlScanner {
 
   #readEscape(): string {
     const [sequence, ...codes] = this.#match(ESCAPED_CODE) ?? [`\\${this.#next}`];
-    const code = Number.parseInt(codes.find((digits) => digits !== undefined) ?? '', 16);
-    const isSurrogate = code >= 0xd800 && code <= 0xdfff;
-    if (code > 0x10_ffff || isSurrogate) this.#fail('an escape sequence of no character');
-    const text = Number.isNaN(code) ? ESCAPES[this.#next] : String.fromCodePoint(code);
+    const code = Number.parseInt(codes.find(Boolean) ?? '', 16);
+    if (code > 0x10_ffff || (code >= 0xd800 && code <= 0xdfff)) this.#fail('an escape sequence of no character');
+    const text = Number.isNaN(code) ? ESCAPES.get(this.#next) : String.fromCodePoint(code);
     this.#at += sequence.length;
     return text ?? this.#fail('an unknown escape sequence');
   }
@@ -348,8 +340,7 @@ export class YamlScanner {
       if (!isSpaceOrEnd(this.#char) || this.#char === END) break;
       const { folded, lines } = this.#readSpaces();
       [spaces, hasBreak] = [folded, lines.length > 1];
-      const isIndentedByTab = lines.some((line, index) => index > 0 && line.slice(0, indent).includes('\t'));
-      if (isIndentedByTab) this.#fail('a tab in the indentation');
+      if (lines.slice(1).some((line) => line.slice(0, indent).includes('\t'))) this.#fail('a tab in the indentation');
       if (!this.#isInFlow && this.#column < indent) break;
     }
     if (hasBreak) this.#canStartKey = true;

@@ -74,7 +74,8 @@ export function parseStream(content: Buffer, source: string, budget: NodeBudget)
       .replace(/(?<=[^\n])$/, '\n');
     isEmpty = body === '';
     if (body === text) return inCluster;
-    return { ...readYaml(body, document, dropped === 0 ? start : start + 1, source, budget), line: start };
+    const yaml = readYaml(body, document, dropped === 0 ? start : start + 1, source, budget);
+    return Object.assign(yaml, { line: start });
   });
   return { documents, inCluster, isJson: false };
 }

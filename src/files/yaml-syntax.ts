@@ -1,5 +1,14 @@
 // The syntax of gopkg.in/yaml.v2, which is that of libyaml and YAML 1.1.
 
+/** A token that is a key if a colon follows in the same line. */
+export interface PossibleKey {
+  readonly number: number;
+  readonly at: number;
+  readonly line: number;
+  readonly column: number;
+  readonly isRequired: boolean;
+}
+
 /** A text that Go does not read as YAML. */
 export class YamlError extends Error {
   override readonly name = 'YamlError';
@@ -44,10 +53,8 @@ export const QUOTED_PART = /[^'"\\ \t\n\u2028\u2029\0]+|["'\\]/y;
 export const PLAIN_STOP_IN_FLOW = /[ \t\n\u2028\u2029\0:,?[\]{}]/g;
 export const PLAIN_STOP = /[ \t\n\u2028\u2029\0:]/g;
 export const NO_PLAIN_START = '-?:,[]{}#&*!|>\'"%@`';
-export const ESCAPES: Readonly<Record<string, string>> = {
-  ...{ '0': '\0', a: '\x07', b: '\b', t: '\t', '\t': '\t', n: '\n', v: '\v', f: '\f', r: '\r', e: '\x1B' },
-  ...{ ' ': ' ', '"': '"', "'": "'", '\\': '\\', N: '\u0085', _: '\u00A0', L: '\u2028', P: '\u2029' },
-};
+const ESCAPED = '0\0a\x07b\bt\t\t\tn\nv\vf\fr\re\x1B  ""\'\'\\\\N\u0085_\u00A0L\u2028P\u2029';
+export const ESCAPES = new Map(ESCAPED.match(/../gs)?.map(([char = '', escaped = '']) => [char, escaped]));
 export const ESCAPED_CODE = /\\(?:x([\dA-Fa-f]{2})|u([\dA-Fa-f]{4})|U([\dA-Fa-f]{8}))/y;
 
 export function isBreak(char: string): boolean {

@@ -55,9 +55,8 @@ test('keeps the text and the lines of each document', () => {
 });
 
 test('knows the lines of JSON', () => {
-  const [document] = parse('{\n  "a": [\n    1,\n    2\n  ]\n}\n').documents;
-  const { a } = document?.value as { a: object };
-  expect(document?.findLine(a, 1)).toBe(4);
+  const { value, findLine } = parse('{\n  "a": [\n    1,\n    2\n  ]\n}\n').inCluster;
+  expect(findLine((value as { a: object }).a, 1)).toBe(4);
 });
 
 test.each(['---\n'.repeat(1_001), '{}'.repeat(1_001)])('rejects too many documents', (text) => {

@@ -144,7 +144,7 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
     };
     return await withFiles((signal) => checkManifests(manifests, { ...flags, format, signal, onProgress }));
   }
-  const [stray] = MANIFESTS_OPTIONS.filter((name) => command.getOptionValueSource(name) !== undefined);
+  const stray = MANIFESTS_OPTIONS.find((name) => command.getOptionValueSource(name) !== undefined);
   if (stray !== undefined) {
     const flag = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     throw new CliError(`--${flag} needs --manifests`, EXIT_CODE.usage);

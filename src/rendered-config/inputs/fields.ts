@@ -51,17 +51,17 @@ const KUBELET_FIELDS: Readonly<Record<string, string>> = {
     protectKernelDefaults makeIPTablesUtilChains failSwapOn kernelMemcgNotification enableSystemLogHandler
     enableSystemLogQuery enableProfilingHandler enableDebugFlagsHandler seccompDefault registerNode
     localStorageCapacityIsolation failCgroupV1 mergeDefaultEvictionSettings`,
-  duration: `syncFrequency fileCheckFrequency httpCheckFrequency streamingConnectionIdleTimeout nodeStatusUpdateFrequency
-    nodeStatusReportFrequency imageMinimumGCAge imageMaximumGCAge volumeStatsAggPeriod cpuManagerReconcilePeriod
-    runtimeRequestTimeout cpuCFSQuotaPeriod evictionPressureTransitionPeriod containerLogMonitorInterval
-    shutdownGracePeriod shutdownGracePeriodCriticalPods`,
+  duration: `syncFrequency fileCheckFrequency httpCheckFrequency streamingConnectionIdleTimeout
+    nodeStatusUpdateFrequency nodeStatusReportFrequency imageMinimumGCAge imageMaximumGCAge volumeStatsAggPeriod
+    cpuManagerReconcilePeriod runtimeRequestTimeout cpuCFSQuotaPeriod evictionPressureTransitionPeriod
+    containerLogMonitorInterval shutdownGracePeriod shutdownGracePeriodCriticalPods`,
   integer: `port readOnlyPort registryPullQPS registryBurst eventRecordQPS eventBurst healthzPort oomScoreAdj
     nodeLeaseDurationSeconds imageGCHighThresholdPercent imageGCLowThresholdPercent maxPods podPidsLimit
     nodeStatusMaxImages maxOpenFiles kubeAPIQPS kubeAPIBurst maxParallelImagePulls evictionMaxPodGracePeriod podsPerCore
     iptablesMasqueradeBit iptablesDropBit containerLogMaxFiles containerLogMaxWorkers`,
-  string: `tlsCipherSuites[] preloadedImagesVerificationAllowlist[] cpuManagerPolicyOptions{} evictionHard{} evictionSoft{}
-    topologyManagerPolicyOptions{} qosReserved{} evictionSoftGracePeriod{} evictionMinimumReclaim{} systemReserved{}
-    kubeReserved{} enforceNodeAllocatable[] allowedUnsafeSysctls[]`,
+  string: `tlsCipherSuites[] preloadedImagesVerificationAllowlist[] cpuManagerPolicyOptions{} evictionHard{}
+    evictionSoft{} topologyManagerPolicyOptions{} qosReserved{} evictionSoftGracePeriod{} evictionMinimumReclaim{}
+    systemReserved{} kubeReserved{} enforceNodeAllocatable[] allowedUnsafeSysctls[]`,
   number: 'memoryThrottlingFactor',
   any: '*',
   // An install cannot set them (pkg/controller/kubelet-config/helpers.go).

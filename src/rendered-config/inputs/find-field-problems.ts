@@ -43,10 +43,7 @@ export function findFieldProblems(kind: string, value: Json, document: StreamDoc
 function checkValue(value: unknown, shape: Shape | undefined, path: string, line: number, search: Search): void {
   if (shape === undefined || value === null || value === undefined) return;
   const { type, container, fields } = shape;
-  const [must, test] = FIELD_TYPES[type] ?? [
-    `be one of ${type.replace(/^\|/, '').replaceAll('|', ', ')}`,
-    toChoice(type),
-  ];
+  const [must, test] = FIELD_TYPES[type] ?? [`be one of ${type.split('|').filter(Boolean).join(', ')}`, toChoice(type)];
   const isContents = search.isIgnition || /^spec\.(?:kernelType|extensions)\b/.test(path);
   const add = (what: string): void => {
     const code = isContents
@@ -60,7 +57,7 @@ function checkValue(value: unknown, shape: Shape | undefined, path: string, line
   else if ((container === '{}' || (container === '' && fields)) && !isRecord(value)) add('be a mapping');
   else if (container === '' || type === 'unset') {
     if (!(test instanceof RegExp ? typeof value === 'string' && test.test(value) : test(value))) add(must);
-    else if (fields !== undefined) checkFields(value as object, fields, path, line, search);
+    else if (fields !== undefined) checkFields(value, fields, path, line, search);
   } else {
     for (const [key, item] of Object.entries(value)) {
       const itemPath = container === '[]' ? `${path}[${key}]` : `${path}.${formatKey(key)}`;
@@ -80,14 +77,23 @@ function checkFields(
   const { document, problems, knowsAllFields, isIgnition } = search;
   const seen = new Set<string>();
   const missing = new Set(Array.from(fields, ([name, { isRequired }]) => (isRequired ? name : '')).filter(Boolean));
+  const findName = (key: string): string =>
+    [...fields.keys()].find((name) => isIgnition && name.toLowerCase() === key.toLowerCase()) ?? key;
+  // Go sorts the keys, and then the last one of a field counts.
+  const keys = new Map(
+    Object.keys(value)
+      .toSorted()
+      .map((key) => [findName(key), key]),
+  );
   for (const [key, item] of Object.entries(value)) {
-    const name = isIgnition ? [...fields.keys()].find((each) => each.toLowerCase() === key.toLowerCase()) : key;
-    const shape = fields.get(name ?? '') ?? fields.get('*');
+    const name = findName(key);
+    if (keys.get(name) !== key) continue;
+    const shape = fields.get(name) ?? fields.get('*');
     const itemPath = path === '' ? formatKey(key) : `${path}.${formatKey(key)}`;
     const itemLine = document.findLine(value, key);
-    if (item !== null && !(Array.isArray(item) && item.length === 0)) missing.delete(name ?? '');
+    if (item !== null && !(Array.isArray(item) && item.length === 0)) missing.delete(name);
     if (shape !== undefined) checkValue(item, shape, itemPath, itemLine, search);
-    else if (knowsAllFields && !/^x-/.test(key))
+    else if (knowsAllFields && !key.startsWith('x-'))
       problems.push({ code: 'UnknownField', text: itemPath, line: itemLine });
     if (shape?.identity === undefined || !Array.isArray(item)) continue;
     for (const [index, each] of (item as unknown[]).entries()) {

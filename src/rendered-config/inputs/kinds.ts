@@ -41,17 +41,24 @@ const SERVED: Readonly<Record<string, RegExp>> = {
 };
 const NAMESPACED =
   /^(?:v1\/(?:ConfigMap|Secret|Service|ServiceAccount|Pod)|apps\/.*|batch\/.*|rbac\.\S+\/(?:Role|RoleBinding))$/;
-const CLUSTER_SCOPED =
-  /^(?:v1\/(?:Namespace|Node|PersistentVolume)|rbac\S+\/Cluster|(?:mach\w+configuration|apiext|admission|sched|storage)|config\.openshift\.io\/v\w+\/(?!ImagePolicy))/;
-/** Of a client or of a hub that installs clusters. */
-const CLIENT_KINDS =
-  /^(?:ku\w+\.config\.k8s|(?:agent-install|\S*hive|ran)\.openshift|\w+\.open-cluster-\w+)\.io\/|\/AgentConfig$/;
+const CLUSTER_SCOPED = new RegExp(
+  '^(?:v1/(?:Namespace|Node|PersistentVolume)|rbac\\S+/Cluster|machineconfiguration|apiext|admission|' +
+    'sched|storage|config\\.openshift\\.io/v\\w+/(?!ImagePolicy))',
+);
+/** Of a client or of a hub that installs clusters, by their group or their kind. */
+const CLIENT_KINDS = [
+  /^(?:ku\w+\.config\.k8s|(?:agent-install|\S*hive|ran)\.openshift|\w+\.open-cluster-\w+)\.io\//,
+  /^(?:\S*openshift\.io\/)?v\w+\/(?:AgentConfig|ClusterInstance|Ku\w+ation|NMStateConfig)$/,
+];
+/** Of every new cluster. */
+const GROUPS =
+  /^(?:[a-z]+|(?:\S+\.)?(?:(?:\S*k8s|openshift|metal3|operatorframework|cncf)\.io|coreos\.com|ovn\.org))\//;
 /** The names of those of every new cluster begin so. */
 const NAMESPACES = new RegExp(
   `^(?:default|kube-|openshift$|openshift-(?:${[
     'apiserver|authentication|catalogd|cloud-|cluster-|config|console|controller-|dns|etcd|host-network|image-registry',
-    'infra$|ingress|insights|kni-infra|kube-|machine-|marketplace|monitoring|multus|network-|node$|nutanix-infra|oauth-',
-    'openstack-infra|operator-|operators$|ovirt-infra|ovn-|route-|sdn|service-ca|user-workload-|vsphere-infra',
+    'infra$|ingress|insights|kni-infra|kube-|machine-|marketplace|monitoring|multus|network-|node$|nutanix-infra',
+    'oauth-|openstack-infra|operator-|operators$|ovirt-infra|ovn-|route-|sdn|service-ca|user-workload-|vsphere-infra',
   ].join('|')}))`,
 );
 
@@ -84,7 +91,12 @@ export function isClusterScoped(id: string): boolean {
 }
 
 export function isClientKind(apiVersion: string, kind: string): boolean {
-  return CLIENT_KINDS.test(`${apiVersion}/${kind}`);
+  return CLIENT_KINDS.some((pattern) => pattern.test(`${apiVersion}/${kind}`));
+}
+
+/** The group of an apiVersion. Undefined if every new cluster has it. */
+export function findForeignGroup(apiVersion: string): string | undefined {
+  return !apiVersion.includes('/') || GROUPS.test(apiVersion) ? undefined : apiVersion.split('/', 1)[0];
 }
 
 export function isExistingNamespace(namespace: string): boolean {

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import * as fc from 'fast-check';
 import { stringify } from 'yaml';
 
@@ -92,206 +95,11 @@ const PARTS: readonly Part[] = [
   createPlain('rbac.authorization.k8s.io/v1', 'ClusterRole', { name: 'lab:a' }),
 ];
 
-/** Values for fields, right and wrong ones. */
-const VALUES: readonly (readonly [kind: string, path: string, ...values: unknown[]])[] = [
-  ['', 'apiVersion', undefined, 'machineconfiguration.openshift.io/v1beta1', 'machineconfig.openshift.io/v1'],
-  ['', 'kind', undefined, 'Kustomization', 'AgentConfig', 'machineconfig', 'Configmap'],
-  [
-    '',
-    'metadata.name',
-    undefined,
-    '',
-    5,
-    '99_a',
-    '99-Worker',
-    'a.b',
-    'a..b',
-    '-a',
-    'x'.repeat(254),
-    '${NAME}',
-    '{{ name }}',
-  ],
-  ['', 'metadata.labels.a', 'b', '', null, 1, true, 'b c', '-b', 'x'.repeat(64), '<role>'],
-  ['', 'metadata.labels', [], 'a', { 'a b': '' }, { 'Ex.com/a': '' }, { 'ex.com/A_b.c': '' }],
-  ['', 'metadata.annotations', { a: 'b c' }, { a: 12 }, { 'a b': '' }, { 'Ex.com/a': '' }, [], null],
-  ['', 'metadata.namespace', 'lab', 'default', 'openshift-config', ''],
-  ['', 'metadata.finalizers', ['lab.example.com/a'], 'a'],
-  ['', 'items', [], null],
-  ['', 'status', {}],
-  ['ConfigMap', 'data.a', 1, true, null, ['a']],
-  ['ConfigMap', 'metadata.namespace', undefined, 'my-app'],
-  ['Secret', 'data.a', 'plain text', 'YQ', 'YQ==\n', 5],
-  ['Secret', 'stringData.a', 'plain text', 5],
-  ['MachineConfig', 'spec', null, [], 'a', {}],
-  ['MachineConfig', `metadata.labels.${ROLE}`, undefined, 'workers', 'infra', 'master', ''],
-  ['MachineConfig', 'metadata.labels', undefined, {}],
-  ['MachineConfig', `metadata.annotations.${MCO}/generated-by-controller-version`, 'abc', ''],
-  ...ROLES.map((role): [string, string, ...unknown[]] => [
-    ...(['MachineConfig', 'metadata.name'] as const),
-    ...[`00-${role}`, `01-${role}-kubelet`, `01-${role}-container-runtime`, `97-${role}-generated-kubelet`],
-    ...[
-      `98-${role}-generated-kubelet`,
-      `99-${role}-generated-registries`,
-      `99-${role}-generated-kubelet`,
-      `00-${role}-a`,
-    ],
-    `99-${role}-generated-containerruntime`,
-  ]),
-  ['MachineConfig', 'spec.fips', true, 'true', 1],
-  ['MachineConfig', 'spec.osImageURL', '', 'quay.io/lab/os:1', 5],
-  ['MachineConfig', 'spec.kernelArguments', 'a=1', [{ a: 1 }], [1], ['a', 'a'], [null], [], null],
-  ['MachineConfig', 'spec.kernelType', 'default', '64k-pages', 'rt', true],
-  ['MachineConfig', 'spec.extensions', 'usbguard', ['ipsec'], ['none'], ['kernel-devel'], [1]],
-  ['MachineConfig', 'spec.config', null, {}, 'x', [], { ignition: null }],
-  [
-    'MachineConfig',
-    'spec.config.ignition.version',
-    '3.6.0',
-    '3.4',
-    3.4,
-    '',
-    'VERSION',
-    '2.2.0',
-    '3.0.0',
-    '3.5.0-experimental',
-  ],
-  ['MachineConfig', 'spec.config.unknown', 1],
-  ['MachineConfig', 'spec.config.Storage', { files: [{ path: 'x' }] }],
-  [
-    'MachineConfig',
-    'spec.config.storage',
-    null,
-    [],
-    { files: {} },
-    { files: null },
-    { files: [FILE, FILE] },
-    { files: [null] },
-  ],
-  [
-    'MachineConfig',
-    'spec.config.storage.files.0.path',
-    'etc/a',
-    '/a/../b',
-    '/a//b',
-    '/a/',
-    '/',
-    '',
-    null,
-    5,
-    '/opt/a',
-    '/opt/b',
-  ],
-  ['MachineConfig', 'spec.config.storage.files.0.mode', 0o777, 0o1777, 644, 9999, -1, '0644', 1.5, null],
-  ['MachineConfig', 'spec.config.storage.files.0.user', { name: 'core' }, { id: '0' }, { id: 0, name: 'root' }],
-  ['MachineConfig', 'spec.config.storage.files.0.contents', {}, null, 'a', { source: 'data:,a', compression: 'zstd' }],
-  [
-    ...(['MachineConfig', 'spec.config.storage.files.0.contents.source'] as const),
-    ...[
-      'https://example.com/a',
-      'ftp://example.com/a',
-      'file:///a',
-      'a',
-      '',
-      null,
-      '${SOURCE}',
-      'data:,${CONTENT}',
-      'data:',
-    ],
-    ...[
-      'data:,a b',
-      'data:,a%2',
-      'data:,a#b',
-      'data:,ä',
-      'data:,{{ a }}',
-      'data:text/plain,a',
-      'data:text,a',
-      'data:;utf8,a',
-    ],
-    ...[
-      'data:;base64,YQ',
-      'data:;base64,YQ==x',
-      'data:;base64,_-_-',
-      'data:;base64,',
-      'DATA:,a',
-      'data:;charset="a b",c',
-    ],
-  ],
-  ['MachineConfig', 'spec.config.storage.links.0.target', undefined, '', 5],
-  ['MachineConfig', 'spec.config.systemd.units', {}, [UNIT, UNIT], [], null],
-  ['MachineConfig', 'spec.config.systemd.units.0.name', 'a', 'a.conf', 'a@b.service', '', undefined, 5],
-  ['MachineConfig', 'spec.config.systemd.units.0.enabled', 'true', null],
-  ['MachineConfig', 'spec.config.systemd.units.0.contents', '', null, 5],
-  ['MachineConfig', 'spec.config.systemd.units.1.dropins.0.name', '10', '', '10.conf'],
-  ['MachineConfig', 'spec.config.passwd.users.0.sshAuthorizedKeys', 'ssh-rsa AAAA', ['a', 'a'], [5]],
-  ['KubeletConfig', 'spec.logLevel', 0, 11, 1, '5'],
-  ['KubeletConfig', 'spec.autoSizingReserved', true, 'true'],
-  ['KubeletConfig', 'spec.kubeletConfig', 'a', [], null, { cgroupDriver: 'systemd' }, { featureGates: { a: true } }],
-  ['KubeletConfig', 'spec.kubeletConfig.maxPods', 'abc', 1.5, '500', -1],
-  ['KubeletConfig', 'spec.kubeletConfig.syncFrequency', '1m30s', 'abc', 5],
-  ['KubeletConfig', 'spec.kubeletConfig.evictionHard', { 'memory.available': '5%' }, { 'memory.available': 5 }],
-  ['KubeletConfig', 'spec.kubeletConfig.failSwapOn', 'no', false],
-  ['KubeletConfig', 'spec.machineConfigPoolSelector', undefined, {}, { matchLabels: { [`${MCO}/mco-built-in`]: '' } }],
-  ['KubeletConfig', 'spec.tlsSecurityProfile', { type: 'Old' }, { type: 'none' }],
-  ['ContainerRuntimeConfig', 'spec.containerRuntimeConfig', undefined, null, {}],
-  ['ContainerRuntimeConfig', 'spec.containerRuntimeConfig.pidsLimit', 0, 19, 20, -1, '20'],
-  [
-    'ContainerRuntimeConfig',
-    'spec.containerRuntimeConfig.logSizeMax',
-    '8k',
-    '8192',
-    '8193',
-    9000,
-    '10MB',
-    '1e4',
-    '-1',
-    '9000m',
-    '',
-  ],
-  ['ContainerRuntimeConfig', 'spec.containerRuntimeConfig.overlaySize', '8G', '-1', '1.5Gi'],
-  ['ContainerRuntimeConfig', 'spec.containerRuntimeConfig.logLevel', 'warning', '', 'warn'],
-  ['ContainerRuntimeConfig', 'spec.containerRuntimeConfig.defaultRuntime', 'crun', 'kata'],
-  ...[
-    ['ImageDigestMirrorSet', 'imageDigestMirrors'],
-    ['ImageTagMirrorSet', 'imageTagMirrors'],
-  ].flatMap(([kind = '', field]): [string, string, ...unknown[]][] => [
-    [kind, `spec.${field}`, 'a', [], null, [{ mirrors: ['a.example.com'] }]],
-    [
-      kind,
-      `spec.${field}.0.source`,
-      'https://quay.io/a',
-      'quay.io/a:1',
-      '*.quay.io',
-      '*.quay.io/a',
-      'quay.io',
-      'quay.io/A',
-      '',
-    ],
-    [
-      kind,
-      `spec.${field}.0.mirrors`,
-      [],
-      ['http://a.b'],
-      ['*.b'],
-      ['a.b/c:1'],
-      ['${MIRROR}/a'],
-      ['a.b', 'a.b'],
-      ['localhost:5000'],
-    ],
-    [kind, `spec.${field}.0.mirrorSourcePolicy`, 'NeverContactSource', 'Never'],
-  ]),
-  ['MachineConfigPool', 'metadata.name', 'worker', 'master', 'lab'],
-  ['MachineConfigPool', 'spec.paused', true, 'yes'],
-  ['MachineConfigPool', 'spec.maxUnavailable', 1, '50%', true],
-  [
-    ...(['MachineConfigPool', 'spec.machineConfigSelector'] as const),
-    ...[undefined, {}, { matchLabels: { [ROLE]: 'infra' } }, { matchLabels: { [ROLE]: 'none' } }],
-    ...[{ matchExpressions: [{ key: ROLE, operator: 'NotIn', values: ['master'] }] }],
-    ...[
-      { matchExpressions: [{ key: ROLE, operator: 'Is', values: ['a'] }] },
-      { matchExpressions: [{ key: ROLE, operator: 'In' }] },
-    ],
-  ],
-];
+/** Values for fields, right and wrong ones. Each line: a kind or '' for all, a path, and values. */
+const VALUES = readFileSync(join(import.meta.dirname, 'manifest-values.jsonl'), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as [kind: string, path: string, ...values: unknown[]]);
 
 /** Changes of a text, harmless and harmful ones. */
 const EDITS: readonly ((text: string) => string)[] = [
@@ -332,7 +140,7 @@ const changedPart = fc.tuple(part, fc.nat()).map(([each, seed]) => {
     values.map((value) => [path, value] as const),
   );
   const [path, value] = choices[seed % choices.length] ?? ['', undefined];
-  return JSON.parse(JSON.stringify(setField(each, splitPath(path), value))) as Part;
+  return JSON.parse(JSON.stringify(setField(each, splitPath(path), value === '(unset)' ? undefined : value))) as Part;
 });
 const text = fc.oneof(
   {

@@ -4,7 +4,7 @@ import { findFieldProblems } from '../../../rendered-config/inputs/find-field-pr
 import { changesRenders, FILE_FINDERS, FINAL_FINDERS, type Findings, OBJECT_FINDERS } from './finders.ts';
 import { ManifestDirectory, type ManifestObject } from './manifest-directory.ts';
 import type { ManifestFile } from './read-manifests.ts';
-import { type Rule, RULES } from './rules.ts';
+import { getRule } from './rules.ts';
 
 /** Part of the JSON of `check --manifests`. */
 export interface ManifestProblem {
@@ -39,8 +39,8 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
     if (findings === undefined || findings === false) return false;
     const details = typeof findings === 'object' ? findings : [[findings] as const];
     for (const [detail, line = object?.document.line ?? 1] of details) {
-      const { severity } = getRule(code);
-      const isConcerned = concernsRelease(getRule(code), release);
+      const { severity, releases } = getRule(code);
+      const isConcerned = concernsRelease(releases, release);
       if (isConcerned === false) return false;
       const isHarmless =
         (severity === 'loss' && object !== undefined && !changesRenders(object, directory)) ||
@@ -83,11 +83,8 @@ interface Place {
 }
 
 /** @param isWarning overrides the severity of the rule */
-export function createProblem(
-  code: string,
-  { detail, file, line = 1, object }: Place,
-  isWarning = false,
-): ManifestProblem {
+export function createProblem(code: string, place: Place, isWarning = false): ManifestProblem {
+  const { detail, file, line = 1, object } = place;
   const { severity, message, advice, releases } = getRule(code);
   const text = message.replace('%s', () => toPrintableLine(String(detail), MAX_DETAIL_LENGTH));
   return {
@@ -102,21 +99,14 @@ export function createProblem(
   };
 }
 
-function getRule(code: string): Rule {
-  const rule = RULES.get(code);
-  if (rule === undefined) throw new Error(`there is no rule ${code}`);
-  return rule;
+function isBefore(one: string, other: string): boolean {
+  return one.localeCompare(other, 'en', { numeric: true }) < 0;
 }
 
 /** Whether the release can have the problem of a rule. Undefined if it is unknown. */
-function concernsRelease({ releases }: Rule, release: string | undefined): boolean | undefined {
+function concernsRelease(releases: string | undefined, release: string | undefined): boolean | undefined {
   const [word, limit = ''] = releases?.split(' ') ?? [];
   if (word === undefined) return true;
   if (release !== undefined) return isBefore(release, limit) === (word === 'before');
   return word === 'from' || isBefore(OLDEST_RELEASE, limit) ? undefined : false;
-}
-
-/** Whether a release such as `4.9` is older than another one. */
-function isBefore(release: string, other: string): boolean {
-  return release.localeCompare(other, 'en', { numeric: true }) < 0;
 }

@@ -25,16 +25,10 @@ export interface ManifestObject {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** Undefined if it is not a mapping. */
+  /** Undefined if it is no mapping. */
   readonly labels: Json | undefined;
   readonly annotations: Json;
   readonly spec: Json;
-}
-
-interface Pool {
-  readonly name: string;
-  readonly labels: Json;
-  readonly selector: unknown;
 }
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -44,38 +38,40 @@ export const ROLES = ['master', 'worker', 'arbiter'];
 /** Of a directory. */
 export const MAX_NODES = 500_000;
 const MAX_ID_LENGTH = 253;
-const BUILT_IN_POOLS = ROLES.map((name): Pool => {
-  const labels = { [`${MCO}/mco-built-in`]: '', [`pools.operator.${MCO}/${name}`]: '' };
-  return { name, labels, selector: { matchLabels: { [ROLE_LABEL]: name } } };
+const BUILT_IN_POOLS = ROLES.map((name) => {
+  const labels: Json = { [`${MCO}/mco-built-in`]: '', [`pools.operator.${MCO}/${name}`]: '' };
+  const selector: unknown = { matchLabels: { [ROLE_LABEL]: name } };
+  return { name, labels, selector };
 });
 
 /** What an installer gets, and what pools select of it. */
 export class ManifestDirectory {
   readonly manifests: Manifest[] = [];
-  /** The first of each id. */
-  readonly objects = new Map<string, ManifestObject>();
-  /** Of the MachineConfigs, those that the operator adds included. */
+  readonly all: ManifestObject[] = [];
+  /** The first object of each id. */
+  readonly first = new Map<string, ManifestObject>();
+  /** Of the MachineConfigs, and of those that the operator adds for each pool. */
   readonly configLabels: Json[] = ROLES.map((role) => ({ [ROLE_LABEL]: role }));
   readonly #pools = [...BUILT_IN_POOLS];
   readonly #budget = { nodesLeft: MAX_NODES };
 
   /** @throws FileError if there are too many documents or values */
   add(path: string, content: Buffer): void {
-    const stream = parseStream(content, formatPath(path), this.#budget);
+    const file = formatPath(path);
     const objects: ManifestObject[] = [];
-    const fileName = path.slice(path.lastIndexOf('/') + 1);
-    const manifest = { ...stream, file: formatPath(path), fileName, content, objects };
+    const stream = parseStream(content, file, this.#budget);
+    const manifest = { ...stream, file, fileName: path.slice(path.lastIndexOf('/') + 1), content, objects };
     for (const document of stream.documents) {
       if (document.value !== null && document.value !== undefined) objects.push(describe(manifest, document));
     }
     this.manifests.push(manifest);
+    this.all.push(...objects);
     for (const object of objects) {
       const { id, kind, name, labels = {}, spec } = object;
-      if (!this.objects.has(id)) this.objects.set(id, object);
+      if (!this.first.has(id)) this.first.set(id, object);
       if (kind === 'MachineConfig') this.configLabels.push(labels);
       if (kind !== 'MachineConfigPool') continue;
       this.#pools.push({ name, labels, selector: spec['machineConfigSelector'] });
-      // The operator adds configs for each pool.
       this.configLabels.push({ [ROLE_LABEL]: name });
     }
   }
@@ -85,10 +81,8 @@ export class ManifestDirectory {
     this.#pools.filter(({ selector }) => matchesNodeSelector(selector, labels)).map(({ name }) => name);
 
   /** The names of the pools that a KubeletConfig or a ContainerRuntimeConfig selects. */
-  readonly findSelectedPools = ({ spec }: ManifestObject): string[] => {
-    const selector = spec['machineConfigPoolSelector'];
-    return this.#pools.filter(({ labels }) => matchesNodeSelector(selector, labels)).map(({ name }) => name);
-  };
+  readonly findSelectedPools = ({ spec: { machineConfigPoolSelector: selector } }: ManifestObject): string[] =>
+    this.#pools.filter(({ labels }) => matchesNodeSelector(selector, labels)).map(({ name }) => name);
 }
 
 function describe(manifest: Manifest, document: StreamDocument): ManifestObject {
@@ -98,9 +92,8 @@ function describe(manifest: Manifest, document: StreamDocument): ManifestObject 
     typeof text === 'string' ? toPrintableLine(text, MAX_ID_LENGTH) : '',
   );
   const [apiVersion = '', kind = '', namespace = '', name = ''] = texts;
-  const [labels, annotations = {}, spec = {}] = [metadata['labels'], metadata['annotations'], value['spec']].map(
-    toRecord,
-  );
+  const objects = [metadata['labels'], metadata['annotations'], value['spec']].map(toRecord);
+  const [labels, annotations = {}, spec = {}] = objects;
   return {
     manifest,
     document,
@@ -118,9 +111,4 @@ function describe(manifest: Manifest, document: StreamDocument): ManifestObject 
 
 function toRecord(value: unknown): Json | undefined {
   return isRecord(value) ? value : undefined;
-}
-
-/** A mapping or a list. */
-export function isCollection(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null;
 }

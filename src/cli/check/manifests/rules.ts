@@ -1,5 +1,5 @@
 /** One kind of problem. docs/internals/decisions/0012-check-manifests.md has the evidence. */
-export interface Rule {
+interface Rule {
   /**
    * An error lets an install fail, or the cluster render other configs than the bootstrap host. `loss`: an error only
    * for what configs are rendered from. `contents`: an error only in a MachineConfig that a pool selects.
@@ -39,6 +39,8 @@ loss DuplicateObject: it is in %s, too: the bootstrap host reads both, the clust
   rename one if both are needed, else delete one
 error InvalidName: the API rejects %s for ever; use lower case letters, digits and dashes
 error InvalidValue: %s: the bootstrap of the cluster fails; correct the value
+warning MissingDefinition: no release has the group %s: the API rejects it until a CRD of the group exists;
+  add the CRD, or create the object after the install
 error MissingNamespace: nothing creates namespace %s: the API rejects the object for ever; add the namespace
 warning NewNamespace: no release has created namespace %s so far; add it to the manifests
 error NoNamespace: cluster-bootstrap needs the namespace of this kind: the API rejects the object for ever;
@@ -71,7 +73,7 @@ contents UnsupportedIgnition: no release reads this Ignition version; use 3.4.0
 contents IgnitionRelease before 4.19: the operator does not read Ignition 3.5; use 3.4.0
 contents OldIgnitionRelease before 4.14: the operator reads Ignition only up to 3.2; use 3.2.0
 error CgroupRelease from 4.20: the bootstrap host fails with the cgroup mode v1; use v2
-error MirrorRelease before 4.15: the bootstrap host rejects it beside an ImageDigestMirrorSet; write only one of the kinds
+error MirrorRelease before 4.15: the bootstrap host rejects it beside an ImageDigestMirrorSet; write one of the kinds
 error PolicyRelease before 4.20: the API has this kind only as v1alpha1; create it after an update
 error PrebuiltRelease from 4.21: the bootstrap host needs the annotation pre-built-image with a digest; add it
 error RuntimeRelease from 5.0: RHEL 10 has no runc; use crun
@@ -84,4 +86,10 @@ for (const [, severity, code = '', releases, message = '', advice = ''] of ROWS.
   /^(\w+) (\w+)(?: ((?:from|before) [\d.]+))?: (.*); (.*)$/gm,
 )) {
   RULES.set(code, { severity: severity as Rule['severity'], code, message, advice, releases });
+}
+
+export function getRule(code: string): Rule {
+  const rule = RULES.get(code);
+  if (rule === undefined) throw new Error(`there is no rule ${code}`);
+  return rule;
 }

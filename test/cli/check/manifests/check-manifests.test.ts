@@ -51,7 +51,7 @@ function read(root: string): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(path.join(root, name), 'utf8')]));
 }
 
-test('is fine for the directory of an agent-based install, without a kubeconfig, and says what this means', async () => {
+test('is fine for an agent-based install, without a kubeconfig, and says what this means', async () => {
   writeAgentDirectory();
   const { exitCode, stdout, stderr } = await check('--kubeconfig', '/none');
   const [conclusion, ...others] = stdout.split('\n');
@@ -97,7 +97,8 @@ test('prints errors first, an explanation once for equal problems, and what sour
   writeFiles(directory, { ...Object.fromEntries(files), 'openshift/a.bu': '', 'openshift/b.bu': '' });
   const rows = files.map(([file], index) => `${index === 0 ? 'error    ' : '         '}${file}:1 A`);
   const missing =
-    '         IncompleteObject: apiVersion is missing: the bootstrap of the cluster fails; add it, or move the file elsewhere.';
+    '         IncompleteObject: apiVersion is missing: the bootstrap of the cluster fails; ' +
+    'add it, or move the file elsewhere.';
   const butane = [
     'warning  openshift/a.bu:1',
     '         openshift/b.bu:1',

@@ -423,16 +423,20 @@ test.each<[what: string, files: Files, problems: readonly string[]]>([
   [
     'another second document',
     {
-      'a.yaml': `${stringify(createObject('v1', 'Namespace'))}---\n${stringify(createObject('v1', 'Namespace', {}, { name: 'b' }))}`,
+      'a.yaml': ['a', 'b'].map((name) => stringify(createObject('v1', 'Namespace', {}, { name }))).join('---\n'),
     },
     ['warning MultipleDocuments'],
   ],
   ['one object in two files', { 'a.yaml': MIRRORS, 'b.yaml': MIRRORS }, ['error DuplicateObject']],
   [
     'one name for two roles',
-    { 'a.yaml': createConfig({}), 'b.yaml': createConfig({}, { labels: { [ROLE]: 'master' } }) },
+    {
+      'a.yaml': createFile({}),
+      'b.yaml': { ...createFile({}), metadata: { name: '99-worker-a', labels: { [ROLE]: 'master' } } },
+    },
     ['error DuplicateObject'],
   ],
+  ['an empty config twice', { 'a.yaml': createFile({}), 'b.yaml': createIgnition({}) }, ['warning DuplicateObject']],
   ['equal configs', { 'a.yaml': createConfig({}), 'b.yaml': createConfig({}) }, []],
   [
     'equal configs with kernel arguments',
@@ -620,7 +624,8 @@ test('puts errors first, and names the object, its line and what to do', async (
       kind: 'MachineConfig',
       name: '99-worker-a',
       message:
-        'spec.config.storage.files[0].path must be an absolute path without "..", "//" or "/" at its end: the bootstrap host fails',
+        'spec.config.storage.files[0].path must be an absolute path without "..", "//" or "/" at its end: ' +
+        'the bootstrap host fails',
       advice: 'correct the value',
     },
     expect.objectContaining({ severity: 'warning', code: 'EmptyRole' }),
