@@ -80,6 +80,24 @@ export function parseStream(content: Buffer, source: string, budget: NodeBudget)
   return { documents, inCluster, isJson: false };
 }
 
+/** The path of the first value that the bootstrap host and cluster-bootstrap read differently. */
+export function findDifferentReading({ documents, inCluster, isJson }: YamlStream): string | undefined {
+  const first = documents.find(({ value }) => value !== null)?.value;
+  if (first === undefined || !isCollection(inCluster.value)) return undefined;
+  return isJson ? inCluster.duplicates[0]?.key : findDifference(first, inCluster.value);
+}
+
+function findDifference(first: unknown, second: unknown, path: readonly string[] = []): string | undefined {
+  if (isDeepStrictEqual(first, second)) return undefined;
+  if (!isCollection(first) || !isCollection(second)) return path.join('.') || 'the object';
+  const key = Object.keys({ ...second, ...first }).find((each) => !isDeepStrictEqual(first[each], second[each])) ?? '';
+  return findDifference(first[key], second[key], [...path, key]);
+}
+
+function isCollection(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
 function readYaml(body: string, text: string, line: number, source: string, budget: NodeBudget): StreamDocument {
   try {
     const { value, ...yaml } = parseYaml(body, source, budget);

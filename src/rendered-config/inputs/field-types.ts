@@ -6,16 +6,8 @@ type Json = Readonly<Record<string, unknown>>;
 type FieldType = readonly [must: string, test: RegExp | ((value: unknown) => boolean)];
 
 const LABEL_NAME = '[A-Za-z\\d](?:[-\\w.]{0,61}[A-Za-z\\d])?';
+const KEY_PREFIX = '(?:(?=[^/]{1,253}/)[a-z\\d][-a-z\\d.]*/)?';
 const SUBDOMAIN = '(?=.{1,253}$)[a-z\\d](?:[-a-z\\d]*[a-z\\d])?(?:\\.[a-z\\d](?:[-a-z\\d]*[a-z\\d])?)*';
-export const NAMES = {
-  subdomain: new RegExp(`^${SUBDOMAIN}$`),
-  label: /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/,
-  /** Of roles and their bindings. */
-  pathSegment: /^(?!\.{1,2}$)[^/%]+$/,
-  labelKey: new RegExp(`^(?:(?=[^/]{1,253}/)[a-z\\d][-a-z\\d.]*/)?${LABEL_NAME}$`),
-  annotationKey: new RegExp(`^(?:(?=[^/]{1,253}/)[a-z\\d][-a-z\\d.]*/)?${LABEL_NAME}$`, 'i'),
-  labelValue: new RegExp(`^(?:${LABEL_NAME})?$`),
-};
 const REPOSITORY_PATH = '(?:/[a-z\\d]+(?:(?:[._]|__|-*)[a-z\\d]+)*)*';
 const HOST = '[a-zA-Z\\d](?:[-a-zA-Z\\d]*[a-zA-Z\\d])?(?:\\.[a-zA-Z\\d](?:[-a-zA-Z\\d]*[a-zA-Z\\d])?)*';
 const MIRROR = `${HOST}(?::\\d+)?${REPOSITORY_PATH}`;
@@ -31,6 +23,7 @@ const UNIT_NAME = /.\.(?:service|socket|device|mount|automount|swap|target|path|
 const MAX_MODE = 0o7777;
 
 export const FIELD_TYPES: Readonly<Record<string, FieldType>> = {
+  annotationKey: ['be a key of an annotation', new RegExp(`^${KEY_PREFIX}${LABEL_NAME}$`, 'i')],
   any: ['', () => true],
   base64: ['be Base64', (value) => isText(value) && BASE64.test(value.replaceAll(/[\r\n]/g, ''))],
   boolean: ['be true or false', (value) => typeof value === 'boolean'],
@@ -52,17 +45,20 @@ export const FIELD_TYPES: Readonly<Record<string, FieldType>> = {
       return autoSizingReserved !== true || !isRecord(kubeletConfig) || isEmpty(kubeletConfig['systemReserved']);
     }),
   ],
-  label: ['be a value of a label', NAMES.labelValue],
-  labelKey: ['be a key of a label', NAMES.labelKey],
+  label: ['be at most 63 letters, digits, "-", "_" and "."', new RegExp(`^(?:${LABEL_NAME})?$`)],
+  labelKey: ['be a key of a label', new RegExp(`^${KEY_PREFIX}${LABEL_NAME}$`)],
   logLevel: ['be from 1 to 10', (value) => isWithin(value, 1, 10)],
   logSize: ['be more than 8192 bytes', (value) => isQuantity(value, (bytes) => bytes <= 0 || bytes > 8192)],
   mirror: ['be a repository without a scheme, tag or digest', new RegExp(`^${MIRROR}$`)],
   mirrorSource: ['be a repository without a scheme, tag or digest', new RegExp(`^(?:\\*\\.${HOST}|${MIRROR})$`)],
   mode: ['be a whole number from 0 to 07777', (value) => isWithin(value, 0, MAX_MODE)],
+  namespace: ['be at most 63 lower case letters, digits and dashes', /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/],
   number: ['be a number', (value) => typeof value === 'number'],
   object: ['be a mapping', isRecord],
+  objectName: ['be lower case letters, digits, dashes and dots', new RegExp(`^${SUBDOMAIN}$`)],
   owner: ['have an id or a name, not both', ofFields(({ id, name }) => isEmpty(id) || isEmpty(name))],
   path: ['be an absolute path without "..", "//" or "/" at its end', isPath],
+  pathSegment: ['not contain "/" or "%"', /^(?!\.{1,2}$)[^/%]+$/],
   pidsLimit: ['be 0, or at least 20', (value) => value === 0 || isWithin(value, 20, Number.MAX_SAFE_INTEGER)],
   size: ['be a size, such as 8G', (value) => isQuantity(value, (bytes) => bytes >= 0)],
   source: ['be a URL that Ignition fetches, or a data URL that decodes', isSource],

@@ -2,19 +2,21 @@
 export interface Shape {
   readonly type: string;
   readonly isRequired: boolean;
-  /** `[]` for a list of it, `{}` for a mapping to it. */
-  readonly container: string;
+  /** What contains several of it. */
+  readonly container: 'list' | 'mapping' | undefined;
+  /** Of the mapping. Empty if it can be any text. */
+  readonly keyType: string | undefined;
   /** The field that identifies an item of a list. Undefined if equal items are allowed, '' for the item itself. */
   readonly identity: string | undefined;
   /** Undefined for a scalar. Its type can be a check of the whole object. */
   readonly fields: ReadonlyMap<string, Shape> | undefined;
 }
 
-// Each field is a name, `!` if it is required, `[]` or `{}`, `#` with the identity of an item, `:` with its type or its
-// values, and its own fields in parentheses. The fields are those of the types in Go that the operator 4.20 decodes:
-// test/e2e/manifests compares them with what it accepts.
+// Each field is a name, `!` if it is required, `[]`, or `{}` with a type of the keys, `#` with the identity of an item,
+// `:` with its type or its values, and its own fields in parentheses. The fields are those of the types in Go that the
+// operator 4.20 decodes: test/e2e/operator compares them with what it accepts.
 const EXPRESSION = 'key!:labelKey operator:In|NotIn|Exists|DoesNotExist values[]:label';
-const SELECTOR = `(matchLabels{}:label matchExpressions[]:expression(${EXPRESSION}))`;
+const SELECTOR = `(matchLabels{labelKey}:label matchExpressions[]:expression(${EXPRESSION}))`;
 const TLS_PROFILE = `tlsSecurityProfile(type:Old|Intermediate|Modern|Custom old:any intermediate:any modern:any
   custom(ciphers[] minTLSVersion:VersionTLS10|VersionTLS11|VersionTLS12|VersionTLS13))`;
 const RESOURCE = '(compression:|gzip httpHeaders:any source:source verification(hash:hash))';
@@ -70,8 +72,11 @@ const KUBELET_FIELDS: Readonly<Record<string, string>> = {
 const KUBELET = Object.entries(KUBELET_FIELDS).map(([type, names]) => names.replaceAll(/\S+/g, `$&:${type}`));
 const MIRRORS = `(source!:mirrorSource mirrors[]#:mirror
   mirrorSourcePolicy:NeverContactSource|AllowContactingSource)`;
+const METADATA = 'namespace labels{labelKey}:label annotations{annotationKey} finalizers[]';
 const SHAPES: Readonly<Record<string, string>> = {
-  Metadata: 'apiVersion kind metadata!(name namespace labels{} annotations{} finalizers[])',
+  Metadata: `apiVersion kind metadata!(name:objectName ${METADATA})`,
+  'Metadata of Namespace': `apiVersion kind metadata!(name:namespace ${METADATA})`,
+  'Metadata of Role': `apiVersion kind metadata!(name:pathSegment ${METADATA})`,
   ConfigMap: 'data{} binaryData{}:base64 immutable:boolean',
   Secret: 'data{}:base64 stringData{} type immutable:boolean',
   MachineConfig: `spec(osImageURL baseOSExtensionsContainerImage config:object extensions[]:extension fips:boolean
@@ -93,7 +98,7 @@ const SHAPES: Readonly<Record<string, string>> = {
   'Ignition 3': IGNITION_3,
 };
 const OBJECT = 'apiVersion:any kind:any metadata:any status:any';
-const PART = /([-*\w]+)(!?)(\[\]|\{\})?(?:#(\w*))?(?::([^\s()]*))?(\()?|(\))/g;
+const PART = /([-*\w]+)(!?)(?:(\[\])|\{(\w*)\})?(?:#(\w*))?(?::([^\s()]*))?(\()?|(\))/g;
 const compiled = new Map<string, Shape | undefined>();
 
 /** The fields of an object of this kind, or of an Ignition config. Undefined if they are not known. */
@@ -103,16 +108,19 @@ export function findShape(kind: string): Shape | undefined {
   return compiled.get(kind);
 }
 
+const NO_SHAPE = { isRequired: false, container: undefined, keyType: undefined, identity: undefined };
+
 function compile(text = ''): Shape {
   const root = new Map<string, Shape>();
   const parents = [root];
-  for (const [, name, required, container = '', identity, ofType, open, close] of text.matchAll(PART)) {
+  for (const [, name, required, list, keyType, identity, ofType, open, close] of text.matchAll(PART)) {
     if (close !== undefined) parents.pop();
     if (name === undefined) continue;
     const fields = open === undefined ? undefined : new Map<string, Shape>();
     const type = ofType ?? (fields === undefined ? 'string' : 'object');
-    parents.at(-1)?.set(name, { type, isRequired: required === '!', container, identity, fields });
+    const container = list ? 'list' : keyType === undefined ? undefined : 'mapping';
+    parents.at(-1)?.set(name, { type, isRequired: required === '!', container, keyType, identity, fields });
     if (fields) parents.push(fields);
   }
-  return { type: 'object', isRequired: false, container: '', identity: undefined, fields: root };
+  return { ...NO_SHAPE, type: 'object', fields: root };
 }

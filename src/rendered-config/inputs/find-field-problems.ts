@@ -7,7 +7,7 @@ import { findShape, type Shape } from './fields.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 interface FieldProblem {
-  readonly code: 'DuplicateEntry' | 'InvalidContents' | 'InvalidValue' | 'NotAString' | 'UnknownField';
+  readonly code: 'DuplicateEntry' | 'InvalidContents' | 'InvalidName' | 'InvalidValue' | 'NotAString' | 'UnknownField';
   /** The field and what it must do, such as `spec.config.storage.files[0].path must be a text`. */
   readonly text: string;
   readonly line: number;
@@ -22,12 +22,21 @@ interface Search {
 }
 
 const MAX_KEY_LENGTH = 63;
+const NOT_A_STRING = 'be a text';
+/** Only read in a config that a pool selects, like Ignition. */
+const CONTENTS = /^spec\.(?:kernelType|extensions)\b/;
 
 /** Finds what is wrong with the fields of an object. A null stands for a field that is not set, as in Go. */
-export function findFieldProblems(kind: string, value: Json, document: StreamDocument): readonly FieldProblem[] {
+export function findFieldProblems(
+  apiVersion: string,
+  kind: string,
+  value: Json,
+  document: StreamDocument,
+): readonly FieldProblem[] {
   const problems: FieldProblem[] = [];
   const search = { document, problems, knowsAllFields: false, isIgnition: false };
-  checkValue(value, findShape('Metadata'), '', document.line, search);
+  const named = findShape(`Metadata of ${apiVersion.startsWith('rbac.') ? 'Role' : kind}`);
+  checkValue(value, named ?? findShape('Metadata'), '', document.line, search);
   checkValue(value, findShape(kind), '', document.line, { ...search, knowsAllFields: true });
   const { spec } = value;
   const config = isRecord(spec) ? spec['config'] : undefined;
@@ -42,29 +51,44 @@ export function findFieldProblems(kind: string, value: Json, document: StreamDoc
 
 function checkValue(value: unknown, shape: Shape | undefined, path: string, line: number, search: Search): void {
   if (shape === undefined || value === null || value === undefined) return;
-  const { type, container, fields } = shape;
-  const [must, test] = FIELD_TYPES[type] ?? [`be one of ${type.split('|').filter(Boolean).join(', ')}`, toChoice(type)];
-  const isContents = search.isIgnition || /^spec\.(?:kernelType|extensions)\b/.test(path);
-  const add = (what: string): void => {
-    const code = isContents
-      ? 'InvalidContents'
-      : what === 'be a text' && typeof value !== 'object'
-        ? 'NotAString'
-        : 'InvalidValue';
-    search.problems.push({ code, text: `${path || 'the object'} must ${what}`, line });
+  const { type, container, keyType = '', fields } = shape;
+  const add = (what = '', keyLine = line, prefix = ''): void => {
+    const code =
+      search.isIgnition || CONTENTS.test(path)
+        ? 'InvalidContents'
+        : what === NOT_A_STRING && typeof value !== 'object'
+          ? 'NotAString'
+          : path.startsWith('metadata.') && (prefix !== '' || typeof value === 'string')
+            ? 'InvalidName'
+            : 'InvalidValue';
+    search.problems.push({ code, text: `${prefix}${path || 'the object'} must ${what}`, line: keyLine });
   };
-  if (container === '[]' && !Array.isArray(value)) add('be a list');
-  else if ((container === '{}' || (container === '' && fields)) && !isRecord(value)) add('be a mapping');
-  else if (container === '' || type === 'unset') {
-    if (!(test instanceof RegExp ? typeof value === 'string' && test.test(value) : test(value))) add(must);
+  if (container === 'list' && !Array.isArray(value)) add('be a list');
+  else if ((container === 'mapping' || (container === undefined && fields)) && !isRecord(value)) add('be a mapping');
+  else if (container === undefined || type === 'unset') {
+    const fault = findFault(value, type);
+    if (fault !== undefined) add(fault);
     else if (fields !== undefined) checkFields(value, fields, path, line, search);
   } else {
     for (const [key, item] of Object.entries(value)) {
-      const itemPath = container === '[]' ? `${path}[${key}]` : `${path}.${formatKey(key)}`;
+      const itemPath = container === 'list' ? `${path}[${key}]` : `${path}.${formatKey(key)}`;
       const itemLine = search.document.findLine(value, key);
-      checkValue(item ?? (container === '[]' ? {} : item), { ...shape, container: '' }, itemPath, itemLine, search);
+      const keyFault = keyType === '' ? undefined : findFault(key, keyType);
+      if (keyFault !== undefined) add(keyFault, itemLine, 'a key of ');
+      const itemShape = { ...shape, container: undefined };
+      checkValue(item ?? (container === 'list' ? {} : item), itemShape, itemPath, itemLine, search);
     }
   }
+}
+
+/** What the value must do and does not. */
+function findFault(value: unknown, type: string): string | undefined {
+  const choice = [`be one of ${type.split('|').filter(Boolean).join(', ')}`, new RegExp(`^(?:${type})$`)] as const;
+  const [must, test] = FIELD_TYPES[type] ?? choice;
+  if (typeof test === 'function') return test(value) ? undefined : must;
+  const text = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value;
+  if (typeof text !== 'string' || !test.test(text)) return must;
+  return text === value ? undefined : NOT_A_STRING;
 }
 
 function checkFields(
@@ -109,10 +133,6 @@ function checkFields(
     const text = `${path === '' ? name : `${path}.${name}`} must be set`;
     problems.push({ code: isIgnition ? 'InvalidContents' : 'InvalidValue', text, line });
   }
-}
-
-function toChoice(type: string): (value: unknown) => boolean {
-  return (value) => typeof value === 'string' && type.split('|').includes(value);
 }
 
 function formatKey(key: string): string {

@@ -30,6 +30,11 @@ const CLUSTER_INPUTS = [
   [/^config\.\S+\/CRIOCredentialProviderConfig\//, 'no such object, from 4.22 on (MCO#5487)'],
 ] as const;
 
+/** What the operator writes for a role in every cluster, and for a KubeletConfig or a ContainerRuntimeConfig. */
+const OPERATOR_NAME =
+  /^(?:00-ROLE|01-ROLE-(?:kubelet|container-runtime)|9[78]-ROLE-generated-kubelet|99-ROLE-generated-registries)$/;
+const GENERATED_NAME = /^99-ROLE-generated-(kubelet|containerruntime)$/;
+
 /** The only apiVersions of kinds. A version v1alpha1 of the first ones has other kinds. */
 const SERVED: Readonly<Record<string, RegExp>> = {
   'machineconfiguration.openshift.io/v1': /^(?:MachineConfig(?:Pool)?|KubeletConfig|ContainerRuntimeConfig)$/i,
@@ -101,4 +106,11 @@ export function findForeignGroup(apiVersion: string): string | undefined {
 
 export function isExistingNamespace(namespace: string): boolean {
   return NAMESPACES.test(namespace);
+}
+
+/** @param selectingKinds the kinds of the objects that select the pool of the role */
+export function isOperatorName(name: string, role: string, selectingKinds: readonly string[]): boolean {
+  const pattern = name.replace(`-${role}`, '-ROLE');
+  const [, cause] = GENERATED_NAME.exec(pattern) ?? [];
+  return OPERATOR_NAME.test(pattern) || selectingKinds.some((kind) => kind.toLowerCase() === `${cause}config`);
 }

@@ -1,12 +1,6 @@
 import { ProgramError } from '../../../common/run-program.ts';
 import { parsePoolName } from '../../../decision/references.ts';
-import {
-  type ConfigPart,
-  diffSpecs,
-  listParts,
-  type PartDifference,
-  summarizePart,
-} from '../../../rendered-config/config-parts.ts';
+import { diffSpecs, type ExplainedDifference, explainDifferences } from '../../../rendered-config/config-parts.ts';
 import { isRenderInput } from '../../../rendered-config/inputs/kinds.ts';
 import { createRender, type Render } from '../../../rendered-config/operator/render.ts';
 import type { Renderer } from '../../../rendered-config/operator/renderer.ts';
@@ -23,12 +17,9 @@ export interface PoolRenders {
   readonly differences: readonly RenderDifference[];
 }
 
-interface RenderDifference extends Pick<PartDifference, 'kind' | 'name'> {
-  /** A value or a digest. Null if the side does not have the part. */
+interface RenderDifference extends Omit<ExplainedDifference, 'first' | 'second'> {
   readonly bootstrap: string | null;
   readonly cluster: string | null;
-  /** The manifests that set the part. */
-  readonly setBy: readonly string[];
 }
 
 const MAX_PARTS = 3;
@@ -54,10 +45,11 @@ export async function compareRenders({ manifests }: ManifestDirectory, renderer:
   if (cluster.error !== undefined) return { renders: [], problems: [createFailure(cluster.error, manifests)] };
   const objects = manifests.flatMap((manifest) => manifest.objects);
   const lost = objects.filter((object) => !created.includes(object) && isRenderInput(object.id));
+  const lostFiles = [...new Set(lost.map(({ manifest }) => manifest.file))];
   const renders = [...bootstrap.configs, ...cluster.configs]
     .map(({ name }) => parsePoolName(name) ?? '')
     .filter((pool, index, pools) => pools.indexOf(pool) === index)
-    .map((pool) => comparePool(pool, [bootstrap, cluster], objects, lost));
+    .map((pool) => comparePool(pool, [bootstrap, cluster], objects, lostFiles));
   return { renders, problems: renders.flatMap(createDifference) };
 }
 
@@ -71,27 +63,23 @@ function listCreatedObjects(manifests: readonly Manifest[], { sources }: Render)
   return first.filter((object) => !isReplaced(object) && first.find(({ id }) => id === object.id) === object);
 }
 
+/** @param lostFiles set the parts that no MachineConfig sets, such as those of a KubeletConfig */
 function comparePool(
   pool: string,
   sides: readonly Render[],
   objects: readonly ManifestObject[],
-  lost: readonly ManifestObject[],
+  lostFiles: readonly string[],
 ): PoolRenders {
   const [bootstrap, cluster] = sides.map(({ configs }) => configs.find(({ name }) => parsePoolName(name) === pool));
-  const isEqual = bootstrap?.name === cluster?.name;
-  const differences = isEqual ? [] : diffSpecs(bootstrap?.spec ?? {}, cluster?.spec ?? {});
+  const differences = bootstrap?.name === cluster?.name ? [] : diffSpecs(bootstrap?.spec ?? {}, cluster?.spec ?? {});
+  const sources = objects.filter(({ kind }) => kind === 'MachineConfig');
+  const specs = sources.map(({ manifest, spec }) => [manifest.file, spec] as const);
   return {
     pool,
     bootstrap: bootstrap?.name ?? null,
     cluster: cluster?.name ?? null,
-    differences: differences.map(({ kind, name, first, second }) => {
-      const isPart = (part: ConfigPart): boolean => part.kind === kind && part.name === name;
-      const sources = objects.filter(
-        (object) => object.kind === 'MachineConfig' && listParts(object.spec).some(isPart),
-      );
-      const files = (sources.length > 0 ? sources : lost).map(({ manifest }) => manifest.file);
-      const [inBootstrap, inCluster] = [first, second].map((part) => (part === undefined ? null : summarizePart(part)));
-      return { kind, name, bootstrap: inBootstrap ?? null, cluster: inCluster ?? null, setBy: [...new Set(files)] };
+    differences: explainDifferences(differences, specs).map(({ kind, name, first, second, setBy }) => {
+      return { kind, name, bootstrap: first, cluster: second, setBy: setBy.length > 0 ? setBy : lostFiles };
     }),
   };
 }

@@ -66,7 +66,12 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
       for (const [code, kinds, find] of OBJECT_FINDERS) {
         if (kinds === '' || kinds.split(' ').includes(object.kind)) add(code, file, find(object, directory), object);
       }
-      for (const { code, text, line } of findFieldProblems(object.kind, object.value, object.document))
+      for (const { code, text, line } of findFieldProblems(
+        object.apiVersion,
+        object.kind,
+        object.value,
+        object.document,
+      ))
         add(code, file, [[text, line]], object);
     }
   }

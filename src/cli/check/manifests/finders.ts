@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { findDifferentReading } from '../../../files/yaml-stream.ts';
 import { matchesNodeSelector } from '../../../references/node-selector.ts';
 import { listParts } from '../../../rendered-config/config-parts.ts';
-import { NAMES } from '../../../rendered-config/inputs/field-types.ts';
+import { findPlaceholders } from '../../../rendered-config/inputs/find-placeholders.ts';
 import * as kinds from '../../../rendered-config/inputs/kinds.ts';
 import { isRecord } from '../../../rendered-config/rendered-config.ts';
 import {
@@ -18,22 +19,13 @@ export type Findings = boolean | string | undefined | readonly (readonly [detail
 type Find = (object: ManifestObject, directory: ManifestDirectory) => Findings;
 
 const GENERATED = 'machineconfiguration.openshift.io/generated-by-controller-version';
-const PREBUILT_IMAGE = 'machineconfiguration.openshift.io/pre-built-image';
+const PREBUILT = 'machineconfiguration.openshift.io/pre-built-image';
 const RENDERED = /^rendered-/;
 const IGNITION_VERSION = /^(?:2\.[0-2]\.0|3\.[0-5]\.0|none)$/;
 const CONFIG = 'MachineConfig';
 const POOL = 'MachineConfigPool';
 const RUNTIME = 'ContainerRuntimeConfig';
 const SELECTING = `KubeletConfig ${RUNTIME}`;
-const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
-/** Scripts contain such texts, too. So it must be the whole content. */
-const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
-/** Fields that can contain scripts. */
-const FREE_TEXT = /^(?:data|stringData|annotations|containerFile)$/;
-/** What the operator writes for these roles in every cluster (templates/, pkg/controller), and beside some objects. */
-const OPERATOR_NAME =
-  /^(?:00-ROLE|01-ROLE-(?:kubelet|container-runtime)|9[78]-ROLE-generated-kubelet|99-ROLE-generated-registries)$/;
-const GENERATED_NAME = /^99-ROLE-generated-(kubelet|containerruntime)$/;
 
 export const FILE_FINDERS: Readonly<Record<string, (file: Manifest) => Findings>> = {
   HiddenFile: ({ fileName }) => fileName.startsWith('.'),
@@ -41,13 +33,8 @@ export const FILE_FINDERS: Readonly<Record<string, (file: Manifest) => Findings>
   UnparsableInCluster: ({ documents, inCluster: { error } }) =>
     error !== undefined && documents.every((document) => !document.error) && [[error.message, error.line]],
   EmptyDocument: ({ inCluster }) => inCluster.value === null,
-  DifferentReading: ({ documents, inCluster, isJson }) => {
-    const first = documents.find(({ value }) => value !== null)?.value;
-    if (first === undefined || !isCollection(inCluster.value)) return false;
-    return isJson ? inCluster.duplicates[0]?.key : findDifference(first, inCluster.value);
-  },
-  DuplicateKey: ({ documents }) =>
-    documents.flatMap(({ duplicates }) => duplicates.map(({ key, line }) => [key, line])),
+  DifferentReading: findDifferentReading,
+  DuplicateKey: ({ documents }) => documents.flatMap((each) => each.duplicates.map(({ key, line }) => [key, line])),
 };
 
 /** The other rules would only report what follows from these. */
@@ -63,8 +50,7 @@ export const FINAL_FINDERS: Readonly<Record<string, Find>> = {
 export const OBJECT_FINDERS: readonly (readonly [code: string, kinds: string, find: Find])[] = [
   ['UnknownKind', '', ({ apiVersion, kind }) => kinds.findServedVersion(apiVersion, kind)],
   ['MissingDefinition', '', findMissingDefinition],
-  ['InvalidName', '', findInvalidNames],
-  ['Placeholder', '', (object) => findPlaceholders(object, kinds.isRenderInput(object.id) ? object.value : {})],
+  ['Placeholder', '', ({ id, value, document }) => findPlaceholders(value, kinds.isRenderInput(id), document)],
   ['NoNamespace', '', ({ apiVersion, kind, namespace }) => !namespace && kinds.isNamespaced(apiVersion, kind)],
   ['MissingNamespace', '', (object, directory) => !isOpenShift(object) && findMissingNamespace(object, directory)],
   ['NewNamespace', '', (object, directory) => isOpenShift(object) && findMissingNamespace(object, directory)],
@@ -93,11 +79,7 @@ export const OBJECT_FINDERS: readonly (readonly [code: string, kinds: string, fi
     (_object, { all }) => all.some(({ kind }) => kind.endsWith('MirrorSet')),
   ],
   ['PolicyRelease', 'ClusterImagePolicy ImagePolicy', ({ apiVersion }) => apiVersion.endsWith('/v1')],
-  [
-    'PrebuiltRelease',
-    'MachineOSConfig',
-    ({ annotations }) => !String(annotations[PREBUILT_IMAGE]).includes('@sha256:'),
-  ],
+  ['PrebuiltRelease', 'MachineOSConfig', ({ annotations }) => !String(annotations[PREBUILT]).includes('@sha256:')],
 ];
 
 /** Whether the configs of the pools of an install depend on the object. */
@@ -109,41 +91,6 @@ export function changesRenders(object: ManifestObject, directory: ManifestDirect
     return !isEmpty && directory.findPools(labels).length > 0 && !isEqualConfig(object, directory.first.get(id));
   }
   return kinds.isRenderInput(id) && (!SELECTING.includes(kind) || directory.findSelectedPools(object).length > 0);
-}
-
-/** The path of the first value that differs. */
-function findDifference(first: unknown, second: unknown, path: readonly string[] = []): string | undefined {
-  if (isDeepStrictEqual(first, second)) return undefined;
-  if (!isCollection(first) || !isCollection(second)) return path.join('.') || 'the object';
-  const key = Object.keys({ ...second, ...first }).find((each) => !isDeepStrictEqual(first[each], second[each])) ?? '';
-  return findDifference(first[key], second[key], [...path, key]);
-}
-
-function findInvalidNames({ apiVersion, kind, name, labels = {}, annotations }: ManifestObject): Findings {
-  const isPathSegment = apiVersion.startsWith('rbac.');
-  const names = isPathSegment ? NAMES.pathSegment : kind === 'Namespace' ? NAMES.label : NAMES.subdomain;
-  const values = Object.values(labels).filter((value) => typeof value === 'string');
-  const rows = [
-    ['metadata.name', [name], names],
-    ['a key of metadata.labels', Object.keys(labels), NAMES.labelKey],
-    ['a value of metadata.labels', values, NAMES.labelValue],
-    ['a key of metadata.annotations', Object.keys(annotations), NAMES.annotationKey],
-  ] as const;
-  return rows.filter(([, texts, pattern]) => !texts.every((text) => pattern.test(text))).map(([what]) => [what]);
-}
-
-function findPlaceholders({ value: { metadata }, document }: ManifestObject, value: Json): Findings {
-  const found: [string, number][] = [];
-  const search = (collection: Json, path: string): void => {
-    for (const [key, item] of Object.entries(collection)) {
-      const pattern = key === 'source' && String(item).startsWith('data:') ? PLACEHOLDER_SOURCE : PLACEHOLDER;
-      if (FREE_TEXT.test(key) || (key === 'contents' && typeof item === 'string')) continue;
-      if (isCollection(item)) search(item, `${path}${key}.`);
-      else if (pattern.test(String(item))) found.push([path + key, document.findLine(collection, key)]);
-    }
-  };
-  search({ ...value, metadata }, '');
-  return found;
 }
 
 function findMissingDefinition({ apiVersion }: ManifestObject, { all }: ManifestDirectory): Findings {
@@ -180,10 +127,9 @@ function getRole(labels: Json | undefined): string | undefined {
 
 function hasOperatorName({ name }: ManifestObject, { all, findSelectedPools }: ManifestDirectory): boolean {
   return ROLES.some((role) => {
-    const pattern = name.replace(`-${role}`, '-ROLE');
-    const [, cause] = GENERATED_NAME.exec(pattern) ?? [];
-    const causes = all.filter(({ kind }) => cause !== undefined && kind.toLowerCase() === `${cause}config`);
-    return OPERATOR_NAME.test(pattern) || causes.some((object) => findSelectedPools(object).includes(role));
+    const selecting = all.filter(({ kind }) => SELECTING.includes(kind));
+    const kindsOfRole = selecting.filter((object) => findSelectedPools(object).includes(role)).map(({ kind }) => kind);
+    return kinds.isOperatorName(name, role, kindsOfRole);
   });
 }
 
@@ -213,8 +159,4 @@ function findRival(object: ManifestObject, { all, findSelectedPools }: ManifestD
   const pools = findSelectedPools(object);
   const rivals = all.filter(({ kind, id }) => kind === object.kind && id !== object.id);
   return rivals.find((rival) => findSelectedPools(rival).some((pool) => pools.includes(pool)))?.manifest.file;
-}
-
-function isCollection(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null;
 }

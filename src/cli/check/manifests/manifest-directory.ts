@@ -92,21 +92,11 @@ function describe(manifest: Manifest, document: StreamDocument): ManifestObject 
     typeof text === 'string' ? toPrintableLine(text, MAX_ID_LENGTH) : '',
   );
   const [apiVersion = '', kind = '', namespace = '', name = ''] = texts;
-  const objects = [metadata['labels'], metadata['annotations'], value['spec']].map(toRecord);
-  const [labels, annotations = {}, spec = {}] = objects;
-  return {
-    manifest,
-    document,
-    value,
-    id: texts.join('/'),
-    apiVersion,
-    kind,
-    namespace,
-    name,
-    labels,
-    annotations,
-    spec,
-  };
+  const names = { id: texts.join('/'), apiVersion, kind, namespace, name };
+  const [labels, annotations = {}, spec = {}] = [metadata['labels'], metadata['annotations'], value['spec']].map(
+    toRecord,
+  );
+  return { manifest, document, value, ...names, labels, annotations, spec };
 }
 
 function toRecord(value: unknown): Json | undefined {

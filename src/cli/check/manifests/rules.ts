@@ -37,7 +37,7 @@ error IncompleteObject: %s is missing: the bootstrap of the cluster fails; add i
 error ObjectList: the bootstrap host ignores lists, cluster-bootstrap rejects all manifests; write single objects
 loss DuplicateObject: it is in %s, too: the bootstrap host reads both, the cluster gets only that one;
   rename one if both are needed, else delete one
-error InvalidName: the API rejects %s for ever; use lower case letters, digits and dashes
+error InvalidName: %s: the API rejects the object for ever; correct the name
 error InvalidValue: %s: the bootstrap of the cluster fails; correct the value
 warning MissingDefinition: no release has the group %s: the API rejects it until a CRD of the group exists;
   add the CRD, or create the object after the install

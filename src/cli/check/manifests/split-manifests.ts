@@ -37,7 +37,7 @@ export async function splitManifests(directory: string, out: string, signal: Abo
 }
 
 /** The texts of the documents. Comments between them stay with the one before. */
-export function splitDocuments(documents: readonly StreamDocument[]): string[] {
+function splitDocuments(documents: readonly StreamDocument[]): string[] {
   const texts: string[] = [];
   let head = '';
   for (const { text, value } of documents) {

@@ -651,6 +651,7 @@ test('has a finder for each rule, and a rule for each finder', () => {
     'MultipleDocuments',
     'DuplicateEntry',
     'InvalidContents',
+    'InvalidName',
     'InvalidValue',
     'NotAString',
     'UnknownField',
