@@ -1,13 +1,7 @@
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import {
-  type ConfigPart,
-  diffSpecs,
-  listParts,
-  type PartDifference,
-  summarizePart,
-} from '../rendered-config/config-parts.ts';
+import { diffSpecs, type ExplainedDifference, explainDifferences } from '../rendered-config/config-parts.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
 import { readObject } from './cluster-access.ts';
 import { formatTable } from './output/table.ts';
@@ -17,12 +11,9 @@ import { readWithRetries } from './poll.ts';
 type Spec = RenderedConfig['spec'];
 
 /** How a copy of a config differs from a config in the API. */
-export interface ConfigDifference extends Pick<PartDifference, 'kind' | 'name'> {
-  /** A value or a digest, because contents can be secret. Null if the side does not have the part. */
+export interface ConfigDifference extends Omit<ExplainedDifference, 'first' | 'second'> {
   readonly copy: string | null;
   readonly cluster: string | null;
-  /** The source MachineConfigs in the cluster that set the part. */
-  readonly setBy: readonly string[];
 }
 
 /** The spec of a MachineConfig. Undefined if it does not exist. */
@@ -48,22 +39,13 @@ export async function readDifferences(
 ): Promise<readonly ConfigDifference[] | undefined> {
   const other = await readSpec(api, otherName, signal);
   const differences = other === undefined ? [] : diffSpecs(copy, other);
-  const parts: { readonly source: string; readonly parts: readonly ConfigPart[] }[] = [];
-  for (const source of differences.length === 0 ? [] : sources) {
-    parts.push({ source, parts: listParts((await readSpec(api, source, signal)) ?? {}) });
-  }
+  const specs: (readonly [string, Spec])[] = [];
+  for (const source of differences.length === 0 ? [] : sources)
+    specs.push([source, (await readSpec(api, source, signal)) ?? {}]);
+  const explained = explainDifferences(differences, specs);
   return (
     other &&
-    differences.map(({ kind, name, first, second }) => {
-      const setBy = parts.filter((own) => own.parts.some((part) => part.kind === kind && part.name === name));
-      return {
-        kind,
-        name,
-        copy: first === undefined ? null : summarizePart(first),
-        cluster: second === undefined ? null : summarizePart(second),
-        setBy: setBy.map(({ source }) => source),
-      };
-    })
+    explained.map(({ kind, name, first: copy, second: cluster, setBy }) => ({ kind, name, copy, cluster, setBy }))
   );
 }
 

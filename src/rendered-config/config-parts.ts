@@ -21,6 +21,14 @@ export interface PartDifference {
   readonly second: ConfigPart | undefined;
 }
 
+/** A difference with values or digests, because contents can be secret. Null if the side does not have the part. */
+export interface ExplainedDifference extends Pick<PartDifference, 'kind' | 'name'> {
+  readonly first: string | null;
+  readonly second: string | null;
+  /** The sources that set the part, each once. */
+  readonly setBy: readonly string[];
+}
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** Lists of Ignition, each with its noun. Other lists have the name of their field. */
@@ -70,6 +78,24 @@ export function diffSpecs(first: Json, second: Json): PartDifference[] {
     differences.push({ kind: SETTING, name: field, first: firstPart, second: secondPart });
   }
   return differences.toSorted((a, b) => (toKey(a) < toKey(b) ? -1 : 1));
+}
+
+/** @param sources the specs from which the two were rendered, with a name for each */
+export function explainDifferences(
+  differences: readonly PartDifference[],
+  sources: readonly (readonly [name: string, spec: Json])[],
+): ExplainedDifference[] {
+  const parts = sources.map(([source, spec]) => ({ source, parts: differences.length > 0 ? listParts(spec) : [] }));
+  return differences.map(({ kind, name, first, second }) => {
+    const setBy = parts.filter((own) => own.parts.some((part) => part.kind === kind && part.name === name));
+    return {
+      kind,
+      name,
+      first: first === undefined ? null : summarizePart(first),
+      second: second === undefined ? null : summarizePart(second),
+      setBy: [...new Set(setBy.map(({ source }) => source))],
+    };
+  });
 }
 
 /** The value of a setting, `set` for a text that is its own name, or the first digits of a SHA-256. */

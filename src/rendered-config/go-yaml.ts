@@ -1,4 +1,4 @@
-import { resolvePlainScalar } from './plain-scalar.ts';
+import { resolvePlainScalar } from '../files/plain-scalar.ts';
 
 /** A part of a spec that no known rendered config has. How Go formats it is unknown, so no hash can verify it. */
 export class UnverifiableContent extends Error {

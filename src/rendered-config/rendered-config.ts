@@ -1,15 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { visit } from 'yaml';
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { walkDirectory } from '../files/list-directory.ts';
 import { isArchive, readArchive } from '../files/read-archive.ts';
 import { readRegularFile } from '../files/read-file.ts';
-import { parseYamlDocuments, toValue } from '../files/yaml-documents.ts';
-import { resolvePlainScalar } from './plain-scalar.ts';
+import { parseYaml } from '../files/yaml-document.ts';
+import { YamlError } from '../files/yaml-syntax.ts';
 
 /** A rendered config as it is on a disk or in the API. Its spec can contain secrets. */
 export interface RenderedConfig {
@@ -49,8 +48,6 @@ const MAX_COPIES = 50;
 const MAX_PROBLEMS = 10;
 /** Folder of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
 const POOLS_FOLDER = 'machine-pools';
-/** Line breaks of YAML 1.1, in which the operator writes, and characters like others in YAML 1.2. */
-const FOREIGN_LINE_BREAK = /[\u0085\u2028\u2029]/;
 
 /**
  * Parses the JSON or YAML of one MachineConfig. The in-cluster machine-config-server and the machine-config-daemon
@@ -220,7 +217,7 @@ function toConfig(object: Readonly<Record<string, unknown>>, source: string): Re
 function parseObject(text: string, source: string): unknown {
   const trimmed = text.replace(/^\uFEFF/, '').trim();
   if (trimmed === '') throw new FileError(`${source} is empty`);
-  const object = trimmed.startsWith('{') ? parseJson(trimmed, source) : parseYaml(trimmed, source);
+  const object = trimmed.startsWith('{') ? parseJson(trimmed, source) : readYaml(trimmed, source);
   checkValue(object, source, 0);
   return object;
 }
@@ -234,26 +231,15 @@ function parseJson(text: string, source: string): unknown {
   }
 }
 
-function parseYaml(text: string, source: string): unknown {
-  if (FOREIGN_LINE_BREAK.test(text)) {
-    const reason = 'contains U+0085, U+2028 or U+2029, which YAML libraries read in different ways';
-    throw new FileError(`${source} ${reason}; use the same config as JSON, such as from a node`);
+function readYaml(text: string, source: string): unknown {
+  try {
+    const { value, hasMore } = parseYaml(text, source);
+    if (!hasMore) return value;
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    throw new FileError(`${source} is neither JSON nor YAML (line ${error.line}); copy the file again`);
   }
-  const [first, second] = parseYamlDocuments(text, source, { maxDocuments: 2 });
-  const errorLine = first?.errorLine ?? second?.errorLine;
-  if (errorLine !== undefined) {
-    throw new FileError(`${source} is neither JSON nor YAML (line ${errorLine}); copy the file again`);
-  }
-  if (second !== undefined) {
-    throw new FileError(`${source} contains several YAML documents; put each in a file of its own`);
-  }
-  if (first === undefined) return undefined;
-  visit(first.document, {
-    Scalar: (_key, node) => {
-      if (node.type === 'PLAIN') node.value = resolvePlainScalar(String(node.value));
-    },
-  });
-  return toValue(first, source);
+  throw new FileError(`${source} contains several YAML documents; put each in a file of its own`);
 }
 
 function checkValue(value: unknown, source: string, depth: number): void {

@@ -13,7 +13,7 @@ export function createTemporaryDirectory(): string {
 }
 
 /** Writes texts by their paths below a directory. */
-export function writeFiles(directory: string, files: Readonly<Record<string, string>>): void {
+export function writeFiles(directory: string, files: Readonly<Record<string, string | Buffer>>): void {
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(directory, file)), { recursive: true });
     writeFileSync(path.join(directory, file), text);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EXPLANATIONS } from '../../src/cli/check/manifests/find-problems.ts';
+import { RULES } from '../../src/cli/check/manifests/rules.ts';
 import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/decision/verdict.ts';
 import { findAll, readFile } from './pages.ts';
 
@@ -18,7 +18,8 @@ const [, section = ''] = /^### Before the install\n(.*?)^### /ms.exec(readFile('
 
 test('docs/inspect.md lists every code of check --manifests once, and shows what the command prints', () => {
   const codes = findAll(section, /^\| (`[^|]*) \|/gm).flatMap((cell) => findAll(cell, /`(\w+)`/g));
-  expect(codes.toSorted()).toEqual(Object.keys(EXPLANATIONS).toSorted());
-  const explanation = EXPLANATIONS.MultipleDocuments.replace('%s', '2');
-  expect(findAll(section, /^- (.*)\.$/gm)).toEqual([`MultipleDocuments: ${explanation}`]);
+  expect(codes.toSorted()).toEqual([...RULES.keys()].toSorted());
+  const { message = '', advice = '' } = RULES.get('MultipleDocuments') ?? {};
+  const explanation = `MultipleDocuments: ${message.replace('%s', '2')}; ${advice}.`;
+  expect(section.replaceAll(/\s+/g, ' ')).toContain(explanation);
 });

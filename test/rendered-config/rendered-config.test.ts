@@ -3,7 +3,7 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import tar from 'tar-stream';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { FileError } from '../../src/files/file-error.ts';
 import {
@@ -118,10 +118,9 @@ test.each([
   [JSON.stringify({ ...CONFIG, spec: null }), 'contains a MachineConfig without spec'],
   [JSON.stringify(rename('99-master-ssh')), 'contains MachineConfig "99-master-ssh", which is not a rendered config'],
   [`${YAML}  a: -9007199254740993\n`, 'contains a number beyond 2^53, which this command cannot copy exactly'],
-  [`${YAML}  extra: .inf\n`, 'contains a number beyond 2^53'],
+  [`${YAML}  extra: .inf\n`, 'is neither JSON nor YAML (line 27)'],
   ['{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000), 'is nested deeper than any MachineConfig'],
   [`a: ${'['.repeat(20_000)}`, 'is '],
-  [`${YAML}  a: "\u2028"\n`, 'contains U+0085, U+2028 or U+2029, which YAML libraries read in different ways; '],
   [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), 'contains no object of Kubernetes'],
   [JSON.stringify({ metadata: { name: NAME } }), 'contains no object of Kubernetes'],
 ])('rejects %#', (text, message) => {
@@ -130,17 +129,13 @@ test.each([
   expect(parse).toThrow(`config ${message}`);
 });
 
-test.each(['{"c2VjcmV0', `${YAML}  c2VjcmV0: {`, '{"kind":"MachineConfig","spec":{"c2VjcmV0":1e999}}'])(
-  'no message contains the content: %#',
-  (text) => {
-    expect(() => parseRenderedConfig(text, 'config')).toThrow(/^(?!.*c2VjcmV0)/);
-  },
-);
-
-test('prints no warning, which could contain the content', () => {
-  const emitWarning = vi.spyOn(process, 'emitWarning');
-  parseRenderedConfig(`${YAML}  ? [c2VjcmV0]\n  : 1\n`, 'config');
-  expect(emitWarning).not.toHaveBeenCalled();
+test.each([
+  '{"c2VjcmV0',
+  `${YAML}  c2VjcmV0: {`,
+  `${YAML}  ? [c2VjcmV0]\n  : 1\n`,
+  '{"kind":"MachineConfig","spec":{"c2VjcmV0":1e999}}',
+])('no message contains the content: %#', (text) => {
+  expect(() => parseRenderedConfig(text, 'config')).toThrow(/^(?!.*c2VjcmV0)/);
 });
 
 async function read(isWanted: (name: string) => boolean = () => true, source = directory) {

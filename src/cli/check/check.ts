@@ -16,6 +16,10 @@ interface CheckFlags extends ClusterFlags {
   readonly bootstrapDir?: string;
   readonly manifests?: string;
   readonly split?: string;
+  readonly openshiftVersion?: string;
+  readonly operator?: string;
+  readonly releaseImage?: string;
+  readonly authfile?: string;
   readonly role?: string;
   readonly selector?: string;
   readonly minNodes?: number;
@@ -24,12 +28,17 @@ interface CheckFlags extends ClusterFlags {
   readonly output: string;
 }
 
+/** Flags that only go with `--manifests`. */
+const MANIFESTS_OPTIONS = ['split', 'openshiftVersion', 'operator', 'releaseImage', 'authfile'];
+/** A command prints progress only after it. */
+const QUIET_MS = 1_000;
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
 /** The API server rejects invalid selectors. An empty one would select all nodes. */
 const parseSelector = createParser(/\S/, 'Must not be empty; omit it to check all nodes.');
 const parseDirectory = createParser(/\S/, 'Must not be empty.');
+const parseRelease = createParser(/^\d{1,2}\.\d{1,2}(?:\.\d.*)?$/, 'Must be a release, such as 4.20.');
 const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at least 1.');
 
 export function createCheckCommand(): Command {
@@ -53,6 +62,21 @@ export function createCheckCommand(): Command {
         .conflicts(['bootstrapDir', 'role', 'selector', 'minNodes', 'wait', 'timeout']),
     )
     .option('--split <dir>', 'with --manifests: write one document per file into this new directory', parseDirectory)
+    .option('--openshift-version <version>', 'with --manifests: the release to install, such as 4.20', parseRelease)
+    .addOption(
+      new Option(
+        '--operator <source>',
+        'with --manifests: render them with this image of the operator, or this program',
+      )
+        .argParser(parseDirectory)
+        .conflicts(['releaseImage']),
+    )
+    .option(
+      '--release-image <image>',
+      'with --manifests: find the image of the operator in this release with oc',
+      parseDirectory,
+    )
+    .option('--authfile <file>', 'with --operator: pull secret for its image', parseDirectory)
     .option('--wait', 'wait until the result is fine or cannot recover')
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of --wait'), '30m'))
     .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
@@ -73,8 +97,11 @@ control plane needs. A missing config is compared with the one of the cluster.
 Permissions: also get machineconfigs.
 
 With --manifests no cluster is needed. The result is fine if nothing in
-manifests/ and openshift/ lets the bootstrap host fail or render other configs
-than the cluster. --split writes the files anew and checks them.
+manifests/ and openshift/ lets the install fail, or the bootstrap host render
+other configs than the cluster. --split writes the files anew and checks them.
+--operator runs the machine-config-controller of the release, offline, twice:
+with what the bootstrap host reads and with what the cluster gets. It needs
+podman or docker for an image, or the program with its templates/ beside it.
 
 Exit codes:
   0  fine
@@ -87,12 +114,15 @@ Examples:
   machineconfig-guard check --role master --min-nodes 2 --wait --timeout 20m
   export KUBECONFIG=/opt/openshift/auth/kubeconfig-loopback
   machineconfig-guard check --bootstrap-dir /etc/mcs/bootstrap
-  machineconfig-guard check --manifests cluster/ --split cluster-split/`,
+  machineconfig-guard check --manifests cluster/ --split cluster-split/
+  machineconfig-guard check --manifests cluster/ --openshift-version 4.20 \\
+    --release-image quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64`,
     )
     .action(async (flags: CheckFlags) => {
       const output = new Output(command, flags);
-      const { report, table, names } = await runCheck(flags, command, output);
+      const { report, table, names, failure } = await runCheck(flags, command, output);
       output.printReport(report, flags.output === 'name' ? names : table);
+      if (failure !== undefined) throw new CliError(failure, EXIT_CODE.usage);
       if (!report.ok) throw new CliError('', EXIT_CODE.failure);
     });
   return addClusterFlags(command);
@@ -103,16 +133,27 @@ interface CheckResult {
   readonly report: { readonly ok: boolean };
   readonly table: string;
   readonly names: string;
+  /** Why a part of the check did not run. */
+  readonly failure?: string | undefined;
 }
 
 async function runCheck(flags: CheckFlags, command: Command, output: Output): Promise<CheckResult> {
-  const { bootstrapDir, manifests, split, wait = false, minNodes } = flags;
+  const { bootstrapDir, manifests, wait = false, minNodes } = flags;
   const { format } = output;
   if (manifests !== undefined) {
     const { checkManifests } = await import('./manifests/check-manifests.ts');
-    return await withFiles((signal) => checkManifests(manifests, { split, format, signal }));
+    const startedAt = Date.now();
+    const onProgress = (text: string): void => {
+      const elapsedMs = Date.now() - startedAt;
+      if (elapsedMs >= QUIET_MS) output.printProgress(text, elapsedMs);
+    };
+    return await withFiles((signal) => checkManifests(manifests, { ...flags, format, signal, onProgress }));
   }
-  if (split !== undefined) throw new CliError('--split needs --manifests', EXIT_CODE.usage);
+  const stray = MANIFESTS_OPTIONS.find((name) => command.getOptionValueSource(name) !== undefined);
+  if (stray !== undefined) {
+    const flag = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new CliError(`--${flag} needs --manifests`, EXIT_CODE.usage);
+  }
   if (!wait && command.getOptionValueSource('timeout') === 'cli') {
     throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
   }

@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 
 function createMirrorSet(kind: string, name: string): string {
-  return `---\napiVersion: config.openshift.io/v1\nkind: ${kind}\nmetadata:\n  name: ${name}\nstatus: {}\n`;
+  return `---\napiVersion: config.openshift.io/v1\nkind: ${kind}\nmetadata:\n  name: ${name}\nspec: {}\n`;
 }
 
 /** A directory as `openshift-install agent create image --dir` reads it. */
@@ -51,11 +51,18 @@ function read(root: string): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(path.join(root, name), 'utf8')]));
 }
 
-test('is fine for the directory of an agent-based install, without a kubeconfig', async () => {
+test('is fine for an agent-based install, without a kubeconfig, and says what this means', async () => {
   writeAgentDirectory();
   const { exitCode, stdout, stderr } = await check('--kubeconfig', '/none');
-  const conclusion = `Fine: 0 errors and 0 warnings in ${directory}.\n`;
-  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: conclusion, stderr: '' });
+  const [conclusion, ...others] = stdout.split('\n');
+  expect({ exitCode, conclusion, stderr }).toEqual({
+    exitCode: 0,
+    conclusion: `Fine: 0 errors and 0 warnings in 2 manifests of ${directory}.`,
+    stderr: '',
+  });
+  expect(others.join(' ')).toMatch(
+    /^Checked: .* Not checked: contents that only the operator judges\. --operator .*\. $/,
+  );
 });
 
 test("is fine for the guard's own manifests", async () => {
@@ -75,17 +82,50 @@ test('prints each problem of a file of oc-mirror, what it means and what to do',
   writeFiles(directory, { 'openshift/idms-oc-mirror.yaml': IDMS.join('') });
   const { exitCode, stdout } = await check();
   expect(exitCode).toBe(1);
-  const [header, row, ...others] = stdout.split('\n');
-  expect([header, row].map((line) => line?.split(/ {2,}/))).toEqual([
-    ['FILE', 'LINE', 'OBJECT', 'PROBLEM', 'SEVERITY'],
-    ['openshift/idms-oc-mirror.yaml', '7', 'ImageDigestMirrorSet idms-operator-0', 'MultipleDocuments', 'error'],
-  ]);
-  expect(others).toEqual([
-    '',
-    '- MultipleDocuments: 2 documents: the bootstrap host reads all, the cluster gets only the first; ' +
+  expect(stdout.split('\n')).toEqual([
+    'error    openshift/idms-oc-mirror.yaml:7 ImageDigestMirrorSet idms-operator-0',
+    '         MultipleDocuments: 2 documents: the bootstrap host reads all, the cluster gets only the first; ' +
       'write one per file (--split).',
     '',
-    `Not fine: 1 error and 0 warnings in ${directory}.`,
+    `Not fine: 1 error and 0 warnings in 3 manifests of ${directory}.`,
+    '',
+  ]);
+});
+
+test('prints errors first, an explanation once for equal problems, and what sources of other tools need', async () => {
+  const files = Array.from({ length: 12 }, (_, index) => [`openshift/${index + 10}.yaml`, 'kind: A\n'] as const);
+  writeFiles(directory, { ...Object.fromEntries(files), 'openshift/a.bu': '', 'openshift/b.bu': '' });
+  const rows = files.map(([file], index) => `${index === 0 ? 'error    ' : '         '}${file}:1 A`);
+  const missing =
+    '         IncompleteObject: apiVersion is missing: the bootstrap of the cluster fails; ' +
+    'add it, or move the file elsewhere.';
+  const butane = [
+    'warning  openshift/a.bu:1',
+    '         openshift/b.bu:1',
+    expect.stringContaining('ButaneFile: ') as string,
+  ];
+  const conclusion = `Not fine: 12 errors and 2 warnings in 12 manifests of ${directory}.`;
+  const note = 'Some files are sources for GitOps or another tool. Check what the tool makes of them instead.';
+  const narrow = [
+    ...rows.slice(0, 10),
+    '         and 2 more (-o wide)',
+    missing,
+    '',
+    ...butane,
+    '',
+    conclusion,
+    note,
+    '',
+  ];
+  expect((await check()).stdout.split('\n')).toEqual(narrow);
+  expect((await check('-o', 'wide')).stdout.split('\n')).toEqual([
+    ...rows,
+    missing,
+    '',
+    ...butane,
+    '',
+    conclusion,
+    note,
     '',
   ]);
 });
@@ -100,22 +140,24 @@ test('has stable keys in JSON, the files with problems with -o name, and exits w
   const texts = { message: text, advice: text };
   const idms = { file: 'openshift/a.yaml', line: 7, kind: 'ImageDigestMirrorSet', name: 'idms-operator-0' };
   const problems = [
-    { severity: 'warning', code: 'IgnoredFile', file: 'openshift/README', line: 1, kind: null, name: null, ...texts },
     { severity: 'error', code: 'MultipleDocuments', ...idms, ...texts },
+    { severity: 'warning', code: 'IgnoredFile', file: 'openshift/README', line: 1, kind: null, name: null, ...texts },
   ];
-  expect({ exitCode, report }).toEqual({ exitCode: 1, report: { directory, ok: false, problems } });
-  expect((await check('-o', 'name')).stdout).toBe(`${directory}/openshift/README\n${directory}/openshift/a.yaml\n`);
+  const rest = { directory, openshiftVersion: null, manifests: 1, ok: false, renders: null };
+  expect({ exitCode, report }).toEqual({ exitCode: 1, report: { ...rest, problems } });
+  expect((await check('-o', 'name')).stdout).toBe(`${directory}/openshift/a.yaml\n${directory}/openshift/README\n`);
 });
 
 test('--split writes one document per file, keeps every other file, and checks the result', async () => {
   writeAgentDirectory();
   writeFiles(directory, {
     'openshift/mirrors.yaml': [...IDMS, `# tags\n${ITMS.replace('itms-release', 'itms-generic')}`].join(''),
-    'manifests/cm.json': '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}',
+    'manifests/cm.json': '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}',
+    'openshift/off.yaml': '# kind: Namespace\n',
   });
   const before = read(directory);
   const { exitCode, stdout } = await check('--split', out);
-  expect([exitCode, stdout]).toEqual([0, `Fine: 0 errors and 0 warnings in ${out}.\n`]);
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Fine: 0 errors and 0 warnings in 6 manifests of/)]);
   const after = read(out);
   const split = ['01', '02', '03'].map((index) => `openshift/mirrors-${index}.yaml`);
   const kept = ['manifests/cm.json', 'openshift/99-master-chrony.yaml', 'openshift/itms-oc-mirror.yaml'];
@@ -145,6 +187,12 @@ test('--split does not write into a directory with files, or two files into one'
 
 test.each([
   [['--split', 'x'], '--split needs --manifests'],
+  [['--openshift-version', '4.20'], '--openshift-version needs --manifests'],
+  [['--manifests', 'x', '--openshift-version', 'v4'], 'Must be a release, such as 4.20.'],
+  [
+    ['--manifests', 'x', '--operator', 'y', '--release-image', 'z'],
+    /--operator .* cannot be used with .*--release-image/,
+  ],
   [['--manifests', ' '], 'Must not be empty.'],
   [['--manifests', 'x', '--bootstrap-dir', 'y'], /--manifests .* cannot be used with .*--bootstrap-dir/],
   [['--manifests', '/none'], 'cannot read /none: it does not exist'],

@@ -16,16 +16,16 @@ function write(...files: readonly string[]): void {
 
 async function read(signal = new AbortController().signal): Promise<string[]> {
   const files: string[] = [];
-  for await (const { path: file, content } of readManifests(directory, signal)) {
+  for await (const { path: file, content, ignored } of readManifests(directory, signal)) {
     if (content !== undefined) expect(content.toString()).toBe(`# ${file}\n`);
-    files.push(content === undefined ? `${file} (ignored)` : file);
+    files.push(ignored === undefined ? file : `${file} (${ignored})`);
   }
   return files;
 }
 
 test('reads manifests/ and openshift/, sorted by file name, and nothing beside them', async () => {
   write('openshift/b.yml', 'manifests/c.json', 'openshift/a.yaml', 'manifests/d.yaml');
-  write('install-config.yaml', 'auth/kubeconfig', 'cluster-manifests/x.yaml');
+  write('agent-config.yaml', 'install-config.yaml', 'auth/kubeconfig', 'cluster-manifests/x.yaml');
   expect(await read()).toEqual(['openshift/a.yaml', 'openshift/b.yml', 'manifests/c.json', 'manifests/d.yaml']);
 });
 
@@ -34,15 +34,30 @@ test('reads a directory without manifests/ and openshift/ itself, without the fi
   expect(await read()).toEqual(['a.yaml', 'b.yaml']);
 });
 
-test('returns other files without content, except patches, hidden files and directories', async () => {
-  write('openshift/a.yaml', 'openshift/a.YAML', 'openshift/README.md', 'openshift/a.yaml.patch_01');
-  write('openshift/.gitkeep', 'openshift/below/b.yaml', 'openshift/.c.yaml');
-  expect(await read()).toEqual([
-    'openshift/.c.yaml',
-    'openshift/README.md (ignored)',
-    'openshift/a.YAML (ignored)',
+test('returns why no cluster gets other files, except for patches and hidden ones', async () => {
+  write(
+    'install-config.yaml',
     'openshift/a.yaml',
+    'openshift/a.YAML',
+    'openshift/README.md',
+    'openshift/a.yaml.patch_01',
+  );
+  write('openshift/.gitkeep', 'openshift/below/b.yaml', 'openshift/.c.yaml', 'openshift/d.bu', 'manifests/a.yaml');
+  expect(await read()).toEqual([
+    'install-config.yaml (EarlyDirectory)',
+    'openshift/.c.yaml',
+    'openshift/README.md (IgnoredFile)',
+    'openshift/a.YAML (IgnoredFile)',
+    'manifests/a.yaml (DuplicateFileName)',
+    'openshift/a.yaml',
+    'openshift/below (IgnoredDirectory)',
+    'openshift/d.bu (ButaneFile)',
   ]);
+});
+
+test('reads the files of the installer in openshift/, which it gives to the cluster', async () => {
+  write('agent-config.yaml', 'openshift/agent-config.yaml');
+  expect(await read()).toEqual(['openshift/agent-config.yaml']);
 });
 
 test('follows symbolic links to files', async () => {

@@ -1,0 +1,65 @@
+import { countNoun } from '../../../common/printable-text.ts';
+import { formatPath } from '../../../files/file-error.ts';
+import {
+  applyStyle,
+  getLineWidth,
+  type TableFormat,
+  wrapBeside,
+  wrapParagraph,
+} from '../../../client/output/text-format.ts';
+import type { ManifestsReport } from './check-manifests.ts';
+import type { ManifestProblem } from './find-problems.ts';
+
+/** Of equal problems. `-o wide` prints all. */
+const MAX_ROWS = 10;
+const MARGIN = ' '.repeat('warning  '.length);
+/** Codes of files that are no manifests yet. */
+const SOURCE_CODES = new Set(['ButaneFile', 'ButaneObject', 'ClientKind']);
+const SOURCE_NOTE = 'Some files are sources for GitOps or another tool. Check what the tool makes of them instead.';
+const RENDER_NOTE = 'The operator rendered them for a generic cluster, so yours gets other names.';
+const SCOPE_NOTE =
+  'Checked: what the bootstrap host and the cluster read, names, and the types of fields. ' +
+  'Not checked: contents that only the operator judges. --operator renders them.';
+
+/** Equal problems are one block: their places, and below them what is wrong and what to do. */
+export function formatManifestsReport(format: TableFormat, report: ManifestsReport): string {
+  const { ok, problems, manifests, directory, renders } = report;
+  const blocks = new Map<string, ManifestProblem[]>();
+  for (const problem of problems) {
+    const key = `${problem.severity} ${problem.code}: ${problem.message}; ${problem.advice}.`;
+    const block = blocks.get(key) ?? [];
+    block.push(problem);
+    blocks.set(key, block);
+  }
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const counts = `${countNoun(errors, 'error')} and ${countNoun(problems.length - errors, 'warning')}`;
+  const place = `${countNoun(manifests, 'manifest')} of ${formatPath(directory)}`;
+  const conclusion = `${ok ? 'Fine' : 'Not fine'}: ${counts} in ${place}.`;
+  const pools = renders?.map(({ pool, bootstrap, cluster }) => {
+    return `${pool}: ${bootstrap === cluster ? `both render ${bootstrap}` : 'different'}. `;
+  });
+  const notes = [
+    ...(pools === undefined || pools.length === 0 ? [] : [pools.join('') + RENDER_NOTE]),
+    ...(problems.some(({ code }) => SOURCE_CODES.has(code)) ? [SOURCE_NOTE] : []),
+    ...(ok && renders === null ? [SCOPE_NOTE] : []),
+  ];
+  return [
+    ...Array.from(blocks, ([key, block]) => `${formatBlock(format, key, block)}\n`),
+    applyStyle(format, ok ? 'bold' : ['red', 'bold'], conclusion),
+    ...notes.map((note) => wrapParagraph(format, note)),
+    '',
+  ].join('\n');
+}
+
+/** @param key the severity and the explanation of all its problems */
+function formatBlock(format: TableFormat, key: string, problems: readonly ManifestProblem[]): string {
+  const [severity = ''] = key.split(' ', 1);
+  const width = getLineWidth(format);
+  const shown = problems.slice(0, format.isWide === true ? undefined : MAX_ROWS);
+  const rows = shown.map(({ file, line, kind, name }) => {
+    return wrapBeside(MARGIN, [`${file}:${line}`, kind, name].filter(Boolean).join(' '), width);
+  });
+  if (shown.length < problems.length) rows.push(`${MARGIN}and ${problems.length - shown.length} more (-o wide)`);
+  const text = [...rows, wrapBeside(MARGIN, key.slice(severity.length + 1), width)].join('\n');
+  return applyStyle(format, severity === 'error' ? 'red' : undefined, severity) + text.slice(severity.length);
+}

@@ -1,0 +1,50 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { FileError, formatPath } from '../../../files/file-error.ts';
+import { parseStream, type StreamDocument } from '../../../files/yaml-stream.ts';
+import { explainFileErrors, prepareEmptyDirectory } from '../../../client/output-directory.ts';
+import { MAX_NODES } from './manifest-directory.ts';
+import { readManifests } from './read-manifests.ts';
+
+/**
+ * Gives each document a file of its own, and no file to an empty one. A file that does not parse stays as it is.
+ *
+ * @throws FileError, CliError, or the signal's reason
+ */
+export async function splitManifests(directory: string, out: string, signal: AbortSignal): Promise<void> {
+  const contents = new Map<string, string | Buffer>();
+  const budget = { nodesLeft: MAX_NODES };
+  for await (const { path: file, content } of readManifests(directory, signal)) {
+    if (content === undefined) continue;
+    const { documents } = parseStream(content, formatPath(file), budget);
+    const texts = documents.some(({ error }) => error) ? [content] : splitDocuments(documents);
+    const { dir, name, ext } = path.parse(path.join(out, file));
+    for (const [index, text] of texts.entries()) {
+      const suffix = texts.length < 2 ? '' : `-${String(index + 1).padStart(2, '0')}`;
+      const target = path.join(dir, `${name}${suffix}${ext}`);
+      if (contents.has(target)) throw new FileError(`two files would be ${formatPath(target)}; rename one`);
+      contents.set(target, text);
+    }
+  }
+  await prepareEmptyDirectory(out);
+  await explainFileErrors(out, async () => {
+    for (const [target, content] of contents) {
+      await mkdir(path.dirname(target), { recursive: true });
+      // Manifests can contain secrets.
+      await writeFile(target, content, { mode: 0o600, flag: 'wx' });
+    }
+  });
+}
+
+/** The texts of the documents. Comments between them stay with the one before. */
+function splitDocuments(documents: readonly StreamDocument[]): string[] {
+  const texts: string[] = [];
+  let head = '';
+  for (const { text, value } of documents) {
+    if (value !== null) texts.push(texts.length === 0 ? head + text : text);
+    // Without its separator, an empty document at the beginning is only a comment.
+    else if (texts.length === 0) head += text.replace(/^(\uFEFF?)---/, '$1');
+    else texts.push(`${texts.pop()}${text}`);
+  }
+  return texts;
+}

@@ -1,0 +1,150 @@
+import { isUtf8 } from 'node:buffer';
+import { isDeepStrictEqual } from 'node:util';
+import { FileError } from './file-error.ts';
+import { type NodeBudget, parseYaml, type YamlDocument } from './yaml-document.ts';
+import { YamlError } from './yaml-syntax.ts';
+
+/** One document, as a program of the bootstrap host reads it. */
+export interface StreamDocument {
+  /** Of its beginning. */
+  readonly line: number;
+  /** With the `---` before it. */
+  readonly text: string;
+  /** Null if it is empty, undefined if it does not parse. */
+  readonly value: unknown;
+  /** Why it does not parse, with the line in the file. */
+  readonly error?: YamlError;
+  /** Keys that a mapping of YAML has twice. */
+  readonly duplicates: YamlDocument['duplicates'];
+  /** The line of a key or an item in the file. JSON has only that of the document. */
+  readonly findLine: (collection: object, key: string | number) => number;
+}
+
+export interface YamlStream {
+  /** What the bootstrap of the machine-config-operator reads (apimachinery, pkg/util/yaml/decoder.go). */
+  readonly documents: readonly StreamDocument[];
+  /** What cluster-bootstrap reads (library-go, pkg/assets/create/creater.go). */
+  readonly inCluster: StreamDocument;
+  /** Whether the bootstrap reads JSON. */
+  readonly isJson: boolean;
+}
+
+const MAX_DOCUMENTS = 1_000;
+/** After a byte order mark, `{` begins YAML. */
+const JSON_START = /^(?:(?!\uFEFF)[\s\u0085])*\{/;
+const JSON_PART = /"(?:[^"\\]|\\.)*"|[{}[\]]/gs;
+const BEFORE_SEPARATOR = /(?<=^|\n)(?=---)/;
+/** Only a comment may follow a separator. */
+const SEPARATOR = /^---[^\S\n\uFEFF]*(?:#[^\n]*)?(?:\n|$)/;
+/** Only in UTF-16BE, the bootstrap reads lines as they are (it splits at the byte of the line feed). */
+const UTF16_LINES = /^\uFEFF(?:.*\n)*$/s;
+
+/** @throws FileError if there are too many documents or values */
+export function parseStream(content: Buffer, source: string, budget: NodeBudget): YamlStream {
+  const isUtf16 = content[0] === 0xfe && content[1] === 0xff && content.length % 2 === 0;
+  const text = isUtf16 ? Buffer.from(content).swap16().toString('utf16le') : content.toString();
+  const inCluster = readYaml(text, text, 1, source, budget);
+  if (isUtf16 ? !UTF16_LINES.test(text) : !isUtf8(content)) {
+    const unreadable = createUnreadable(text, 1, new YamlError('not UTF-8', 1));
+    return { documents: [unreadable], inCluster: unreadable, isJson: false };
+  }
+  if (isUtf16) return { documents: [inCluster], inCluster, isJson: false };
+  if (JSON_START.test(text)) {
+    const objects = readJsonStream(text, source);
+    // YAML knows the lines of its fields.
+    const isSame = objects.length === 1 && isDeepStrictEqual(objects[0]?.value, inCluster.value);
+    return { documents: isSame ? [{ ...inCluster, duplicates: [] }] : objects, inCluster, isJson: true };
+  }
+  const texts = text.split(BEFORE_SEPARATOR, MAX_DOCUMENTS + 1);
+  checkCount(texts, source);
+  let line = 1;
+  let isEmpty = true;
+  const documents = texts.map((document): StreamDocument => {
+    const start = line;
+    line += document.split('\n').length - 1;
+    const [separator] = SEPARATOR.exec(document) ?? [''];
+    if (document.startsWith('---') && separator === '') {
+      return createUnreadable(document, start, new YamlError('text after "---"', start));
+    }
+    // The reader drops the separator that ends a document, and ends each line with a line feed.
+    const dropped = isEmpty ? 0 : separator.length;
+    const body = document
+      .slice(dropped)
+      .replaceAll('\r\n', '\n')
+      .replace(/(?<=[^\n])$/, '\n');
+    isEmpty = body === '';
+    if (body === text) return inCluster;
+    const yaml = readYaml(body, document, dropped === 0 ? start : start + 1, source, budget);
+    return Object.assign(yaml, { line: start });
+  });
+  return { documents, inCluster, isJson: false };
+}
+
+/** The path of the first value that the bootstrap host and cluster-bootstrap read differently. */
+export function findDifferentReading({ documents, inCluster, isJson }: YamlStream): string | undefined {
+  const first = documents.find(({ value }) => value !== null)?.value;
+  if (first === undefined || !isCollection(inCluster.value)) return undefined;
+  return isJson ? inCluster.duplicates[0]?.key : findDifference(first, inCluster.value);
+}
+
+function findDifference(first: unknown, second: unknown, path: readonly string[] = []): string | undefined {
+  if (isDeepStrictEqual(first, second)) return undefined;
+  if (!isCollection(first) || !isCollection(second)) return path.join('.') || 'the object';
+  const key = Object.keys({ ...second, ...first }).find((each) => !isDeepStrictEqual(first[each], second[each])) ?? '';
+  return findDifference(first[key], second[key], [...path, key]);
+}
+
+function isCollection(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function readYaml(body: string, text: string, line: number, source: string, budget: NodeBudget): StreamDocument {
+  try {
+    const { value, ...yaml } = parseYaml(body, source, budget);
+    const duplicates = yaml.duplicates.map((each) => ({ ...each, line: each.line + line - 1 }));
+    const findLine: StreamDocument['findLine'] = (collection, key) => (yaml.findLine(collection, key) ?? 1) + line - 1;
+    return { line, text, value, duplicates, findLine };
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    return createUnreadable(text, line, new YamlError(error.message, line + error.line - 1));
+  }
+}
+
+function createUnreadable(text: string, line: number, error: YamlError): StreamDocument {
+  return { line, text, value: undefined, error, duplicates: [], findLine: () => line };
+}
+
+/** Objects one after another, as Go's JSON decoder reads a stream. */
+function readJsonStream(text: string, source: string): StreamDocument[] {
+  const documents: StreamDocument[] = [];
+  let [start, depth, line] = [0, 0, 1];
+  const add = (end: number): void => {
+    const [part, first] = [text.slice(start, end), line];
+    const document = createUnreadable(part, first, new YamlError('invalid JSON', first));
+    const value = parseJson(part);
+    documents.push(value === undefined ? document : { line, text: part, value, duplicates: [], findLine: () => first });
+    checkCount(documents, source);
+    line += part.split('\n').length - 1;
+    start = end;
+  };
+  for (const { 0: part, index } of text.matchAll(JSON_PART)) {
+    depth += part === '{' || part === '[' ? 1 : part === '}' || part === ']' ? -1 : 0;
+    if (depth === 0 && !part.startsWith('"')) add(index + part.length);
+    // Go reads no further.
+    if (documents.at(-1)?.error !== undefined) return documents;
+  }
+  if (/[^ \t\r\n]/.test(text.slice(start))) add(text.length);
+  return documents;
+}
+
+function checkCount({ length }: readonly unknown[], source: string): void {
+  if (length > MAX_DOCUMENTS) throw new FileError(`${source} has more than ${MAX_DOCUMENTS} documents`);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

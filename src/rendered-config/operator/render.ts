@@ -1,0 +1,75 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import { readRegularFile } from '../../files/read-file.ts';
+import { parseYaml } from '../../files/yaml-document.ts';
+import { listPoolSources, readRenderedConfigs, type RenderedConfig } from '../rendered-config.ts';
+import { createBaseManifests, PULL_SECRET } from './base-manifests.ts';
+import { PULL_SECRET_FILE, type Renderer } from './renderer.ts';
+
+/** What an operator has rendered. */
+export interface Render {
+  readonly configs: readonly RenderedConfig[];
+  /** The names of the source configs, those of the operator included. */
+  readonly sources: readonly string[];
+  /** Why it failed. Printable. */
+  readonly error?: string;
+}
+
+/** Read after the files of a user, so that its FeatureGate and its ControllerConfig count. */
+const BASE_FILE = 'zz-machineconfig-guard.yaml';
+const MAX_BYTES = 8 * 1024 ** 2;
+const MAX_ERROR_LENGTH = 1_000;
+/** A release asks for some feature gates. */
+const MAX_ATTEMPTS = 60;
+const VERSION_ERROR = /Ignoring controller config generated .*\(my version: ([^)\s]+)\)/;
+const GATE_ERROR = /feature "?(\w+)"? is not registered/;
+const LAST_ERROR = /(?:error running MCC\[BOOTSTRAP\]: |panic: )(.*?)(?:\n\s*\n|\ngoroutine |$)/s;
+
+/**
+ * Returns a function that renders files by their names. It learns from the errors of the operator what its release must
+ * find besides them. The function throws ProgramError, FileError or the signal's reason.
+ */
+export function createRender(renderer: Renderer, signal: AbortSignal) {
+  let facts = { version: '', featureGates: [] as readonly string[] };
+  return async (files: ReadonlyMap<string, Buffer | string>): Promise<Render> => {
+    for (let attempt = 0; ; attempt += 1) {
+      const base = createBaseManifests(facts);
+      const result = await render(
+        new Map([...files, [PULL_SECRET_FILE, PULL_SECRET], [BASE_FILE, base]]),
+        renderer,
+        signal,
+      );
+      const { error = '' } = result;
+      const [, version = facts.version] = VERSION_ERROR.exec(error) ?? [];
+      const gates = Array.from(GATE_ERROR.exec(error) ?? []).slice(1);
+      if ((version === facts.version && gates.length === 0) || attempt === MAX_ATTEMPTS) return result;
+      facts = { version, featureGates: [...facts.featureGates, ...gates] };
+    }
+  };
+}
+
+async function render(
+  files: ReadonlyMap<string, Buffer | string>,
+  renderer: Renderer,
+  signal: AbortSignal,
+): Promise<Render> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'machineconfig-guard-'));
+  const [input, output] = [path.join(directory, 'in'), path.join(directory, 'out')];
+  try {
+    for (const folder of [input, output]) await mkdir(folder);
+    for (const [name, content] of files) await writeFile(path.join(input, name), content, { mode: 0o600 });
+    const { exitCode, output: text } = await renderer(input, output);
+    if (exitCode !== 0) {
+      const [, error = text.trim().split('\n').at(-1) ?? ''] = LAST_ERROR.exec(text) ?? [];
+      const plain = error.replaceAll(`${input}/`, '').replaceAll('/in/', '');
+      return { configs: [], sources: [], error: toPrintableLine(plain, MAX_ERROR_LENGTH) || `exit code ${exitCode}` };
+    }
+    const { configs } = await readRenderedConfigs(output, () => true, signal);
+    const pool = await readRegularFile(path.join(output, 'machine-pools', 'master.yaml'), MAX_BYTES, signal);
+    return { configs, sources: listPoolSources(parseYaml(pool.toString(), 'master.yaml').value) };
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

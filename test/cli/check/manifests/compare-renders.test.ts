@@ -1,0 +1,279 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { stringify } from 'yaml';
+import { runProgram } from '../../run-program.ts';
+import { createTemporaryDirectory, writeFiles } from '../../temporary-directory.ts';
+
+const MCO = 'machineconfiguration.openshift.io';
+const ROLE = `${MCO}/role`;
+
+let directory: string;
+let bin: string;
+let operator: string;
+
+/**
+ * Stands for the machine-config-controller, with its errors of 4.20. The name of a config contains the kernel arguments
+ * of its role. test/e2e/operator runs the real one.
+ */
+const OPERATOR = `#!${process.execPath}
+const fs = require('node:fs');
+const flags = Object.fromEntries(process.argv.slice(3).map((arg) => arg.slice(2).split('=')));
+const input = flags['manifest-dir'];
+const { MCG_TEST_LOG: log, RELEASE_VERSION: version, MCG_TEST_BROKEN: isBroken } = process.env;
+fs.appendFileSync(log, process.argv.slice(2).join(' ') + ' ' + version + '\\n');
+const end = (text, code) => { console.error(text); process.exit(code); };
+const fail = (text) => end('I1 noise\\nF1 error running MCC[BOOTSTRAP]: ' + text, 255);
+const texts = fs.readdirSync(input).map((file) => [file, fs.readFileSync(input + '/' + file, 'utf8')]);
+const base = texts.map(([, text]) => text).join('');
+if (isBroken) fail('no controllerconfig found in dir: ' + input);
+if (!base.includes("generated-by-version: 'v4'"))
+  fail('Ignoring controller config generated from x (my version: v4)');
+if (!base.includes('name: NewGate'))
+  end('panic: feature "NewGate" is not registered in FeatureGates []\\n\\ngoroutine 1', 2);
+const bad = texts.find(([, text]) => text.includes('rt'+'x'));
+if (bad) fail('error parsing "' + input + '/' + bad[0] + '" [1] manifest: kernelType=rtx is invalid');
+const find = (pattern) => texts.flatMap(([, text]) => [...text.matchAll(pattern)].map(([, found]) => found));
+const source = [...find(/name"?: ?"?(\\d\\d-[-\\w]+)/g), '00-worker'].map((name) => ({ name }));
+const write = (directory, pool, object) => {
+  fs.mkdirSync(flags['dest-dir'] + directory, { recursive: true });
+  fs.writeFileSync(flags['dest-dir'] + directory + '/' + pool + '.yaml', JSON.stringify(object));
+};
+for (const pool of ['master', 'worker', 'infra']) {
+  const kernelArguments = find(new RegExp('role"?: ?"?' + pool + '[^a-z][^]*?(karg-\\\\w+)', 'g')).sort();
+  const hash = Buffer.from(kernelArguments.join() + '0'.repeat(32)).toString('hex').slice(0, 32);
+  const metadata = { name: 'rendered-' + pool + '-' + hash };
+  const config = { apiVersion: '${MCO}/v1', kind: 'MachineConfig', metadata, spec: { kernelArguments } };
+  write('/machine-configs', pool, config);
+  write('/machine-pools', pool, { spec: { configuration: { source } } });
+}
+`;
+
+function writeProgram(file: string, text: string): void {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  chmodSync(file, 0o755);
+}
+
+beforeEach(() => {
+  directory = createTemporaryDirectory();
+  bin = path.join(directory, 'bin');
+  operator = path.join(directory, 'operator');
+  writeProgram(path.join(operator, 'machine-config-controller'), OPERATOR);
+  mkdirSync(path.join(operator, 'templates'));
+  vi.stubEnv('MCG_TEST_LOG', path.join(directory, 'log'));
+  vi.stubEnv('TMPDIR', createTemporaryDirectory());
+});
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+function createConfig(name: string, role: string, spec: object): string {
+  const metadata = { name, labels: { [ROLE]: role } };
+  return stringify({ apiVersion: `${MCO}/v1`, kind: 'MachineConfig', metadata, spec });
+}
+
+async function check(files: Readonly<Record<string, string>>, ...args: readonly string[]) {
+  writeFiles(path.join(directory, 'openshift'), files);
+  return await runProgram(['check', '--manifests', directory, '--operator', operator, ...args]);
+}
+
+async function render(files: Readonly<Record<string, string>>) {
+  const { exitCode, stdout } = await check(files, '-o', 'json');
+  return {
+    exitCode,
+    report: JSON.parse(stdout) as {
+      ok: boolean;
+      problems: { code: string; file: string; message: string }[];
+      renders: { pool: string; differences: object[] }[];
+    },
+  };
+}
+
+test('is fine if both sides render the same, and leaves no files', async () => {
+  const { exitCode, report } = await render({
+    'a.yaml': createConfig('99-a', 'worker', { kernelArguments: ['karg-a'] }),
+  });
+  expect([exitCode, report.problems, report.renders.map(({ pool, differences }) => [pool, differences])]).toEqual([
+    0,
+    [],
+    [
+      ['infra', []],
+      ['master', []],
+      ['worker', []],
+    ],
+  ]);
+  expect(readdirSync(tmpdir())).toEqual([]);
+});
+
+test('learns what the release must find, and asks it only once', async () => {
+  await render({ 'a.yaml': createConfig('99-a', 'worker', {}) });
+  const runs = readFileSync(path.join(directory, 'log'), 'utf8').trim().split('\n');
+  // One for the version, one for a feature gate, and the two renders.
+  expect(runs).toHaveLength(4);
+  expect(runs[0]).toMatch(
+    /^bootstrap --manifest-dir=\S+ --dest-dir=\S+ --pull-secret=\S+ --templates=\S+\/templates 0\.0\.0$/,
+  );
+});
+
+test('names what only the bootstrap host renders, and the manifest that sets it', async () => {
+  const second = createConfig('99-b', 'worker', { kernelArguments: ['karg-b'] });
+  const { exitCode, report } = await render({
+    'a.yaml': `${createConfig('99-a', 'worker', { kernelArguments: ['karg-a'] })}---\n${second}`,
+  });
+  const difference = {
+    kind: 'kernel argument',
+    name: 'karg-b',
+    bootstrap: 'set',
+    cluster: null,
+    setBy: ['openshift/a.yaml'],
+  };
+  expect([exitCode, report.ok]).toEqual([1, false]);
+  expect(report.renders.map(({ pool, differences }) => [pool, differences])).toEqual([
+    ['infra', []],
+    ['master', []],
+    ['worker', [difference]],
+  ]);
+  expect(report.problems.map(({ code, file }) => [code, file])).toEqual([
+    ['RendersDiffer', 'openshift/a.yaml'],
+    ['MultipleDocuments', 'openshift/a.yaml'],
+  ]);
+  expect(report.problems[0]?.message.replaceAll(/(?<=worker-)\w+/g, 'X')).toBe(
+    'the pool gets rendered-worker-X on the bootstrap host, rendered-worker-X in the cluster: kernel argument karg-b',
+  );
+});
+
+test.each([
+  ['the first of two objects', { 'a.yaml': ['99-a', 'karg-a'], 'b.yaml': ['99-a', 'karg-b'] }, 'karg-b'],
+  ['no config with the name of one of the operator', { 'a.yaml': ['00-worker', 'karg-a'] }, 'karg-a'],
+] as const)('renders for the cluster %s', async (_what, files, lost) => {
+  const texts = Object.entries(files).map(([file, [name, karg]]) => [
+    file,
+    createConfig(name, 'worker', { kernelArguments: [karg] }),
+  ]);
+  const { report } = await render(Object.fromEntries(texts) as Record<string, string>);
+  expect(report.renders.map(({ pool, differences }) => [pool, differences.length])).toEqual([
+    ['infra', 0],
+    ['master', 0],
+    ['worker', 1],
+  ]);
+  expect(report.problems[0]).toMatchObject({ code: 'RendersDiffer', message: expect.stringContaining(lost) as string });
+});
+
+test('does not report a difference of a custom pool, which gets its configs only from the cluster', async () => {
+  const texts = ['99-a', '99-b'].map((name) =>
+    createConfig(name, 'infra', { kernelArguments: [name.replace('99', 'karg')] }),
+  );
+  const { report } = await render({ 'a.yaml': texts.join('---\n') });
+  expect(report.renders.map(({ differences }) => differences.length)).toEqual([1, 0, 0]);
+  expect(report.problems.map(({ code }) => code)).not.toContain('RendersDiffer');
+});
+
+test('reports the last error of the operator, and the file that it names', async () => {
+  const { exitCode, report } = await render({
+    'a.yaml': createConfig('99-a', 'worker', {}),
+    'b.yaml': createConfig('99-b', 'worker', { kernelType: 'rtx' }),
+  });
+  const message = 'the operator ends with error parsing "b.yaml" [1] manifest: kernelType=rtx is invalid';
+  expect([exitCode, report.renders, report.problems[0]]).toEqual([
+    1,
+    [],
+    expect.objectContaining({ code: 'RenderFails', file: 'openshift/b.yaml', message }),
+  ]);
+});
+
+test('prints the static check, and exits with 2, if the operator cannot render at all', async () => {
+  vi.stubEnv('MCG_TEST_BROKEN', '1');
+  const { exitCode, stdout, stderr } = await check({ 'a.yaml': createConfig('99-a', 'worker', {}) });
+  expect([exitCode, stdout.split('\n')[0]]).toEqual([
+    2,
+    `Fine: 0 errors and 0 warnings in 1 manifest of ${directory}.`,
+  ]);
+  const reason = 'the operator cannot render a cluster without manifests: no controllerconfig found in dir:';
+  expect(stderr.replace(/ \S+\n$/, '')).toBe(`machineconfig-guard: ${reason}`);
+});
+
+test.each([
+  [
+    '/none/templates does not exist; copy it from the repository of the operator',
+    ['--operator', '/none/machine-config-controller'],
+  ],
+  [
+    'an image needs podman or docker, and neither is there; install podman, or give a path',
+    ['--operator', 'quay.io/lab/mco:1'],
+  ],
+  [
+    'cannot run oc: it does not exist; give --operator what this prints elsewhere: ' +
+      'oc adm release info --image-for=machine-config-operator quay.io/lab/release:1',
+    ['--release-image', 'quay.io/lab/release:1'],
+  ],
+])('prints the static check, and exits with 2: %s', async (message, args) => {
+  vi.stubEnv('PATH', bin);
+  writeFiles(path.join(directory, 'openshift'), { 'a.yaml': createConfig('99-a', 'worker', {}) });
+  const { exitCode, stdout, stderr } = await runProgram(['check', '--manifests', directory, ...args]);
+  expect([exitCode, stdout.slice(0, 5), stderr]).toEqual([2, 'Fine:', `machineconfig-guard: ${message}\n`]);
+});
+
+/** Stands for podman and oc: it runs the operator on the mounted directories. */
+const PODMAN = `#!${process.execPath}
+const fs = require('node:fs');
+const args = process.argv.slice(2);
+fs.appendFileSync(process.env.MCG_TEST_LOG, args.join(' ') + '\\n');
+if (args[0] === 'image' && !process.env.MCG_TEST_LOCAL) process.exit(1);
+if (args[0] === 'pull' && process.env.MCG_TEST_OFFLINE) {
+  console.error('Trying to pull\\nError: unauthorized');
+  process.exit(125);
+}
+if (args[0] === 'adm') console.log('quay.io/lab/mco@sha256:1');
+if (args[0] !== 'run') process.exit(0);
+const mounts = args.flatMap((arg) => /^--volume=(.*?):(\\/\\w+):/.exec(arg)?.slice(1, 3) ?? []);
+const flags = args
+  .slice(args.findIndex((arg) => arg.startsWith('quay.io')) + 1)
+  .map((arg) => arg.replace(mounts[1], mounts[0]).replace(mounts[3], mounts[2]));
+const env = { ...process.env, RELEASE_VERSION: '0.0.0', MCG_TEST_LOG: '/dev/null' };
+process.exit(require('node:child_process').spawnSync('OPERATOR', flags, { stdio: 'inherit', env }).status);
+`;
+
+test('runs an image offline, without rights, on two directories, and pulls it with the authfile', async () => {
+  vi.stubEnv('PATH', bin);
+  for (const name of ['podman', 'oc'])
+    writeProgram(path.join(bin, name), PODMAN.replace('OPERATOR', path.join(operator, 'machine-config-controller')));
+  writeFiles(path.join(directory, 'openshift'), { 'a.yaml': createConfig('99-a', 'worker', {}) });
+  const args = ['--release-image', 'quay.io/lab/release:1', '--authfile', 'auth.json'];
+  const { exitCode, stdout } = await runProgram(['check', '--manifests', directory, ...args]);
+  expect([exitCode, stdout]).toEqual([0, expect.stringContaining('worker: both render rendered-worker-')]);
+  const [oc, version, inspect, pull, run] = readFileSync(path.join(directory, 'log'), 'utf8').split('\n');
+  expect([oc, version, inspect, pull]).toEqual([
+    'adm release info --image-for=machine-config-operator quay.io/lab/release:1 --registry-config=auth.json',
+    '--version',
+    'image inspect --format={{.Id}} quay.io/lab/mco@sha256:1',
+    'pull --quiet --authfile=auth.json quay.io/lab/mco@sha256:1',
+  ]);
+  const flags = [
+    '--rm',
+    '--pull=never',
+    '--network=none',
+    '--read-only',
+    '--cap-drop=all',
+    '--user=0:0',
+    '--security-opt=no-new-privileges',
+  ];
+  expect(run?.split(' ')).toEqual(
+    expect.arrayContaining([...flags, '--entrypoint=/usr/bin/machine-config-controller']),
+  );
+  expect(run).toMatch(/ --volume=\S+\/in:\/in:ro,Z --volume=\S+\/out:\/out:Z /);
+});
+
+test('says why an image cannot be pulled', async () => {
+  vi.stubEnv('PATH', bin);
+  vi.stubEnv('MCG_TEST_OFFLINE', '1');
+  writeProgram(path.join(bin, 'docker'), PODMAN);
+  writeFiles(path.join(directory, 'openshift'), { 'a.yaml': createConfig('99-a', 'worker', {}) });
+  const { exitCode, stderr } = await runProgram(['check', '--manifests', directory, '--operator', 'quay.io/lab/mco:1']);
+  expect([exitCode, stderr]).toEqual([
+    2,
+    'machineconfig-guard: docker cannot pull quay.io/lab/mco:1: Error: unauthorized\n',
+  ]);
+});
