@@ -1,6 +1,5 @@
 import type { StoredGuard } from '../../client/guard-report.ts';
-import { type Evidence, findMainWebhook, type PolicyBinding } from './evidence.ts';
-import { type CertificateState, findCertificates, predictFloor, predictGuard } from './predict-protection.ts';
+import { type Evidence, findCondition, findMainWebhook, type PolicyBinding } from './evidence.ts';
 import { deriveProtection, type Protection, type ProtectionState } from './protection.ts';
 
 /** The JSON of `status`. Its keys are a contract. */
@@ -26,7 +25,8 @@ export interface ClusterStatus extends Omit<Protection, 'state'> {
   /** The pod that writes the status. */
   readonly leader: string | null;
   readonly leaderRenewedAt: string | null;
-  readonly certificates: CertificateState | null;
+  /** The condition CertificatesValid. */
+  readonly certificates: Readonly<{ valid: boolean; reason: string; message: string }> | null;
   readonly protectedConfigs: number | null;
   readonly danglingCount: number | null;
   readonly lastDenial: NonNullable<StoredGuard['status']>['lastDenial'] | null;
@@ -35,8 +35,10 @@ export interface ClusterStatus extends Omit<Protection, 'state'> {
 export function summarizeEvidence(evidence: Evidence): Omit<ClusterStatus, 'context' | 'server'> {
   const { guard, mode, floor, deployment, lease } = evidence;
   const status = guard?.status ?? {};
+  const certificates = findCondition(guard, 'CertificatesValid');
+  const { reason = '', message = '' } = certificates ?? {};
   return {
-    ...deriveProtection(predictGuard(evidence), predictFloor(evidence)),
+    ...deriveProtection(evidence),
     unreadable: (Object.keys(evidence) as (keyof Evidence)[]).filter((part) => evidence[part] === undefined),
     version: status.version ?? null,
     mode,
@@ -47,7 +49,7 @@ export function summarizeEvidence(evidence: Evidence): Omit<ClusterStatus, 'cont
     // The identity is the name of the pod and a random part.
     leader: lease?.holder.replace(/_.*$/, '') ?? null,
     leaderRenewedAt: lease?.renewedAt ?? null,
-    certificates: findCertificates(guard),
+    certificates: certificates ? { valid: certificates.status === 'True', reason, message } : null,
     protectedConfigs: status.protectedConfigs ?? null,
     danglingCount: status.danglingCount ?? null,
     lastDenial: status.lastDenial ?? null,

@@ -41,7 +41,7 @@ export interface PolicyBinding {
   readonly actions: readonly string[];
 }
 
-/** What a cluster says about its guard without a test. `undefined`: the user lacks the right. `null`: it is absent. */
+/** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
 export interface Evidence {
   readonly readAt: Date;
   /** Of the guard's Deployment and Lease. */
@@ -74,7 +74,7 @@ interface StoredLease {
 const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
 
 /**
- * Reads the evidence, and tries no deletion.
+ * Reads the evidence, and sends no dry run.
  *
  * @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError
  */
@@ -89,6 +89,10 @@ export async function readEvidence(api: KubeApi, namespace: string, signal = NEV
   ]);
   const mode = guard === undefined ? null : parseSettings(guard).settings.mode;
   return { readAt: new Date(), namespace, guard: guard ?? null, mode, webhooks, floor, deployment, lease };
+}
+
+export function findCondition(guard: StoredGuard | null | undefined, type: string) {
+  return guard?.status?.conditions?.find((condition) => condition.type === type);
 }
 
 /** A webhook of `dev` can exist beside that of the manifests. It fails open, so its failures deny nothing. */

@@ -5,7 +5,7 @@ import { formatNext, type ReportFormat, wrapText } from '../../client/output/tex
 import { toPrintableLine } from '../../common/printable-text.ts';
 import type { ClusterStatus, StatusReport } from './cluster-status.ts';
 import type { Evidence } from './evidence.ts';
-import { VERIFY_ADVICE } from './predict-protection.ts';
+import { VERIFY_ADVICE } from './findings.ts';
 
 const MAX_REASON_LENGTH = 400;
 
@@ -29,9 +29,11 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   });
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   // Of several clusters, the reader chooses one.
-  const [first, ...others] = clusters;
-  const advice = inContext(VERIFY_ADVICE, first === undefined || others.length > 0 ? 'CONTEXT' : first.context);
-  return [formatTable(format, columns, rows), ...details, ...formatNext(format, advice), ''].join('\n');
+  const [first, ...others] = clusters.filter(isRead);
+  const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
+  const isAdvised = clusters.some((entry) => entry.advice?.text === VERIFY_ADVICE.text);
+  const next = advice === undefined || isAdvised ? [] : formatNext(format, advice);
+  return [formatTable(format, columns, rows), ...details, ...next, ''].join('\n');
 }
 
 /** Keyed by column. A value that the user may not read is unknown. */
@@ -60,11 +62,11 @@ function isRead({ unreadable }: ClusterStatus): boolean {
 }
 
 function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
-  const { context, state, explanation, advice } = entry;
+  const { context, state, explanation, advice, wayOut } = entry;
   if (state === 'PROTECTED' && advice === null) return [];
   const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
   const width = format.width - 2;
-  const next = advice === null ? [] : formatNext({ ...format, width }, advice);
+  const next = [advice, wayOut].flatMap((item) => (item === null ? [] : formatNext({ ...format, width }, item)));
   const [first, ...lines] = [...wrapText(text, width), ...next];
   return [first ?? '', ...lines.map((line) => `  ${line}`), ''];
 }

@@ -1,64 +1,81 @@
-import { type Advice, advise } from '../../client/output/advice.ts';
+import type { Advice } from '../../client/output/advice.ts';
+import type { DryRun } from './dry-run-deletion.ts';
+import type { Evidence } from './evidence.ts';
+import { findFloor, findGuard, findOther, INSTALL_ADVICE } from './findings.ts';
 
 /**
  * PROTECTED: configs in use cannot be deleted, and others can. BLOCKED: configs in use cannot be deleted, but the
  * denial has another cause, which denies every deletion of a rendered config. EXPOSED: configs in use can be deleted.
- * UNKNOWN: the evidence or the test could not tell.
+ * UNKNOWN: the evidence or the dry run could not tell.
  */
 export type ProtectionState = 'PROTECTED' | 'BLOCKED' | 'EXPOSED' | 'UNKNOWN';
 
-/** `other`: another webhook or policy, such as one of Kyverno or Gatekeeper. */
-type Denier = 'guard' | 'floor' | 'other';
-
-/** Part of the JSON of `verify` and `status`. */
+/** What protects now, and what does not work. Part of the JSON of `verify` and `status`. */
 export interface Protection {
   readonly state: ProtectionState;
   /** Whether the state is PROTECTED. */
   readonly protected: boolean;
-  readonly by: Denier | null;
+  /** `other`: another webhook or policy, such as one of Kyverno or Gatekeeper. */
+  readonly by: 'guard' | 'floor' | 'other' | null;
   readonly explanation: string;
+  /** What is installed and does not work, although the state can be PROTECTED. A clause. */
+  readonly failing: string | null;
   readonly advice: Advice | null;
+  /** How to delete a config while the state is BLOCKED. */
+  readonly wayOut: Advice | null;
 }
 
-/** What the guard or the policy floor does with the deletion of a config in use: predicted, or seen in a test. */
-export interface Finding {
-  /** `blocks`: it denies, but for a cause that denies every deletion of a rendered config. */
-  readonly effect: 'denies' | 'blocks' | 'allows' | 'unknown';
-  /** A clause. */
-  readonly reason: string;
-  readonly advice: Advice | null;
+/** Whether everything that is installed works, and protects. */
+export function isComplete({ protected: isProtected, failing }: Pick<Protection, 'protected' | 'failing'>): boolean {
+  return isProtected && failing === null;
 }
 
-export const INSTALL_ADVICE = advise('install the guard (docs/install.md)');
+/** Without an explanation. */
+export const UNKNOWN = {
+  state: 'UNKNOWN',
+  protected: false,
+  by: null,
+  failing: null,
+  advice: null,
+  wayOut: null,
+} as const;
 
-export function toFinding(effect: Finding['effect'], reason: string, advice: Advice | null = null): Finding {
-  return { effect, reason, advice };
-}
+const FLOOR_LIMITS = 'The policies can miss a new reference and do not check MachineOSBuilds';
 
-/**
- * The state of a cluster, for `verify` and `status`.
- *
- * @param floor undefined if it is not installed
- */
-export function deriveProtection(guard: Finding, floor?: Finding): Protection {
-  const { effect, reason, advice } = guard;
-  if (effect === 'denies') return toProtection('PROTECTED', 'guard', reason, advice);
-  if (effect === 'unknown') return toProtection('UNKNOWN', null, reason, advice);
-  if (effect === 'blocks') {
-    const explanation = `every rendered-config deletion is denied because ${reason}. Configs in use are safe`;
-    return toProtection('BLOCKED', null, explanation, advice);
+/** Derives the state from everything that is known. A dry run counts more than the objects of the cluster. */
+export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protection {
+  const guard = findGuard(evidence, dryRun);
+  const floor = findFloor(evidence, dryRun);
+  const other = dryRun && findOther(evidence, dryRun);
+  const { reason, advice } = guard;
+  const isGuardAbsent = advice === INSTALL_ADVICE;
+  const toProtection = (by: Protection['by'], explanation: string, failing: string | null = null): Protection => {
+    return { ...UNKNOWN, state: 'PROTECTED', protected: true, by, explanation, failing, advice };
+  };
+  const blocker = [guard, floor].find((finding) => finding?.effect === 'blocks');
+  if (blocker !== undefined) {
+    const explanation = `every rendered-config deletion is denied because ${blocker.reason}. Configs in use are safe`;
+    const { wayOut = null } = blocker;
+    return { ...UNKNOWN, state: 'BLOCKED', explanation, failing: blocker.reason, advice: blocker.advice, wayOut };
   }
+  if (other?.effect === 'unknown') return { ...UNKNOWN, explanation: other.reason, advice: other.advice };
+  if (guard.effect === 'denies' && floor?.isSeen !== true) return toProtection('guard', reason);
   if (floor?.effect === 'denies') {
-    const limits = 'The policies can miss a new reference and do not check MachineOSBuilds';
-    return toProtection('PROTECTED', 'floor', `only ${floor.reason}: ${reason}. ${limits}`, advice);
+    if (guard.effect === 'denies')
+      return toProtection('floor', `${floor.reason}, before the API server calls the guard`);
+    return toProtection('floor', `only ${floor.reason}: ${reason}. ${FLOOR_LIMITS}`, isGuardAbsent ? null : reason);
   }
-  if (floor?.effect === 'unknown') return toProtection('UNKNOWN', null, `${reason}, and ${floor.reason}`, advice);
+  if (other?.effect === 'denies')
+    return toProtection('other', `only ${other.reason}: ${reason}`, isGuardAbsent ? null : reason);
+  if (guard.effect === 'unknown') return { ...UNKNOWN, explanation: reason, failing: reason, advice };
+  if (floor?.effect === 'unknown') return { ...UNKNOWN, explanation: `${reason}, and ${floor.reason}`, advice };
   const reasons = floor === undefined ? reason : `${reason}; ${floor.reason}`;
-  // Without the guard, the policies are what the administrator has chosen.
-  const repair = advice === INSTALL_ADVICE ? (floor?.advice ?? advice) : advice;
-  return toProtection('EXPOSED', null, `a config in use can be deleted: ${reasons}`, repair);
-}
-
-export function toProtection(state: ProtectionState, by: Denier | null, explanation: string, advice: Advice | null) {
-  return { state, protected: state === 'PROTECTED', by, explanation, advice };
+  return {
+    ...UNKNOWN,
+    state: 'EXPOSED',
+    explanation: `a config in use can be deleted: ${reasons}`,
+    failing: isGuardAbsent ? null : reason,
+    // Without the guard, the policies are what the administrator has chosen.
+    advice: isGuardAbsent ? (floor?.advice ?? advice) : advice,
+  };
 }

@@ -10,6 +10,7 @@ import { describeError } from '../../kube/errors.ts';
 import { type ClusterStatus, type StatusReport, summarizeEvidence } from './cluster-status.ts';
 import { readEvidence } from './evidence.ts';
 import { formatStatusReport } from './format-status.ts';
+import { isComplete } from './protection.ts';
 
 interface StatusFlags extends ClusterFlags {
   readonly contexts?: string;
@@ -18,6 +19,7 @@ interface StatusFlags extends ClusterFlags {
 
 /** An administrator's machine and a VPN serve this many handshakes at once. */
 const MAX_CONCURRENT_CLUSTERS = 10;
+const REQUEST_TIMEOUT_MS = 10_000;
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
 /** All values are null. */
 const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), namespace: '', mode: null });
@@ -26,7 +28,7 @@ const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names 
 
 export function createStatusCommand(): Command {
   const command = new Command('status')
-    .description('Show whether clusters are protected, one line for each. Tries no deletion.')
+    .description('Show whether clusters are protected, one line for each. Sends no dry run.')
     .addOption(
       new Option('--contexts <names>', 'contexts of the kubeconfig, separated by commas, or all')
         .argParser(parseContexts)
@@ -38,7 +40,7 @@ export function createStatusCommand(): Command {
       `
 PROTECTED means that the webhook is registered, the mode is Enforce, and the
 Deployment or the Lease shows a running replica. PROTECTED (floor) means that
-only the policy floor protects. Only verify tests a deletion.
+only the policy floor protects. Only verify sends a dry-run deletion.
 It asks up to 10 clusters at a time. A request takes at most 10 s or the time of
 --request-timeout. With all, it asks one context for each cluster and user.
 Permissions: get machineconfigguards; without the others of the ClusterRole
@@ -68,7 +70,7 @@ Examples:
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       output.printReport(report, formatStatusReport(output.format, report));
       if (results.every(({ isDenied }) => isDenied)) throw new CliError('', EXIT_CODE.clusterAccess);
-      if (!clusters.every(isFine)) throw new CliError('', EXIT_CODE.failure);
+      if (!clusters.every(isComplete)) throw new CliError('', EXIT_CODE.failure);
     });
   return addClusterFlags(command, { hasNamespace: true });
 }
@@ -87,11 +89,6 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   return [...new Set(flags.contexts.split(','))];
 }
 
-/** A registered guard that does not work is a problem, although the policy floor protects. */
-function isFine({ protected: isProtected, by, failurePolicy }: ClusterStatus): boolean {
-  return isProtected && (by !== 'floor' || failurePolicy === null);
-}
-
 /**
  * A cluster that cannot be read is an entry with the reason.
  *
@@ -100,17 +97,18 @@ function isFine({ protected: isProtected, by, failurePolicy }: ClusterStatus): b
 async function readEntry(flags: StatusFlags, context: string, output: Output) {
   let server: string | null = null;
   try {
-    return await withKubeApi({ ...flags, context }, 'machineconfig-guard/status', async (api) => {
+    const requestTimeout = flags.requestTimeout || REQUEST_TIMEOUT_MS;
+    return await withKubeApi({ ...flags, requestTimeout, context }, 'machineconfig-guard/status', async (api) => {
       server = api.address;
       const status = summarizeEvidence(await readEvidence(api, getGuardNamespace(flags)));
-      const advice = status.advice && inContext(status.advice, context);
-      return { entry: { context, server, ...status, advice }, isDenied: false };
+      const [advice, wayOut] = [status.advice, status.wayOut].map((item) => item && inContext(item, context));
+      return { entry: { context, server, ...status, advice: advice ?? null, wayOut: wayOut ?? null }, isDenied: false };
     });
   } catch (error) {
     const isDenied = error instanceof CliError;
     const state = isDenied && !hasAnswered(error.cause) ? 'UNREACHABLE' : 'UNKNOWN';
     const explanation = isDenied ? output.describeError(error) : `unexpected error: ${describeError(error)}`;
-    const entry: ClusterStatus = { context, server, ...UNREAD, state, explanation, advice: null };
+    const entry: ClusterStatus = { context, server, ...UNREAD, state, explanation, failing: explanation, advice: null };
     return { entry, isDenied };
   }
 }

@@ -1,12 +1,10 @@
-import { assertDryRunIsHonored } from '../../client/write.ts';
 import { advise } from '../../client/output/advice.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
-import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../kube/api-paths.ts';
+import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { assessTrial, type TrialResponse } from './assess-trial.ts';
+import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
 import { type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
-import { deriveProtection, type Protection, toFinding } from './protection.ts';
-import { findTrialCandidates, tryDryRunDeletion } from './trial-deletion.ts';
+import { deriveProtection, type Protection, UNKNOWN } from './protection.ts';
 
 /** The JSON of `verify --output json`. Its keys are a contract. What the user may not read is null. */
 export interface VerifyReport extends Protection {
@@ -14,9 +12,9 @@ export interface VerifyReport extends Protection {
   readonly webhooks: readonly RegisteredWebhook[] | null;
   readonly floor: readonly PolicyBinding[] | null;
   readonly mode: string | null;
-  /** A config in use and one of its references. */
-  readonly tried: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
-  readonly answer: TrialResponse | null;
+  /** A config in use, and one of its references. */
+  readonly dryRun: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
+  readonly answer: DryRunAnswer | null;
   readonly unused: {
     readonly config: string;
     readonly wouldBeDeleted: boolean;
@@ -24,14 +22,15 @@ export interface VerifyReport extends Protection {
   } | null;
 }
 
+const MAX_ATTEMPTS = 3;
 const NOTHING_IN_USE =
   'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
 const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator has rolled out a config');
 
 /**
- * Tries to delete a config in use by a dry run.
+ * Sends dry-run deletions of a config in use and of an unused one, and derives the state from all that is known.
  *
- * @param namespace the namespace of the guard
+ * @param namespace of the guard
  * @throws ClusterAccessError, CliError, or the signal's reason
  */
 export async function verifyProtection(
@@ -40,14 +39,7 @@ export async function verifyProtection(
   signal = NEVER_ABORTED,
 ): Promise<VerifyReport> {
   const evidence = await readEvidence(api, namespace, signal);
-  const { used, unused } = await findTrialCandidates(api, signal);
-  if ((unused ?? used) !== undefined) {
-    const deletion = { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/` } as const;
-    await assertDryRunIsHonored(api, deletion, signal);
-  }
-  // The unused config comes first: deleting it would do less harm.
-  const unusedAnswer = unused && (await tryDryRunDeletion(api, unused, signal));
-  const answer = used && (await tryDryRunDeletion(api, used, signal));
+  const { used, answer, unused, unusedAnswer } = await sendDryRuns(api, signal);
   const { mode, webhooks = null, floor = null } = evidence;
   const report = {
     server: api.address,
@@ -60,10 +52,28 @@ export async function verifyProtection(
         : null,
   };
   if (used === undefined || answer === undefined) {
-    const reason = used === undefined ? NOTHING_IN_USE : `${used.config} was deleted during the test`;
-    return { ...report, ...deriveProtection(toFinding('unknown', reason, ROLL_OUT_ADVICE)), tried: null, answer: null };
+    const blocked =
+      unusedAnswer && deriveProtection(evidence, { answer: unusedAnswer, kind: 'Node', unused: unusedAnswer });
+    const explanation =
+      used === undefined ? NOTHING_IN_USE : `${used.config} was released or deleted during the dry run`;
+    const unknown = { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
+    return { ...report, ...(blocked?.state === 'BLOCKED' ? blocked : unknown), dryRun: null, answer: null };
   }
   const { kind, name, field } = used.reference;
-  const protection = assessTrial(answer, evidence, kind, unusedAnswer);
-  return { ...report, ...protection, tried: { config: used.config, kind, name, field }, answer };
+  const protection = deriveProtection(evidence, { answer, kind, unused: unusedAnswer });
+  return { ...report, ...protection, dryRun: { config: used.config, kind, name, field }, answer };
+}
+
+/** The answers, without one for a config that its referrers have released since they were listed. */
+async function sendDryRuns(api: KubeApi, signal: AbortSignal) {
+  for (let attemptsLeft = MAX_ATTEMPTS; ; attemptsLeft -= 1) {
+    const { used, unused } = await findCandidates(api, signal);
+    // The unused config comes first: deleting it would do less harm.
+    const unusedAnswer = unused && (await dryRunDeletion(api, unused, signal));
+    const answer = used && (await dryRunDeletion(api, used, signal));
+    const isDenied = answer !== undefined && answer.status >= 400;
+    const isCertain = used === undefined || isDenied || (await findCandidates(api, signal)).inUse.has(used.config);
+    if (isCertain) return { used, unused, unusedAnswer, answer };
+    if (attemptsLeft <= 1) return { used, unused, unusedAnswer, answer: undefined };
+  }
 }

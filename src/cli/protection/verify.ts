@@ -11,6 +11,7 @@ import { pollUntilSettled } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import type { RegisteredWebhook } from './evidence.ts';
+import { isComplete } from './protection.ts';
 import { type VerifyReport, verifyProtection } from './verify-protection.ts';
 
 interface VerifyFlags extends ClusterFlags {
@@ -40,7 +41,8 @@ machineosbuilds; get machineconfigguards; for the advice, those of status.
 Exit codes:
   0  PROTECTED: the deletion of a config in use is denied
   1  BLOCKED: every deletion is denied, because the guard does not work.
-     EXPOSED: the deletion is allowed. UNKNOWN: the test could not tell.
+     EXPOSED: the deletion is allowed. UNKNOWN: the dry run could not tell.
+     PROTECTED, but not by the guard, which is installed and does not work
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 
@@ -57,7 +59,7 @@ Examples:
         const report =
           flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api, getGuardNamespace(flags));
         output.printReport(report, formatReport(report, output.format));
-        if (!report.protected) throw new CliError('', EXIT_CODE.failure);
+        if (!isComplete(report)) throw new CliError('', EXIT_CODE.failure);
       });
     });
   return addClusterFlags(command, { hasNamespace: true });
@@ -78,14 +80,13 @@ async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<V
 }
 
 /** A mode that does not deny stays. The policy floor denies before the pods of the guard run. */
-function isSettled({ protected: isProtected, by, advice, mode, webhooks }: VerifyReport): boolean {
-  if (mode !== null && mode !== 'Enforce') return true;
-  return isProtected && (by !== 'floor' || advice === null || webhooks?.length === 0);
+function isSettled({ mode, ...protection }: VerifyReport): boolean {
+  return (mode !== null && mode !== 'Enforce') || isComplete(protection);
 }
 
 function formatReport(report: VerifyReport, format: ReportFormat): string {
   const width = getLineWidth(format);
-  const { webhooks, floor, mode, unused, tried, answer, state, explanation, advice } = report;
+  const { webhooks, floor, mode, unused, dryRun, answer, state, explanation, advice, wayOut } = report;
   const bindings = floor?.map(({ policy, actions }) => `${policy} (${actions.join(', ')})`);
   const facts: [string, string][] = [
     ['webhook', webhooks?.map(formatWebhook).join('; ') ?? '<unknown>'],
@@ -96,15 +97,15 @@ function formatReport(report: VerifyReport, format: ReportFormat): string {
     const { config, message, wouldBeDeleted } = unused;
     facts.push(['unused', wouldBeDeleted ? `${config} can be deleted` : `${config} is denied: ${message}`]);
   }
-  if (tried !== null) {
-    const { config, kind, name, field } = tried;
-    facts.push(['tried', `dry-run deletion of ${config}, in use by ${kind} ${name} (${field})`]);
+  if (dryRun !== null) {
+    const { config, kind, name, field } = dryRun;
+    facts.push(['dry run', `deletion of ${config}, in use by ${kind} ${name} (${field})`]);
   }
   if (answer !== null) facts.push(['answer', answer.status < 400 ? 'allowed' : `${answer.status} ${answer.message}`]);
   const lines = facts.map(([subject, text]) =>
     wrapBeside(`${subject.padEnd(9)} `, toPrintableLine(text, MAX_LINE_LENGTH) || 'none', width),
   );
-  const nextLines = advice === null ? [] : formatNext(format, advice);
+  const nextLines = [advice, wayOut].flatMap((item) => (item === null ? [] : formatNext(format, item)));
   return [...lines, '', ...wrapText(`${state}: ${explanation}.`, width), ...nextLines, ''].join('\n');
 }
 

@@ -102,7 +102,7 @@ class RestoreRun {
       for (const content of await this.#chooseContents(state)) {
         plans.push(planRestore(content, state, { name, acceptContent, restoredNames: this.#restoredNames }));
       }
-      for (const [index, plan] of plans.entries()) plans[index] = await this.#tryWrites(plan);
+      for (const [index, plan] of plans.entries()) plans[index] = await this.#sendDryRuns(plan);
       if (!isConfirmed) return null;
       await this.#takeSteps(plans);
       return await this.#awaitNodes(plans);
@@ -167,9 +167,9 @@ class RestoreRun {
   }
 
   /** @returns the plan, rejected if a webhook or a policy denies one of its writes */
-  async #tryWrites(plan: RestorePlan): Promise<RestorePlan> {
+  async #sendDryRuns(plan: RestorePlan): Promise<RestorePlan> {
     try {
-      await this.#steps.tryWrites(plan.steps);
+      await this.#steps.sendDryRuns(plan.steps);
       return plan;
     } catch (error) {
       if (!(error instanceof WriteDenied)) throw error;

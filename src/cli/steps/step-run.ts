@@ -12,7 +12,7 @@ import { ApiError, describeError, isDeniedByAdmission } from '../../kube/errors.
 
 /*
  * The commands that write, `restore` and `uninstall`, are lists of steps, each derived from one state of the cluster.
- * `finish` runs the work and turns every error into an ending: `tryWrites` sends all writes as dry runs, then `take`
+ * `finish` runs the work and turns every error into an ending: `sendDryRuns` sends all writes as dry runs, then `take`
  * takes each step, for which it looks at the live state again. `listReports` knows the state of each step at every end.
  */
 
@@ -150,7 +150,7 @@ export class StepRun {
    *
    * @throws WriteDenied; CliError if the API server does not honor dry runs; ClusterAccessError
    */
-  async tryWrites(steps: readonly Step[]): Promise<void> {
+  async sendDryRuns(steps: readonly Step[]): Promise<void> {
     const writes = steps.flatMap((step) => (step.write === undefined ? [] : [{ step, write: step.write }]));
     const [first] = writes;
     if (first === undefined) return;

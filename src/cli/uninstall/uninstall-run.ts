@@ -2,12 +2,9 @@ import { isNotServed } from '../../client/cluster-access.ts';
 import { EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { assertDryRunIsHonored } from '../../client/write.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { MACHINE_CONFIGS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import type { TrialResponse } from '../protection/assess-trial.ts';
-import { findTrialCandidates, tryDryRunDeletion } from '../protection/trial-deletion.ts';
+import { type DryRunAnswer, dryRunDeletion, findCandidates } from '../protection/dry-run-deletion.ts';
 import { type Step, type StepOptions, type StepReport, StepRun, WaitTimeout } from '../steps/step-run.ts';
 import {
   createDeletionStep,
@@ -36,7 +33,7 @@ export interface UninstallReport {
   readonly remaining: readonly InstalledObject[];
   readonly steps: readonly StepReport[];
   /** Null if nothing was deleted, or the cluster has no config that a dry run can delete. */
-  readonly tried: { readonly config: string; readonly answer: TrialResponse } | null;
+  readonly dryRun: { readonly config: string; readonly answer: DryRunAnswer } | null;
   readonly advice: Advice | null;
 }
 
@@ -56,7 +53,7 @@ const DRY_RUN_STEP: Step = {
 };
 
 /**
- * Deletes what is installed, what denies deletions first, and sends a dry run that proves that nothing denies them. A
+ * Deletes what is installed, what denies deletions first, and sends a dry run that nothing must deny. A
  * second run continues where the first one stopped.
  *
  * @returns the report, and how the run ended
@@ -68,12 +65,12 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
   const deletions = objects.map(createDeletionStep);
   const reasons = createReasonSteps(objects);
   const steps = [...[...reasons, ...deletions].map(({ step }) => step), DRY_RUN_STEP];
-  let tried: UninstallReport['tried'] = null;
+  let dryRun: UninstallReport['dryRun'] = null;
 
   const lookAtDryRun = async (signal: AbortSignal): Promise<Step | undefined> => {
-    tried = await tryDeletion(api, signal);
-    if (tried === null || tried.answer.status < 400) return undefined;
-    const { config, answer } = tried;
+    dryRun = await sendDryRun(api, signal);
+    if (dryRun === null || dryRun.answer.status < 400) return undefined;
+    const { config, answer } = dryRun;
     const denial = `${answer.status} ${toPrintableLine(answer.message, MAX_ANSWER_LENGTH)}`;
     const kinds = 'validatingwebhookconfigurations,validatingadmissionpolicybindings';
     const advice = advise('list what can deny', ['oc', 'get', kinds]);
@@ -82,10 +79,10 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
 
   const ending = await run.finish(async () => {
     if (!isConfirmed) return null;
-    await run.tryWrites(steps);
+    await run.sendDryRuns(steps);
     // Finds a missing right to it. The guard still denies the deletion.
     await readWithRetries(lookAtDryRun, run.signal);
-    tried = null;
+    dryRun = null;
     const take = async ({ step, look }: (typeof reasons)[number], untilMs?: number): Promise<void> =>
       run.take(step, (signal) => look(api, signal), untilMs);
     for (const reason of reasons) await take(reason);
@@ -114,7 +111,7 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
     objects,
     remaining: isConfirmed ? deletions.filter(({ step }) => !run.isFinished(step)).map(({ object }) => object) : [],
     steps: isConfirmed || objects.length > 0 ? run.listReports(steps, isConfirmed) : [],
-    tried,
+    dryRun,
     advice: isComplete ? null : (ending.advice[0] ?? next),
   };
   return { report, ending };
@@ -132,15 +129,13 @@ async function ignoreTimeout(taken: Promise<void>): Promise<WaitTimeout | undefi
 }
 
 /** @returns null if the cluster has no config */
-async function tryDeletion(api: KubeApi, signal: AbortSignal): Promise<UninstallReport['tried']> {
-  const { used, unused } = await findTrialCandidates(api, signal).catch((error: unknown) => {
+async function sendDryRun(api: KubeApi, signal: AbortSignal): Promise<UninstallReport['dryRun']> {
+  const { used, unused } = await findCandidates(api, signal).catch((error: unknown) => {
     if (isNotServed(error)) return { used: undefined, unused: undefined };
     throw error;
   });
   const candidate = used ?? unused;
   if (candidate === undefined) return null;
-  // Without it, a config in use could be deleted.
-  await assertDryRunIsHonored(api, { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/` }, signal);
-  const answer = await tryDryRunDeletion(api, candidate, signal);
-  return answer ? { config: candidate.config, answer } : await tryDeletion(api, signal);
+  const answer = await dryRunDeletion(api, candidate, signal);
+  return answer ? { config: candidate.config, answer } : await sendDryRun(api, signal);
 }

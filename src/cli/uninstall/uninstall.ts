@@ -26,7 +26,7 @@ Finds objects by the labels app.kubernetes.io/name, managed-by and part-of, all
 with the value machineconfig-guard. Sends every deletion as a dry run first.
 Deletes webhook configurations and policies before the rest, because without the
 guard they deny deletions. Then a dry-run deletion of a rendered MachineConfig
-proves that nothing denies it. The namespace and the CRD take their content with
+shows that nothing denies it. The namespace and the CRD take their content with
 them. Waits up to 2 minutes for their end. Run it again to continue.
 Permissions: list all these kinds. --confirm: get and delete them; those of
 verify; patch webhook configurations if the policy webhook-deletion-reason is
@@ -71,15 +71,15 @@ function formatReport(report: UninstallReport, format: ReportFormat): string {
 }
 
 function formatConclusion(report: UninstallReport): readonly [Style, string] {
-  const { confirmed, written, problem, objects, tried } = report;
+  const { confirmed, written, problem, objects, dryRun } = report;
   if (problem !== null && !written && objects.length > 0) return ['red', `Nothing was deleted: ${problem}.`];
   if (problem !== null) return ['red', `Incomplete: ${problem}. Run the same command again to continue.`];
   if (!confirmed && objects.length > 0)
     return ['magenta', 'Nothing was deleted. Run the command again with --confirm.'];
-  const proof =
-    tried === null
+  const result =
+    dryRun === null
       ? 'No dry run was sent, because there is no rendered MachineConfig.'
-      : `Nothing denies the deletion of ${tried.config} (dry run).`;
+      : `Nothing denies the deletion of ${dryRun.config} (dry run).`;
   const state = objects.length === 0 ? 'No object of the guard exists.' : 'Uninstalled.';
-  return ['bold', confirmed ? `${state} ${proof}` : state];
+  return ['bold', confirmed ? `${state} ${result}` : state];
 }

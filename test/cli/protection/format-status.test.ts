@@ -46,10 +46,20 @@ test('prints a line for each cluster, then what to do about it', () => {
     '',
     'edge: UNREACHABLE: the API server at api.edge.example.com:6443 did not answer in time',
     '',
-    'Next: prove the state by a dry-run deletion:',
+    'Next: see what a dry-run deletion shows:',
     '  machineconfig-guard verify --kubeconfig lab.yaml --context CONTEXT',
     '',
   ]);
+});
+
+test('advises a dry run once, and only for a cluster that was read', () => {
+  const { advice } = summarizeEvidence({ ...GUARDED, lease: null, deployment: undefined });
+  const count = (clusters: readonly ClusterStatus[]) =>
+    format({}, clusters).filter((line) => line.includes('verify')).length;
+  expect([[PROTECTED], [{ ...EXPOSED, advice }], [UNREACHABLE], [UNREACHABLE, PROTECTED]].map(count)).toEqual([
+    1, 1, 0, 1,
+  ]);
+  expect(format({}, [UNREACHABLE, PROTECTED]).at(-2)).toMatch(/ --context prod-a$/);
 });
 
 test('prints every column with -o wide, and names the context of a single cluster', () => {

@@ -26,7 +26,7 @@ export const WARNING_FLOOR = FLOOR.map(({ policy }) => ({ policy, actions: ['War
 export const NO_POD = { replicas: 2, readyReplicas: 0 };
 
 /** The guard in its mode, with the condition CertificatesValid. */
-export function inMode(mode: string, certificates = 'True') {
+export function inMode(mode: string, certificates = 'True', ready = 'True') {
   const reason = certificates === 'True' ? 'Valid' : 'Expired';
   const guard: Evidence['guard'] = {
     spec: { mode },
@@ -35,7 +35,10 @@ export function inMode(mode: string, certificates = 'True') {
       protectedConfigs: 4,
       danglingCount: 0,
       lastDenial: { time: '2026-11-23T07:00:00Z', name: 'rendered-worker-1', user: 'alice' },
-      conditions: [{ type: 'CertificatesValid', status: certificates, reason, message: 'serving until 2026-11-30' }],
+      conditions: [
+        { type: 'CertificatesValid', status: certificates, reason, message: 'serving until 2026-11-30' },
+        { type: 'Ready', status: ready, reason: 'Reading', message: 'not listed yet: nodes' },
+      ],
     },
   };
   return { guard, mode: parseSettings(guard).settings.mode };
@@ -55,7 +58,7 @@ export const GUARDED: Evidence = {
   },
 };
 
-const COMMANDS = new CommandFormatter('machineconfig-guard', {});
+export const COMMANDS = new CommandFormatter('machineconfig-guard', {});
 
 /** Expects a state, with its explanation and its advice as one clause. */
 export function expectProtection(

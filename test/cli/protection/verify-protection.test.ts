@@ -4,7 +4,7 @@ import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
-import { createConfig, createNode, createPool, GONE, NEW, OLD } from '../inspected-cluster.ts';
+import { annotate, createConfig, createNode, createPool, GONE, NEW, OLD } from '../inspected-cluster.ts';
 
 const OVERRIDDEN = { annotations: { [ALLOW_DELETION_ANNOTATION]: '' } };
 const TERMINATING = { deletionTimestamp: '2026-11-23T12:00:00Z' };
@@ -42,7 +42,7 @@ test('sends only dry runs, and tests first with a missing and an unused config',
     return { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/${name}?dryRun=All`, body };
   };
   const proof = { method: 'DELETE', path: `${MACHINE_CONFIGS_PATH}/machineconfig-guard-dry-run?dryRun=Invalid` };
-  expect(writes).toMatchObject([proof, toDryRun(OLD), toDryRun(NEW)]);
+  expect(writes).toMatchObject([proof, toDryRun(OLD), proof, toDryRun(NEW)]);
   expect(cluster.resourceVersion).toBe(resourceVersion);
 });
 
@@ -81,14 +81,46 @@ test.each<Fault>([
   await expect(verify()).rejects.toMatchObject({ name: 'ClusterAccessError', access });
 });
 
+test('if the node moves to another config meanwhile, looks again before it says EXPOSED', async () => {
+  createNode(cluster, 'worker-0', { currentConfig: OLD, desiredConfig: OLD });
+  let moves = 0;
+  cluster.faults.intercept(({ method, path }) => {
+    if (method !== 'DELETE' || !path.endsWith(OLD) || moves > 0) return 'pass';
+    moves += 1;
+    annotate(cluster, 'worker-0', { currentConfig: NEW, desiredConfig: NEW });
+    return 'pass';
+  });
+  answerDeletion(NEW, fail(403, DENIAL));
+  expect(await verify()).toMatchObject({ state: 'PROTECTED', dryRun: { config: NEW } });
+  expect(moves).toBe(1);
+  cluster.faults.clear();
+  cluster.faults.intercept(({ method, path }) => {
+    // It moves before each answer.
+    const [current, next] = path.endsWith(NEW) ? [NEW, OLD] : [OLD, NEW];
+    if (method === 'DELETE' && path.endsWith(current))
+      annotate(cluster, 'worker-0', { currentConfig: next, desiredConfig: next });
+    return 'pass';
+  });
+  expect(await verify()).toMatchObject({
+    state: 'UNKNOWN',
+    explanation: expect.stringMatching(/ was released or deleted/),
+  });
+});
+
+test('says BLOCKED also if no config is in use', async () => {
+  answerDeletion(OLD, fail(403, DENIAL.replace('MCG_IN_USE', 'MCG_UNVERIFIED')));
+  answerDeletion(NEW, fail(403, DENIAL.replace('MCG_IN_USE', 'MCG_UNVERIFIED')));
+  expect(await verify()).toMatchObject({ state: 'BLOCKED', dryRun: null });
+});
+
 test('prefers the config of a node, then of a pool, then of a build', async () => {
   cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: OLD } } });
-  expect((await verify()).tried).toMatchObject({ config: OLD, kind: 'MachineOSBuild' });
+  expect((await verify()).dryRun).toMatchObject({ config: OLD, kind: 'MachineOSBuild' });
   createPool(cluster, 'worker', { status: NEW });
-  expect((await verify()).tried).toMatchObject({ config: NEW, kind: 'MachineConfigPool' });
+  expect((await verify()).dryRun).toMatchObject({ config: NEW, kind: 'MachineConfigPool' });
   createNode(cluster, 'worker-0', { desiredConfig: OLD });
-  const tried = { config: OLD, kind: 'Node', name: 'worker-0', field: 'desiredConfig' };
-  expect((await verify()).tried).toEqual(tried);
+  const dryRun = { config: OLD, kind: 'Node', name: 'worker-0', field: 'desiredConfig' };
+  expect((await verify()).dryRun).toEqual(dryRun);
 });
 
 test.each([
@@ -97,13 +129,18 @@ test.each([
 ])('tries no config %s', async (_title, metadata) => {
   createNode(cluster, 'worker-0', { currentConfig: OLD, desiredConfig: NEW });
   cluster.patch('machineconfigs', OLD, { metadata });
-  expect(await verify()).toMatchObject({ tried: { config: NEW }, unused: null });
+  expect(await verify()).toMatchObject({ dryRun: { config: NEW }, unused: null });
 });
 
 test.each([
   ['the unused config', OLD, 404, { unused: null, answer: { status: 200 }, state: 'EXPOSED' }],
-  ['the config in use', NEW, 409, { tried: null, state: 'UNKNOWN', explanation: `${NEW} was deleted during the test` }],
-])('reports no trial if %s is gone', async (_which, name, status, report) => {
+  [
+    'the config in use',
+    NEW,
+    409,
+    { dryRun: null, state: 'UNKNOWN', explanation: `${NEW} was released or deleted during the dry run` },
+  ],
+])('reports no dry run if %s is gone', async (_which, name, status, report) => {
   createNode(cluster, 'worker-0', { currentConfig: NEW });
   answerDeletion(name, fail(status));
   expect(await verify()).toMatchObject(report);
@@ -118,7 +155,7 @@ test.each<[string, string, object | undefined]>([
   if (metadata !== undefined) cluster.create('machineconfigs', { metadata: { name, ...metadata } });
   createNode(cluster, 'worker-0', { currentConfig: name });
   const explanation = expect.stringMatching(/^no rendered MachineConfig is in use, apart from those/) as string;
-  expect(await verify()).toMatchObject({ protected: false, state: 'UNKNOWN', tried: null, explanation });
+  expect(await verify()).toMatchObject({ protected: false, state: 'UNKNOWN', dryRun: null, explanation });
 });
 
 test('without the right to read webhooks and policies, reports what the dry run shows', async () => {

@@ -22,7 +22,7 @@ test('if the guard denies, prints each step and exits with 0', async () => {
     'policies  none',
     'mode      Enforce (default: no MachineConfigGuard exists)',
     `unused    ${OLD} can be deleted`,
-    `tried     dry-run deletion of ${NEW}, in use by Node worker-0 (currentConfig)`,
+    `dry run   deletion of ${NEW}, in use by Node worker-0 (currentConfig)`,
     'answer    403 admission webhook "guard.machineconfig-guard.io" denied the request: ' + IN_USE.replace('\n', ' '),
     '',
     'PROTECTED: the guard denies the deletion of a config in use.',
@@ -78,9 +78,7 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
   register(cluster, await stubWebhook(() => ({ allowed: true })));
   const { exitCode, stdout, stderr } = await run('verify', '--wait', '--context', 'in-memory');
   expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^ +\d+s {2}EXPOSED: [^\n]*\n$/)]);
-  expect(stdout).toContain(
-    `tried     dry-run deletion of ${NEW},\n          in use by Node worker-0 (currentConfig)\n`,
-  );
+  expect(stdout).toContain(`dry run   deletion of ${NEW}, in use\n          by Node worker-0 (currentConfig)\n`);
   expect(stdout).toMatch(
     /\nNext: set the mode Enforce:\n {2}oc --kubeconfig \S+ --context in-memory patch mcguard cluster [^]*\n$/,
   );

@@ -50,7 +50,7 @@ test('deletes what denies first, by uid, and proves by a dry run on a config in 
   expect([report.remaining, listInstalled(cluster)]).toEqual([[], []]);
   expect(writes.map(({ path }) => path.split('/').at(-2))).toEqual(INSTALLED.map(([resource]) => resource));
   expect(writes.map(({ body }) => body)).toMatchObject(uids.map((uid) => ({ preconditions: { uid } })));
-  expect(report.tried).toEqual({ config: IN_USE, answer: { status: 200, message: '' } });
+  expect(report.dryRun).toEqual({ config: IN_USE, answer: { status: 200, message: '' } });
   expect(texts.at(-1)).toBe('nothing denies the deletion of a rendered MachineConfig');
 
   // Every deletion of a config is a dry run, in the body and in the query, after one with an invalid value.
@@ -89,7 +89,7 @@ test('without --confirm, lists the objects and sends no deletion', async () => {
     confirmed: false,
     written: false,
     problem: null,
-    tried: null,
+    dryRun: null,
     remaining: [],
   });
   expect(report.objects.map(({ kind }) => kind)).toEqual(INSTALLED.map(([, kind]) => kind));
@@ -231,5 +231,5 @@ test.each<[string, (cluster: InMemoryCluster, request: ApiRequest) => unknown]>(
 ])('in a cluster that %s, deletes without a dry run of a config', async (_condition, change) => {
   const cluster = createGuardedCluster();
   const { report, outcome } = await run(cluster, (request) => change(cluster, request));
-  expect([outcome, report.tried, listInstalled(cluster)]).toEqual([COMPLETE, null, []]);
+  expect([outcome, report.dryRun, listInstalled(cluster)]).toEqual([COMPLETE, null, []]);
 });

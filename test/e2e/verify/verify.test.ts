@@ -44,7 +44,7 @@ test('finds that the guard protects, and deletes nothing', async () => {
     webhooks: [{ failurePolicy: 'Fail', caBundle: true, installation: 'service-ca' }],
     floor: [],
     mode: 'Enforce',
-    tried: { config: used, kind: 'Node', name: 'worker-0', field: 'currentConfig' },
+    dryRun: { config: used, kind: 'Node', name: 'worker-0', field: 'currentConfig' },
     answer: { status: 403, message: expect.stringContaining('MCG_IN_USE') },
     unused: { config: unused, wouldBeDeleted: true },
   });

@@ -1,18 +1,46 @@
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { listAll, readReferrers } from '../../client/cluster-reader.ts';
-import { sendWrite, toDeletion } from '../../client/write.ts';
-import { type ConfigName, isRenderedConfig, REFERRER_KINDS, summarizeReferences } from '../../decision/references.ts';
+import { assertDryRunIsHonored, sendWrite, toDeletion } from '../../client/write.ts';
+import {
+  type ConfigName,
+  isRenderedConfig,
+  REFERRER_KINDS,
+  type ReferrerKind,
+  summarizeReferences,
+} from '../../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { MACHINE_CONFIGS } from '../../references/sources.ts';
-import { isAnswerOfAdmission, type TrialResponse } from './assess-trial.ts';
 
 interface Candidate {
   readonly config: ConfigName;
   readonly uid: string;
 }
+
+export interface DryRunAnswer {
+  readonly status: number;
+  /** Empty if the deletion is allowed. */
+  readonly message: string;
+}
+
+/** The answers to dry-run deletions. */
+export interface DryRun {
+  /** Of a config in use. */
+  readonly answer: DryRunAnswer;
+  /** The referrer of that config. */
+  readonly kind: ReferrerKind;
+  /** Of an unused config: it shows whether every deletion is denied. */
+  readonly unused: DryRunAnswer | undefined;
+}
+
+/** Messages of kube-apiserver (k8s.io/apiserver, admission/plugin/webhook and policy/validating). */
+const ANSWERS = [
+  /admission webhook "(?<webhook>[^"]+)" denied the request(?:: (?<code>MCG_[A-Z_]+))?/,
+  /ValidatingAdmissionPolicy '(?<policy>[^']+)'(?: with binding '[^']+')? denied request: (?<reason>[\s\S]*)/,
+  /failed calling webhook "(?<failed>[^"]+)"/,
+];
 
 /**
  * Finds a config in use, preferably by a node, and an unused one. Skips configs that have the allow-deletion annotation
@@ -20,17 +48,17 @@ interface Candidate {
  *
  * @throws ClusterAccessError, or the signal's reason
  */
-export async function findTrialCandidates(api: KubeApi, signal: AbortSignal) {
+export async function findCandidates(api: KubeApi, signal: AbortSignal) {
   const { referrers } = await readReferrers(api, signal);
   const candidates = (await listAll(api, MACHINE_CONFIGS, parseCandidate, signal)).flat();
   const references = candidates.flatMap(({ config, uid }) => {
     const { strong } = summarizeReferences(config, referrers, 1);
     return strong.references.map((reference) => ({ config, uid, reference }));
   });
+  const inUse = new Set(references.map(({ config }) => config));
   // Builds come last, because only the guard protects their configs.
   const [used] = REFERRER_KINDS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
-  const unused = candidates.find(({ config }) => !references.some((candidate) => candidate.config === config));
-  return { used, unused };
+  return { used, unused: candidates.find(({ config }) => !inUse.has(config)), inUse };
 }
 
 function parseCandidate(object: ApiObject): Candidate[] {
@@ -40,23 +68,32 @@ function parseCandidate(object: ApiObject): Candidate[] {
 }
 
 /**
+ * Sends a dry run only after the API server has shown that it reads `dryRun`: a config in use could be deleted.
+ *
  * @returns the answer of a webhook or a policy, or undefined if the object was deleted or replaced before
- * @throws ClusterAccessError for another answer, or the signal's reason
+ * @throws CliError, ClusterAccessError for another answer, or the signal's reason
  */
-export async function tryDryRunDeletion(
+export async function dryRunDeletion(
   api: KubeApi,
   { config, uid }: Candidate,
   signal: AbortSignal,
-): Promise<TrialResponse | undefined> {
+): Promise<DryRunAnswer | undefined> {
   const deletion = toDeletion(objectPath(MACHINE_CONFIGS_PATH, config), uid);
+  await assertDryRunIsHonored(api, deletion, signal);
   try {
     await sendWrite(api, deletion, { dryRun: 'All', signal });
     return { status: 200, message: '' };
   } catch (error) {
     if (!hasAnswered(error)) throw error;
     const { status, message } = error.cause;
-    if (isAnswerOfAdmission({ status, message })) return { status, message };
+    // Other errors have the same status codes.
+    if (Object.keys(parseAnswer({ status, message })).length > 0) return { status, message };
     if (status === 404 || status === 409) return undefined;
     throw error;
   }
+}
+
+/** Which webhook or policy denied, or could not be called. Empty for another answer. */
+export function parseAnswer({ message }: DryRunAnswer): Readonly<Record<string, string | undefined>> {
+  return Object.assign({}, ...ANSWERS.map((pattern) => pattern.exec(message)?.groups)) as Record<string, string>;
 }
