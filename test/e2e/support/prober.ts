@@ -202,8 +202,8 @@ export function extendTimeout(manifests: string): string {
 }
 
 /**
- * During the step, the API server waits 30 s for the guard instead of 5 s. So a busy machine is no excuse: the guard has
- * the time to list, and must answer rightly.
+ * During the step, the API server waits 30 s for the guard instead of 5 s. So a busy machine is no excuse: the guard
+ * has the time to list, and must answer rightly.
  */
 export async function withPatience<Result>(client: KubeClient, step: () => Promise<Result>): Promise<Result> {
   const setTimeoutSeconds = (value: number) =>
