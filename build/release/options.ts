@@ -42,7 +42,7 @@ export function parseOptions(args: readonly string[]): Omit<ReleaseOptions, 'tim
   if (help) return undefined;
   if (version === undefined) throw new UsageError('--version is required, such as --version 1.2.3');
   if (version !== packageJson.version) {
-    const advice = `run "npm version ${version} --no-git-tag-version" to change it`;
+    const advice = `run "npm version ${version} --no-git-tag-version && npm run version" to change it`;
     throw new UsageError(`package.json has the version ${packageJson.version}, not ${version}; ${advice}`);
   }
   if (!checkImage(`${repository}@sha256:${'0'.repeat(64)}`).valid) {

@@ -6,7 +6,7 @@ import { ROOT } from './run-tool.ts';
 /** A remote base of kustomize, an image, and the label of the version. */
 const REFERENCE = /(?<=\?ref=v|\bmachineconfig-guard:|\bapp\.kubernetes\.io\/version: )\d+\.\d+\.\d+(?:-[\w.]+)?/g;
 
-// `npm version` runs this after it has changed package.json. The examples in the documentation and the labels of the
+// To run after `npm version` has changed package.json. The examples in the documentation and the labels of the
 // manifests name the version.
 const listFiles = async (folder: string): Promise<string[]> => {
   const names = await readdir(path.join(ROOT, folder), { recursive: true });

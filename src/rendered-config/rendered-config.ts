@@ -44,6 +44,8 @@ const CONFIG_NAMES = /name["']?\s*:\s*["']?(rendered-[-.\w]+)/g;
 /** A must-gather of 250 nodes has about 50,000 files. */
 const WALK_LIMITS = { maxDepth: 16, maxEntries: 200_000 };
 const MAX_TOTAL_BYTES = 1024 ** 3;
+/** Of one config. More are no mistake. */
+const MAX_COPIES = 50;
 const MAX_PROBLEMS = 10;
 /** Folder of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
 const POOLS_FOLDER = 'machine-pools';
@@ -108,10 +110,18 @@ export async function readRenderedConfigs(
   return { configs: configs.toSorted((a, b) => (a.name < b.name ? -1 : 1)), problems };
 }
 
-/** Adds a config, or its source to an equal copy. */
+/**
+ * Adds a config, or its source to an equal copy.
+ *
+ * @throws FileError if there are many different copies: each costs a comparison and a hash
+ */
 export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void {
   const index = configs.findIndex(({ name, spec }) => name === config.name && isDeepStrictEqual(spec, config.spec));
   const copy = configs[index];
+  const count = configs.filter(({ name }) => name === config.name).length;
+  if (copy === undefined && count === MAX_COPIES) {
+    throw new FileError(`${config.source} is one of more than ${MAX_COPIES} different copies; choose a single file`);
+  }
   if (copy === undefined) configs.push(config);
   else if (!copy.source.includes(' and ')) configs[index] = { ...copy, source: `${copy.source} and ${config.source}` };
 }

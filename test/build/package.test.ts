@@ -57,6 +57,10 @@ test('npm pack builds the program, and packs it with its licenses and the manife
   );
 });
 
+test('npm ci runs no script of a package', () => {
+  expect(readFileSync(path.join(ROOT, '.npmrc'), 'utf8')).toMatch(/^ignore-scripts=true$/m);
+});
+
 test('npm install adds no other package and runs no script', () => {
   expect(readdirSync(path.join(installed, 'node_modules'))).toEqual([
     '.bin',

@@ -20,13 +20,14 @@ function describe(error: unknown, flags: RepeatedFlags = {}): string {
 const denied = (verb: string, resource: string): string =>
   `${SERVER} denies you "${verb}" on ${resource}; check with: oc auth can-i ${verb} `;
 
-test.each<['get' | 'list' | 'delete', string, number, string]>([
+test.each<['create' | 'get' | 'list' | 'delete', string, number, string]>([
   ['list', NODES_PATH, 403, `${denied('list', 'nodes')}nodes`],
   ['get', GUARD_PATH, 403, denied('get', GUARDS) + GUARDS],
   ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied('delete', CONFIGS) + CONFIGS],
   ['get', SECRET_PATH, 403, `${denied('get', SECRETS)}secrets -n ns`],
   ['get', SECRET_PATH, 401, `${SERVER} rejects the credentials of the kubeconfig; log in with: oc login`],
   ['list', MACHINE_CONFIGS_PATH, 404, expect.stringContaining(`${SERVER} does not serve ${CONFIGS}: `)],
+  ['create', MACHINE_CONFIGS_PATH, 400, `${SERVER} answered 400 to create ${CONFIGS}: the reason`],
   ['get', SECRET_PATH, 500, `${SERVER} answered 500 to get ${SECRETS}: the reason`],
 ])('explains a %s of %s that was answered with %i', (verb, path, status, message) => {
   const cause = new ApiError(status, '', 'the\nreason');

@@ -62,7 +62,8 @@ async function buildRelease(name: string, umask: string): Promise<string> {
   for (const file of files) cpSync(path.join(ROOT, file), path.join(copy, file));
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
   execFileSync('npm', ['version', VERSION, '--no-git-tag-version'], { cwd: copy });
-  // `npm version` changes the references in the documentation.
+  execFileSync('npm', ['run', 'version'], { cwd: copy });
+  // It changes the references in the documentation.
   const page = readFileSync(path.join(copy, 'docs', 'install.md'), 'utf8');
   expect(new Set([...page.matchAll(/\?ref=(.*)$/gm)].map(([, reference]) => reference))).toEqual(
     new Set([`v${VERSION}`]),

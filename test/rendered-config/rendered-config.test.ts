@@ -163,6 +163,16 @@ const FILES: Readonly<Record<string, string | object>> = {
   'notes.txt': 'text',
 };
 
+test('reads at most 50 different copies of a config, and names the first other one', async () => {
+  for (let index = 10; index < 70; index += 1) {
+    await write(`${index}/currentconfig`, { ...CONFIG, spec: { ...CONFIG.spec, kernelArguments: [String(index)] } });
+  }
+  const { configs, problems } = await read();
+  expect(configs).toHaveLength(50);
+  const file = `${directory}/60/currentconfig`;
+  expect(problems[0]).toBe(`${file} is one of more than 50 different copies; choose a single file`);
+});
+
 test('reads every rendered config below a directory, equal copies as one and others apart', async () => {
   for (const [name, content] of Object.entries(FILES)) await write(name, content);
   await mkdir(path.join(directory, 'old.yaml'));

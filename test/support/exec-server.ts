@@ -9,11 +9,12 @@ export interface ExecResult {
   readonly stdout?: string;
   readonly stderr?: string;
   readonly exitCode?: number;
+  /** Of one message. A kubelet sends as much as it reads from the pipe at once. */
+  readonly messageBytes?: number;
   /** `close` ends the connection before the status, `hang` sends nothing more, `garbage` sends a broken status. */
   readonly end?: 'close' | 'garbage' | 'hang' | 'status';
 }
 
-/** Bytes of one message. A kubelet sends as much as it reads from the pipe at once. */
 const MESSAGE_BYTES = 32 * 1024;
 const CHANNEL = { stdout: 1, stderr: 2, status: 3 };
 
@@ -38,11 +39,11 @@ export class ExecServer {
       const command = searchParams.getAll('command');
       const { authorization } = request.headers;
       this.calls.push({ path: pathname, command, protocol: socket.protocol, authorization });
-      const { stdout = '', stderr = '', exitCode = 0, end = 'status' } = run(command);
+      const { stdout = '', stderr = '', exitCode = 0, messageBytes = MESSAGE_BYTES, end = 'status' } = run(command);
       const send = (channel: number, text: string): void => {
         const bytes = Buffer.from(text);
-        for (let start = 0; start < bytes.length; start += MESSAGE_BYTES) {
-          socket.send(Buffer.concat([Buffer.of(channel), bytes.subarray(start, start + MESSAGE_BYTES)]));
+        for (let start = 0; start < bytes.length; start += messageBytes) {
+          socket.send(Buffer.concat([Buffer.of(channel), bytes.subarray(start, start + messageBytes)]));
         }
       };
       // As a kubelet, it starts with an empty message on each channel.

@@ -1,9 +1,8 @@
-import { text } from 'node:stream/consumers';
 import { stringify } from 'yaml';
 import { isObjectName } from '../../decision/references.ts';
 import { GUARDS_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
-import type { KubeApi } from '../../kube/api.ts';
+import { type KubeApi, readText } from '../../kube/api.ts';
 import { EVENT_REPORTER } from '../../kube/event-recorder.ts';
 import { checkCluster } from '../check/check-cluster.ts';
 import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
@@ -47,6 +46,8 @@ const CLUSTER_COLLECTIONS = [
 const EVENTS_OF_GUARD = new URLSearchParams({ fieldSelector: `reportingController=${EVENT_REPORTER}` }).toString();
 /** A log line has about 500 bytes. */
 const MAX_LOG_LINES = 20_000;
+/** A hostile kubelet ignores it, but then the client ends the response. */
+const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 /**
  * Lists what a bug report needs: no Secret, no ConfigMap and no content of a MachineConfig.
@@ -140,7 +141,8 @@ function listLogs(
   return logs
     .filter(({ name }) => isObjectName(name))
     .map(({ name, file, query }) => {
-      const all = { container: name, tailLines: String(MAX_LOG_LINES), ...logQuery, ...query };
+      const limits = { tailLines: String(MAX_LOG_LINES), limitBytes: String(MAX_LOG_BYTES) };
+      const all = { container: name, ...limits, ...logQuery, ...query };
       const path = `${podsPath}/${metadata?.name}/log?${new URLSearchParams(all).toString()}`;
       const { namespace } = parsePath(podsPath);
       const directory = `namespaces/${namespace}/pods/${metadata?.name}/${name}/${name}/logs`;
@@ -150,7 +152,6 @@ function listLogs(
 
 async function readLog(api: KubeApi, path: string): Promise<string> {
   return await accessCluster('get', path, NEVER_ABORTED, async () => {
-    const { body } = await api.request({ path, accept: '*/*', signal: NEVER_ABORTED });
-    return await text(body);
+    return await readText(await api.request({ path, accept: '*/*', signal: NEVER_ABORTED }), NEVER_ABORTED);
   });
 }

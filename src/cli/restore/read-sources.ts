@@ -189,6 +189,8 @@ function fail(problem: string, advice?: Advice): CliError {
 const PROTOCOL = 'v4.channel.k8s.io';
 const CHANNEL = { stdout: 1, stderr: 2, status: 3 } as const;
 const MAX_ERROR_BYTES = 4_096;
+/** What a message costs at least. A hostile kubelet can send single bytes. */
+const MIN_MESSAGE_BYTES = 512;
 
 /**
  * Runs a command in the container of the daemon, as `kubectl exec` does, and returns its standard output. The node can
@@ -223,7 +225,7 @@ export async function execInPod(
     // By default `ws` delivers every message as a Buffer.
     socket.on('message', (message: Buffer) => {
       const [channel, content] = [message[0], message.subarray(1)];
-      bytes += content.length;
+      bytes += Math.max(content.length, MIN_MESSAGE_BYTES);
       if (bytes > MAX_CONFIG_BYTES) reject(new Error(`it printed more than ${MAX_CONFIG_BYTES} bytes`));
       else if (channel === CHANNEL.stdout || channel === CHANNEL.stderr) output[channel].push(content);
       else if (channel === CHANNEL.status) {

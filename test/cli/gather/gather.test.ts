@@ -76,3 +76,27 @@ test('sends many requests at once, gathers the rest although they fail, and list
   const files = readdirSync(directory, { recursive: true, withFileTypes: true });
   expect(stdout).toBe(`wrote ${files.filter((file) => file.isFile()).length} files to ${directory}\n`);
 });
+
+test('ends a log that never ends', async () => {
+  const { run, cluster, kubeconfig } = await startHealthyCluster();
+  const pod = { metadata: { name: 'guard-1' }, spec: { containers: [{ name: 'guard' }] } };
+  const lines = Buffer.alloc(1024 * 1024, 'a');
+  let megabytes = 0;
+  const sendEndlessly: Fault = (response) => {
+    const send = (): void => {
+      megabytes += 1;
+      if (!response.destroyed) response.write(lines, send);
+    };
+    send();
+  };
+  cluster.faults.intercept(({ path: requested }) => {
+    if (requested.endsWith('/log')) return sendEndlessly;
+    return requested.endsWith('/pods') ? { status: 200, body: { items: [pod] } } : 'pass';
+  });
+  const { exitCode, stderr } = await run('gather', '--out', 'DIRECTORY');
+  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/current\.log: .*the response is too large\n/)]);
+  expect(megabytes).toBeLessThan(64);
+  const request = cluster.faults.requests.find(({ path: requested }) => requested.endsWith('/log'));
+  expect(Number(request?.query.get('limitBytes'))).toBeLessThan(16 * 1024 * 1024);
+  expect(existsSync(path.join(path.dirname(kubeconfig), 'out/check.json'))).toBe(true);
+});

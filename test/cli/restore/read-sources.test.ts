@@ -36,6 +36,7 @@ test.each([
   ['the command fails silently', { exitCode: 127 }, 'Error', /non-zero exit code: exit status 127/],
   ['the connection ends before the status', { stdout: 'a', end: 'close' }, 'ApiUnreachable', /before the command/],
   ['the status is broken', { end: 'garbage' }, 'Error', /no valid status/],
+  ['the messages are tiny', { stdout: 'a'.repeat(17_000), messageBytes: 1 }, 'Error', /more than 8388608 bytes/],
   ['the output is too long', { stdout: 'a'.repeat(9 * MEBIBYTE) }, 'Error', /more than 8388608 bytes/],
 ] as const)('rejects if %s', async (_condition, result, name, message) => {
   const { run } = await start(result);
