@@ -4,7 +4,7 @@ import { readFile } from './pages.ts';
 
 const promises = readPromises();
 
-test('docs/internals/testing.md has the rows of test/promises/promises.yaml: run npm run test:promises -- --table', () => {
+test('docs/internals/testing.md has the rows that npm run test:promises -- --table writes', () => {
   expect(promises.length).toBeGreaterThan(55);
   const rows = formatTable(promises).split('\n').slice(2);
   const isProof = (line: string) => /^\| .* \| `[^`]+`: .* \| .* \|$/.test(line);
