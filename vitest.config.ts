@@ -7,7 +7,14 @@ const MOCKED = ['test/exploration/*.test.ts', 'test/status/dangling-reference-de
 const PROCESSES = ['test/cli/{program,completion/completion,dev/dev,restore/restore,serve/serve}.test.ts'];
 const OTHER_RUNS = ['test/e2e/**', 'test/release/**'];
 
+/** Keys take longer than most tests. Only test/certificates/rsa-keys.test.ts generates one. */
+export const STORED_KEYS = {
+  find: './rsa-keys.ts',
+  replacement: new URL('test/support/stored-keys.ts', import.meta.url).pathname,
+};
+
 export default defineConfig({
+  resolve: { alias: [STORED_KEYS] },
   test: {
     reporters: ['default', './test/support/skipped-tests.ts'],
     // No test measures time, so one generous limit ends a test that hangs, also on a machine that others keep busy.
