@@ -11,7 +11,6 @@ import { UsageError } from '../support/usage.ts';
 import { findNodeFiles } from './node/node-cluster.ts';
 import { findOperator } from './operator/operator-binaries.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
-import { findPolicyController } from './support/policy-controller.ts';
 import { log, LONG_VARIABLE, RELEASE_VARIABLE, runCommand } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
 
@@ -71,8 +70,6 @@ async function main(): Promise<number> {
   const releases = isOneRelease ? [selected] : CI_RELEASES;
   // Before any test, because a build takes minutes and can fail.
   for (const release of releases) await findBinaries(release, log);
-  if (selectTests(files, flags.long).otherTests.includes('test/e2e/docs/fleet.test.ts'))
-    await findPolicyController(log);
   log('Building the guard …');
   const buildExitCode = await runNode(['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts']);
   if (buildExitCode !== 0) return 1;
