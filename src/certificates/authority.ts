@@ -1,7 +1,7 @@
 import type { KeyObject, X509Certificate } from 'node:crypto';
 import { checkKeyPair, type KeyPair, type KeyPairCheck } from './key-pair.ts';
-import { generateRsaKeys } from './rsa-keys.ts';
-import { signCertificate } from './sign-certificate.ts';
+
+import { generateRsaKeys, signCertificate } from './sign-certificate.ts';
 import { computeValidity, findDateProblem } from './validity.ts';
 
 /** A self-signed certificate for a webhook's caBundle, and its key. */

@@ -15,8 +15,6 @@ export interface CertificateFilesOptions {
   readonly keyFile: string;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Milliseconds between two reads of the files. */
-  readonly intervalMs?: number;
 }
 
 /** Thrown if the files are unusable at startup. */
@@ -42,16 +40,13 @@ const INTERVAL_MS = 1_000;
  * @throws CertificateFilesError if a file is missing, or the pair is unusable
  */
 export async function watchCertificateFiles(options: CertificateFilesOptions): Promise<ServingCertificate> {
-  const { certFile, log, signal, intervalMs = INTERVAL_MS } = options;
-  const first = await readFiles(options);
-  assertUsable(options, first);
-  logCertificate(options, first, 'serving certificate loaded');
-  const certificate = new ExternalCertificate(first);
+  const { certFile, log, signal } = options;
   const problem = new ProblemLog(log);
+  const certificate = new ExternalCertificate(await readPair(options));
+  logCertificate(options, certificate.current(), 'serving certificate loaded');
   const readAgain = async (): Promise<void> => {
-    const pair = await readFiles(options);
-    if (!isDeepStrictEqual(pair, certificate.current())) {
-      assertUsable(options, pair);
+    const pair = await readPair(options, certificate.current());
+    if (pair !== certificate.current()) {
       logCertificate(options, pair, 'serving certificate replaced');
       certificate.replace(pair);
     }
@@ -60,14 +55,27 @@ export async function watchCertificateFiles(options: CertificateFilesOptions): P
   const logProblem = ({ message: reason }: Error): void => {
     problem.warn(`new serving certificate not usable; the previous one stays: ${reason}`, { reason, file: certFile });
   };
-  void repeat(intervalMs, signal, () => readAgain().catch(logProblem));
+  void repeat(INTERVAL_MS, signal, () => readAgain().catch(logProblem));
   return certificate;
 }
 
-/** @throws CertificateFilesError */
-async function readFiles({ certFile, keyFile }: CertificateFilesOptions): Promise<KeyPair> {
-  const [certificatePem, privateKeyPem] = await Promise.all([certFile, keyFile].map(readText));
-  return { certificatePem, privateKeyPem } as KeyPair;
+/** Returns the current pair if the files still contain it. @throws CertificateFilesError */
+async function readPair({ certFile, keyFile }: CertificateFilesOptions, current?: KeyPair): Promise<KeyPair> {
+  const [certificatePem = '', privateKeyPem = ''] = await Promise.all([certFile, keyFile].map(readText));
+  const pair = { certificatePem, privateKeyPem };
+  if (current !== undefined && isDeepStrictEqual(pair, current)) return current;
+  try {
+    const check = checkKeyPair(pair);
+    if (!check.usable) throw new Error(check.reason);
+    const dates = Object.values(readValidity(check.certificate));
+    if (dates.some((date) => Number.isNaN(date.getTime()))) throw new Error('its dates are not readable');
+    // Like the server, this reads the whole chain and rejects keys too short for OpenSSL.
+    createSecureContext({ cert: certificatePem, key: privateKeyPem });
+    return pair;
+  } catch (error) {
+    const { message } = error as Error;
+    throw new CertificateFilesError(`cannot serve with ${certFile} and ${keyFile}: ${message}.`);
+  }
 }
 
 async function readText(file: string): Promise<string> {
@@ -80,25 +88,9 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** @throws CertificateFilesError */
-function assertUsable({ certFile, keyFile }: CertificateFilesOptions, pair: KeyPair): void {
-  try {
-    const check = checkKeyPair(pair);
-    if (!check.usable) throw new Error(check.reason);
-    const dates = Object.values(readValidity(new X509Certificate(pair.certificatePem)));
-    if (dates.some((date) => Number.isNaN(date.getTime()))) throw new Error('its dates are not readable');
-    // Like the server, this reads the whole chain and rejects keys too short for OpenSSL.
-    createSecureContext({ cert: pair.certificatePem, key: pair.privateKeyPem });
-  } catch (error) {
-    const { message } = error as Error;
-    throw new CertificateFilesError(`cannot serve with ${certFile} and ${keyFile}: ${message}.`);
-  }
-}
-
 function logCertificate({ certFile, log }: CertificateFilesOptions, { certificatePem }: KeyPair, text: string): void {
   const certificate = new X509Certificate(certificatePem);
-  const { notBefore, notAfter } = readValidity(certificate);
   const { subjectAltName: names, fingerprint256 } = certificate;
-  const dates = { notBefore: notBefore.toISOString(), notAfter: notAfter.toISOString() };
-  log.info({ certFile, names, ...dates, fingerprint256 }, text);
+  // JSON has dates as ISO 8601.
+  log.info({ certFile, names, ...readValidity(certificate), fingerprint256 }, text);
 }

@@ -2,7 +2,8 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { removeUnsafe, toPrintableLine } from '../common/printable-text.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
+import { removeUnsafe } from '../client/output/safe-text.ts';
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
@@ -13,7 +14,6 @@ import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createGatherCommand } from './gather/gather.ts';
-import { createHelpCommand } from './help/help.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
@@ -106,9 +106,9 @@ export function reportError(
 /** Actions import slow packages only when they run (@kubernetes/client-node: 450 ms; node-forge: 50 ms, 12 MB). */
 function createProgram(name: string): Command {
   return (
-    addClusterFlags(new Command(name).version(packageJson.version), { hasNamespace: true })
+    addClusterFlags(new Command(name).version(packageJson.version))
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
-      .helpCommand(false)
+      .helpCommand('help [command]', 'Print the help of a command.')
       .hook('preAction', inheritClusterFlags)
       // A flag after the command belongs to the command.
       .enablePositionalOptions()
@@ -143,7 +143,6 @@ Examples:
       .addCommand(createCertsCommand())
       .addCommand(createCompletionCommand())
       .addCommand(createVersionCommand())
-      .addCommand(createHelpCommand())
   );
 }
 

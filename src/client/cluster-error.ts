@@ -1,14 +1,7 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
-import {
-  ApiError,
-  ApiUnreachable,
-  CredentialsError,
-  describeError,
-  isDeniedByAdmission,
-  isTimeout,
-} from '../kube/errors.ts';
+import { ApiError, ApiUnreachable, CredentialsError, describeError, isTimeout } from '../kube/errors.ts';
 import type { ClusterFlags } from './cluster-options.ts';
 import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
 import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
@@ -83,12 +76,8 @@ function explainAccessError({ access, cause }: ClusterAccessError, server: strin
       };
     }
     case 404: {
-      const message =
-        resource === 'namespaces'
-          ? `the namespace ${flags.namespace} of -n does not exist at ${server}`
-          : `${server} does not serve ${kind}: the cluster is not OpenShift, ` +
-            'or the Machine Config Operator is not installed yet';
-      return { message };
+      const reason = 'the cluster is not OpenShift, or the Machine Config Operator is not installed yet';
+      return { message: `${server} does not serve ${kind}: ${reason}` };
     }
     default: {
       const reason = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
@@ -110,4 +99,13 @@ function explainConnectionError(error: unknown): Explanation {
   return {
     message: `its certificate is for other names (${names}); correct server or tls-server-name in the kubeconfig`,
   };
+}
+
+/** The texts of the API server (kubernetes, staging/src/k8s.io/apiserver/pkg/admission/plugin). */
+const ADMISSION_DENIAL =
+  /admission webhook ".*" denied the request|ValidatingAdmissionPolicy '.*' with binding '.*' denied/s;
+
+/** Whether a webhook or a policy denied the request. A missing right has the same status. */
+export function isDeniedByAdmission(error: unknown): boolean {
+  return error instanceof ApiError && ADMISSION_DENIAL.test(error.message);
 }

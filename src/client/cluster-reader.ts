@@ -8,7 +8,7 @@ import { type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
 import { findWriteTime } from '../kube/managed-fields.ts';
 import type { Resource } from '../kube/resource.ts';
-import { isManagedByOperator } from '../references/managed-nodes.ts';
+import { isManagedByOperator } from '../references/node-pool.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster, isRetryableRead, readObject } from './cluster-access.ts';

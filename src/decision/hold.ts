@@ -96,7 +96,7 @@ export function findHolds(
 /** The pool in the name of the config, or else its owner. */
 function findPool({ name, ownerPool }: HoldableConfig, referrers: readonly Referrer[]): PoolReferrer | undefined {
   const poolName = parsePoolName(name) ?? ownerPool;
-  return referrers.filter(isPool).find((pool) => pool.name === poolName && pool.isTerminating !== true);
+  return referrers.filter(isPool).find((pool) => pool.name === poolName && pool.isDeletedInForeground !== true);
 }
 
 /**

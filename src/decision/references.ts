@@ -87,8 +87,9 @@ export interface PoolReferrer extends ReferencingObject {
   readonly kind: 'MachineConfigPool';
   /** Its resourceVersion. */
   readonly version?: string | undefined;
-  /** The pool is being deleted, see `parsePoolReferrer`. */
   readonly isTerminating?: true | undefined;
+  /** Its deletion waits for that of its configs, so it has no references. See `parsePoolReferrer`. */
+  readonly isDeletedInForeground?: true;
   readonly nodeSelector?: unknown;
   readonly emptyStatus?: EmptyStatus | undefined;
   /** `restore` has paused the pool. `since` is undefined if it is unknown. */

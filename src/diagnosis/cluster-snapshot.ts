@@ -1,6 +1,6 @@
 import { type ConfigName, findReferencedConfig, type NodeReferrer, type PoolReferrer } from '../decision/references.ts';
 import { findPoolOfNode } from '../references/node-pool.ts';
-import type { Labels } from '../references/node-selector.ts';
+import type { Labels } from '../references/node-pool.ts';
 
 export interface InspectedNode {
   readonly referrer: NodeReferrer;

@@ -22,7 +22,7 @@ import { ConfigIndex } from '../references/config-index.ts';
 import { ConfigLookup, type LookupResult } from '../references/config-lookup.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode } from '../references/node-pool.ts';
-import type { Labels } from '../references/node-selector.ts';
+import type { Labels } from '../references/node-pool.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
@@ -90,7 +90,7 @@ export class Judge implements ReviewJudge {
     if (confirmed !== undefined) {
       return { review, verdict: this.#decide(review, confirmed), path: 'index', configState };
     }
-    const state = await this.#options.live.read(signal);
+    const state = await this.#options.live.read(config.name, signal);
     return { review, verdict: this.#decide(review, state), path: 'live', configState };
   }
 

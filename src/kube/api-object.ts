@@ -8,6 +8,7 @@ export interface ApiObject {
     readonly labels?: Readonly<Record<string, unknown>> | null;
     readonly annotations?: Readonly<Record<string, unknown>> | null;
     readonly deletionTimestamp?: unknown;
+    readonly finalizers?: unknown;
     readonly creationTimestamp?: unknown;
     readonly managedFields?: unknown;
     readonly ownerReferences?: unknown;

@@ -74,15 +74,6 @@ export function isRetryable(error: unknown): boolean {
   );
 }
 
-/** The texts of the API server (kubernetes, staging/src/k8s.io/apiserver/pkg/admission/plugin). */
-const ADMISSION_DENIAL =
-  /admission webhook ".*" denied the request|ValidatingAdmissionPolicy '.*' with binding '.*' denied/s;
-
-/** Whether a webhook or a policy denied the request. A missing right has the same status. */
-export function isDeniedByAdmission(error: unknown): boolean {
-  return error instanceof ApiError && ADMISSION_DENIAL.test(error.message);
-}
-
 /** Codes of Node for a certificate that it does not trust. */
 const UNTRUSTED = /^(?:CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT_)/;
 

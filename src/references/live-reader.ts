@@ -1,28 +1,47 @@
-import { setImmediate as waitForNextTurn } from 'node:timers/promises';
-import { LIVE_READ_SILENCE_MS } from '../decision/deadline.ts';
-import type { ClusterState } from '../decision/references.ts';
+import { type ClusterState, type ConfigName, type Referrer, type UnreadableSource } from '../decision/references.ts';
+import { LATE_READ_MS } from '../decision/deadline.ts';
+import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { waitOrAbort } from '../common/wait.ts';
-import { type KnownVersions, LiveRead } from './live-read.ts';
+import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
+import { listResource } from '../kube/lists/list.ts';
+import { isOlderVersion, type Resource } from '../kube/resource.ts';
+import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
+import { ReferrersByConfig } from './referrers-by-config.ts';
+import { NODES, REFERRER_RESOURCES } from './sources.ts';
 
-/** Limits the memory and the load of hanging reads. */
-const MAX_CONCURRENT_READS = 3;
+const MAX_CONCURRENT_READS = 2;
+/** After this many restarts, the read is late because of changing objects, not a slow API server. */
+const MANY_RESTARTS = 2;
+/** All kinds but nodes. They seldom change, and references to configs move between them and the nodes. */
+const POOLS_AND_BUILDS = REFERRER_RESOURCES.filter((resource) => resource !== NODES);
+
+/** The resource versions that the guard has seen. */
+export interface KnownVersions {
+  /** Undefined if the guard has seen none. */
+  readonly newestVersion: (resource: string) => string | undefined;
+  /** Called after a list with an older version, so that {@link newestVersion} goes back if the cluster did. */
+  readonly checkVersions: () => void;
+}
 
 /**
- * Lists every reference from the API server. A review only joins a read that has not started, and a list
- * without resourceVersion contains every write that was acknowledged before. So an allowed deletion never
- * rests on stale data (docs/internals/decisions/0001).
+ * Lists every reference from the API server, because an allowed deletion must not rest on stale data: a list without
+ * resourceVersion contains every write that was acknowledged before it (docs/internals/decisions/0001). The rule:
  *
- * N parallel deletions cost two reads, plus one for every 1.5 s in which they keep arriving.
+ * - A review takes the first read to finish of those that started after the review arrived.
+ * - While a review waits, a read starts if none runs, or if the last one has run for 1.25 s. At most two run at once.
+ * - A read that no review waits for is aborted.
+ *
+ * So a dead connection delays a review by 1.25 s, a slow API server by 1.25 s and one list, and it never has
+ * to serve more than two lists of all nodes for a replica.
  */
 export class LiveReader {
   readonly #api: KubeApi;
   readonly #versions: KnownVersions;
-  readonly #running = new Set<LiveRead>();
-  #next: LiveRead | undefined;
-  #startTimer: NodeJS.Timeout | undefined;
+  readonly #waiting = new Set<WaitingReview>();
+  /** The oldest first. */
+  #running: readonly LiveRead[] = [];
   #readCount = 0;
-  #lastTurn: Promise<void> = Promise.resolve();
+  #startTimer: NodeJS.Timeout | undefined;
 
   constructor({ api, versions }: { readonly api: KubeApi; readonly versions: KnownVersions }) {
     this.#api = api;
@@ -34,69 +53,203 @@ export class LiveReader {
   }
 
   /**
-   * Lists all references in requests that are sent after this call. If the signal aborts first, the result
-   * contains the finished lists and names the others as unreadable. Never rejects.
+   * Returns what a decision about this config depends on, from requests that are sent after this call. If the signal
+   * aborts first, the result contains the finished lists and names the others as unreadable. Never rejects.
    */
-  async read(signal: AbortSignal): Promise<ClusterState> {
-    const read = this.#joinNextRead();
-    read.addReview();
-    try {
-      await waitOrAbort(read.finished, signal);
-    } catch {
-      // The cluster state names the unfinished lists.
-    }
-    const state = read.clusterState();
-    read.removeReview();
-    if (!read.hasReviews) this.#abandon(read);
-    await this.#waitForTurn();
-    return state;
-  }
-
-  /**
-   * Each review visits every referrer to decide. Hundreds that share a read would hold the event loop together, so each
-   * decides in its own turn.
-   */
-  async #waitForTurn(): Promise<void> {
-    this.#lastTurn = this.#lastTurn.then(async () => await waitForNextTurn());
-    await this.#lastTurn;
-  }
-
-  #joinNextRead(): LiveRead {
-    if (this.#next !== undefined) return this.#next;
-    const next = new LiveRead(this.#api, this.#versions);
-    this.#next = next;
+  async read(config: ConfigName, signal: AbortSignal): Promise<ClusterState> {
+    const review = new WaitingReview(this.#readCount);
+    this.#waiting.add(review);
     // Reviews that arrive in the same turn of the event loop share the read.
-    setImmediate(() => {
-      this.#startOrWait(next);
-    });
-    return next;
+    setImmediate(() => this.#startIfDue());
+    await waitOrAbort(review.answered, signal).catch(() => {});
+    const read = review.read ?? this.#running.find(({ number }) => number > review.readsBefore);
+    const state = read?.findState(config);
+    this.#waiting.delete(review);
+    this.#abortUnneeded();
+    const unreadable = [{ name: 'references', reason: 'the live read did not start in time' }];
+    return state ?? { referrers: [], unreadable };
   }
 
-  /** No review can join the read afterwards. */
-  #abandon(read: LiveRead): void {
-    if (read === this.#next) this.#next = undefined;
-    read.abort();
-  }
-
-  /** Starts the next read, unless one is making progress or a batch of reviews is still arriving. */
-  #startOrWait(read: LiveRead): void {
-    if (read !== this.#next || this.#running.size >= MAX_CONCURRENT_READS) return;
-    const silentMs = Math.min(...[...this.#running].map((running) => running.silentMs));
-    const delayMs = Math.max(read.batchDelayMs, this.#running.size === 0 ? 0 : LIVE_READ_SILENCE_MS - silentMs);
+  #startIfDue(): void {
     clearTimeout(this.#startTimer);
+    if (this.#waiting.size === 0 || this.#running.length >= MAX_CONCURRENT_READS) return;
+    const last = this.#running.at(-1);
+    const delayMs = last === undefined ? 0 : last.startedAt + LATE_READ_MS - performance.now();
     if (delayMs > 0) {
-      this.#startTimer = setTimeout(() => {
-        this.#startOrWait(read);
-      }, delayMs).unref();
+      this.#startTimer = setTimeout(() => this.#startIfDue(), delayMs).unref();
       return;
     }
-    this.#next = undefined;
-    this.#running.add(read);
     this.#readCount += 1;
-    read.start();
-    void read.finished.then(() => {
-      this.#running.delete(read);
-      if (this.#next !== undefined) this.#startOrWait(this.#next);
+    const read = new LiveRead(this.#readCount, this.#api, this.#versions);
+    this.#running = [...this.#running, read];
+    void read.finished.then(() => this.#answerReviews(read));
+    this.#startIfDue();
+  }
+
+  #answerReviews(read: LiveRead): void {
+    this.#running = this.#running.filter((other) => other !== read);
+    for (const review of this.#waiting) {
+      if (review.readsBefore < read.number) {
+        this.#waiting.delete(review);
+        review.answer(read);
+      }
+    }
+    this.#abortUnneeded();
+  }
+
+  #abortUnneeded(): void {
+    const first = Math.min(...[...this.#waiting].map(({ readsBefore }) => readsBefore + 1));
+    for (const read of this.#running) if (read.number < first) read.abort();
+    this.#running = this.#running.filter(({ number }) => number >= first);
+    this.#startIfDue();
+  }
+}
+
+class WaitingReview {
+  /** How many reads had started when it arrived. */
+  readonly readsBefore: number;
+  /** Resolves once {@link read} is present. */
+  readonly answered: Promise<void>;
+  read: LiveRead | undefined;
+  #resolve: () => void = () => {};
+
+  constructor(readsBefore: number) {
+    this.readsBefore = readsBefore;
+    this.answered = new Promise((resolve) => {
+      this.#resolve = resolve;
     });
+  }
+
+  answer(read: LiveRead): void {
+    this.read = read;
+    this.#resolve();
+  }
+}
+
+/**
+ * One list of each kind. It retries each list until it succeeds or fails permanently, such as with 403.
+ *
+ * A config that moves between a pool and a node could be in neither list. So the read lists pools and builds
+ * before and after the nodes, and starts again if they changed (a double collect: Afek et al., "Atomic
+ * snapshots of shared memory", 1993). See docs/internals/decisions/0001 for its limits.
+ */
+class LiveRead {
+  readonly number: number;
+  readonly startedAt = performance.now();
+  /** Resolves when every list succeeded or failed permanently, or soon after {@link abort}. Never rejects. */
+  readonly finished: Promise<void>;
+  readonly #api: KubeApi;
+  readonly #versions: KnownVersions;
+  readonly #aborted = new AbortController();
+  /** Why a kind is not listed, or not yet. */
+  readonly #problems = new Map<string, string>();
+  readonly #referrers = new Map<string, readonly Referrer[]>();
+  /** Undefined after a further list. */
+  #byConfig: ReferrersByConfig | undefined;
+  #restarts = 0;
+  #isConsistent = false;
+  /** When the API server answered the first of the lists. A later one could end a hold too early. */
+  #readAt: Date | undefined;
+
+  constructor(number: number, api: KubeApi, versions: KnownVersions) {
+    this.number = number;
+    this.#api = api;
+    this.#versions = versions;
+    this.finished = this.#readReferrers();
+  }
+
+  abort(): void {
+    this.#aborted.abort();
+  }
+
+  findState(config: ConfigName): ClusterState {
+    this.#byConfig ??= new ReferrersByConfig([...this.#referrers.values()].flat());
+    const referrers = this.#byConfig.find(config);
+    return { referrers, unreadable: this.#findUnreadable(), readAt: this.#readAt };
+  }
+
+  async #readReferrers(): Promise<void> {
+    const { signal } = this.#aborted;
+    let versionsBefore = await this.#readPoolsAndBuilds();
+    for (;;) {
+      await this.#read(NODES);
+      if (signal.aborted) return;
+      // If a kind is unreadable, the guard allows nothing, so another round would not help.
+      const versionsAfter = versionsBefore === undefined ? undefined : await this.#readPoolsAndBuilds();
+      if (signal.aborted) return;
+      if (versionsAfter === versionsBefore) break;
+      versionsBefore = versionsAfter;
+      this.#restarts += 1;
+    }
+    this.#isConsistent = true;
+  }
+
+  /** Returns names and versions, or undefined if one of the kinds is unreadable. */
+  async #readPoolsAndBuilds(): Promise<string | undefined> {
+    const versions = await Promise.all(POOLS_AND_BUILDS.map(async (resource) => await this.#read(resource)));
+    return versions.includes(undefined) ? undefined : versions.join(' ');
+  }
+
+  /** Lists until it succeeds. Returns undefined if the resource is unreadable or the read was aborted. */
+  async #read(resource: Resource<Referrer>): Promise<string | undefined> {
+    const { signal } = this.#aborted;
+    const backoff = new Backoff(100, 1_000);
+    this.#problems.set(resource.name, 'no complete answer in time');
+    while (!signal.aborted) {
+      try {
+        const versions = await this.#list(resource);
+        this.#problems.delete(resource.name);
+        return versions;
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        this.#problems.set(resource.name, describeError(error));
+        if (!isRetryable(error)) return undefined;
+        const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+        await sleep(Math.max(retryAfterMs, backoff.next()), signal);
+      }
+    }
+    return undefined;
+  }
+
+  /** Returns names and versions of pools or builds. Those of nodes are not compared. */
+  async #list(resource: Resource<Referrer>): Promise<string> {
+    const referrers: Referrer[] = [];
+    const versions: string[] = [];
+    const add = (object: ApiObject): void => {
+      referrers.push(resource.parse(object));
+      const { metadata } = object;
+      if (resource !== NODES) versions.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
+    };
+    // Before the request, because a list is only as new as its request.
+    const newest = this.#versions.newestVersion(resource.name);
+    const list = await listResource(this.#api, resource, add, this.#aborted.signal);
+    if (list !== undefined) {
+      this.#checkVersion(list.resourceVersion, newest);
+      if (this.#readAt === undefined || list.servedAt < this.#readAt) this.#readAt = list.servedAt;
+    }
+    if (resource === NODES && referrers.length === 0)
+      throw new MalformedList('the API server listed no nodes, but every cluster has one');
+    this.#referrers.set(resource.name, referrers);
+    this.#byConfig = undefined;
+    return versions.toSorted().join(' ');
+  }
+
+  /** @throws MalformedList if a newer version was known before the request */
+  #checkVersion(version: string, newest: string | undefined): void {
+    if (newest === undefined || !isOlderVersion(version, newest)) return;
+    this.#versions.checkVersions();
+    throw new MalformedList(`the list has version ${version}, but ${newest} was seen before`);
+  }
+
+  /** In a fixed order, because people and log searches compare messages. */
+  #findUnreadable(): UnreadableSource[] {
+    const unreadable = REFERRER_RESOURCES.flatMap(({ name }) => {
+      const reason = this.#problems.get(name);
+      return reason === undefined ? [] : [{ name, reason }];
+    });
+    if (!this.#isConsistent && (this.#restarts >= MANY_RESTARTS || unreadable.length === 0)) {
+      unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });
+    }
+    return unreadable;
   }
 }

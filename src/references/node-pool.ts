@@ -1,5 +1,6 @@
-import type { PoolReferrer } from '../decision/references.ts';
-import { type Labels, matchesNodeSelector } from './node-selector.ts';
+import type { PoolReferrer, Referrer } from '../decision/references.ts';
+
+export type Labels = Readonly<Record<string, unknown>>;
 
 /** The operator does not manage Windows nodes. */
 const OS_LABEL = 'kubernetes.io/os';
@@ -21,9 +22,64 @@ export function findPoolOfNode<Pool extends { readonly referrer: Pick<PoolReferr
   pools: readonly Pool[],
 ): PoolOfNode<Pool> {
   const matching = pools.filter(({ referrer }) => matchesNodeSelector(referrer.nodeSelector, labels));
-  const selecting = labels[OS_LABEL] === 'windows' ? [] : matching;
+  const selecting = isWindows(labels) ? [] : matching;
   const custom = selecting.filter(({ referrer: { name } }) => name !== 'master' && name !== 'worker');
   if (custom.length > 1) return { pool: undefined, conflicting: custom, selecting };
   const pool = selecting.find(({ referrer }) => referrer.name === 'master') ?? custom[0] ?? selecting[0];
   return { pool, conflicting: [], selecting };
+}
+
+export function isWindows(labels: Labels | null | undefined): boolean {
+  return labels?.[OS_LABEL] === 'windows';
+}
+
+/**
+ * Returns false for a node that never gets a config: a Windows node, or one that no pool selects
+ * (machine-config-operator, pkg/helpers/helpers.go). A node with an annotation of the operator always counts. If there
+ * are no pools, as early in an installation, every Linux node counts.
+ *
+ * @param pools all pools, or none if they are unreadable
+ */
+export function isManagedByOperator(referrer: Referrer, pools: readonly PoolReferrer[]): boolean {
+  if (referrer.kind !== 'Node' || referrer.references.length > 0) return true;
+  const { isConfigUnreported, labels } = referrer;
+  // See parseNodeReferrer.
+  if (isConfigUnreported !== true) return false;
+  if (labels === undefined || pools.length === 0) return true;
+  return pools.some(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
+}
+
+/**
+ * An absent, empty or malformed `spec.nodeSelector` of a pool matches no node, as in the operator
+ * (machine-config-operator, pkg/helpers/helpers.go) and unlike in Kubernetes.
+ */
+export function matchesNodeSelector(selector: unknown, labels: Labels): boolean {
+  const { matchLabels, matchExpressions } = (selector ?? {}) as { matchLabels?: unknown; matchExpressions?: unknown };
+  const wantedLabels = Object.entries((matchLabels ?? {}) as Record<string, unknown>);
+  const expressions = Array.isArray(matchExpressions) ? (matchExpressions as readonly unknown[]) : [];
+  if (wantedLabels.length + expressions.length === 0) return false;
+  return (
+    wantedLabels.every(([key, value]) => labels[key] === value) &&
+    expressions.every((expression) => matchesExpression(expression, labels))
+  );
+}
+
+function matchesExpression(expression: unknown, labels: Labels): boolean {
+  const { key, operator, values } = (expression ?? {}) as { key?: unknown; operator?: unknown; values?: unknown };
+  if (typeof key !== 'string') return false;
+  const hasLabel = Object.hasOwn(labels, key);
+  const hasValue = hasLabel && Array.isArray(values) && values.includes(labels[key]);
+  switch (operator) {
+    case 'In':
+      return hasValue;
+    case 'NotIn':
+      // As in Kubernetes, this also matches an object without the label.
+      return !hasValue;
+    case 'Exists':
+      return hasLabel;
+    case 'DoesNotExist':
+      return !hasLabel;
+    default:
+      return false;
+  }
 }

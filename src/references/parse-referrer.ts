@@ -13,6 +13,7 @@ import {
 import { type ApiObject, MalformedObject, parseTime } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { findWriteTime } from '../kube/managed-fields.ts';
+import { isWindows } from './node-pool.ts';
 
 type Annotation = ReturnType<typeof toAnnotation>;
 
@@ -34,8 +35,8 @@ const MAX_REASON_LENGTH = 2_000;
 /** The repetition is limited to the longest name, so that a search takes linear time. */
 const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
 const ANNOTATION_PREFIX = `${MCO_GROUP}/`;
-/** The operator does not manage Windows nodes, so they never report a config. */
-const OS_LABEL = 'kubernetes.io/os';
+/** Of Kubernetes (apimachinery, pkg/apis/meta/v1/types.go). */
+const FOREGROUND_DELETION = 'foregroundDeletion';
 /** RFC 1123 subdomain. */
 const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
@@ -82,7 +83,8 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   if (hasCurrentConfig) return referrer;
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(ANNOTATION_PREFIX));
-  if (!isAnnotated && labels?.[OS_LABEL] === 'windows') return referrer;
+  // The operator does not manage Windows nodes, so they never report a config.
+  if (!isAnnotated && isWindows(labels)) return referrer;
   return {
     ...referrer,
     isConfigUnreported: isConfigUnreported || undefined,
@@ -92,18 +94,29 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
 }
 
 /**
- * A pool that is being deleted has no references: under foreground deletion it waits until its rendered
- * configs are gone, so a reference would block both forever. Its nodes reference the configs that they run.
+ * A pool that is being deleted in the foreground has no references: it waits until its rendered configs are gone, so a
+ * reference would block both forever. Its nodes reference the configs that they run. A pool that waits for another
+ * finalizer keeps its references, because the machine-config-server still serves them.
  *
  * @throws MalformedObject
  */
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
-  const { creationTimestamp, deletionTimestamp, resourceVersion } = pool.metadata ?? {};
+  const { creationTimestamp, deletionTimestamp, finalizers, resourceVersion } = pool.metadata ?? {};
   const version = typeof resourceVersion === 'string' ? resourceVersion : undefined;
+  const isTerminating = (deletionTimestamp ?? undefined) !== undefined || undefined;
   const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
-  if (deletionTimestamp !== undefined && deletionTimestamp !== null) {
-    return { kind: 'MachineConfigPool', name, version, references: [], isTerminating: true, nodeSelector };
+  if (isTerminating && Array.isArray(finalizers) && finalizers.includes(FOREGROUND_DELETION)) {
+    const isDeletedInForeground = true;
+    return {
+      kind: 'MachineConfigPool',
+      name,
+      version,
+      references: [],
+      isTerminating,
+      isDeletedInForeground,
+      nodeSelector,
+    };
   }
   const references: Reference[] = [];
   for (const field of POOL_FIELDS) {
@@ -124,6 +137,7 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
     name,
     version,
     references,
+    isTerminating,
     nodeSelector,
     updatedChangedAt,
     // The API server records when the fields that name configs were last written (docs/internals/decisions/0010).

@@ -20,8 +20,8 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
       return annotations[`${group}/currentConfig`] === config || annotations[`${group}/desiredConfig`] === config;
     }) ||
     pools.some((object) => {
-      const { spec, status, metadata } = object as unknown as Json;
-      if (metadata?.['deletionTimestamp'] !== undefined) return false;
+      const { spec, status } = object as unknown as Json;
+      if (isDeletedInForeground(object)) return false;
       return spec?.['configuration']?.name === config || status?.['configuration']?.name === config;
     }) ||
     builds.some((object) => {
@@ -34,6 +34,10 @@ function isInUseInModel(config: string, { nodes, pools, builds }: Objects) {
   );
 }
 
+function isDeletedInForeground({ metadata }: ApiObject): boolean {
+  return ((metadata?.finalizers ?? []) as readonly string[]).includes('foregroundDeletion');
+}
+
 /** When the parts of the cluster last changed, in seconds. The guard may remember the last naming. */
 type Times = Readonly<Record<'spec' | 'updated' | 'status' | 'config' | 'node', number>> & {
   readonly naming: number | undefined;
@@ -44,9 +48,9 @@ const DAY_S = 86_400;
 
 /** The rule of docs/internals/decisions/0010, without any code of src. */
 function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, now: number): boolean {
-  const pool = pools.find(
-    ({ metadata }) => metadata?.name === name.slice(9, -33) && metadata?.deletionTimestamp === undefined,
-  ) as unknown as Json | undefined;
+  const pool = pools.find((object) => {
+    return object.metadata?.name === name.slice(9, -33) && !isDeletedInForeground(object);
+  }) as unknown as Json | undefined;
   if (pool === undefined) return false;
   const names = ['spec', 'status'].map((field) => pool[field]?.['configuration']?.name ?? '');
   const isSettled = names[0] === names[1] && names[0] !== '';

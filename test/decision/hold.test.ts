@@ -109,7 +109,7 @@ test.each<[string, string, PoolReferrer, Situation?]>([
   ],
   ['without managedFields and with an unknown config: now', 'PoolUndated 10', UNMANAGED, { createdAt: { [NEW]: 2 } }],
   ['without managedFields and condition: the config', 'PoolChanged 9', toPool({}), { createdAt: { [NEW]: 9 } }],
-  ['that is being deleted', 'none', toPool({ spec: 9 }, { references: [], isTerminating: true })],
+  ['that is being deleted', 'none', toPool({ spec: 9 }, { references: [], isDeletedInForeground: true })],
   ['of another name', 'none', toPool({ spec: 9 }, { name: 'infra' })],
   [
     'that owns a config of another name',

@@ -47,7 +47,8 @@ export function inspectedPool(name: string, options: PoolOptions): InspectedPool
   const { spec, status, terminating = false, ageMinutes = 60 } = options;
   const { updatedMachineCount = status === undefined ? 0 : 1 } = options;
   const creationTimestamp = new Date(NOW.getTime() - ageMinutes * 60_000).toISOString();
-  const deletion = terminating ? { deletionTimestamp: '2026-11-20T11:59:00Z' } : {};
+  const finalizers = ['foregroundDeletion'];
+  const deletion = terminating ? { deletionTimestamp: '2026-11-20T11:59:00Z', finalizers } : {};
   const nodeSelector = { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } };
   return parseInspectedPool({
     metadata: { name, creationTimestamp, ...deletion },

@@ -15,7 +15,7 @@ function node(annotations: Record<string, string>) {
 
 function pool(spec?: string, status?: string, deletionTimestamp?: string) {
   return parsePoolReferrer({
-    metadata: { name: 'worker', deletionTimestamp },
+    metadata: { name: 'worker', deletionTimestamp, finalizers: ['foregroundDeletion'] },
     spec: { configuration: { name: spec } },
     status: { configuration: { name: status } },
   });

@@ -26,7 +26,7 @@ const neverAnswer = readWith(() => async () => await new Promise(() => {}));
 
 /** Without the second list of pools and builds. */
 function listOnce(resources: readonly Resource<Referrer>[]): BrokenGuard {
-  return readWith((_parts, api) => async (signal) => {
+  return readWith((_parts, api) => async (_config, signal) => {
     const referrers: Referrer[] = [];
     for (const resource of resources) {
       const add = (object: ApiObject): void => void referrers.push(resource.parse(object));
@@ -46,8 +46,8 @@ const acceptOldLists: BrokenGuard = {
 const joinRunningRead = readWith(({ live }) => {
   const read = live.read.bind(live);
   let running: Promise<ClusterState> | undefined;
-  return async (signal) => {
-    running ??= read(signal).finally(() => {
+  return async (config, signal) => {
+    running ??= read(config, signal).finally(() => {
       running = undefined;
     });
     return await running;
@@ -70,8 +70,8 @@ const repeatGets: BrokenGuard = {
 function changeState(change: (state: ClusterState) => Partial<ClusterState>): BrokenGuard {
   return readWith(({ live }) => {
     const read = live.read.bind(live);
-    return async (signal) => {
-      const state = await read(signal);
+    return async (config, signal) => {
+      const state = await read(config, signal);
       return { ...state, ...change(state) };
     };
   });

@@ -237,7 +237,11 @@ export class World implements Run {
 
   #delay(isIdle: boolean): Step {
     const perform = async (): Promise<void> => {
-      for (let ms = 0; ms < DELAY_MS; ms += DELAY_STEP_MS) await this.#pass(DELAY_STEP_MS);
+      for (let ms = 0; ms < DELAY_MS; ms += DELAY_STEP_MS) {
+        await this.#pass(DELAY_STEP_MS);
+        // Time that passes while the guards wait for nothing else ends with what they do next.
+        if (isIdle && this.#calls.length > 0) break;
+      }
     };
     // A call can be aborted.
     const writes = ['guard', 'clock', ...this.#calls.map(({ name }) => name)];

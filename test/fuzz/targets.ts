@@ -5,7 +5,8 @@ import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/
 import { type ApiObject, MalformedObject } from '../../src/kube/api-object.ts';
 import { parseCollection } from '../../src/kube/api-paths.ts';
 import { MalformedList } from '../../src/kube/errors.ts';
-import { JsonListParser, METADATA, type ObjectType } from '../../src/kube/lists/json-list.ts';
+import { JsonListParser } from '../../src/kube/lists/json-list.ts';
+import { METADATA, type ObjectType } from '../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../src/kube/lists/protobuf-list.ts';
 import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../../src/references/sources.ts';

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Referrer } from '../../src/decision/references.ts';
-import { METADATA } from '../../src/kube/lists/json-list.ts';
+import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
 import type { Resource } from '../../src/kube/resource.ts';
 import { BUILDS, NODES } from '../../src/references/sources.ts';

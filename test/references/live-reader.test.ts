@@ -1,18 +1,17 @@
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { NEVER_ABORTED as NO_DEADLINE, waitOrAbort } from '../../src/common/wait.ts';
+import { limitSignal, NEVER_ABORTED as NO_DEADLINE, sleep, waitOrAbort } from '../../src/common/wait.ts';
 import { type ClusterState, summarizeReferences, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
-import type { KnownVersions } from '../../src/references/live-read.ts';
+import type { KnownVersions } from '../../src/references/live-reader.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
-import { METADATA } from '../../src/kube/lists/json-list.ts';
+import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import type { Fault } from '../support/faults.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
-import { countTurns } from '../support/turns.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
 const CONFIG = toConfigName('rendered-worker-a');
@@ -113,7 +112,7 @@ describe('with fake timers', () => {
     api.change = (_path, _count, answer) => {
       return { ...answer, headers: { date: new Date(60_000 * (minutesOfAnswers.shift() ?? 3)).toUTCString() } };
     };
-    const state = await reader.read(NO_DEADLINE);
+    const state = await reader.read(CONFIG, NO_DEADLINE);
     expect(state).toMatchObject({ unreadable: [], readAt: new Date(60_000) });
     expect(referencesIn(state)).toEqual([reference]);
   });
@@ -125,28 +124,21 @@ describe('with fake timers', () => {
       setConfig('pool', `rendered-${count}`);
       if (count === 5) deadline.abort();
     };
-    const { unreadable } = await reader.read(deadline.signal);
+    const { unreadable } = await reader.read(CONFIG, deadline.signal);
     expect(unreadable).toContainEqual({ name: 'references', reason: 'they kept changing while they were read' });
     const late = { name: 'references', reason: 'the live read did not start in time' };
-    expect((await reader.read(AbortSignal.abort())).unreadable).toEqual([late]);
+    expect((await reader.read(CONFIG, AbortSignal.abort())).unreadable).toEqual([late]);
   });
 
-  test('waits at most 1.5 s for a batch that never ends', async () => {
-    for (let ms = 0; ms < 1_600; ms += 10) {
-      for (let review = 0; review < 20; review += 1) void reader.read(NO_DEADLINE);
-      await advance(10);
-      if (ms < 1_400) expect(reader.readCount).toBe(0);
-    }
-    expect(reader.readCount).toBe(1);
-  });
-
-  test('lets other work run between two reviews that share a read', async () => {
-    const turns: number[] = [];
-    for (let review = 0; review < 30; review += 1)
-      void countTurns(reader.read(NO_DEADLINE)).then((count) => turns.push(count));
-    while (turns.length < 30) await advance(100);
-    expect(new Set(turns).size).toBe(30);
-    expect(reader.readCount).toBe(1);
+  test('names a kind whose list is late at the deadline', async () => {
+    const deadline = new AbortController();
+    api.onList = async (path) => {
+      if (path !== NODES) return;
+      deadline.abort();
+      await new Promise(() => {});
+    };
+    const late = { name: 'nodes', reason: 'no complete answer in time' };
+    expect((await reader.read(CONFIG, deadline.signal)).unreadable).toEqual([late]);
   });
 
   test('does not join a read that has started, so a later write is found', async () => {
@@ -154,11 +146,11 @@ describe('with fake timers', () => {
     api.onList = async (path, count) => {
       if (path === NODES && count === 1) await new Promise<void>((resolve) => releases.push(resolve));
     };
-    const early = reader.read(NO_DEADLINE);
+    const early = reader.read(CONFIG, NO_DEADLINE);
     await advance(0);
     setConfig('node', CONFIG);
-    await reader.read(AbortSignal.abort());
-    const late = Array.from({ length: 20 }, async () => await reader.read(NO_DEADLINE));
+    await reader.read(CONFIG, AbortSignal.abort());
+    const late = Array.from({ length: 20 }, async () => await reader.read(CONFIG, NO_DEADLINE));
     await advance(0);
     releases[0]?.();
     await early;
@@ -173,66 +165,104 @@ describe('with fake timers', () => {
       if (path === POOLS) await advance(0);
       if (path !== NODES) throw new ApiError(403, 'Forbidden', 'forbidden');
     };
-    const state = await reader.read(NO_DEADLINE);
+    const state = await reader.read(CONFIG, NO_DEADLINE);
     expect(state.unreadable.map(({ name }) => name)).toEqual(['machineconfigpools', 'machineosbuilds']);
     expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
   });
 
-  test('runs at most three reads at a time', async () => {
-    api.onList = async () => await waitOrAbort(new Promise(() => {}), api.requests.at(-1)?.signal ?? NO_DEADLINE);
-    const deadline = new AbortController();
-    void reader.read(deadline.signal);
-    for (let review = 0; review < 4; review += 1) {
-      await advance(1_000);
-      void reader.read(NO_DEADLINE);
-    }
-    await advance(1_000);
-    expect(reader.readCount).toBe(3);
-    deadline.abort();
-    await advance(0);
-    expect(reader.readCount).toBe(4);
+  test('returns only what a decision about the config depends on, each referrer once', async () => {
+    setConfig('node', OTHER);
+    setConfig('pool', CONFIG);
+    const annotations = { 'machineconfiguration.openshift.io/desiredConfig': CONFIG };
+    cluster.create('nodes', { metadata: { name: 'w1', annotations } });
+    cluster.create('nodes', { metadata: { name: 'fresh' } });
+    cluster.patch('machineconfigpools', 'worker', { spec: { nodeSelector: { matchLabels: { a: 'b' } } } });
+    cluster.create('nodes', { metadata: { name: 'selected', labels: { a: 'b' } } });
+    cluster.create('machineconfigpools', { metadata: { name: 'infra' } });
+    cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: OTHER } } });
+    const { referrers } = await reader.read(CONFIG, NO_DEADLINE);
+    expect(referrers.map(({ name }) => name)).toEqual(['w1', 'selected', 'worker', 'infra']);
   });
 
-  test('starts the next read beside one that is silent for 1 s, which aborts at its last deadline', async () => {
-    let hung: AbortSignal | undefined;
-    api.onList = async (path, count) => {
-      if (path !== NODES || count > 1) return;
-      hung = api.requests.findLast((request) => request.path === NODES)?.signal;
-      await new Promise(() => {});
+  /** Answers each list of nodes after this time, perhaps with a part of it every 100 ms. */
+  function delayNodes(ms: number, isStreamed: boolean) {
+    const counts = { open: 0, max: 0 };
+    api.onList = async (path) => {
+      if (path !== NODES) return;
+      counts.open += 1;
+      counts.max = Math.max(counts.max, counts.open);
+      const { signal } = api.requests.findLast((request) => request.path === NODES) ?? {};
+      signal?.addEventListener('abort', () => (counts.open -= 1));
+      if (!isStreamed) await sleep(ms, signal ?? NO_DEADLINE);
+      if (!isStreamed && signal?.aborted === false) counts.open -= 1;
     };
-    const [first, last] = [new AbortController(), new AbortController()];
-    const [leaving, stuck] = [reader.read(first.signal), reader.read(last.signal)];
-    await advance(0);
-    const next = reader.read(NO_DEADLINE);
-    await advance(999);
-    expect(api.counts.get(NODES)).toBe(1);
-    await advance(1);
-    expect((await next).unreadable).toEqual([]);
-    first.abort();
-    await leaving;
-    expect(hung?.aborted).toBe(false);
-    last.abort();
-    expect((await stuck).unreadable).toEqual([{ name: 'nodes', reason: 'no complete answer in time' }]);
-    expect(hung?.aborted).toBe(true);
-  });
+    api.change = (path, _count, answer) => {
+      if (path !== NODES || !isStreamed) return answer;
+      const body = new PassThrough() as unknown as ApiResponse['body'] & PassThrough;
+      const items = Array.from({ length: ms / 100 }, (_, at) => ({ name: `w${at}` }));
+      const list = encodeAnswer(encodeList(items));
+      const step = Math.ceil(list.length / items.length);
+      for (let at = 0; at < items.length; at += 1)
+        setTimeout(() => body.write(list.subarray(step * at, step * (at + 1))), 100 * (at + 1));
+      setTimeout(() => body.end(), ms).unref();
+      body.once('end', () => (counts.open -= 1));
+      return { ...answer, headers: { 'content-type': 'application/vnd.kubernetes.protobuf' }, body };
+    };
+    return counts;
+  }
 
-  test('does not start the next read beside one that is slow but receives nodes', async () => {
-    const body = new PassThrough() as unknown as ApiResponse['body'] & PassThrough;
-    const items = Array.from({ length: 8 }, (_, index) => ({ name: `w${index}` }));
-    const list = encodeAnswer(encodeList(items));
-    const headers = { 'content-type': 'application/vnd.kubernetes.protobuf' };
-    api.change = (path, count, answer) => (path === NODES && count === 1 ? { ...answer, headers, body } : answer);
-    const early = reader.read(NO_DEADLINE);
+  test.each([
+    [200, false, 10, 760],
+    [200, true, 10, 760],
+    [1_500, false, 50, 3_800],
+    [2_500, false, 100, 3_800],
+    [2_500, true, 100, 3_800],
+  ])(
+    'with lists of nodes that take %i ms (streamed: %s), answers a review every %i ms within %i ms, from two at a time',
+    async (ms, isStreamed, everyMs, deadlineMs) => {
+      const counts = delayNodes(ms, isStreamed);
+      const reads: Promise<ClusterState>[] = [];
+      for (let at = 0; at < 8_000 + deadlineMs; at += 10) {
+        const { signal } = limitSignal(deadlineMs, NO_DEADLINE);
+        if (at < 8_000 && at % everyMs === 0) reads.push(reader.read(CONFIG, signal));
+        await advance(10);
+      }
+      const states = await Promise.all(reads);
+      expect(states.filter(({ unreadable }) => unreadable.length > 0)).toEqual([]);
+      expect(counts.max).toBeLessThanOrEqual(2);
+      expect(reads).toHaveLength(8_000 / everyMs);
+    },
+  );
+
+  test('takes the first of two reads to finish, and aborts a read when no review waits for it', async () => {
+    const lists: { signal: AbortSignal; answer: () => void }[] = [];
+    api.onList = async (path) => {
+      const { signal } = api.requests.findLast((request) => request.path === NODES) ?? {};
+      if (path === NODES && signal !== undefined)
+        await waitOrAbort(new Promise<void>((answer) => lists.push({ signal, answer })), signal);
+    };
+    const first = reader.read(CONFIG, NO_DEADLINE);
     await advance(0);
-    const late = reader.read(NO_DEADLINE);
-    for (let at = 0; at < list.length; at += 25) {
-      body.write(list.subarray(at, at + 25));
-      await advance(300);
-    }
-    expect(api.counts.get(NODES)).toBe(1);
-    body.end();
-    for (const read of [early, late]) expect((await read).unreadable).toEqual([]);
-    expect(reader.readCount).toBe(2);
+    await advance(1_249);
+    expect(lists).toHaveLength(1);
+    await advance(1);
+    // A second read beside the first one, which hangs.
+    expect(lists).toHaveLength(2);
+    const leaving = new AbortController();
+    const late = reader.read(CONFIG, leaving.signal);
+    await advance(10_000);
+    expect(lists).toHaveLength(2);
+    lists[1]?.answer();
+    expect((await first).unreadable).toEqual([]);
+    expect(lists[0]?.signal.aborted).toBe(true);
+    await advance(0);
+    // For the review that arrived after the second read had started.
+    expect(lists).toHaveLength(3);
+    leaving.abort();
+    expect((await late).unreadable).toEqual([{ name: 'nodes', reason: 'no complete answer in time' }]);
+    expect(lists[2]?.signal.aborted).toBe(true);
+    await advance(10_000);
+    expect(lists).toHaveLength(3);
   });
 });
 
@@ -256,13 +286,13 @@ describe('over HTTPS', () => {
       if ((attempts += 1) === 3) deadline.abort();
       return fault;
     });
-    const { unreadable } = await reader.read(deadline.signal);
+    const { unreadable } = await reader.read(CONFIG, deadline.signal);
     clear();
     return { unreadable, attempts };
   }
 
   test('sends uncompressed lists without parameters, of pools and builds before and after nodes', async () => {
-    await reader.read(NO_DEADLINE);
+    await reader.read(CONFIG, NO_DEADLINE);
     const lists = faults.requests.map(({ path, query }) => `${path}?${query.toString()}`);
     expect(new Set(lists)).toEqual(new Set([NODES, POOLS, BUILDS].map((path) => `${path}?`)));
     for (const path of [POOLS, BUILDS]) {
@@ -318,7 +348,7 @@ describe('over HTTPS', () => {
     // The watches found that the versions went back. Versions that are not numbers cannot be compared.
     for (const version of [String(listed), 'a-version']) {
       seenVersions.set(name, version);
-      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+      expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
     }
   });
 
@@ -327,13 +357,16 @@ describe('over HTTPS', () => {
     cluster.patch('machineconfigpools', 'worker', { spec: { nodeSelector: { matchLabels: labels } } });
     cluster.create('nodes', { metadata: { name: 'fresh', labels } });
     cluster.create('nodes', { metadata: { name: 'windows', labels: { ...labels, 'kubernetes.io/os': 'windows' } } });
-    const { referrers } = await reader.read(NO_DEADLINE);
+    const { referrers } = await reader.read(CONFIG, NO_DEADLINE);
     // No pool selects w0.
-    expect(referrers.map(({ name }) => name)).toEqual(['worker', 'fresh']);
+    expect(referrers.map(({ name }) => name)).toEqual(['fresh', 'worker']);
     setConfig('node', CONFIG);
-    expect(referencesIn(await reader.read(NO_DEADLINE))).toEqual(['Node w0 currentConfig']);
+    expect(referencesIn(await reader.read(CONFIG, NO_DEADLINE))).toEqual(['Node w0 currentConfig']);
     for (const kind of ['machineosbuilds', 'machineconfigpools']) (cluster as TestCluster).serve(kind, []);
-    expect(await reader.read(NO_DEADLINE)).toMatchObject({ unreadable: [], referrers: [{}, { name: 'w0' }] });
+    expect(await reader.read(CONFIG, NO_DEADLINE)).toMatchObject({
+      unreadable: [],
+      referrers: [{ name: 'w0' }, { name: 'fresh' }],
+    });
   });
 
   test.each([
@@ -342,10 +375,10 @@ describe('over HTTPS', () => {
   ])('names %s as unreadable if the cluster serves them only in versions %j', async (name, versions, text) => {
     (cluster as TestCluster).serve(name, versions);
     const reason = `the cluster serves ${name} only as ${text}, which this guard cannot read`;
-    expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([{ name, reason }]);
+    expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([{ name, reason }]);
     for (const others of [[], [...versions, 'v1']]) {
       (cluster as TestCluster).serve(name, others);
-      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+      expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
     }
   });
 
@@ -356,7 +389,7 @@ describe('over HTTPS', () => {
       const spec = { machineConfig: { name: count === 7 ? CONFIG : OTHER } };
       cluster.create('machineosbuilds', { metadata: { name: `b${count}`, annotations }, spec });
     }
-    const state = await reader.read(NO_DEADLINE);
+    const state = await reader.read(CONFIG, NO_DEADLINE);
     expect(state.unreadable).toEqual([]);
     expect(referencesIn(state)).toEqual(['MachineOSBuild b7 machineConfig']);
   });
@@ -368,14 +401,14 @@ describe('over HTTPS', () => {
       times.push(performance.now());
       return times.length === 1 ? { status: 429, headers: { 'retry-after': '1' } } : 'pass';
     });
-    expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+    expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
   });
 
   test('recovers if an idle connection was closed, and if its token was replaced', async () => {
     for (const disturb of [() => {}, () => faults.cutConnections(), () => faults.revokeTokens()]) {
       disturb();
-      expect((await reader.read(NO_DEADLINE)).unreadable).toEqual([]);
+      expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
     }
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isManagedByOperator } from '../../src/references/managed-nodes.ts';
+import { isManagedByOperator } from '../../src/references/node-pool.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { matchesNodeSelector } from '../../src/references/node-selector.ts';
+import { matchesNodeSelector } from '../../src/references/node-pool.ts';
 
 const WORKER = { 'node-role.kubernetes.io/worker': '', zone: 'a' };
 

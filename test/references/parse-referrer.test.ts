@@ -124,12 +124,30 @@ test('spec and status of a pool are strong references, and source configs are no
   ]);
 });
 
-test('a terminating pool has no references, but a nodeSelector', () => {
-  const nodeSelector = { matchLabels: { role: 'worker' } };
-  const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, { deletionTimestamp: CHANGED });
-  const expected = { kind: 'MachineConfigPool', name: 'worker', references: [], isTerminating: true, nodeSelector };
-  expect(pool).toEqual(expected);
-});
+test.each([
+  ['in the foreground', ['example.com/other', 'foregroundDeletion'], [], true],
+  [
+    'in the background, but waits for another finalizer',
+    ['example.com/other'],
+    [{ field: 'spec', config: A }],
+    undefined,
+  ],
+])(
+  'a pool that is deleted %s has a nodeSelector and the references %j',
+  (_case, finalizers, references, isDeletedInForeground) => {
+    const nodeSelector = { matchLabels: { role: 'worker' } };
+    const metadata = { deletionTimestamp: CHANGED, finalizers };
+    const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, metadata);
+    expect(pool).toMatchObject({
+      kind: 'MachineConfigPool',
+      name: 'worker',
+      references,
+      isTerminating: true,
+      nodeSelector,
+    });
+    expect(pool.isDeletedInForeground).toBe(isDeletedInForeground);
+  },
+);
 
 test.each([
   [[{ type: 'Degraded', lastTransitionTime: 'x' }, UPDATED], new Date(CHANGED)],

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Referrer, toConfigName } from '../../src/decision/references.ts';
+import { isPool, type Referrer, toConfigName } from '../../src/decision/references.ts';
+import { isManagedByOperator } from '../../src/references/node-pool.ts';
 import { ReferrersByConfig } from '../../src/references/referrers-by-config.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
@@ -13,18 +14,28 @@ test.each([
   ['nodes', change(node.map(parseNodeReferrer))],
   ['pools', change(pool.map(parsePoolReferrer))],
   ['builds', change(build.map(parseBuildReferrer))],
-])('after any changes of %s, finds the referrers of a config', (_kind, changes) => {
+  [
+    'all kinds',
+    change(fc.oneof(node.map(parseNodeReferrer), pool.map(parsePoolReferrer), build.map(parseBuildReferrer))),
+  ],
+])('after any changes of %s, finds the referrers of a config, all pools and unreported nodes', (_kind, changes) => {
   checkProperty(
     fc.property(changes, (several) => {
       const known = new Map<string, Referrer>();
       const byConfig = new ReferrersByConfig();
       for (const { referrer, gone } of several) {
-        byConfig.update(known.get(referrer.name), gone ? undefined : referrer);
-        if (gone) known.delete(referrer.name);
-        else known.set(referrer.name, referrer);
+        const key = referrer.kind + referrer.name;
+        byConfig.update(known.get(key), gone ? undefined : referrer);
+        if (gone) known.delete(key);
+        else known.set(key, referrer);
       }
       for (const config of NAMES.map(toConfigName)) {
-        const walked = [...known.values()].filter(({ references }) => references.some((use) => use.config === config));
+        const pools = [...known.values()].filter(isPool);
+        const isNeeded = (referrer: Referrer): boolean =>
+          referrer.references.some((use) => use.config === config) ||
+          isPool(referrer) ||
+          (referrer.kind === 'Node' && referrer.references[0]?.field !== 'currentConfig');
+        const walked = [...known.values()].filter((one) => isNeeded(one) && isManagedByOperator(one, pools));
         const found = byConfig.find(config);
         expect(new Set(found)).toEqual(new Set(walked));
         expect(found).toHaveLength(walked.length);

@@ -43,7 +43,10 @@ export const node: fc.Arbitrary<ApiObject> = fc
       [`${MCO}/firstPivotConfig`]: pivot,
       [`${MCO}/state`]: 'Done',
     });
-    return { metadata: { name: `node-${id}`, ...(noAnnotations && id % 5 === 0 ? {} : { annotations }) } };
+    const creationTimestamp = '2026-01-01T00:00:00Z';
+    return {
+      metadata: { name: `node-${id}`, creationTimestamp, ...(noAnnotations && id % 5 === 0 ? {} : { annotations }) },
+    };
   });
 
 export const pool: fc.Arbitrary<ApiObject> = fc
@@ -51,11 +54,11 @@ export const pool: fc.Arbitrary<ApiObject> = fc
     id: fc.constantFrom('worker', 'master', 'infra-a.b'),
     spec: configField,
     status: configField,
-    terminating: fc.boolean(),
+    finalizers: optional(fc.constantFrom([], ['example.com/other'], ['foregroundDeletion'])),
     source: name,
   })
-  .map(({ id, spec, status, terminating, source }) => ({
-    metadata: { name: id, ...(terminating ? { deletionTimestamp: '2026-11-20T00:00:00Z' } : {}) },
+  .map(({ id, spec, status, finalizers, source }) => ({
+    metadata: { name: id, ...(finalizers ? { finalizers, deletionTimestamp: '2026-11-20T00:00:00Z' } : {}) },
     // `source` names source configs, which never count.
     spec: { configuration: { name: spec, source: [{ name: source }] } },
     ...(status === null ? {} : { status: { configuration: { name: status } } }),

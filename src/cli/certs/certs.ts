@@ -2,7 +2,6 @@ import { X509Certificate } from 'node:crypto';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
-import { findDnsNameProblem, findIpAddressProblem } from '../../certificates/names.ts';
 import { MAX_DAYS } from '../../certificates/validity.ts';
 import { summarizeCertificate } from '../../client/certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
@@ -11,6 +10,7 @@ import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-di
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
+import { findDnsNameProblem, findIpAddressProblem } from './names.ts';
 
 /** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
-import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/rsa-keys.ts';
+import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/sign-certificate.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -17,13 +17,16 @@ import {
   createEnvOption,
   createParser,
   parseHold,
-  parseNamespace,
   parsePort,
   toArgumentParser,
   toDurationOption,
 } from '../../client/option-parsers.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
+
+/** RFC 1123 label. */
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 
 interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;

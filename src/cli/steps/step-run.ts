@@ -8,7 +8,8 @@ import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { ApiError, describeError, isDeniedByAdmission } from '../../kube/errors.ts';
+import { isDeniedByAdmission } from '../../client/cluster-error.ts';
+import { ApiError, describeError } from '../../kube/errors.ts';
 
 /*
  * The commands that write, `restore` and `uninstall`, are lists of steps, each derived from one state of the cluster.

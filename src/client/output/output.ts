@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Scalar, stringify } from 'yaml';
-import { escapeUnsafe, hasUnsafe, toPrintableLine } from '../../common/printable-text.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
+import { escapeUnsafe, hasUnsafe } from './safe-text.ts';
 import { CliError } from '../exit.ts';
 import { type Advice, CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
 import { formatAge } from './short-forms.ts';

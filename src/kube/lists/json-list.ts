@@ -1,77 +1,25 @@
 import { IncompleteJson, JsonReader } from '../../common/json-reader.ts';
 import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
+import { ListParser, METADATA, type ObjectType } from './list-parser.ts';
 
-/** The type of an object. Its list is of the kind with the suffix `List`. */
-export interface ObjectType {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
-
-/** The type of every object in a metadata-only list, which does not state the type of the whole objects. */
-export const METADATA: ObjectType = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' };
-
-/**
- * Parses a list while it arrives, one item at a time. Its type can follow the items, so only `end` checks it.
- * Until then the items must not be used.
- */
-export class JsonListParser {
+/** Its type can follow the items, so only `end` checks it. Until then the items must not be used. */
+export class JsonListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
   readonly #expected: readonly ObjectType[];
-  /** They start with a member or an item that has not arrived in full. */
-  #chunks: readonly Buffer[] = [];
-  #bufferedBytes = 0;
-  /** Doubles while a large item arrives, so that each byte is read few times. */
-  #nextParseBytes = 0;
   #position: 'start' | 'members' | 'items' | 'end' = 'start';
   readonly #members = new Map<unknown, unknown>();
   /** The API server writes the type of all items or of none. Undefined before the first one. */
-  #itemType: readonly unknown[] | undefined;
+  #itemType: Partial<Record<keyof ObjectType, unknown>> | undefined;
 
   /** @param expected the types of objects that the list may have */
   constructor(onItem: (item: ApiObject) => void, expected: readonly ObjectType[]) {
+    super();
     this.#onItem = onItem;
     this.#expected = expected;
   }
 
-  /** @throws MalformedList, or the error of the item handler */
-  write(chunk: Buffer): void {
-    this.#chunks = [...this.#chunks, chunk];
-    this.#bufferedBytes += chunk.length;
-    if (this.#bufferedBytes >= this.#nextParseBytes) this.#parse();
-  }
-
-  /**
-   * Returns the resourceVersion.
-   *
-   * @throws MalformedList if the text is not one complete list of an expected type
-   */
-  end(): string {
-    this.#parse();
-    if (this.#position !== 'end') throw new MalformedList('the list is incomplete');
-    const [listVersion, listKind] = ['apiVersion', 'kind'].map((key) => this.#members.get(key));
-    const type = this.#expected.find(
-      ({ apiVersion, kind }) => listVersion === apiVersion && listKind === `${kind}List`,
-    );
-    if (type === undefined) {
-      throw new MalformedList(`the response is not a ${this.#expected.map(({ kind }) => `${kind}List`).join(' or ')}`);
-    }
-    // An empty metadata-only list has `"items":null`. Without the field it is no list.
-    const items = this.#members.get('items');
-    if (!Array.isArray(items) && (items !== null || type !== METADATA))
-      throw new MalformedList('the list has no items');
-    const [itemVersion, itemKind] = this.#itemType ?? [];
-    const isTypeOmitted = type !== METADATA && itemVersion === undefined && itemKind === undefined;
-    const isTypeExpected = itemVersion === type.apiVersion && itemKind === type.kind;
-    if (this.#itemType !== undefined && !isTypeOmitted && !isTypeExpected) {
-      throw new MalformedList(`an item of the list is not a ${type.kind}`);
-    }
-    const metadata = (this.#members.get('metadata') ?? {}) as { resourceVersion?: unknown; continue?: unknown };
-    return checkListMetadata(metadata);
-  }
-
-  #parse(): void {
-    const bytes = Buffer.concat(this.#chunks);
+  protected override parse(bytes: Buffer): number {
     const reader = new JsonReader(bytes);
     let end = 0;
     try {
@@ -80,14 +28,11 @@ export class JsonListParser {
         if (!reader.skipIf(',')) this.#parseNext(reader);
         end = reader.at;
       }
+      return reader.at;
     } catch (error) {
-      if (error instanceof SyntaxError && !(error instanceof IncompleteJson))
-        throw new MalformedList('the list is not JSON');
-      if (!(error instanceof IncompleteJson)) throw error;
+      if (error instanceof IncompleteJson) return end;
+      throw error instanceof SyntaxError ? new MalformedList('the list is not JSON') : error;
     }
-    this.#chunks = [bytes.subarray(end)];
-    this.#bufferedBytes = bytes.length - end;
-    this.#nextParseBytes = 2 * this.#bufferedBytes;
   }
 
   #parseNext(reader: JsonReader): void {
@@ -104,30 +49,33 @@ export class JsonListParser {
       const key = reader.value();
       if (!reader.skipIf(':')) throw new SyntaxError('a key has no value');
       const isItems = key === 'items' && reader.skipIf('[');
-      if (isItems) this.#position = 'items';
       this.#members.set(key, isItems ? [] : reader.value());
+      if (isItems) this.#position = 'items';
     }
   }
 
   #addItem(item: unknown): void {
-    if (typeof item !== 'object' || item === null || Array.isArray(item))
-      throw new MalformedList('an item of the list is not an object');
-    const { apiVersion, kind } = item as { readonly apiVersion?: unknown; readonly kind?: unknown };
-    this.#itemType ??= [apiVersion, kind];
-    if (this.#itemType[0] !== apiVersion || this.#itemType[1] !== kind)
-      throw new MalformedList('the items of the list have different types');
+    const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
+    if (!isObject) throw new MalformedList('an item of the list is not an object');
+    const { apiVersion, kind } = item as Partial<Record<keyof ObjectType, unknown>>;
+    this.#itemType ??= { apiVersion, kind };
+    const isSame = this.#itemType.apiVersion === apiVersion && this.#itemType.kind === kind;
+    if (!isSame) throw new MalformedList('the items of the list have different types');
     this.#onItem(item);
   }
-}
 
-/** Returns the resourceVersion of a list. @throws MalformedList */
-export function checkListMetadata(metadata: {
-  readonly resourceVersion?: unknown;
-  readonly continue?: unknown;
-}): string {
-  const { resourceVersion, continue: continueToken = '' } = metadata;
-  if (continueToken !== '') throw new MalformedList('the list is one page of several');
-  if (typeof resourceVersion !== 'string' || resourceVersion === '')
-    throw new MalformedList('the list has no resourceVersion');
-  return resourceVersion;
+  protected override finish() {
+    const [version, kind, items] = ['apiVersion', 'kind', 'items'].map((key) => this.#members.get(key));
+    const type = this.#expected.find((expected) => version === expected.apiVersion && kind === `${expected.kind}List`);
+    const kinds = this.#expected.map((expected) => `${expected.kind}List`).join(' or ');
+    if (this.#position !== 'end' || type === undefined) throw new MalformedList(`the response is not a ${kinds}`);
+    // An empty metadata-only list has `"items":null`. Without the field it is no list.
+    const hasItems = Array.isArray(items) || (items === null && type === METADATA);
+    if (!hasItems) throw new MalformedList('the list has no items');
+    const { apiVersion: itemVersion, kind: itemKind } = this.#itemType ?? type;
+    const isOmitted = type !== METADATA && itemVersion === undefined && itemKind === undefined;
+    if (!isOmitted && (itemVersion !== type.apiVersion || itemKind !== type.kind))
+      throw new MalformedList(`an item of the list is not a ${type.kind}`);
+    return this.#members.get('metadata') ?? {};
+  }
 }

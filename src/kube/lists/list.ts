@@ -5,7 +5,8 @@ import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
 import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
-import { JsonListParser, METADATA } from './json-list.ts';
+import { JsonListParser } from './json-list.ts';
+import { type ListParser, METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
@@ -102,11 +103,7 @@ function readServedAt({ headers: { date } }: ApiResponse): Date {
   return servedAt < now ? servedAt : now;
 }
 
-async function parseBody(
-  body: ApiResponse['body'],
-  parser: Pick<JsonListParser, 'write'>,
-  signal: AbortSignal,
-): Promise<void> {
+async function parseBody(body: ApiResponse['body'], parser: ListParser, signal: AbortSignal): Promise<void> {
   let bytes = 0;
   let bytesInTurn = 0;
   // Stream events, because a promise for each chunk costs more than its parsing.

@@ -1,83 +1,82 @@
 import type { ApiObject } from '../api-object.ts';
 import { MalformedList } from '../errors.ts';
-import { checkListMetadata, METADATA } from './json-list.ts';
-import { MetadataParser, type WantedMetadata } from './protobuf-metadata.ts';
-import { LENGTH_DELIMITED, PROTOBUF_MAGIC, ProtobufReader, readVarint } from './protobuf-reader.ts';
+import { ListParser, METADATA } from './list-parser.ts';
+import { LENGTH_DELIMITED, ProtobufReader, readVarint } from './protobuf-reader.ts';
 
-/**
- * Field numbers of runtime.Unknown, the envelope of every response (k8s.io/apimachinery,
- * pkg/runtime/generated.proto).
- */
+/** Precedes every message of the Kubernetes API (k8s.io/apimachinery, pkg/runtime/serializer/protobuf). */
+const MAGIC = Buffer.from('k8s\0', 'latin1');
+/** Field numbers of runtime.Unknown, the envelope of a response (k8s.io/apimachinery, pkg/runtime/generated.proto). */
 const ENVELOPE = { typeMeta: 1, raw: 2 } as const;
-const TYPE_META = { apiVersion: 1, kind: 2 } as const;
 /** Field numbers in k8s.io/apimachinery, pkg/apis/meta/v1/generated.proto. */
+const TYPE_META = { apiVersion: 1, kind: 2 } as const;
 const LIST = { metadata: 1, items: 2 } as const;
 const LIST_META = { resourceVersion: 2, continue: 3 } as const;
+const OBJECT = { metadata: 1 } as const;
+const META = {
+  name: 1,
+  namespace: 3,
+  uid: 5,
+  creationTimestamp: 8,
+  deletionTimestamp: 9,
+  labels: 11,
+  annotations: 12,
+  ownerReferences: 13,
+} as const;
+const OWNER = { kind: 1, name: 3 } as const;
+const ENTRY = { key: 1, value: 2 } as const;
+const TIME = { seconds: 1 } as const;
 
-/** etcd rejects objects over 1.5 MiB. */
-const MAX_FIELD_BYTES = 2 * 1024 * 1024;
 /** A tag and a length, each at most ten bytes. */
 const MAX_HEADER_BYTES = 20;
-const INITIAL_BUFFER_BYTES = 64 * 1024;
+
+/** If it has annotations, an object with one of them keeps only these, its names and its creationTimestamp. */
+export interface WantedMetadata {
+  readonly annotations?: readonly string[];
+}
+
+type TextMap = Record<string, string>;
+
+interface ParsedMetadata {
+  name?: string;
+  namespace?: string;
+  uid?: string;
+  /** In milliseconds, because a formatted time takes longer than all other fields of a node together. */
+  creationTimestamp?: number | undefined;
+  deletionTimestamp?: number | undefined;
+  readonly labels: TextMap;
+  readonly annotations: TextMap;
+  readonly ownerReferences: { readonly kind: string; readonly name: string }[];
+}
 
 /**
- * Parses a PartialObjectMetadataList in protobuf while it arrives: 5,000 nodes have 30 MB. It keeps only the start of
- * the field that is arriving. A list of 2,000 nodes takes a third of the time of JSON. Libraries do not decode such a
- * stream, and generated decoders build every object.
+ * Parses a PartialObjectMetadataList in protobuf, in a third of the time of JSON. The guard reads 5 % of a node's
+ * metadata, and skips everything else.
  */
-export class ProtobufListParser {
+export class ProtobufListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
-  readonly #metadata: MetadataParser;
+  readonly #wanted: ReadonlySet<string> | undefined;
+  /** A length alone excludes almost every other annotation, without a text for its key. */
+  readonly #wantedLengths: ReadonlySet<number>;
   #hasMagic = false;
-  /** Starts with a field that has not arrived in full. Concatenating chunks would allocate twice the size of a list. */
-  #buffer = Buffer.allocUnsafeSlow(INITIAL_BUFFER_BYTES);
-  #bufferedBytes = 0;
   /** How many bytes of the list follow. Undefined before the list. */
   #listBytesLeft: number | undefined;
   #type = { apiVersion: '', kind: '' };
-  #resourceVersion = '';
+  #metadata = { resourceVersion: '', continue: '' };
 
-  /** @param wanted if it has annotations, `onItem` gets only the {@link WantedMetadata} */
-  constructor(onItem: (item: ApiObject) => void, wanted: WantedMetadata = {}) {
+  constructor(onItem: (item: ApiObject) => void, { annotations }: WantedMetadata = {}) {
+    super();
     this.#onItem = onItem;
-    this.#metadata = new MetadataParser(wanted);
+    this.#wanted = annotations === undefined ? undefined : new Set(annotations);
+    this.#wantedLengths = new Set(annotations?.map((key) => Buffer.byteLength(key)));
   }
 
-  /** @throws MalformedList, or the error of the item handler */
-  write(chunk: Buffer): void {
-    const length = this.#bufferedBytes + chunk.length;
-    if (length > this.#buffer.length) this.#buffer = Buffer.concat([this.#buffer], 2 * length);
-    chunk.copy(this.#buffer, this.#bufferedBytes);
-    const end = this.#parseFields(this.#buffer.subarray(0, length), length - MAX_HEADER_BYTES);
-    this.#buffer.copyWithin(0, end, length);
-    this.#bufferedBytes = length - end;
-  }
-
-  /**
-   * Returns the resourceVersion.
-   *
-   * @throws MalformedList if the bytes are not one complete list
-   */
-  end(): string {
-    const bytes = this.#buffer.subarray(0, this.#bufferedBytes);
-    const isComplete = this.#parseFields(bytes, bytes.length - 1) === bytes.length && this.#listBytesLeft === 0;
-    if (!isComplete) throw new MalformedList('the list is incomplete');
-    const { apiVersion, kind } = this.#type;
-    if (apiVersion !== METADATA.apiVersion || kind !== `${METADATA.kind}List`)
-      throw new MalformedList('the response is not a list');
-    if (this.#resourceVersion === '') throw new MalformedList('the list has no resourceVersion');
-    return this.#resourceVersion;
-  }
-
-  /**
-   * Parses the complete fields that start at `lastStart` or before, and returns where the next one starts. Every field
-   * of the envelope and of the list has a length.
-   */
-  #parseFields(bytes: Buffer, lastStart: number): number {
+  /** Every field of the envelope and of the list has a length. */
+  protected override parse(bytes: Buffer, isEnd: boolean): number {
+    const lastStart = bytes.length - (isEnd ? 1 : MAX_HEADER_BYTES);
     let start = this.#hasMagic || lastStart < 0 ? 0 : this.#skipMagic(bytes);
     while (start <= lastStart) {
-      const tag = readVarint(bytes, start, bytes.length);
-      const length = readVarint(bytes, tag.end, bytes.length);
+      const tag = readVarint(bytes, start);
+      const length = readVarint(bytes, tag.end);
       const field = Math.floor(tag.value / 8);
       if (tag.value % 8 !== LENGTH_DELIMITED) throw new MalformedList('the response is not a list');
       const isInList = this.#listBytesLeft !== undefined && this.#listBytesLeft > 0;
@@ -87,30 +86,106 @@ export class ProtobufListParser {
         start = length.end;
         continue;
       }
-      if (length.value > MAX_FIELD_BYTES) throw new MalformedList('a part of the list is too large');
       const end = length.end + length.value;
       if (end > bytes.length) break;
-      const content = new ProtobufReader(bytes, length.end, end);
-      if (isInList) this.#parseListField(field, content, end - start);
-      else if (field === ENVELOPE.typeMeta) this.#type = content.texts(TYPE_META);
+      const reader = new ProtobufReader(bytes, length.end);
+      if (isInList) this.#parseListField(field, reader, end, end - start);
+      else if (field === ENVELOPE.typeMeta) this.#type = readTexts(reader, end, TYPE_META);
       start = end;
     }
     return start;
   }
 
-  #skipMagic(bytes: Buffer): number {
-    if (!bytes.subarray(0, PROTOBUF_MAGIC.length).equals(PROTOBUF_MAGIC))
-      throw new MalformedList('the response is not protobuf of Kubernetes');
-    this.#hasMagic = true;
-    return PROTOBUF_MAGIC.length;
+  protected override finish() {
+    const { apiVersion, kind } = this.#type;
+    const isList = apiVersion === METADATA.apiVersion && kind === `${METADATA.kind}List`;
+    if (!isList) throw new MalformedList('the response is not a list');
+    if (this.#listBytesLeft !== 0) throw new MalformedList('the list is incomplete');
+    return this.#metadata;
   }
 
-  #parseListField(field: number, content: ProtobufReader, bytes: number): void {
+  #skipMagic(bytes: Buffer): number {
+    if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw new MalformedList('the response is not protobuf');
+    this.#hasMagic = true;
+    return MAGIC.length;
+  }
+
+  #parseListField(field: number, reader: ProtobufReader, end: number, bytes: number): void {
     this.#listBytesLeft = (this.#listBytesLeft ?? 0) - bytes;
     if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
-    if (field === LIST.items) this.#onItem(this.#metadata.parse(content));
-    else if (field === LIST.metadata) {
-      this.#resourceVersion = checkListMetadata(content.texts(LIST_META));
-    }
+    if (field === LIST.items) this.#onItem({ metadata: this.#parseItem(reader, end) });
+    else if (field === LIST.metadata) this.#metadata = readTexts(reader, end, LIST_META);
   }
+
+  #parseItem(reader: ProtobufReader, end: number): ParsedMetadata {
+    // No prototype, because the keys are untrusted.
+    const [labels, annotations] = [Object.create(null) as TextMap, Object.create(null) as TextMap];
+    const metadata: ParsedMetadata = { labels, annotations, ownerReferences: [] };
+    while (reader.next(end)) {
+      if (reader.field !== OBJECT.metadata) continue;
+      const { start } = reader;
+      const metadataEnd = reader.enter();
+      // Labels precede annotations, so an object without a wanted annotation is parsed again.
+      if (this.#wanted !== undefined && this.#parseMetadata(reader, metadataEnd, metadata, this.#wanted)) continue;
+      reader.moveTo(start);
+      this.#parseMetadata(reader, metadataEnd, metadata);
+    }
+    return metadata;
+  }
+
+  /** Returns whether the object has an annotation that is wanted. */
+  #parseMetadata(reader: ProtobufReader, end: number, metadata: ParsedMetadata, wanted?: ReadonlySet<string>): boolean {
+    let hasWanted = false;
+    while (reader.next(end)) {
+      const { field } = reader;
+      if (field === META.annotations) hasWanted = this.#parseEntry(reader, metadata.annotations, wanted) || hasWanted;
+      else if (field === META.name) metadata.name = reader.text();
+      else if (field === META.namespace) metadata.namespace = reader.text();
+      else if (field === META.creationTimestamp) metadata.creationTimestamp = readTime(reader);
+      else if (wanted !== undefined) continue;
+      else if (field === META.labels) this.#parseEntry(reader, metadata.labels);
+      else if (field === META.ownerReferences) metadata.ownerReferences.push(readTexts(reader, reader.enter(), OWNER));
+      else if (field === META.uid) metadata.uid = reader.text();
+      else if (field === META.deletionTimestamp) metadata.deletionTimestamp = readTime(reader);
+    }
+    return hasWanted;
+  }
+
+  /** Parses an entry of a map, unless another one is wanted. Returns whether it was parsed. */
+  #parseEntry(reader: ProtobufReader, target: TextMap, wanted?: ReadonlySet<string>): boolean {
+    let [key, value] = ['', ''];
+    const end = reader.enter();
+    while (reader.next(end)) {
+      const isKey = reader.field === ENTRY.key;
+      if (isKey && wanted !== undefined && !this.#wantedLengths.has(reader.end - reader.start)) {
+        reader.moveTo(end);
+        return false;
+      }
+      if (isKey) key = reader.text();
+      else if (reader.field === ENTRY.value) value = reader.text();
+    }
+    if (wanted?.has(key) === false) return false;
+    target[key] = value;
+    return true;
+  }
+}
+
+/** Reads the texts of these fields. An absent text is empty. */
+function readTexts<Name extends string>(
+  reader: ProtobufReader,
+  end: number,
+  numbers: Readonly<Record<Name, number>>,
+): Record<Name, string> {
+  const names = Object.keys(numbers) as Name[];
+  const texts = Object.fromEntries(names.map((name) => [name, ''])) as Record<Name, string>;
+  while (reader.next(end)) for (const name of names) if (reader.field === numbers[name]) texts[name] = reader.text();
+  return texts;
+}
+
+/** Returns undefined for an empty message. */
+function readTime(reader: ProtobufReader): number | undefined {
+  const end = reader.enter();
+  let seconds: number | undefined;
+  while (reader.next(end)) if (reader.field === TIME.seconds) seconds = reader.value;
+  return seconds === undefined ? undefined : seconds * 1_000;
 }

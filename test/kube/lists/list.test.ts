@@ -4,7 +4,7 @@ import type { ApiResponse, KubeApi } from '../../../src/kube/api.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { listCollection } from '../../../src/kube/lists/list.ts';
 import { countTurns } from '../../support/turns.ts';
-import { encodeAnswer, encodeList } from './protobuf-encoding.ts';
+import { bytesField, encodeAnswer, encodeList } from './protobuf-encoding.ts';
 
 const JSON_TYPE = 'application/json';
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -51,6 +51,8 @@ const ITEMS = Array.from({ length: 50_001 }, (_, at) => ({ name: `w${at}` }));
 test.each([
   ['JSON', JSON_TYPE, toJson(ITEMS.map((metadata) => ({ metadata }))), 'the list has more than 50000 items'],
   ['protobuf', PROTOBUF, encodeAnswer(encodeList(ITEMS)), 'the list has more than 50000 items'],
+  ['JSON', JSON_TYPE, `{"items":["${'x'.repeat(10 * 2 ** 20)}`, 'a part of the list is too large'],
+  ['protobuf', PROTOBUF, encodeAnswer(bytesField(2, 'x'.repeat(10 * 2 ** 20))), 'a part of the list is too large'],
 ])('does not read an endless list in %s to its end', async (_title, contentType, text, problem) => {
   const { list, body } = createList(Buffer.from(text), contentType);
   await expect(list(() => {})).rejects.toThrow(problem);

@@ -1,7 +1,5 @@
-import { isIPv6 } from 'node:net';
-import { assert, ipV6, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { expandIpAddress, findDnsNameProblem, findIpAddressProblem } from '../../src/certificates/names.ts';
+import { findDnsNameProblem, findIpAddressProblem } from '../../../src/cli/certs/names.ts';
 
 const OTHER_CHARACTERS = 'not letters, digits and inner hyphens';
 
@@ -33,16 +31,4 @@ test.each([
   ['fe80::1%eth0', 'has a zone; a certificate holds the bare address'],
 ])('the problem of the IP address %j is %j', (address, problem) => {
   expect(findIpAddressProblem(address)).toBe(problem);
-});
-
-test('expands every IPv6 address to eight groups of the same address', () => {
-  assert(
-    property(ipV6().filter(isIPv6), (address) => {
-      const expanded = expandIpAddress(address);
-      expect(isIPv6(expanded)).toBe(true);
-      expect(expanded.split(':')).toHaveLength(8);
-      expect(expanded).not.toMatch(/::|\./);
-      expect(new URL(`https://[${expanded}]`).hostname).toBe(new URL(`https://[${address}]`).hostname);
-    }),
-  );
 });

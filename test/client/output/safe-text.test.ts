@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { expect, test } from 'vitest';
-import { escapeUnsafe, removeUnsafe } from '../../src/common/printable-text.ts';
+import { escapeUnsafe, removeUnsafe } from '../../../src/client/output/safe-text.ts';
 
 test('removes what a terminal could interpret, and keeps lines and own styles', () => {
   const styled = styleText(['red', 'bold'], 'Not fine', { validateStream: false });

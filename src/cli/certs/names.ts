@@ -29,19 +29,3 @@ export function findIpAddressProblem(address: string): string | undefined {
   if (address.includes('%')) return 'has a zone; a certificate holds the bare address';
   return isIP(address) === 0 ? 'is not an IPv4 or IPv6 address' : undefined;
 }
-
-/**
- * Writes IPv6 as eight groups, because node-forge 1.4.3 takes `::ffff:10.0.0.1` for IPv4 and drops the last
- * group of `::2:3:4:5:6:7:8`.
- */
-export function expandIpAddress(address: string): string {
-  if (isIP(address) !== 6) return address;
-  // The URL parser turns a dotted quad into hex groups and the rest into lower case.
-  const canonical = new URL(`https://[${address}]`).hostname.slice(1, -1);
-  const [head = '', tail] = canonical.split('::');
-  if (tail === undefined) return canonical;
-  const before = head.split(':').filter(Boolean);
-  const after = tail.split(':').filter(Boolean);
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  return [...before, ...zeros, ...after].join(':');
-}

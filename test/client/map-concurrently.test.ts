@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { mapConcurrently } from '../../src/common/map-concurrently.ts';
+import { mapConcurrently } from '../../src/client/map-concurrently.ts';
 
 test('works on some items at a time, and returns the results in the order of the items', async () => {
   let inWork = 0;
