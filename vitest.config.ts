@@ -1,44 +1,46 @@
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 /** They replace modules, so each gets a process of its own. */
-const MOCKED = ['test/exploration/*.test.ts', 'test/status/dangling-reference-detector.test.ts'];
-/** They start programs in processes of their own. */
-const PROCESSES = ['test/cli/{program,completion/completion,dev/dev,restore/restore,serve/serve}.test.ts'];
-const OTHER_RUNS = ['test/e2e/**', 'test/release/**'];
+const MOCKED = ['test/exploration/exploration.test.ts', 'test/status/dangling-reference-detector.test.ts'];
+/** `npm run test:slow`: they start programs in processes of their own. */
+export const PROGRAM_TESTS = ['test/cli/{program,completion/completion,dev/dev,restore/restore,serve/serve}.test.ts'];
+/** `npm run test:slow`: they build programs or packages. */
+export const BUILD_TESTS = ['test/build/{bundle,ci-run,lean-libraries,package}.test.ts'];
+export const LARGER_BOUNDS = ['test/exploration/larger-bounds-*.test.ts'];
+const OTHER_RUNS = ['test/e2e/**', 'test/release/**', ...PROGRAM_TESTS, ...BUILD_TESTS, ...LARGER_BOUNDS];
 
-export default defineConfig({
+/** Keys take longer than most tests. Only test/certificates/sign-certificate.test.ts generates one of 3,072 bits. */
+const STORED_KEYS = {
+  find: './sign-certificate.ts',
+  replacement: new URL('test/support/stored-keys.ts', import.meta.url).pathname,
+};
+
+export const COMMON = {
+  resolve: { alias: [STORED_KEYS] },
   test: {
     reporters: ['default', './test/support/skipped-tests.ts'],
     // No test measures time, so one generous limit ends a test that hangs, also on a machine that others keep busy.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 100_000 } },
-    // The files of a worker share one process.
     restoreMocks: true,
     unstubEnvs: true,
     // Most of the time tests wait, for timeouts and for processes to start: more of them at once than there are cores.
     maxWorkers: 2 * availableParallelism(),
+  },
+} satisfies ViteUserConfig;
+
+export default defineConfig({
+  ...COMMON,
+  test: {
+    ...COMMON.test,
     projects: [
       { extends: true, test: { name: 'mocked', include: MOCKED } },
       {
         extends: true,
-        test: {
-          name: 'processes',
-          include: PROCESSES,
-          globalSetup: 'test/cli/bundle-programs.ts',
-          isolate: false,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'unit',
-          include: ['test/**/*.test.ts'],
-          exclude: [...OTHER_RUNS, ...MOCKED, ...PROCESSES],
-          // The files of a worker share imported modules and generated keys, which take longer than most tests.
-          isolate: false,
-        },
+        // The files of a worker share imported modules, which take longer than most tests.
+        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...OTHER_RUNS, ...MOCKED], isolate: false },
       },
     ],
   },

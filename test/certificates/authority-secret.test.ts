@@ -2,9 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
-import { generateLeafKeys } from '../../src/certificates/sign-certificate.ts';
 import type { ServingCertificate } from '../../src/certificates/serving-certificate.ts';
 import { memoryLog } from '../support/log.ts';
+import { generateLeafKeys } from '../support/stored-keys.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 
 const DAY_MS = 24 * 3_600_000;

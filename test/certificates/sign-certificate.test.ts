@@ -1,8 +1,14 @@
-import { X509Certificate } from 'node:crypto';
-import { assert, property, uint8Array } from 'fast-check';
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import { property, uint8Array } from 'fast-check';
 import { expect, test } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
-import { generateSerial } from '../../src/certificates/sign-certificate.ts';
+import {
+  generateLeafKeys,
+  generateRsaKeys,
+  generateSerial,
+  type RsaKeys,
+} from '../../src/certificates/sign-certificate.ts';
+import { checkProperty } from '../support/check-property.ts';
 
 /** X.690 §8.3.2: a minimal positive INTEGER starts with neither a set bit nor nine clear ones. */
 function expectPositiveMinimal(serial: string) {
@@ -16,9 +22,22 @@ test('writes a serial that is random, positive and minimal into the certificate'
   expect(generateSerial()).not.toBe(generateSerial());
   const random = uint8Array({ minLength: 16, maxLength: 16 });
   const isMinimal = property(random, (bytes) => expectPositiveMinimal(generateSerial(() => bytes)));
-  assert(isMinimal, { examples: [0, 0xff, 0x80].map((byte) => [new Uint8Array(16).fill(byte)]) });
+  const examples = [0, 0xff, 0x80].map((byte): [Uint8Array] => [new Uint8Array(16).fill(byte)]);
+  checkProperty(isMinimal, 100, examples);
   const { certificatePem } = await createAuthority({ days: 1, now: new Date() });
   const { raw, serialNumber } = new X509Certificate(certificatePem);
   expectPositiveMinimal(serialNumber);
   expect(raw.toString('hex')).toContain(`0210${serialNumber.toLowerCase()}`);
+});
+
+function readBits({ publicKeyPem, privateKeyPem }: RsaKeys) {
+  const key = createPublicKey(publicKeyPem);
+  expect(createPublicKey(createPrivateKey(privateKeyPem)).equals(key)).toBe(true);
+  return key.asymmetricKeyType === 'rsa' ? key.asymmetricKeyDetails?.modulusLength : undefined;
+}
+
+test('generates a new pair of RSA keys with the bits', async () => {
+  const [first, second] = [await generateLeafKeys(), await generateLeafKeys()];
+  expect(first.privateKeyPem).not.toBe(second.privateKeyPem);
+  expect([readBits(first), readBits(await generateRsaKeys(3072))]).toEqual([2048, 3072]);
 });

@@ -27,7 +27,7 @@ Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT FILE...]
 
 Options:
   --kubernetes VERSION  all tests on this release only: 1.37.2, 1.33.0, 1.31.0 or 1.27.4
-  --long                the long versions of the tests that have one, and those that promise capacity, such as floods
+  --long                the long versions of the tests that have one, and *.long.test.ts, such as floods
   --operator VERSION    the Machine Config Operator of the tests in test/e2e/operator: 4.20 (default), 4.19 or 4.15
   --only TEXT           the tests whose name contains this text
   --help                this text
@@ -62,8 +62,8 @@ async function main(): Promise<number> {
     return 0;
   }
   for (const file of files) {
-    if (Object.values(selectTests([file])).flat().length === 0)
-      throw new UsageError(`No test file has ${file} in its path.`);
+    if (Object.values(selectTests([file], flags.long)).flat().length === 0)
+      throw new UsageError(`No test file${flags.long ? '' : ' without --long'} has ${file} in its path.`);
   }
   const operator = selectOperator('--operator', flags.operator);
   const isOneRelease = flags.kubernetes !== undefined || files.length > 0 || Boolean(process.env['KUBEBUILDER_ASSETS']);
@@ -71,14 +71,15 @@ async function main(): Promise<number> {
   const releases = isOneRelease ? [selected] : CI_RELEASES;
   // Before any test, because a build takes minutes and can fail.
   for (const release of releases) await findBinaries(release, log);
-  if (selectTests(files).otherTests.includes('test/e2e/docs/fleet.test.ts')) await findPolicyController(log);
+  if (selectTests(files, flags.long).otherTests.includes('test/e2e/docs/fleet.long.test.ts'))
+    await findPolicyController(log);
   log('Building the guard …');
   const buildExitCode = await runNode(['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts']);
   if (buildExitCode !== 0) return 1;
 
   const env = { ...(flags.long && { [LONG_VARIABLE]: '1' }), [OPERATOR_VARIABLE]: operator.openshift };
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
-  const { nodeTests, operatorTests } = selectTests(files);
+  const { nodeTests, operatorTests } = selectTests(files, flags.long);
   // Built now, because otherwise the first test would wait for minutes.
   const special = [
     await prepare('nodes', 'pods', nodeTests, () => findNodeFiles(selected, log)),
@@ -87,7 +88,7 @@ async function main(): Promise<number> {
   // All at the same time, because the tests with nodes and with the operator wait most of it.
   const runs = releases.flatMap((release, index) => {
     console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
-    const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE);
+    const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE, flags.long);
     const others = otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : [];
     const releaseEnv = { ...env, [RELEASE_VARIABLE]: release.kubernetes, [PROCESS_VARIABLE]: index === 0 ? '0' : '3' };
     return [...(index === 0 ? special.flatMap(({ run }) => run) : []), ...others].map((args) => ({ args, releaseEnv }));

@@ -23,9 +23,12 @@ export const OTHER_TESTS = FILES.filter((file) => ![...NODE_TESTS, ...OPERATOR_T
  * Selects the test files that need real nodes, those that need the real operator, and the others.
  *
  * @param filters parts of paths, of which a file must have one. None selects all files.
+ * @param isLong whether the files that end with `.long.test.ts` are among them
  */
-export function selectTests(filters: readonly string[]) {
-  const isSelected = (file: string) => filters.length === 0 || filters.some((filter) => file.includes(filter));
+export function selectTests(filters: readonly string[], isLong: boolean) {
+  const isSelected = (file: string) =>
+    (isLong || !file.endsWith('.long.test.ts')) &&
+    (filters.length === 0 || filters.some((filter) => file.includes(filter)));
   return {
     nodeTests: NODE_TESTS.filter(isSelected),
     operatorTests: OPERATOR_TESTS.filter(isSelected),

@@ -28,22 +28,28 @@ const ONE = { deliveries: 1, deletions: 1 };
 /** The guard has watched for longer than the hold. */
 const MEMORY = { starts: [[], POOL], writers: POOL, deletions: 1, holdMs: HOLD_MS, watchedMs: HOLD_MS + 2_000 };
 
-/** For `npm test`. */
-const SHORT_BOUNDS: Readonly<Record<string, Bound>> = {
+type Bounds = Readonly<Record<string, Bound>>;
+
+/** For `npm test`: seconds of processor time. */
+export const SMALL_BOUNDS: Bounds = {
   'two writes': { ...ONE, starts: [[]], writers: ALL, writes: 2 },
+  'a hold': { starts: [[], POOL], writers: POOL, writes: 2, deletions: 1, holdMs: HOLD_MS },
+};
+
+/** For `npm run test:slow`: a minute. */
+const SHORT_BOUNDS: Bounds = {
   'three writes': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 3 },
   'a build': { ...ONE, starts: [[], NODE], writers: ['node-1', 'build-1'], writes: 3 },
   'two deletions': { ...ONE, starts: [[], NODE], writers: NODE, writes: 1, deletions: 2 },
   'a deadline': { starts: [[]], writers: NODE, writes: 1, deletions: 2, deadlines: 1 },
   'a fault': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 1, faults: 1 },
-  'a hold': { starts: [[], POOL], writers: POOL, writes: 2, deletions: 1, holdMs: HOLD_MS },
   'a memory': { ...MEMORY, writes: 2, deliveries: 2 },
   'a gap': { ...MEMORY, writes: 2, relists: 1 },
   'a restart': { ...MEMORY, writes: 2, restarts: 1 },
 };
 
-/** For `npm run explore`. */
-const LONG_BOUNDS: typeof SHORT_BOUNDS = {
+/** For `npm run explore`: hours. */
+const LONG_BOUNDS: Bounds = {
   'three writes': { starts: ANY_START, writers: ALL, writes: 3, deliveries: 3, deletions: 1 },
   'five writes': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 5 },
   'two deletions': { ...ONE, starts: ANY_START, writers: NODE_AND_POOL, writes: 2, deletions: 2 },
@@ -68,4 +74,5 @@ const LONG_BOUNDS: typeof SHORT_BOUNDS = {
 
 /** `npm run explore` sets the variable. */
 export const IS_LONG = process.env['MCG_EXPLORATION'] === 'long';
-export const BOUNDS = IS_LONG ? LONG_BOUNDS : SHORT_BOUNDS;
+/** Those beyond `npm test`. */
+export const LARGER_BOUNDS = IS_LONG ? LONG_BOUNDS : SHORT_BOUNDS;

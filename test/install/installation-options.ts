@@ -13,7 +13,8 @@ export const DEFAULT_OPTIONS = {
   kubernetesVersion: 33,
 } satisfies InstallationOptions;
 
-const CHANGES: Partial<InstallationOptions>[][] = [
+/** Each option with its two values. */
+const CHOICES: readonly (readonly [Partial<InstallationOptions>, Partial<InstallationOptions>])[] = [
   [{ singleNode: false }, { singleNode: true }],
   [{ hostNetwork: false }, { hostNetwork: true }],
   [{ machineconfigAccess: true }, { machineconfigAccess: false }],
@@ -23,14 +24,17 @@ const CHANGES: Partial<InstallationOptions>[][] = [
   [{ mode: undefined }, { mode: 'Disabled' }],
 ];
 
-const COMBINATIONS = CHANGES.reduce<InstallationOptions[]>(
-  (sets, changes) => sets.flatMap((options) => changes.map((change) => ({ ...options, ...change }))),
-  [DEFAULT_OPTIONS],
-);
+/** Any two columns contain all four combinations (the orthogonal array L8). */
+const ROWS = ['0000000', '1010101', '0110011', '1100110', '0001111', '1011010', '0111100', '1101001'];
 
-/** All combinations of the options that change the set of a guard. */
+/** Sets of a guard, in which any two options have all combinations of their values. */
 export const ALL_OPTIONS: readonly InstallationOptions[] = [
-  ...COMBINATIONS,
+  ...ROWS.map((row) =>
+    CHOICES.reduce<InstallationOptions>(
+      (options, choice, at) => ({ ...options, ...choice[Number(row[at])] }),
+      DEFAULT_OPTIONS,
+    ),
+  ),
   { ...DEFAULT_OPTIONS, kubernetesVersion: 27 },
 ];
 

@@ -2,16 +2,14 @@
  * Runs the commands of README.md in a copy of the repository: in their order, and the demo beside them. Compares the
  * denial that the page shows with the one that its command prints.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { until } from '../e2e/control-plane/until.ts';
+import { copyRepository, ROOT } from '../support/copy-repository.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The first build of a control plane takes up to ten minutes. */
 const COMMAND_TIMEOUT_MS = 20 * 60_000;
 /** Commands that are steps of their own in .ci/run. */
@@ -42,16 +40,6 @@ function findCommands(): readonly string[] {
   const blocks = [...README.replaceAll('npm ci && ', '').matchAll(/^```sh\n([\s\S]*?)^```$/gm)];
   const lines = blocks.flatMap(([, block = '']) => block.split('\n'));
   return lines.filter((line) => /^[^#]/.test(line) && !STEPS_OF_CI.has(line));
-}
-
-/** Copies the files that are in the repository, and nothing that was built. */
-function copyRepository(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'mcg-readme-'));
-  const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
-  const files = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean);
-  for (const file of files) cpSync(join(ROOT, file), join(directory, file));
-  symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
-  return directory;
 }
 
 /** @throws Error if the command does not do what the page says */

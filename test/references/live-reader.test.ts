@@ -130,6 +130,17 @@ describe('with fake timers', () => {
     expect((await reader.read(CONFIG, AbortSignal.abort())).unreadable).toEqual([late]);
   });
 
+  test('names a kind whose list is late at the deadline', async () => {
+    const deadline = new AbortController();
+    api.onList = async (path) => {
+      if (path !== NODES) return;
+      deadline.abort();
+      await new Promise(() => {});
+    };
+    const late = { name: 'nodes', reason: 'no complete answer in time' };
+    expect((await reader.read(CONFIG, deadline.signal)).unreadable).toEqual([late]);
+  });
+
   test('does not join a read that has started, so a later write is found', async () => {
     const releases: (() => void)[] = [];
     api.onList = async (path, count) => {

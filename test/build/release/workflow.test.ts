@@ -1,10 +1,12 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { listFiles, readFile } from '../../docs/pages.ts';
 
 interface Job {
   readonly permissions: Readonly<Record<string, string>>;
+  readonly strategy?: { readonly matrix: { readonly command: readonly string[] } };
   readonly steps?: readonly Readonly<Partial<{ uses: string; run: string; with: Record<string, unknown> }>>[];
 }
 
@@ -15,7 +17,7 @@ interface Workflow {
 }
 
 const FILES = listFiles('.github/workflows');
-const TEXTS = FILES.map(readFile);
+const TEXTS = [...FILES, '.github/actions/setup/action.yaml'].map(readFile);
 const WORKFLOWS = new Map(FILES.map((file) => [path.basename(file), parse(readFile(file)) as Workflow]));
 const JOBS = [...WORKFLOWS].flatMap(([workflow, { jobs }]) =>
   Object.entries(jobs).map(([name, { steps = [], ...job }]) => ({ name: `${workflow} ${name}`, steps, ...job })),
@@ -33,15 +35,20 @@ test('every action is pinned by the digest of a commit with its version beside i
   expect(new Set(actions).size).toBe(names.size);
 });
 
-test('a push to main, a pull request and a release run .ci/run', () => {
+test('a push to main and a pull request run .ci/run, and a release waits until every test has run', () => {
   const ci = WORKFLOWS.get('ci.yaml');
-  expect(ci?.on).toEqual({ push: { branches: ['main'] }, pull_request: null, workflow_call: null });
+  expect(ci?.on).toEqual({ push: { branches: ['main'] }, pull_request: null });
   expect(listCommands(ci?.jobs['test']?.steps ?? [])).toEqual(['.ci/run --install']);
-  expect(WORKFLOWS.get('release.yaml')?.jobs).toMatchObject({
-    test: { uses: './.github/workflows/ci.yaml' },
-    publish: { needs: ['test', 'build'] },
-    'publish-npm': { needs: ['publish'] },
-  });
+  const { test: release, ...others } = WORKFLOWS.get('release.yaml')?.jobs ?? {};
+  expect(listCommands(release?.steps ?? [])).toEqual(['.ci/run --install --complete']);
+  expect(others).toMatchObject({ publish: { needs: ['test', 'build'] }, 'publish-npm': { needs: ['publish'] } });
+});
+
+test('the weekly commands exist', () => {
+  const { strategy } = WORKFLOWS.get('weekly.yaml')?.jobs['run'] ?? {};
+  const names = strategy?.matrix.command.map((command) => command.replace(/ .*/, '')) ?? [];
+  expect(names.length).toBeGreaterThan(5);
+  for (const name of names) expect(packageJson.scripts).toHaveProperty([name]);
 });
 
 test('only these jobs can write', () => {

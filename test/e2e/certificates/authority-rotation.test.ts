@@ -7,7 +7,7 @@ import { GUARD_IMAGE } from '../node/images.ts';
 import { sharedInstalledNodeCluster, sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { isDeniedInUse } from '../support/cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { probeDuring } from '../support/prober.ts';
+import { extendTimeout, probeCalls, probeDuring } from '../support/prober.ts';
 import { runProgramOk } from '../support/program.ts';
 import { IS_LONG } from '../support/runner.ts';
 
@@ -29,7 +29,7 @@ async function upgrade(...extraFlags: readonly string[]): Promise<number> {
   const { kubeconfig } = controlPlane.apiServer;
   const from = ['--from-cluster', '--kubeconfig', kubeconfig];
   const manifests = await runProgramOk('render', '--out', '-', ...from, ...flags, ...extraFlags);
-  await kubectlOk(controlPlane, ['apply', '--filename', '-'], manifests);
+  await kubectlOk(controlPlane, ['apply', '--filename', '-'], extendTimeout(manifests));
   const path = '.webhooks[0].clientConfig.caBundle';
   const get = ['get', 'validatingwebhookconfiguration', 'machineconfig-guard', '-o', `jsonpath={${path}}`];
   const caBundle = Buffer.from(await kubectlOk(controlPlane, get), 'base64').toString('utf8');
@@ -53,7 +53,7 @@ async function isProtected(): Promise<boolean> {
 
 test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the authority`, async () => {
   const containers = await listContainers();
-  const { failedCalls } = await probeDuring(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       expect(await upgrade('--new-authority')).toBe(2);
       const count = () => countInLogs(ROTATED);
@@ -95,7 +95,7 @@ test('no call fails and no pod restarts when the service CA rotates', async () =
   const count = () => countInLogs('"fingerprint256"');
   const [before, containers] = [await count(), await listContainers()];
 
-  const { failedCalls } = await probeDuring(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
     await serviceCa.rotate();
     await expect.poll(count).toEqual(before.map((times) => times + 1));
     await prober.awaitRightAnswers(3);

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 
 import { issueLeaf } from '../../../src/certificates/leaf.ts';
 import { forceReconnect, SERVICE_NAME } from '../support/guard-service.ts';
-import { probeDuring } from '../support/prober.ts';
+import { probeCalls } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
@@ -41,7 +41,7 @@ async function readServedSerial(): Promise<string | undefined> {
 }
 
 test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
-  const { failedCalls } = await probeDuring(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       const serial = await rotateLeaf();
       await expect.poll(readServedSerial).toBe(serial);

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readForeignCrds } from '../support/foreign-crds.ts';
 import { parseJsonLines } from '../support/guard-process.ts';
 import { PATHS } from '../support/paths.ts';
-import { probeDuring } from '../support/prober.ts';
+import { probeCalls } from '../support/prober.ts';
 import { forceReconnect } from '../support/guard-service.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
@@ -75,7 +75,7 @@ test('no call fails while the TLS profile of the cluster changes', async () => {
     // The guard reads a usable profile every minute, and an unusable one every second.
     await setProfile(UNUSABLE);
     await guard.restart();
-    const { failedCalls } = await probeDuring(cluster.admin, async (prober) => {
+    const failedCalls = await probeCalls(cluster.admin, async (prober) => {
       await setProfile(profile);
       const isRefused: unknown = expect.stringMatching(/^(?:ERR_SSL|ECONNRESET)/);
       const expected = SUITES.map((suite) => (accepted.includes(suite) ? suite : isRefused));

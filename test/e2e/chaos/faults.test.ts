@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 import { pause, until } from '../control-plane/until.ts';
 import type { Answer } from '../support/prober.ts';
 import { debianProgram } from '../support/debian-program.ts';
-import type { GuardProcess, Launch } from '../support/guard-process.ts';
+import type { Launch } from '../support/guard-process.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { nodeConfigPatch } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
@@ -70,33 +70,6 @@ function swapConfigs({ used, unused }: Prober['configs']): Prober['configs'] {
   return { used: unused, unused: used };
 }
 
-/** In each 100 ms, as a CPU quota of a tenth of a core does (kernel, sched-bwc). */
-const RUNNING_MS = 10;
-const STOPPED_MS = 90;
-
-async function limitCpu(guard: GuardProcess, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    guard.signal('SIGCONT');
-    await pause(RUNNING_MS);
-    guard.signal('SIGSTOP');
-    await pause(STOPPED_MS);
-  }
-  guard.signal('SIGCONT');
-}
-
-const cpuLimited: Fault = {
-  name: 'cpu-starved',
-  durationMs: 6_000,
-  inject: async ({ guard }) => {
-    const stop = new AbortController();
-    const limited = limitCpu(guard, stop.signal);
-    return () => {
-      stop.abort();
-      return limited;
-    };
-  },
-};
-
 /** libfaketime reads the offset of the guard's clock from this file at each call. */
 function setClock(directory: string, offset: string): Promise<void> {
   return writeFile(join(directory, 'clock-offset'), offset);
@@ -119,16 +92,6 @@ async function fakeClock(directory: string) {
     },
   };
 }
-
-const clockBehind: Fault = {
-  name: 'clock-behind',
-  launch: fakeClock,
-  durationMs: 4_000,
-  inject: async ({ controlPlane: { directory } }) => {
-    await setClock(directory, '-1h');
-    return () => setClock(directory, '+0');
-  },
-};
 
 /** The guard must reconnect: TLS checks a certificate once per connection. */
 const clockAhead: Fault = {
@@ -180,7 +143,7 @@ const RIGHT_ANSWERS = 3;
 
 const guarded = await sharedGuardedCluster();
 const { cluster } = guarded;
-const faults = [etcdRestored, cpuLimited, clockBehind, clockAhead, descriptorsExhausted];
+const faults = [etcdRestored, clockAhead, descriptorsExhausted];
 
 test.for(faults.filter(({ isInShortRun }) => IS_LONG || isInShortRun === true))(
   'decides rightly during the fault and recovers: $name',

@@ -6,10 +6,10 @@ import { afterAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
 import { runProcess } from '../support/process.ts';
-import { findPrometheusTools } from '../support/prometheus.ts';
+import { findPromtool } from '../support/promtool.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
 
-const { promtool } = await findPrometheusTools();
+const promtool = await findPromtool();
 const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
 const directory = await mkdtemp(join(tmpdir(), 'mcg-alerts-'));
 await copyFile(join(import.meta.dirname, 'alerts.yaml'), join(directory, 'alerts.yaml'));

@@ -1,20 +1,23 @@
 import { afterEach, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
-import { pause, until } from '../control-plane/until.ts';
+import { pause } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
-import { probeDuring } from '../support/prober.ts';
+import { probeDuring, withPatience } from '../support/prober.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 
 const guarded = await sharedGuardedCluster();
 const { cluster, network } = guarded;
 
+// After each fault, the first deletion is answered rightly, whether the watches have recovered or not.
 afterEach(async () => {
   await network.resume();
-  await cluster.node();
-  const config = await cluster.config();
-  const isAllowed = async () => (await cluster.delete(config)).status === 200;
-  await until('the guard to recover', isAllowed);
+  const [used, unused] = [await cluster.config(), await cluster.config()];
+  const name = await cluster.node({ currentConfig: used });
+  await withPatience(cluster.admin, async () => {
+    await cluster.expectAllowed(unused);
+    await cluster.expectDenied(used, [{ kind: 'Node', name, field: 'currentConfig' }]);
+  });
 });
 
 test('recovers from a gap in its watches that ends with 410', async () => {

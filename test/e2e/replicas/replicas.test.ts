@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { DEPLOYMENT } from '../node/guard-pods.ts';
 import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
-import { probeDuring } from '../support/prober.ts';
+import { probeCalls } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';
 
 const RESTARTS = IS_LONG ? 5 : 1;
@@ -10,7 +10,7 @@ const { cluster, replicas: pods } = await sharedInstalledNodeCluster();
 
 test('no call fails during a restart, and another replica writes the status', async () => {
   const before = await pods.list();
-  const { failedCalls } = await probeDuring(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
     for (let restart = 0; restart < RESTARTS; restart += 1) {
       await pods.kubectl('rollout', 'restart', DEPLOYMENT);
       await pods.awaitRollout();

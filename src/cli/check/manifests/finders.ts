@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findDifferentReading } from '../../../files/yaml-stream.ts';
-import { matchesNodeSelector } from '../../../references/node-selector.ts';
+import { matchesNodeSelector } from '../../../references/node-pool.ts';
 import { listParts } from '../../../rendered-config/config-parts.ts';
 import { findPlaceholders } from '../../../rendered-config/inputs/find-placeholders.ts';
 import * as kinds from '../../../rendered-config/inputs/kinds.ts';

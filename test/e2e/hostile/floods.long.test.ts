@@ -6,7 +6,6 @@ import { afterAll, expect, test } from 'vitest';
 import { memoryOf, resetPeak } from '../../bench/memory.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { Prober } from '../support/prober.ts';
-import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 import { Attacker, findDamage } from './attacker.ts';
 import { createAttacks, startFlood } from './flood.ts';
@@ -24,8 +23,8 @@ afterAll(async () => {
   expect(await findDamage(guarded)).toEqual([]);
 });
 
-// They take all processor time for minutes, so they run on demand: npm run test:e2e -- --long test/e2e/hostile
-test.runIf(IS_LONG).each(createAttacks(attacker))(
+// They take all processor time for minutes.
+test.each(createAttacks(attacker))(
   'answers no deletion wrongly during $title over $connections connections, and each one rightly afterwards',
   async (attack) => {
     const { pid } = guarded.guard;

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+
+import { KubeClient } from '../control-plane/kube-client.ts';
+import { until } from '../control-plane/until.ts';
+import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
+import { PATHS } from '../support/paths.ts';
+import { alertingRules, RULE_FILES } from './alerting-rules.ts';
+
+interface Reference {
+  readonly name: string;
+  readonly key: string;
+}
+
+interface MonitorSpec {
+  readonly endpoints: readonly [
+    {
+      readonly port: string;
+      readonly path: string;
+      readonly scheme: string;
+      readonly authorization: { readonly credentials: Reference };
+      readonly tlsConfig: { readonly serverName: string; readonly ca: { readonly configMap: Reference } };
+    },
+  ];
+}
+
+interface EndpointSlice {
+  readonly endpoints: readonly { readonly addresses: readonly string[] }[];
+  readonly ports: readonly { readonly name: string; readonly port: number }[];
+}
+
+const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
+const installed = await sharedInstalledNodeCluster();
+const { cluster } = installed;
+const { admin } = cluster;
+
+async function readKey({ name, key }: Reference, kind: string): Promise<string> {
+  const find = async () => (await admin.find(`${PATHS.guardNamespace}/${kind}/${name}`))?.data?.[key];
+  return until(`the key ${key} of ${name}`, find);
+}
+
+test('the ServiceMonitor scrapes every replica with its credentials, and none without', async () => {
+  const { spec } = (await admin.find(PATHS.monitor)) as unknown as { readonly spec: MonitorSpec };
+  const [{ port, path, scheme, authorization, tlsConfig }] = spec.endpoints;
+  const token = Buffer.from(await readKey(authorization.credentials, 'secrets'), 'base64').toString();
+  const tls = { ca: await readKey(tlsConfig.ca.configMap, 'configmaps'), servername: tlsConfig.serverName };
+  const slices = (await admin.list(SLICES)) as readonly unknown[] as readonly EndpointSlice[];
+  const urls = slices.flatMap(({ endpoints, ports }) => {
+    const number = ports.find(({ name }) => name === port)?.port;
+    return endpoints.flatMap(({ addresses }) => addresses.map((address) => `${scheme}://${address}:${number}`));
+  });
+  expect(urls).toHaveLength(2);
+  for (const url of urls) {
+    const { status, body } = await new KubeClient({ url, token, ...tls }).request('GET', path);
+    expect([status, body]).toEqual([200, expect.stringContaining('\nmcguard_build_info{')]);
+    expect((await new KubeClient({ url, ...tls }).request('GET', path)).status).toBe(401);
+  }
+});
+
+test('the API server counts what the alerts of an unreachable guard select', async () => {
+  const dryRunStatus = async () => (await cluster.dryRun(await cluster.config())).status;
+  const setFailurePolicy = (value: 'Fail' | 'Ignore') =>
+    admin.patch(PATHS.guardWebhook, [{ op: 'replace', path: '/webhooks/0/failurePolicy', value }]);
+  await admin.patch(PATHS.deployment, { spec: { replicas: 0 } });
+  await expect.poll(dryRunStatus).toBe(500);
+  await setFailurePolicy('Ignore');
+  await expect.poll(dryRunStatus).toBe(200);
+
+  const { body } = await admin.request('GET', '/metrics');
+  const [open, unreachable] = (await alertingRules(RULE_FILES[1])).map(({ expr }) => /apiserver_\w+/.exec(expr)?.[0]);
+  expect(body).toMatch(new RegExp(`^${open}\\{.*name="guard.machineconfig-guard.io".*\\} [1-9]`, 'm'));
+  const labels = 'error_type="calling_webhook_error",name="guard.machineconfig-guard.io"';
+  expect(body).toMatch(new RegExp(`^${unreachable}\\{${labels}.*\\} [1-9]`, 'm'));
+
+  await setFailurePolicy('Fail');
+  await admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
+  await installed.awaitGuard();
+});

@@ -1,0 +1,64 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { ROOT } from '../support/copy-repository.ts';
+
+/** A promise, the test that proves it, and a change of the code that must make this test fail. */
+export interface Promised {
+  readonly promise: string;
+  /** `FOLDER/FILE: TITLE` in `test/`. In the title, … stands for any text. */
+  readonly test: string;
+  /** What the changes do. */
+  readonly broken: string;
+  readonly changes: readonly Change[];
+}
+
+interface Change {
+  readonly in: string;
+  /** A text that the file contains once. */
+  readonly from: string;
+  readonly to: string;
+}
+
+export const PAGE = path.join(ROOT, 'docs/internals/testing.md');
+
+export function readPromises(): readonly Promised[] {
+  return parse(readFileSync(path.join(import.meta.dirname, 'promises.yaml'), 'utf8')) as readonly Promised[];
+}
+
+export function splitTest({ test }: Promised): { readonly file: string; readonly title: string } {
+  const [name = '', title = ''] = test.split(/: (.*)/s);
+  return { file: `test/${name}.test.ts`, title };
+}
+
+/** Matches what Vitest makes of a title. Its placeholders, such as `%s`, stand for any text, too. */
+export function toPattern(title: string): string {
+  const parts = title.split(/…|%[a-z]|\$[a-z.]+/i);
+  return parts.map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)).join('.*');
+}
+
+/**
+ * Changes the files of a repository. Returns a function that restores them.
+ *
+ * @throws Error if a change no longer applies
+ */
+export function applyChanges({ changes }: Promised, root: string): () => void {
+  const files = changes.map(({ in: name, from, to }) => {
+    const file = path.join(root, name);
+    const text = readFileSync(file, 'utf8');
+    const parts = text.split(from);
+    if (parts.length !== 2 || from === to) throw new Error(`${name} contains ${parts.length - 1} times: ${from}`);
+    return { file, text, changed: parts.join(to) };
+  });
+  for (const { file, changed } of files) writeFileSync(file, changed);
+  return () => files.forEach(({ file, text }) => writeFileSync(file, text));
+}
+
+/** The table of the page. */
+export function formatTable(promises: readonly Promised[]): string {
+  const rows = promises.map(({ promise, test, broken }) => {
+    const [file = '', title = ''] = test.split(/: (.*)/s);
+    return `| ${promise} | \`${file}\`: ${title} | ${broken} |`;
+  });
+  return ['| promise | test | failed when |', '|---|---|---|', ...rows].join('\n');
+}
