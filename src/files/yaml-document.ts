@@ -23,6 +23,7 @@ interface Node {
   /** The nodes in it, where each alias counts as what it stands for. */
   readonly size: number;
   readonly isMerge: boolean;
+  readonly isAlias?: boolean;
 }
 
 type Item = readonly [node: Node, line: number];
@@ -171,7 +172,7 @@ class Composer {
   #resolveAlias(name: string): Node {
     const node = this.#anchors.get(name) ?? this.#fail('an alias for nothing, or for what contains it');
     this.#count(node.size, node.size);
-    return node;
+    return { ...node, isAlias: true };
   }
 
   #createScalar(text: string, longTag: string, isPlain: boolean): Node {
@@ -269,9 +270,9 @@ class Composer {
     return { value, size: 0, isMerge: false };
   }
 
-  #addPair(mapping: Mapping, key: Node, { value }: Node, line: number): void {
+  #addPair(mapping: Mapping, key: Node, { value, isAlias }: Node, line: number): void {
     if (key.isMerge) {
-      for (const merged of Array.isArray(value) ? value.toReversed() : [value]) {
+      for (const merged of Array.isArray(value) && !isAlias ? value.toReversed() : [value]) {
         if (!isRecord(merged)) this.#fail('a merge of what is no mapping', line);
         for (const [name, item] of Object.entries(merged)) mapping.set(name, [item, line]);
       }

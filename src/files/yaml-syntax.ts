@@ -39,7 +39,8 @@ export const COMMENT = /[ \t]*(?:#[^\n\u2028\u2029\0]*)?/y;
 const BEFORE_SPACE = '(?=[ \\t\\n\\u2028\\u2029\\0])';
 export const BOUNDARY = new RegExp(`(?:---|\\.\\.\\.)${BEFORE_SPACE}`, 'y');
 export const DIRECTIVE = new RegExp(
-  `%(?:YAML[ \\t]+\\d{1,2}\\.\\d{1,2}|TAG[ \\t]+!(?:[-\\w]*!)?[ \\t]+\\S+)${BEFORE_SPACE}`,
+  '%(?:YAML[ \\t]+\\d{1,2}\\.\\d{1,2}|TAG[ \\t]+!(?:[-\\w]*!)?[ \\t]+\\S+)' +
+    '(?=[ \\t]*(?:#[^\\n\\u2028\\u2029\\0]*)?[\\n\\u2028\\u2029\\0])',
   'y',
 );
 export const ANCHOR = new RegExp(`[-\\w]+(?:(?=[?:,\\]}%@\`])|${BEFORE_SPACE})`, 'y');

@@ -105,6 +105,8 @@ test.each([
     'a: "b\n---\n"',
     'a: b\n\t# c\nd: e',
     '-\n\ta=1',
+    'a: &x [{b: c}]\n<<: *x',
+    'a: b\n%YAML 1.1 c',
     'a: b\n-c: d: e',
   ],
 ] as [number, ...string[]][])('fails in line %i: %#', (line, ...texts) => {

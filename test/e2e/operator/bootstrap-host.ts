@@ -1,9 +1,10 @@
-import { copyFile, cp, mkdtemp, readdir, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 
 import { runOk } from '../support/process.ts';
+import type { Pool } from './operator-cluster.ts';
 import { findOperatorObject, RELEASE_VERSION } from './operator-objects.ts';
 
 /** The clusters of the tests have it. */
@@ -16,22 +17,32 @@ export const TAG_MIRRORS = {
   spec: { imageTagMirrors: [{ source: 'quay.io/lab/tools', mirrors: ['registry.example.com:5000/mirror'] }] },
 };
 
+/** Writes files into a new directory, and returns its path. */
+export async function writeFiles(parent: string, contents: Readonly<Record<string, string>>): Promise<string> {
+  const directory = await mkdtemp(join(parent, 'manifests-'));
+  for (const [file, content] of Object.entries(contents)) {
+    await mkdir(dirname(join(directory, file)), { recursive: true });
+    await writeFile(join(directory, file), content);
+  }
+  return directory;
+}
+
 /** Writes a new manifests directory as a person fills it for the installer, and returns its path. */
 export async function writeManifests(
   parent: string,
   documentsByFile: Readonly<Record<string, readonly object[]>>,
 ): Promise<string> {
-  const directory = await mkdtemp(join(parent, 'manifests-'));
-  for (const [file, documents] of Object.entries(documentsByFile)) {
-    const text = documents.map((document) => stringify(document)).join('---\n');
-    await writeFile(join(directory, file), text);
-  }
-  return directory;
+  const texts = Object.entries(documentsByFile).map(([file, documents]) => {
+    return [file, documents.map((document) => stringify(document)).join('---\n')] as const;
+  });
+  return writeFiles(parent, Object.fromEntries(texts));
 }
 
 /**
  * Runs the real `machine-config-controller bootstrap` with a manifests directory and the manifests of the operator.
  * Returns a directory as `/etc/mcs/bootstrap` of the bootstrap host, and the sorted names of the rendered configs.
+ *
+ * @throws Error with the last line of the program if it fails
  */
 export async function renderBootstrap(binaries: string, manifests: string) {
   const kinds = ['ControllerConfig', 'FeatureGate', 'Secret'];
@@ -50,5 +61,11 @@ export async function renderBootstrap(binaries: string, manifests: string) {
   ];
   await runOk(join(binaries, 'machine-config-controller'), args, { env: { ...process.env, RELEASE_VERSION } });
   const rendered = await readdir(join(directory, 'machine-configs'));
-  return { directory, names: rendered.map((file) => basename(file, '.yaml')).toSorted() };
+  const pool = parse(await readFile(join(directory, 'machine-pools', 'worker.yaml'), 'utf8')) as Pool;
+  return {
+    directory,
+    names: rendered.map((file) => basename(file, '.yaml')).toSorted(),
+    /** The names of the sources of all pools, those that the operator writes included. */
+    sources: pool.spec.configuration?.source?.map(({ name }) => name) ?? [],
+  };
 }

@@ -1,18 +1,51 @@
+import { stringify } from 'yaml';
 import { expect, test } from 'vitest';
 
+import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
 import { runProgram } from '../../cli/run-program.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
+import { PATHS } from '../support/paths.ts';
 import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
+const MCO = 'machineconfiguration.openshift.io';
+const KUBELET_CONFIG = {
+  apiVersion: `${MCO}/v1`,
+  kind: 'KubeletConfig',
+  metadata: { name: 'max-pods' },
+  spec: {
+    machineConfigPoolSelector: { matchLabels: { [`pools.operator.${MCO}/worker`]: '' } },
+    kubeletConfig: { maxPods: 321 },
+  },
+};
+const WRITTEN_NAME = /^\d\d-(?:master|worker)(?:-|$)/;
+const GENERATED_NAME = '99-worker-generated-kubelet';
+
+const operator = await OperatorCluster.shared();
+const { binaries, installed, admin } = operator;
+const { directory } = installed.controlPlane;
+
+function createConfig(name: string, role: string) {
+  const metadata = { name, labels: { [`${MCO}/role`]: role } };
+  return { apiVersion: `${MCO}/v1`, kind: 'MachineConfig', metadata, spec: { kernelArguments: [`user=${name}`] } };
+}
+
+/** The names that the bootstrap host renders with these objects and those of the cluster. */
+async function render(...objects: readonly object[]) {
+  const documents = [DIGEST_MIRRORS, ...objects].map((object, index) => [`${index}.yaml`, [object]] as const);
+  return renderBootstrap(binaries, await writeManifests(directory, Object.fromEntries(documents)));
+}
+
+async function findCodes(...objects: readonly object[]): Promise<string[]> {
+  const files = objects.map((object, index) => ({ path: `${index}.yaml`, content: Buffer.from(stringify(object)) }));
+  return (await findProblems(files, '4.20')).problems.map(({ severity, code }) => `${severity} ${code}`);
+}
+
 test('check --manifests reports what only the bootstrap host renders, and --split keeps its names', async () => {
-  const operator = await OperatorCluster.shared();
-  const { binaries, installed } = operator;
-  const { directory } = installed.controlPlane;
   // A directory for the installer in which one file has two documents, and what reaches the cluster of it.
   const manifests = await writeManifests(directory, { 'mirrors.yaml': [DIGEST_MIRRORS, TAG_MIRRORS] });
-  const applied = await writeManifests(directory, { 'mirrors.yaml': [DIGEST_MIRRORS] });
   const { names } = await renderBootstrap(binaries, manifests);
-  const { names: namesInCluster } = await renderBootstrap(binaries, applied);
+  const { names: namesInCluster } = await render();
   expect(namesInCluster).toContain(await operator.awaitRendered('worker'));
   expect(names).toHaveLength(2);
   expect(names.filter((name) => namesInCluster.includes(name))).toEqual([]);
@@ -23,4 +56,46 @@ test('check --manifests reports what only the bootstrap host renders, and --spli
   expect(found).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('MultipleDocuments') as string });
   expect(split.exitCode).toBe(0);
   expect((await renderBootstrap(binaries, `${manifests}-split`)).names).toEqual(names);
+});
+
+/** Creates what an install created before the operator came, and waits until the pool has a config of this name. */
+async function installBefore(objects: readonly KubeObject[], expected: string): Promise<void> {
+  await operator.stopController();
+  for (const object of objects) {
+    const path = object.kind === 'MachineConfig' ? PATHS.configs : PATHS.configs.replace('/machineconfigs', '/kubeletconfigs');
+    await admin.delete(`${path}/${object.metadata.name}`);
+    await admin.create(path, object);
+  }
+  await operator.startController();
+  await operator.awaitPool('worker', `rendered ${expected}`, ({ spec }) => spec.configuration?.name === expected);
+}
+
+test('reports the names that the operator writes: it replaces what only the bootstrap host renders', async () => {
+  const base = await render();
+  const inCluster = (await admin.list(PATHS.configs)).map(({ metadata }) => metadata.name);
+  const written = [...new Set([...base.sources, ...inCluster])].filter((name) => WRITTEN_NAME.test(name));
+  expect(written.length).toBeGreaterThan(10);
+  for (const name of written) {
+    const config = createConfig(name, name.includes('master') ? 'master' : 'worker');
+    expect([name, await findCodes(config)]).toEqual([name, ['error OperatorName']]);
+    expect((await render(config)).names).not.toEqual(base.names);
+  }
+  const others = [createConfig('99-worker-a', 'worker')];
+  const expected = (await render(...others)).names.find((name) => name.startsWith('rendered-worker-')) ?? '';
+  expect(base.names).not.toContain(expected);
+  const replaced = written.filter((name) => inCluster.includes(name) && name.includes('worker'));
+
+  await installBefore([...replaced.map((name) => createConfig(name, 'worker')), ...others], expected);
+
+  for (const { metadata } of others) await admin.delete(`${PATHS.configs}/${metadata.name}`);
+  await operator.awaitPool('worker', 'as before', ({ spec }) => base.names.includes(spec.configuration?.name ?? ''));
+});
+
+test('reports the name of the config for a KubeletConfig only beside one', async () => {
+  const config = createConfig(GENERATED_NAME, 'worker');
+  expect([await findCodes(config), await findCodes(KUBELET_CONFIG, config)]).toEqual([[], ['error OperatorName']]);
+  const { names } = await render(KUBELET_CONFIG);
+  const expected = names.find((name) => name.startsWith('rendered-worker-')) ?? '';
+  expect((await render(KUBELET_CONFIG, config)).names).not.toContain(expected);
+  await installBefore([KUBELET_CONFIG, config], expected);
 });

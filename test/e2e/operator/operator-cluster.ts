@@ -26,7 +26,9 @@ export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${CONT
 const LOG_LINES = 30;
 
 export interface Pool extends KubeObject {
-  readonly spec: { readonly configuration?: { readonly name?: string } };
+  readonly spec: {
+    readonly configuration?: { readonly name?: string; readonly source?: readonly { readonly name: string }[] };
+  };
   readonly status?: {
     readonly configuration?: { readonly name?: string };
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];

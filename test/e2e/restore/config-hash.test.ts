@@ -1,18 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { formatGoYaml, UnverifiableContent } from '../../../src/rendered-config/go-yaml.ts';
 import { SPECIAL_TEXTS } from '../../support/yaml-texts.ts';
-import { cachePath, fillCache } from '../control-plane/cache.ts';
-import { goBuild } from '../control-plane/go-build.ts';
+import { buildGoProgram } from '../support/go-program.ts';
 import { IS_LONG } from '../support/runner.ts';
 
-const MODULE = path.join(import.meta.dirname, 'go-yaml');
-const PROGRAM = 'go-yaml';
 const SPECS = IS_LONG ? 4_000 : 1_000;
 /** Fixed, so that a failure repeats. */
 const SEED = 20_261_123;
@@ -43,16 +38,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
 }));
 const spec = fc.dictionary(key, value, { minKeys: 1, maxKeys: 6 });
 
-async function buildProgram(): Promise<string> {
-  const hash = createHash('sha256');
-  for (const file of ['go.mod', 'go.sum', 'main.go']) hash.update(readFileSync(path.join(MODULE, file)));
-  const directory = await fillCache(cachePath('go-yaml', hash.digest('hex').slice(0, 16)), async (unfinished) => {
-    await goBuild({ module: MODULE, package: '.', output: path.join(unfinished, PROGRAM) });
-  });
-  return path.join(directory, PROGRAM);
-}
-
-const program = await buildProgram();
+const program = await buildGoProgram(path.join(import.meta.dirname, 'go-yaml'));
 
 function tryFormat(item: object): string | undefined {
   try {

@@ -7,6 +7,7 @@ import type { TableFormat } from '../../../client/output/text-format.ts';
 import { compareRenders, type PoolRenders } from './compare-renders.ts';
 import { findProblems, type ManifestProblem } from './find-problems.ts';
 import { formatManifestsReport } from './format-manifests-report.ts';
+import { createRender } from '../../../rendered-config/operator/render.ts';
 import { findOperatorImage, findRenderer } from '../../../rendered-config/operator/renderer.ts';
 import { readManifests } from './read-manifests.ts';
 import { splitManifests } from './split-manifests.ts';
@@ -63,7 +64,7 @@ export async function checkManifests(source: string, options: ManifestsOptions) 
       const image = operator ?? (await findOperatorImage(releaseImage ?? '', authfile, signal));
       const renderer = await findRenderer(image, authfile, signal);
       onProgress('rendering what the bootstrap host and what the cluster get');
-      const result = await compareRenders(found.directory, renderer, signal);
+      const result = await compareRenders(found.directory, createRender(renderer, signal));
       renders = result.renders;
       problems = [...result.problems, ...problems];
     } catch (error) {

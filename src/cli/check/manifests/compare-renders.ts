@@ -2,8 +2,7 @@ import { ProgramError } from '../../../common/run-program.ts';
 import { parsePoolName } from '../../../decision/references.ts';
 import { diffSpecs, type ExplainedDifference, explainDifferences } from '../../../rendered-config/config-parts.ts';
 import { isRenderInput } from '../../../rendered-config/inputs/kinds.ts';
-import { createRender, type Render } from '../../../rendered-config/operator/render.ts';
-import type { Renderer } from '../../../rendered-config/operator/renderer.ts';
+import type { createRender, Render } from '../../../rendered-config/operator/render.ts';
 import { isRecord } from '../../../rendered-config/rendered-config.ts';
 import { createProblem, type ManifestProblem } from './find-problems.ts';
 import { type Manifest, type ManifestDirectory, type ManifestObject, ROLES } from './manifest-directory.ts';
@@ -29,8 +28,7 @@ const MAX_PARTS = 3;
  *
  * @throws ProgramError if the operator cannot render; FileError; the signal's reason
  */
-export async function compareRenders({ manifests }: ManifestDirectory, renderer: Renderer, signal: AbortSignal) {
-  const render = createRender(renderer, signal);
+export async function compareRenders({ manifests }: ManifestDirectory, render: ReturnType<typeof createRender>) {
   const visible = manifests.filter(({ fileName }) => !fileName.startsWith('.'));
   const bootstrap = await render(new Map(visible.map(({ fileName, content }) => [fileName, content])));
   if (bootstrap.error !== undefined) {

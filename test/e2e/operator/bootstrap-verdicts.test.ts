@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { compareRenders } from '../../../src/cli/check/manifests/compare-renders.ts';
+import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
+import { readManifests } from '../../../src/cli/check/manifests/read-manifests.ts';
+import { mapConcurrently } from '../../../src/common/map-concurrently.ts';
+import { createRender } from '../../../src/rendered-config/operator/render.ts';
+import { findRenderer } from '../../../src/rendered-config/operator/renderer.ts';
+import { IS_LONG } from '../support/runner.ts';
+import { writeFiles } from './bootstrap-host.ts';
+import { manifestDirectory } from './manifest-directories.ts';
+import { OperatorCluster } from './operator-cluster.ts';
+import { RealJudge } from './real-verdict.ts';
+
+const DIRECTORIES = IS_LONG ? 300 : 20;
+/** Fixed, so that a failure repeats. */
+const SEED = 20_261_125;
+const CONCURRENCY = 2;
+const TIMEOUT_MS = IS_LONG ? 7_200_000 : 600_000;
+const { signal } = new AbortController();
+
+test(
+  'judges generated manifests as the bootstrap host, the API server and the second render do',
+  async () => {
+    const { binaries, installed, admin } = await OperatorCluster.shared();
+    const { directory: parent } = installed.controlPlane;
+    const judge = await RealJudge.create(binaries, parent, admin);
+    const render = createRender(
+      await findRenderer(join(binaries, 'machine-config-controller'), undefined, signal),
+      signal,
+    );
+    const verdicts = await mapConcurrently(
+      fc.sample(manifestDirectory, { numRuns: DIRECTORIES, seed: SEED }),
+      CONCURRENCY,
+      async (directory) => {
+        const real = await judge.judge(directory);
+        const path = await writeFiles(parent, directory);
+        const { directory: manifests, problems } = await findProblems(readManifests(path, signal), '4.20');
+        const { problems: renderProblems } = await compareRenders(manifests, render);
+        const codes = renderProblems.map(({ code }) => code);
+        return {
+          directory,
+          real,
+          isUnsafe: real.failure !== undefined || real.isDifferent || real.rejections.length > 0,
+          problems: problems.map(({ severity, code, message }) => `${severity} ${code}: ${message}`),
+          hasError: problems.some(({ severity }) => severity === 'error'),
+          renders: { fails: codes.includes('RenderFails'), isDifferent: codes.includes('RendersDiffer') },
+        };
+      },
+    );
+    expect(verdicts.filter(({ hasError, isUnsafe }) => hasError !== isUnsafe)).toEqual([]);
+    expect(
+      verdicts.filter(
+        ({ real, renders }) =>
+          renders.fails !== (real.failure !== undefined) || renders.isDifferent !== real.isDifferent,
+      ),
+    ).toEqual([]);
+    const causes = [
+      verdicts.filter(({ real }) => real.failure !== undefined),
+      verdicts.filter(({ real }) => real.isDifferent),
+      verdicts.filter(({ real }) => real.rejections.length > 0),
+      verdicts.filter(({ isUnsafe }) => !isUnsafe),
+    ];
+    expect(Math.min(...causes.map(({ length }) => length))).toBeGreaterThan(DIRECTORIES / 20);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,136 @@
+import { basename, join } from 'node:path';
+
+import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
+import { buildGoProgram } from '../support/go-program.ts';
+import { runOk } from '../support/process.ts';
+import { renderBootstrap, writeFiles } from './bootstrap-host.ts';
+import type { Directory } from './manifest-directories.ts';
+
+/** What test/e2e/manifests/go-readers/main.go prints for a file. */
+interface Reading {
+  readonly object: KubeObject;
+  readonly clusterError: string;
+}
+
+export interface RealVerdict {
+  /** Why the bootstrap host, or a host that reads only what the cluster has, renders nothing. */
+  readonly failure: string | undefined;
+  /** Whether the nodes of the two hosts would boot with configs of other names. */
+  readonly isDifferent: boolean;
+  /** Why cluster-bootstrap or the API rejects objects. */
+  readonly rejections: readonly string[];
+}
+
+const MANIFEST = /\.(?:ya?ml|json)$/;
+const SYSTEM_NAMESPACE = /^(?:default|kube-.*|openshift(?:-.*)?)$/;
+/** The pools that the bootstrap host serves. */
+const SERVED_CONFIG = /^rendered-(?:master|worker)-/;
+
+/** Asks the real programs about manifests: those of the bootstrap host, and an API server. */
+export class RealJudge {
+  readonly #binaries: string;
+  readonly #directory: string;
+  readonly #admin: KubeClient;
+  readonly #readers: string;
+  readonly #operatorNames: ReadonlySet<string>;
+  readonly #resources = new Map<string, Promise<readonly { name: string; kind: string; namespaced: boolean }[]>>();
+
+  private constructor(binaries: string, directory: string, admin: KubeClient, readers: string, names: Set<string>) {
+    this.#binaries = binaries;
+    this.#directory = directory;
+    this.#admin = admin;
+    this.#readers = readers;
+    this.#operatorNames = names;
+  }
+
+  static async create(binaries: string, directory: string, admin: KubeClient): Promise<RealJudge> {
+    const readers = await buildGoProgram(join(import.meta.dirname, '../manifests/go-readers'));
+    const { sources } = await renderBootstrap(binaries, await writeFiles(directory, {}));
+    return new RealJudge(binaries, directory, admin, readers, new Set(sources));
+  }
+
+  async judge(directory: Directory): Promise<RealVerdict> {
+    const copied = Object.entries(directory)
+      .filter(([path]) => MANIFEST.test(path) && !isReplaced(path, directory))
+      .map(([path, content]) => ({ name: basename(path), content }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const input = copied.map(({ content }) => `${Buffer.from(content).toString('base64')}\n`).join('');
+    const output = input === '' ? [] : (await runOk(this.#readers, [], { input })).trimEnd().split('\n');
+    const readings = output.map((line) => JSON.parse(line) as Reading);
+    const bootstrap = await this.#render(copied);
+    const created = this.#listCreated(readings, bootstrap.sources);
+    const cluster = await this.#render(
+      created.map((object, index) => ({ name: `${index}.json`, content: JSON.stringify(object) })),
+    );
+    const failure = bootstrap.failure ?? cluster.failure;
+    const rejections = readings.map(async ({ object, clusterError }) => clusterError || this.#reject(object, readings));
+    return {
+      failure,
+      isDifferent: failure === undefined && String(bootstrap.names) !== String(cluster.names),
+      rejections: (await Promise.all(rejections)).filter((rejection) => rejection !== undefined),
+    };
+  }
+
+  async #render(files: readonly { readonly name: string; readonly content: string }[]) {
+    const contents = Object.fromEntries(files.map(({ name, content }) => [name, content]));
+    const input = await writeFiles(this.#directory, contents);
+    try {
+      const { names, sources } = await renderBootstrap(this.#binaries, input);
+      return { names: names.filter((name) => SERVED_CONFIG.test(name)), sources };
+    } catch (error) {
+      return { names: [], sources: [], failure: String(error).trimEnd().split('\n').at(-1) ?? '' };
+    }
+  }
+
+  /** What the operator finds in the API: what exists wins, and it replaces objects with its names. */
+  #listCreated(readings: readonly Reading[], sources: readonly string[]): KubeObject[] {
+    const ids = new Set(['master', 'worker'].map((name) => `MachineConfigPool//${name}`));
+    const created: KubeObject[] = [];
+    for (const { object, clusterError } of readings) {
+      if (clusterError !== '') continue;
+      const { name, namespace = '' } = object.metadata;
+      const id = `${object.kind}/${namespace}/${name}`;
+      // The bootstrap host renders such a config beside that of the operator.
+      const isTwice = sources.filter((source) => source === name).length > 1;
+      const isGenerated = /^99-.*-generated-/.test(name) && isTwice;
+      const isOperators = object.kind === 'MachineConfig' && (this.#operatorNames.has(name) || isGenerated);
+      if (!ids.has(id) && !isOperators) created.push(object);
+      ids.add(id);
+    }
+    return created;
+  }
+
+  /** Posts an object as cluster-bootstrap does. Returns why the API rejects it. */
+  async #reject(object: KubeObject, readings: readonly Reading[]): Promise<string | undefined> {
+    const { apiVersion, kind } = object;
+    const group = `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
+    if (!this.#resources.has(group)) this.#resources.set(group, this.#readResources(group));
+    const resources = (await this.#resources.get(group)) ?? [];
+    const resource = resources.find((each) => each.kind === kind && !each.name.includes('/'));
+    if (resource === undefined) return `no kind ${kind} in ${apiVersion}`;
+    const namespace = this.#findNamespace(object, readings);
+    const metadata = { ...object.metadata, ...(namespace !== undefined && { namespace }) };
+    const scope = resource.namespaced && metadata.namespace ? `/namespaces/${metadata.namespace}` : '';
+    const path = `${group}${scope}/${resource.name}`;
+    const response = await this.#admin.request('POST', path, { ...object, metadata }, { query: { dryRun: 'All' } });
+    const { status, body } = response;
+    return status < 300 || status === 409 ? undefined : `${status}: ${(body as { message?: string }).message}`;
+  }
+
+  /** Each namespace of the cluster stands for those that a release creates, and for those of the manifests. */
+  #findNamespace({ metadata: { namespace } }: KubeObject, readings: readonly Reading[]): string | undefined {
+    const isCreated = readings.some(({ object }) => object?.kind === 'Namespace' && object.metadata.name === namespace);
+    return namespace && (isCreated || SYSTEM_NAMESPACE.test(namespace)) ? 'default' : namespace;
+  }
+
+  async #readResources(path: string) {
+    const { status, body } = await this.#admin.request('GET', path);
+    const { resources } = body as { resources?: { name: string; kind: string; namespaced: boolean }[] };
+    return status === 200 ? (resources ?? []) : [];
+  }
+}
+
+/** The bootstrap host copies openshift/ over manifests/. */
+function isReplaced(path: string, directory: Directory): boolean {
+  return path.startsWith('manifests/') && path.replace('manifests', 'openshift') in directory;
+}
