@@ -1,7 +1,7 @@
 import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { formatTable } from '../../client/output/table.ts';
-import { createTableFormat, createTextFormat } from '../../client/output/text-format.ts';
+import { createFormat } from '../../client/output/text-format.ts';
 import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { Topics } from './pages.ts';
 
@@ -26,8 +26,7 @@ Examples:
       // The module contains the pages.
       const { formatTopic, listTopics } = await import('./pages.ts');
       const topics = listTopics();
-      const text =
-        topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), createTextFormat());
+      const text = topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), createFormat());
       if (text === undefined) throw new CliError(`unknown section ${JSON.stringify(topic)}`, EXIT_CODE.usage);
       command.configureOutput().writeOut?.(text);
     });
@@ -52,5 +51,5 @@ function toKey(name: string): string {
 
 function formatTopics(topics: Topics): string {
   const rows = [...topics].map(([topic, meaning]) => [{ text: topic }, { text: meaning }]);
-  return formatTable(createTableFormat(), [{ header: 'TOPIC' }, { header: 'MEANING' }], rows);
+  return formatTable(createFormat(), [{ header: 'TOPIC' }, { header: 'MEANING' }], rows);
 }
