@@ -67,8 +67,8 @@ function explainErrors<T>(load: () => T): T {
 }
 
 /**
- * The contexts of the kubeconfig: all names, and one for each pair of cluster and user, because `oc` adds a context for
- * each project. The current context is preferred, and undefined if there is none.
+ * The contexts of the kubeconfig, one for each pair of cluster and user, because `oc` adds a context for each project.
+ * The current context is preferred, and undefined if there is none.
  *
  * @throws CliError if there is no usable kubeconfig
  */
@@ -81,7 +81,6 @@ export function readContexts(options: ClusterFlags, env: Environment = process.e
     context === preferred.find(({ cluster, user }) => cluster === context.cluster && user === context.user);
   return {
     current: hasText(current) ? current : undefined,
-    names: contexts.map(({ name }) => name),
     distinct: contexts.filter(isFirst).map(({ name }) => name),
   };
 }

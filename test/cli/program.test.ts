@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CommanderError } from 'commander';
-import { expect, test, vi } from 'vitest';
+import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { parseInvocation, reportError } from '../../src/cli/program.ts';
 import { startCommand } from './command-process.ts';
@@ -35,6 +35,17 @@ test('reportError adds the stack and the causes with MCG_DEBUG=1', () => {
   expect(exitCode).toBe(2);
   const stacks = /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
   expect(stderr).toMatch(stacks);
+});
+
+test.runIf(process.getuid?.() === 0)('starts as a user without a name, as in a pod', () => {
+  // Only root may read the directory of the bundle.
+  const script = readFileSync(inject('program'));
+  const { status, stdout } = spawnSync(process.execPath, ['-', 'version', '--client'], {
+    uid: 1_234_567,
+    cwd: '/',
+    input: script,
+  });
+  expect([status, stdout.toString()]).toEqual([0, expect.stringMatching(/^Client Version: /)]);
 });
 
 test('without a command, prints the help on stderr and exits with 2', async () => {

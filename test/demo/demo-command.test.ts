@@ -29,5 +29,5 @@ test('replays the deadlocks, and how the guard and restore end them', async () =
 
   // A link is not broken. Tables and commands of check are not wrapped.
   const lines = stdout.split('\n');
-  expect(lines.filter((line) => line.length > 80 && !/^ {2}[ │] /.test(line))).toEqual([]);
+  expect(lines.filter((line) => line.length > 120 && !/^ {2}[ │] /.test(line))).toEqual([]);
 });

@@ -59,7 +59,9 @@ Example:
       const output = new Output(command, flags);
       const printLine = (text: string): void => output.print(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
       await withStopSignal((signal) =>
-        withKubeApi(flags, 'machineconfig-guard/dev', (api) => dev({ api, flags, printLine }, once(signal, 'abort'))),
+        withKubeApi(flags, 'machineconfig-guard/dev', (api) =>
+          dev({ api, flags, webhook: createWebhookName(), printLine }, once(signal, 'abort')),
+        ),
       );
     });
   return addClusterFlags(command);
@@ -68,12 +70,15 @@ Example:
 interface DevSession {
   readonly api: KubeApi;
   readonly flags: DevFlags;
+  readonly webhook: string;
   readonly printLine: (text: string) => void;
 }
 
-/** Unique for a user and a host: several can run `dev` on one cluster. */
-const OWNER = createHash('sha256').update(`${userInfo().username}@${hostname()}`).digest('hex').slice(0, 10);
-const WEBHOOK = `machineconfig-guard-dev-${OWNER}`;
+/** Unique for a user and a host: several can run `dev` on one cluster. In a pod, the user can have no name. */
+function createWebhookName(): string {
+  const owner = createHash('sha256').update(`${userInfo().username}@${hostname()}`).digest('hex');
+  return `machineconfig-guard-dev-${owner.slice(0, 10)}`;
+}
 
 async function dev(session: DevSession, stopped: Promise<unknown>): Promise<void> {
   const { api, flags, printLine } = session;
@@ -105,12 +110,12 @@ async function guardUntil(
   guard: Guard,
   caBundle: string,
 ): Promise<void> {
-  const { api, flags, printLine } = session;
+  const { api, flags, webhook, printLine } = session;
   const url = new URL('/validate', flags.url);
   if (url.port === '') url.port = String(guard.ports.securePort);
   const clientConfig = { url: url.href, caBundle };
   const { buildWebhookConfiguration } = await import('../../install/registration.ts');
-  const body = buildWebhookConfiguration({ name: WEBHOOK, clientConfig, failurePolicy: 'Ignore' });
+  const body = buildWebhookConfiguration({ name: webhook, clientConfig, failurePolicy: 'Ignore' });
   try {
     await sendWrite(api, { method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body }, { signal: NEVER_ABORTED });
     printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
@@ -119,18 +124,18 @@ async function guardUntil(
     // While the webhook is registered, the API server calls the guard.
     await removeWebhook(session).catch((error: unknown) => {
       const { message } = toCliError(error, api, flags) as Error;
-      const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', WEBHOOK]);
+      const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', webhook]);
       throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
     });
   }
 }
 
 /** @throws ClusterAccessError, also if the API server does not answer soon */
-async function removeWebhook({ api, printLine }: DevSession): Promise<void> {
-  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, WEBHOOK);
+async function removeWebhook({ api, webhook, printLine }: DevSession): Promise<void> {
+  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, webhook);
   try {
     await sendWrite(api, { method: 'DELETE', path, body: {} }, { signal: NEVER_ABORTED });
-    printLine(`removed ${WEBHOOK}`);
+    printLine(`removed ${webhook}`);
   } catch (error) {
     if (!isNotServed(error)) throw error;
   }

@@ -1,6 +1,6 @@
 import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
-import { createTextFormat, wrapBeside } from '../../client/output/text-format.ts';
+import { createFormat, wrapBeside } from '../../client/output/text-format.ts';
 import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { Topics } from './pages.ts';
 
@@ -25,8 +25,7 @@ Examples:
       // The module contains the pages.
       const { formatTopic, listTopics } = await import('./pages.ts');
       const topics = listTopics();
-      const text =
-        topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), createTextFormat());
+      const text = topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), createFormat());
       if (text === undefined) throw new CliError(`unknown section ${JSON.stringify(topic)}`, EXIT_CODE.usage);
       command.configureOutput().writeOut?.(text);
     });
@@ -50,7 +49,7 @@ function toKey(name: string): string {
 }
 
 function formatTopics(topics: Topics): string {
-  const { width } = createTextFormat();
+  const { width } = createFormat();
   const columns = Math.max(...[...topics.keys()].map((topic) => topic.length)) + 2;
   return [...topics].map(([topic, meaning]) => `${wrapBeside(topic.padEnd(columns), meaning, width)}\n`).join('');
 }

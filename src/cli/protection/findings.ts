@@ -33,6 +33,14 @@ const ENFORCE_ADVICE = advise(
 const LIST_POLICIES = ['oc', 'get', 'validatingadmissionpolicies', '-o', 'yaml'];
 const POLICY_ADVICE = advise('wait a minute; if it stays, look at the status of the policies', LIST_POLICIES);
 const LOG_ADVICE = advise("retry; then check the guard's logs, its RBAC and its connection to the API server");
+const CALL_ADVICE = advise(
+  'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
+  ['oc', 'get', 'pods,endpointslices', '-n', INSTALLED_NAME],
+);
+const TRUST_ADVICE = advise(
+  'wait until the service CA or cert-manager has injected the caBundle, or apply the manifests again',
+  RENDER_AGAIN,
+);
 /** The guard answers, so it reads the annotation. */
 const ANNOTATE = ['oc', 'annotate', 'machineconfig', 'NAME', `${ALLOW_DELETION_ANNOTATION}=REASON`];
 const BREAK_GLASS = advise('to delete a config meanwhile, say why', ANNOTATE);
@@ -52,19 +60,13 @@ export function findGuard(evidence: Evidence, dryRun?: DryRun): Finding {
   const blockage = findBlockage(answer, evidence) ?? (unused && findBlockage(unused, evidence));
   if (blockage !== undefined) return blockage;
   if (parseAnswer(answer).webhook === WEBHOOK_NAME) {
-    const isDev = findMainWebhook(evidence)?.installation === 'dev';
-    const limit = isDev ? ', but only until the command dev stops' : '';
-    return toFinding(
-      'denies',
-      `the guard denies the deletion of a config in use${limit}`,
-      isDev ? INSTALL_ADVICE : null,
-    );
+    return toFinding('denies', 'the guard denies the deletion of a config in use');
   }
   if (answer.status >= 400 || predicted.effect === 'allows') return predicted;
   if (evidence.webhooks === undefined) return { ...predicted, effect: 'allows' };
   if (evidence.webhooks.every(({ failurePolicy }) => failurePolicy === 'Ignore')) {
     const reason = 'the API server could not call the guard, and its failurePolicy is Ignore';
-    return toFinding('allows', reason, adviseOnCalls(evidence));
+    return toFinding('allows', reason, CALL_ADVICE);
   }
   const reason = 'the API server did not call the guard, although its mode is Enforce';
   const advice = advise('a new webhook needs some seconds; retry, then check the logs of the guard and the API server');
@@ -114,11 +116,6 @@ function predictGuard(evidence: Evidence): Finding {
   }
   const webhook = findMainWebhook(evidence);
   if (webhook === undefined) return toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
-  // Deployment, Lease, mode and status are those of the manifests.
-  if (webhook.installation === 'dev') {
-    const reason = 'only the command dev is registered, and the cluster does not show whether it runs';
-    return toFinding('unknown', reason, VERIFY_ADVICE);
-  }
   if (mode !== null && mode !== 'Enforce')
     return toFinding('allows', `the mode of the guard is ${mode}`, ENFORCE_ADVICE);
   const failure = findCallFailure(evidence) ?? findExpiry(evidence);
@@ -175,12 +172,12 @@ function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undef
 /** @param message the API server's error about its call */
 function explainCallFailure(message: string, evidence: Evidence): Finding {
   if (message.includes('x509:')) {
-    return toCallFailure("the API server does not trust the guard's certificate", adviseOnTrust(evidence), evidence);
+    return toCallFailure("the API server does not trust the guard's certificate", TRUST_ADVICE, evidence);
   }
   if (/no endpoints available|(?:service|endpoints) "[^"]+" not found|no service port/.test(message)) {
     return findCallFailure(evidence) ?? toMissingPod(evidence);
   }
-  return toCallFailure('the API server cannot reach the guard', adviseOnCalls(evidence), evidence);
+  return toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
 }
 
 /** Why the API server cannot call the guard, as far as the objects of the cluster tell. */
@@ -189,7 +186,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   const { caBundle = true, target = '' } = findMainWebhook(evidence) ?? {};
   // Without a caBundle, the API server checks the certificate of a URL with the CAs of its host.
   if (!caBundle && target.startsWith('Service ')) {
-    return toCallFailure('the webhook has no caBundle', adviseOnTrust(evidence), evidence);
+    return toCallFailure('the webhook has no caBundle', TRUST_ADVICE, evidence);
   }
   // The Deployment says nothing about a webhook with a URL or of another namespace.
   if (!target.startsWith(`Service ${INSTALLED_NAME}/`)) return undefined;
@@ -221,24 +218,6 @@ function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Find
 
 function adviseWayOut(removal: readonly string[]): Advice {
   return advise('to delete configs meanwhile, remove what denies; then nothing protects configs in use', removal);
-}
-
-function adviseOnCalls(evidence: Evidence): Advice {
-  if (findMainWebhook(evidence)?.installation === 'dev') return advise('start the command dev again');
-  const command = ['oc', 'get', 'pods,endpointslices', '-n', INSTALLED_NAME];
-  return advise(
-    'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
-    command,
-  );
-}
-
-/** For a webhook without a caBundle, or with another one than that of the guard. */
-function adviseOnTrust(evidence: Evidence): Advice {
-  const { installation } = findMainWebhook(evidence) ?? {};
-  const wait = 'wait until the caBundle is injected; if it is not, look at the injector';
-  if (installation === 'service-ca') return advise(wait, ['oc', 'get', 'pods', '-n', 'openshift-service-ca']);
-  if (installation === 'cert-manager') return advise(wait, ['oc', 'get', 'certificates', '-n', INSTALLED_NAME]);
-  return advise('apply the manifests again', RENDER_AGAIN);
 }
 
 /** What somebody should look at although configs in use are protected. Clauses. */

@@ -77,12 +77,12 @@ Examples:
 
 async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   const { readContexts } = await import('../../client/kubeconfig.ts');
-  const { current, names, distinct } = readContexts(flags);
+  const { current, distinct } = readContexts(flags);
   if (flags.contexts === 'all' && distinct.length > 0) return distinct;
   const single = flags.context ?? current;
   if (flags.contexts === undefined && single !== undefined) return [single];
-  if (flags.contexts === undefined || names.length === 0) {
-    const advice = names.length === 0 ? LOGIN_ADVICE : advise('choose one with --context or --contexts');
+  if (flags.contexts === undefined || distinct.length === 0) {
+    const advice = distinct.length === 0 ? LOGIN_ADVICE : advise('choose one with --context or --contexts');
     throw new CliError('the kubeconfig has no current-context', EXIT_CODE.clusterAccess, { advice });
   }
   // A context that does not exist is an entry with that error.

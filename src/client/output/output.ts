@@ -5,7 +5,7 @@ import { escapeUnsafe, hasUnsafe } from './safe-text.ts';
 import { CliError } from '../exit.ts';
 import { type Advice, CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
 import { formatAge } from './short-forms.ts';
-import { createTableFormat, type ReportFormat } from './text-format.ts';
+import { createFormat, type ReportFormat } from './text-format.ts';
 
 interface OutputFlags extends RepeatedFlags {
   /** Of `--output`. */
@@ -31,7 +31,7 @@ export class Output {
     this.#command = command;
     this.#kind = flags.output ?? 'text';
     const commands = new CommandFormatter(command.parent?.name() ?? command.name(), flags);
-    this.format = { ...createTableFormat(this.#kind === 'wide'), commands };
+    this.format = { ...createFormat(this.#kind === 'wide'), commands };
   }
 
   /** Prints the report as JSON or YAML, with each command on one line, or else the text. */

@@ -27,26 +27,17 @@ export type Style = ReadableStyle | ReadableStyle[];
 /** A pipe has none of these fields. */
 const stdout: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout;
 const MIN_WIDTH = 80;
-const MAX_PROSE_WIDTH = 100;
-const MAX_TABLE_WIDTH = 120;
+const MAX_WIDTH = 120;
 /** Beside a label that takes the whole line. */
 const MIN_TEXT_WIDTH = 40;
 
-/** For prose on stdout. */
-export function createTextFormat(): TextFormat {
-  return createFormat(stdout.columns ?? MIN_WIDTH, MAX_PROSE_WIDTH);
-}
-
 /** For stdout. The text of a pipe is wrapped at the maximum. */
-export function createTableFormat(isWide = false): TableFormat {
-  const { isTTY = false, columns = MAX_TABLE_WIDTH } = stdout;
-  return { ...createFormat(columns, MAX_TABLE_WIDTH), columns: isTTY ? columns : undefined, isWide };
-}
-
-function createFormat(columns: number, maxWidth: number): TextFormat {
+export function createFormat(isWide = false): TableFormat {
+  const { isTTY = false, columns = MAX_WIDTH } = stdout;
   // Node.js looks at the terminal, NO_COLOR and FORCE_COLOR.
   const hasColors = styleText('bold', ' ', { stream: process.stdout }) !== ' ';
-  return { width: Math.min(maxWidth, Math.max(MIN_WIDTH, columns)), hasColors };
+  const width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns));
+  return { width, hasColors, columns: isTTY ? columns : undefined, isWide };
 }
 
 /** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */

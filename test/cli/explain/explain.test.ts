@@ -31,7 +31,7 @@ test.each([...CODES, ...[...ALERTS, ...PAGES].map((topic) => [topic, ''] as cons
     const lines = text.split('\n');
     expect(lines.filter((line) => /^#+ |\]\([^)]*\)(?!')|^```|\*\*|^\| .*\|$/.test(line))).toEqual([]);
     // Commands and long names are not wrapped.
-    expect(lines.filter((line) => line.length > 80 && !/^ {2}|\S{60}/.test(line))).toEqual([]);
+    expect(lines.filter((line) => line.length > 120 && !/^ {2}|\S{60}/.test(line))).toEqual([]);
   },
 );
 

@@ -4,7 +4,7 @@ import type { Evidence } from '../../../src/cli/protection/evidence.ts';
 import { listWarnings } from '../../../src/cli/protection/findings.ts';
 import { deriveProtection, isComplete } from '../../../src/cli/protection/protection.ts';
 import type { ReferrerKind } from '../../../src/decision/references.ts';
-import { COMMANDS, DEV, expectProtection, FLOOR, GUARDED, inMode, NO_POD, OPEN, WEBHOOK } from './guarded-evidence.ts';
+import { COMMANDS, expectProtection, FLOOR, GUARDED, inMode, NO_POD, OPEN, WEBHOOK } from './guarded-evidence.ts';
 
 /** Messages of kube-apiserver. */
 const DENIED = 'admission webhook "guard.machineconfig-guard.io" denied the request: ';
@@ -26,8 +26,6 @@ const ABSENT = { webhooks: [] };
 const FLOOR_ONLY = { ...ABSENT, floor: FLOOR };
 const FOREIGN = deniedBy('x.example.com', 'no');
 const NO_BUNDLE = { ...OPEN, caBundle: false };
-const SERVICE_CA = { ...WEBHOOK, installation: 'service-ca' } as const;
-const CERT_MANAGER = { ...WEBHOOK, installation: 'cert-manager' } as const;
 
 function derive(
   answer: DryRunAnswer,
@@ -43,8 +41,6 @@ type Case = readonly [string, string, Partial<Evidence>, string | null, RegExp, 
 test.each<Case>([
   ['the guard denies', IN_USE, {}, 'guard', /^the guard denies.*in use$/, /^$/],
   ['the guard holds the config, which is in use no more,', `${DENIED}MCG_HELD: x`, {}, 'guard', /denies/, /^$/],
-  ['the guard beside dev denies', IN_USE, { webhooks: [DEV, WEBHOOK] }, 'guard', /in use$/, /^$/],
-  ['dev denies', IN_USE, { webhooks: [DEV] }, 'guard', /only until the command dev stops/, /^install the guard/],
   ['a policy denies', FLOOR_IN_USE, { floor: FLOOR }, 'floor', /^the policy nodes\..*before the API server/, /^$/],
   ['only a policy is installed', FLOOR_IN_USE, FLOOR_ONLY, 'floor', /^only the policy nodes.* is not inst/, /^inst/],
   ['the mode is Warn', FLOOR_IN_USE, { floor: FLOOR, ...inMode('Warn') }, 'floor', /^only .* is Warn\. /, /"Enforce"/],
@@ -67,7 +63,6 @@ test.each<[string, Partial<Evidence>, ReferrerKind, RegExp, RegExp]>([
   ['the guard fails open', { webhooks: [OPEN] }, 'Node', /could not call the guard, .* Ignore$/, /get pods/],
   ['no pod runs', { webhooks: [OPEN], deployment: NO_POD }, 'Node', /no guard pod is ready, and its fail/, /get pods/],
   ['the caBundle is missing', { webhooks: [NO_BUNDLE] }, 'Node', /no caBundle/, /manifests/],
-  ['dev stopped', { webhooks: [DEV] }, 'Node', /could not call/, /^start the command dev again$/],
   ['the registration is new', {}, 'Node', /did not call the guard, although/, /retry/],
   ['no webhook is readable', { webhooks: undefined }, 'Node', /you may not list/, /reader/],
   ['the policy does not work', FLOOR_ONLY, 'Node', /floor did not deny it/, /get validatingadmissionpolicies/],
@@ -93,10 +88,8 @@ test.each<[string, string, Partial<Evidence>, RegExp, RegExp]>([
     `${FAILED}x509: unknown`,
     {},
     /does not trust/,
-    /manifests again: .* render --from-cluster --out - \| oc apply/,
+    /injected the caBundle, or apply the manifests again: .* render --from-cluster --out - \| oc apply/,
   ],
-  ['the service CA is late', `${FAILED}x509: a`, { webhooks: [SERVICE_CA] }, /trust/, /pods -n openshift-service-ca$/],
-  ['cert-manager is late', `${FAILED}x509: a`, { webhooks: [CERT_MANAGER] }, /trust/, /get certificates -n machinec/],
   ['the guard does not answer', `${FAILED}EOF`, {}, /cannot reach the guard/, /port 9843.*pods,endpointslices/],
   ['a policy fails', deniedBy(NODES, 'failed to configure'), { floor: FLOOR }, /nodes\S+ fails\./, /^wait a minute/],
 ])('is blocked if %s', (_case, message, changes, explanation, advice) => {

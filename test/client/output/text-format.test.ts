@@ -1,29 +1,22 @@
 import { expect, test, vi } from 'vitest';
 import { useTerminal } from '../../cli/terminal.ts';
-import {
-  applyStyle,
-  createTableFormat,
-  createTextFormat,
-  wrapBeside,
-  wrapText,
-} from '../../../src/client/output/text-format.ts';
+import { applyStyle, createFormat, wrapBeside, wrapText } from '../../../src/client/output/text-format.ts';
 
 test.each([
-  [undefined, 80, 120],
-  [40, 80, 80],
-  [90, 90, 90],
-  [200, 100, 120],
-])('with %s columns, prose has %i and a table has %i', (columns, prose, table) => {
+  [undefined, 120],
+  [40, 80],
+  [90, 90],
+  [200, 120],
+])('with %s columns, a text has %i', (columns, width) => {
   if (columns !== undefined) useTerminal(columns);
-  expect([createTextFormat().width, createTableFormat().width]).toEqual([prose, table]);
-  expect(createTableFormat().columns).toBe(columns);
+  expect(createFormat()).toMatchObject({ width, columns });
 });
 
 test('a terminal shows styles, a pipe does not', () => {
   for (const name of ['NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS']) vi.stubEnv(name, undefined);
-  expect(applyStyle(createTextFormat(), 'red', 'text')).toBe('text');
+  expect(applyStyle(createFormat(), 'red', 'text')).toBe('text');
   useTerminal(80);
-  expect(applyStyle(createTextFormat(), 'red', 'text')).toBe('\u001B[31mtext\u001B[39m');
+  expect(applyStyle(createFormat(), 'red', 'text')).toBe('\u001B[31mtext\u001B[39m');
 });
 
 test('breaks a text at spaces, keeps a long word whole, and indents further lines below the first one', () => {

@@ -99,13 +99,18 @@ const fieldTexts = readFileSync(FIELD_INPUTS, 'utf8')
 const texts = [FLOW, ANCHORS, JSON.stringify(JSON_OBJECT), JSON.stringify(JSON_OBJECT, null, 2), ...fieldTexts];
 
 /** Each is one mutation. `\n` separates them, because they are parts of lines. */
-const CHARACTERS = Array.from('\t \n:-#"\'{}[],&*!|>%@`\\?=~.0a/$<\u00A0\u2028\u0085\uFEFF\0\r😀\u007F').concat(
-  ...[': ', '- ', ' #', '\n\n', '  ', '\r\n'],
-);
+const CHARACTERS = Array.from('\t \n:-#"\'{}[],&*!|>%@`\\?=~.0a/$<\u00A0\u2028\u0085\uFEFF\0\r😀\u007F').concat([
+  ': ',
+  '- ',
+  ' #',
+  '\n\n',
+  '  ',
+  '\r\n',
+]);
 const SNIPPETS =
   `--- a|...|<<: *l|!!binary YQ==|!!int |!!float a|!x |&a |*a |*l|0644|.nan|~|%YAML 1.1|? |> |2001-01-01|1e3|0x1f|yes
-null|1_000|{{ a }}|\${A}|<x>|# c|\t# c|\t|- a|a: b|  a: b|"a": b|{a: b}|[a, b]|"\\ud83d\\ude00"|\\/|18446744073709551616|-0
-1:30|---|+1|0o7|0b1|.5|1.|.inf|=|!!str |!!null |!<tag:yaml.org,2002:str> |&a *a|"a\\|'a`
+null|1_000|{{ a }}|\${A}|<x>|# c|\t# c|\t|- a|a: b|  a: b|"a": b|{a: b}|[a, b]|"\\ud83d\\ude00"|\\/|18446744073709551616
+-0|1:30|---|+1|0o7|0b1|.5|1.|.inf|=|!!str |!!null |!<tag:yaml.org,2002:str> |&a *a|"a\\|'a`
     .split(/[|\n]/)
     .concat('| ', '|-\n', '---\n', '...\n', '# c\n');
 type Mutate = (text: string, at: number, lines: string[], line: number, snippet: string, character: string) => string;

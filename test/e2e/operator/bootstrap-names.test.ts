@@ -62,7 +62,8 @@ test('check --manifests reports what only the bootstrap host renders, and --spli
 async function installBefore(objects: readonly KubeObject[], expected: string): Promise<void> {
   await operator.stopController();
   for (const object of objects) {
-    const path = object.kind === 'MachineConfig' ? PATHS.configs : PATHS.configs.replace('/machineconfigs', '/kubeletconfigs');
+    const path =
+      object.kind === 'MachineConfig' ? PATHS.configs : PATHS.configs.replace('/machineconfigs', '/kubeletconfigs');
     await admin.delete(`${path}/${object.metadata.name}`);
     await admin.create(path, object);
   }

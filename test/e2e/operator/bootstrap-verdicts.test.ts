@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { compareRenders } from '../../../src/cli/check/manifests/compare-renders.ts';
 import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
 import { readManifests } from '../../../src/cli/check/manifests/read-manifests.ts';
-import { mapConcurrently } from '../../../src/common/map-concurrently.ts';
+import { mapConcurrently } from '../../../src/client/map-concurrently.ts';
 import { createRender } from '../../../src/rendered-config/operator/render.ts';
 import { findRenderer } from '../../../src/rendered-config/operator/renderer.ts';
 import { IS_LONG } from '../support/runner.ts';
@@ -40,14 +40,14 @@ test(
         const path = await writeFiles(parent, directory);
         const { directory: manifests, problems } = await findProblems(readManifests(path, signal), '4.20');
         const { problems: renderProblems } = await compareRenders(manifests, render);
-        const codes = renderProblems.map(({ code }) => code);
+        const codes = new Set(renderProblems.map(({ code }) => code));
         return {
           directory,
           real,
           isUnsafe: real.failure !== undefined || real.isDifferent || real.rejections.length > 0,
           problems: problems.map(({ severity, code, message }) => `${severity} ${code}: ${message}`),
           hasError: problems.some(({ severity }) => severity === 'error'),
-          renders: { fails: codes.includes('RenderFails'), isDifferent: codes.includes('RendersDiffer') },
+          renders: { fails: codes.has('RenderFails'), isDifferent: codes.has('RendersDiffer') },
         };
       },
     );
