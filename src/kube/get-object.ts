@@ -2,6 +2,7 @@ import type { ApiObject } from './api-object.ts';
 import { objectPath } from './api-paths.ts';
 import type { KubeApi } from './api.ts';
 import { isAbsent, isNotFound } from './errors.ts';
+import type { Purpose } from './transport.ts';
 import { acceptHeaderForObject, type Resource } from './resource.ts';
 
 /**
@@ -15,12 +16,13 @@ export async function getObject<Item extends { readonly name: string }>(
   { paths, isMetadataOnly, parse }: Resource<Item>,
   name: string,
   signal: AbortSignal,
+  purpose: Purpose = 'requests',
 ): Promise<Item | undefined> {
   const accept = acceptHeaderForObject(isMetadataOnly);
   let notServed: unknown;
   for (const path of paths) {
     try {
-      return parse((await api.json({ path: objectPath(path, name), accept, signal })) as ApiObject);
+      return parse((await api.json({ path: objectPath(path, name), accept, purpose, signal })) as ApiObject);
     } catch (error) {
       if (isAbsent(error)) return undefined;
       if (!isNotFound(error)) throw error;

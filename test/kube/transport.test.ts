@@ -88,6 +88,7 @@ test('keeps the idle connections if the signal of a GET aborts', async () => {
 test.each<[number, Purpose | undefined]>([
   [32, undefined],
   [8, 'lists'],
+  [8, 'lookUps'],
   [2, 'nodeLists'],
   [4, 'tokenReviews'],
 ])('opens at most %i connections for %s, and closes them after 5 s without a request', async (count, purpose) => {
