@@ -10,7 +10,6 @@ import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
 import { COMPLETE_COMMAND, formatCompletion } from './completion/complete.ts';
 import { createCompletionCommand } from './completion/completion.ts';
-import { createDemoCommand } from './demo/demo.ts';
 import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
@@ -142,7 +141,6 @@ Examples:
       .addCommand(createGatherCommand())
       .addCommand(createUninstallCommand())
       .addCommand(createDevCommand())
-      .addCommand(createDemoCommand(), { hidden: true })
       .addCommand(createCertsCommand())
       .addCommand(createCompletionCommand())
       .addCommand(createVersionCommand())

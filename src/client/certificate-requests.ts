@@ -1,4 +1,5 @@
 import { isObjectName } from '../decision/references.ts';
+import type { PendingCertificateRequest } from '../diagnosis/cluster-snapshot.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
@@ -6,16 +7,7 @@ import { listCollection } from '../kube/lists/list.ts';
 import { withTimeout } from '../common/wait.ts';
 import { isAccessFailure } from './cluster-access.ts';
 
-/** A kubelet's request without a condition and without a certificate. */
-export interface PendingCertificateRequest {
-  readonly name: string;
-  /** Null if neither the user nor the request names a node, or no node can have the name. */
-  readonly node: string | null;
-  readonly signer: string;
-  readonly createdAt: string | null;
-}
-
-/** Part of the JSON of `check`. They do not affect the result, so an API server that denies the list is no error. */
+/** Part of the JSON of `check`. An API server that denies the list is no error. */
 export interface PendingCertificateRequests {
   readonly readable: boolean;
   readonly reason: string | null;

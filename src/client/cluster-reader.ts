@@ -1,15 +1,17 @@
-import { type ConfigName, isObjectName, type Referrer } from '../decision/references.ts';
-import type { ApiObject } from '../kube/api-object.ts';
-import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
-import { type KubeApi, readText } from '../kube/api.ts';
-import { orUndefined } from '../kube/errors.ts';
+import { parse } from 'yaml';
+import { groupBy } from '../common/group-by.ts';
+import type { Referrer } from '../decision/references.ts';
+import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
+import { type ApiObject, parseTime } from '../kube/api-object.ts';
+import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
+import { type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
+import { findWriteTime } from '../kube/managed-fields.ts';
 import type { Resource } from '../kube/resource.ts';
 import { isManagedByOperator } from '../references/node-pool.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
-import { accessCluster } from './cluster-access.ts';
-import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
+import { accessCluster, isRetryableRead, readObject } from './cluster-access.ts';
 
 const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
 
@@ -21,37 +23,23 @@ export async function readClusterSnapshot(
   labelSelector: string | undefined,
   signal: AbortSignal,
 ): Promise<ClusterSnapshot> {
-  const query = labelSelector === undefined ? {} : { labelSelector };
-  const allNodes = await listAll(api, NODES, parseInspectedNode, signal, query);
-  const pools = await listAll(api, POOLS, parseInspectedPool, signal);
-  const configs = await readConfigNames(api, signal);
-  const roles = allNodes.length === 0 && labelSelector !== undefined ? await readRoles(api, signal) : [];
-  const nodes = filterManaged(allNodes, pools);
-  const managed = new Set(nodes);
-  const skippedNodes = allNodes.filter((node) => !managed.has(node));
-  return {
-    nodes: sortByName(nodes),
-    skippedNodes: sortByName(skippedNodes).map(({ referrer }) => referrer.name),
-    pools: sortByName(pools),
-    ...configs,
-    roles,
-  };
-}
-
-export function filterManaged(nodes: readonly InspectedNode[], pools: readonly InspectedPool[]) {
-  const poolReferrers = pools.map(({ referrer }) => referrer);
-  return nodes.filter(({ referrer }) => isManagedByOperator(referrer, poolReferrers));
-}
-
-/** The names of all configs, apart for those that are being deleted. */
-export async function readConfigNames(
-  api: KubeApi,
-  signal: AbortSignal,
-): Promise<Pick<ClusterSnapshot, 'configs' | 'terminatingConfigs'>> {
+  const cluster = await readNodesAndPools(api, signal, labelSelector === undefined ? {} : { labelSelector });
   const all = await readConfigs(api, signal);
   const findNames = (areTerminating: boolean) =>
     new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
-  return { configs: findNames(false), terminatingConfigs: findNames(true) };
+  const isEmpty = cluster.nodes.length + cluster.skippedNodes.length === 0;
+  const roles = isEmpty && labelSelector !== undefined ? await readRoles(api, signal) : [];
+  return { ...cluster, configs: findNames(false), terminatingConfigs: findNames(true), roles };
+}
+
+/** @returns also the time of the first list by the clock of the API server */
+async function readNodesAndPools(api: KubeApi, signal: AbortSignal, query: Readonly<Record<string, string>> = {}) {
+  const { items: allNodes, servedAt: at } = await list(api, NODES, parseInspectedNode, signal, query);
+  const pools = sortByName(await listAll(api, POOLS, parseInspectedPool, signal));
+  const poolReferrers = pools.map(({ referrer }) => referrer);
+  const managed = groupBy(sortByName(allNodes), ({ referrer }) => isManagedByOperator(referrer, poolReferrers));
+  const skippedNodes = (managed.get(false) ?? []).map(({ referrer }) => referrer.name);
+  return { nodes: managed.get(true) ?? [], skippedNodes, pools, at };
 }
 
 /** The roles of all nodes. */
@@ -65,41 +53,34 @@ export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<Wa
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
 }
 
-/** The configs that a node or a pool needs. */
-export async function readReferencedNames(api: KubeApi, signal: AbortSignal): Promise<ReadonlySet<ConfigName>> {
-  const nodes = await listAll(api, NODES, NODES.parse, signal);
-  const pools = await listAll(api, POOLS, POOLS.parse, signal);
-  const references = [...nodes, ...pools].flatMap((referrer) => referrer.references);
-  return new Set(references.filter(({ strength }) => strength === 'strong').map(({ config }) => config));
-}
-
-/**
- * The configs that a node or a pool names, and that do not exist. An annotation can contain any text, so other
- * texts than names of objects are left out.
- */
-export async function readMissingNames(api: KubeApi, signal: AbortSignal): Promise<ConfigName[]> {
-  const referenced = await readReferencedNames(api, signal);
-  const existing = new Set((await readConfigs(api, signal)).map(({ name }) => name));
-  return [...referenced].filter((config) => isObjectName(config) && !existing.has(config));
-}
-
-/** @returns also the time of the first list by the clock of the API server */
+/** Nodes, pools and builds. */
 export async function readReferrers(api: KubeApi, signal: AbortSignal) {
-  const { items: nodes, servedAt: at } = await list(api, NODES, NODES.parse, signal);
-  const pools = await listAll(api, POOLS, POOLS.parse, signal);
-  const referrers: Referrer[] = [...nodes.filter((node) => isManagedByOperator(node, pools)), ...pools];
+  const cluster = await readNodesAndPools(api, signal);
+  const referrers: Referrer[] = [...cluster.nodes, ...cluster.pools].map(({ referrer }) => referrer);
   const addBuild = (build: ApiObject): void => void referrers.push(BUILDS.parse(build));
   await accessCluster('list', BUILDS.paths[0], signal, () => listResource(api, BUILDS, addBuild, signal));
-  return { referrers, at };
+  return { ...cluster, referrers };
 }
 
-/** The bytes of a config's JSON. Undefined if it does not exist. */
-export async function readConfigSize(api: KubeApi, name: ConfigName, signal: AbortSignal): Promise<number | undefined> {
-  const path = objectPath(MACHINE_CONFIGS_PATH, name);
-  return await accessCluster('get', path, signal, async () => {
-    const response = await orUndefined(api.request({ path, signal }));
-    return response === undefined ? undefined : Buffer.byteLength(await readText(response, signal));
-  });
+/** The installer stores its configuration here, and the etcd operator reads the same field. */
+const INSTALL_CONFIG_PATH = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
+
+/**
+ * The wanted number of control plane machines. Undefined if the cluster does not say it, or denies access.
+ *
+ * @throws ClusterAccessError or TimeoutError if the API server cannot answer now, or the signal's reason
+ */
+export async function readControlPlaneReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
+  try {
+    const configMap = await readObject(api, INSTALL_CONFIG_PATH, 'get', signal);
+    const { data } = configMap as { readonly data?: Readonly<Record<string, string>> };
+    const installConfig = parse(data?.['install-config'] ?? '') as { controlPlane?: { replicas?: unknown } };
+    const replicas = installConfig.controlPlane?.replicas;
+    return typeof replicas === 'number' ? replicas : undefined;
+  } catch (error) {
+    if (signal.aborted || isRetryableRead(error)) throw error;
+    return undefined;
+  }
 }
 
 type Listable = Pick<Resource<{ readonly name: string }>, 'kind' | 'paths' | 'isMetadataOnly'>;
@@ -139,23 +120,41 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
 }
 
 export function parseInspectedPool(pool: ApiObject): InspectedPool {
-  const pausedFor = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
-  const spec = (pool.spec ?? {}) as { paused?: unknown };
-  const status = (pool.status ?? {}) as { machineCount?: unknown; updatedMachineCount?: unknown };
+  const { annotations, creationTimestamp, uid, resourceVersion } = pool.metadata ?? {};
+  const pausedFor = annotations?.[PAUSED_FOR_RESTORE];
+  const { paused } = (pool.spec ?? {}) as { paused?: unknown };
+  const status = (pool.status ?? {}) as Readonly<Record<string, unknown>>;
   return {
     referrer: POOLS.parse(pool),
-    paused: spec.paused === true,
+    uid: String(uid),
+    resourceVersion: String(resourceVersion),
+    createdAt: parseTime(creationTimestamp),
+    paused: paused === true,
+    pausedSince: paused === true ? findWriteTime(pool, ['f:spec', 'f:paused']) : undefined,
     ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
-    machineCount: toCount(status.machineCount),
-    updatedMachineCount: toCount(status.updatedMachineCount),
+    machineCount: toCount(status['machineCount']),
+    updatedMachineCount: toCount(status['updatedMachineCount']),
+    degradedMachineCount: toCount(status['degradedMachineCount']),
+    conditions: parseConditions(status['conditions']),
     sources: listPoolSources(pool),
   };
+}
+
+/** Only those that are True. */
+function parseConditions(conditions: unknown): InspectedPool['conditions'] {
+  const all = (Array.isArray(conditions) ? conditions : []) as readonly (Readonly<Record<string, unknown>> | null)[];
+  const entries = all.flatMap((condition) => {
+    const { type, status, message, reason, lastTransitionTime: time } = condition ?? {};
+    const texts = [message, reason].filter((text) => typeof text === 'string' && text !== '') as string[];
+    return status === 'True' ? [[type, { message: texts[0] ?? '', since: parseTime(time) }]] : [];
+  });
+  return Object.fromEntries(entries) as InspectedPool['conditions'];
 }
 
 function toCount(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
 
-export function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {
+function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {
   return objects.toSorted((a, b) => (a.referrer.name < b.referrer.name ? -1 : 1));
 }

@@ -1,3 +1,5 @@
+import { UNKNOWN_TO_GUARD } from '../diagnosis/diagnose.ts';
+import type { MissingConfigReport } from '../diagnosis/problem.ts';
 import { parseSettings } from '../decision/settings.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -23,16 +25,6 @@ export interface StoredGuard {
     }[];
   };
 }
-
-/** What the guard knows about a missing config. Null is unknown. Part of the JSON of `check`. */
-export interface MissingConfigReport {
-  readonly explanation: string | null;
-  readonly deletedAt: string | null;
-  /** The user whose deletion the guard allowed. */
-  readonly deletedBy: string | null;
-}
-
-export const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };
 
 const READ_TIMEOUT_MS = 5_000;
 

@@ -4,7 +4,7 @@ import { parseDuration } from '../common/duration.ts';
  * The API server waits for the webhook's timeoutSeconds, and then its failurePolicy decides. The guard answers earlier:
  *
  *   ms
- *   5,000  the API server waits (src/install/webhook-configuration.ts)
+ *   5,000  the API server waits (manifests/base/webhook.yaml)
  *   3,800  the guard decides with what it has read: 76 %. The rest is for the event loop and the network.
  *
  * Within the 3,800 ms, one after another:

@@ -4,7 +4,7 @@ import { issueLeaf } from '../certificates/leaf.ts';
 import { createFixedCertificate } from '../certificates/serving-certificate.ts';
 import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import { type Guard, startGuard } from '../guard/guard.ts';
-import { buildWebhookConfiguration } from '../install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../install/registration.ts';
 import { KubeApi } from '../kube/api.ts';
 import { connectionFromKubeconfig } from '../kube/connection.ts';
 import { ApiServer } from './cluster/api-server.ts';
@@ -25,7 +25,7 @@ export async function createLocalTls() {
 export async function withDemoCluster<Result>(
   { ca, leaf }: Awaited<ReturnType<typeof createLocalTls>>,
   isGuarded: boolean,
-  work: (api: KubeApi, server: ApiServer) => Promise<Result>,
+  work: (api: KubeApi, cluster: InMemoryCluster) => Promise<Result>,
 ): Promise<Result> {
   const cluster = new InMemoryCluster();
   const server = new ApiServer({ cluster, ca, leaf });
@@ -37,7 +37,6 @@ export async function withDemoCluster<Result>(
       guard = await startGuard({
         api,
         certificate: createFixedCertificate(leaf),
-        // The guard would warn of the outage in the story.
         log: pino({ level: 'silent' }),
         bindAddress: HOST,
         securePort: 0,
@@ -52,7 +51,7 @@ export async function withDemoCluster<Result>(
       const configuration = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
       cluster.create('validatingwebhookconfigurations', configuration);
     }
-    return await work(api, server);
+    return await work(api, cluster);
   } finally {
     await guard?.stop();
     api.close();

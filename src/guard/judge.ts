@@ -152,7 +152,10 @@ export class Judge implements ReviewJudge {
 
 /** Early in an installation there are no pools. */
 function addConflictingPools(referrer: Referrer, labels: Labels, pools: readonly PoolReferrer[]): Referrer {
-  const { pool, conflicting } = findPoolOfNode(labels, pools);
+  const { pool, conflicting } = findPoolOfNode(
+    labels,
+    pools.map((each) => ({ referrer: each })),
+  );
   if (referrer.kind !== 'Node' || pools.length === 0 || pool !== undefined) return referrer;
-  return { ...referrer, conflictingPools: conflicting.map(({ name }) => name) };
+  return { ...referrer, conflictingPools: conflicting.map((each) => each.referrer.name) };
 }

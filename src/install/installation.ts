@@ -1,12 +1,6 @@
 import type { Authority } from '../certificates/authority.ts';
 import type { Mode } from '../decision/settings.ts';
-import {
-  ADMISSION_POLICY,
-  FLOW_SCHEMA,
-  isAtLeast,
-  type KubernetesVersion,
-  MATCH_CONDITIONS,
-} from './kubernetes-version.ts';
+import { ADMISSION_POLICY, FLOW_SCHEMA, MATCH_CONDITIONS } from './kubernetes-version.ts';
 import { buildManifests, setMetadata } from './kustomization.ts';
 import { createAuthoritySecret, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';
 import { DIRECTORY_BY_PROFILE, FLAG_LABEL_PREFIX, isGuardProfile, type Profile } from './profiles.ts';
@@ -32,7 +26,8 @@ export interface InstallationOptions {
   readonly machineconfigAccess?: boolean;
   /** Whether the webhook port is open to all addresses instead of the host network only. */
   readonly openNetwork?: boolean;
-  readonly kubernetesVersion?: KubernetesVersion | undefined;
+  /** The number after `1.`. Undefined includes only what every supported version has. */
+  readonly kubernetesVersion?: number | undefined;
 }
 
 export interface InstallationFile extends OutputFile {
@@ -54,10 +49,6 @@ type FailurePolicy = 'Fail' | 'Ignore';
 /** The options exclude each other, or the cluster is too old. */
 export class InvalidInstallation extends Error {
   override readonly name = 'InvalidInstallation';
-}
-
-interface Policy {
-  readonly spec: { readonly variables?: readonly { readonly name: string }[] };
 }
 
 const NAME = 'machineconfig-guard';
@@ -94,7 +85,7 @@ const IGNORE_REASON =
 
 interface NewerKinds {
   readonly kinds: readonly string[];
-  readonly since: KubernetesVersion;
+  readonly since: number;
   readonly requirement: string;
 }
 
@@ -115,15 +106,15 @@ export const NEWER_KINDS: readonly NewerKinds[] = [
  * @throws InvalidInstallation
  */
 export function buildInstallation(options: InstallationOptions): Installation {
-  const { profile, previousAuthority, kubernetesVersion } = options;
+  const { profile, previousAuthority, kubernetesVersion = 0 } = options;
   const hasGuard = isGuardProfile(profile);
   const manifests = buildManifests(hasGuard ? chooseDirectories(options) : [DIRECTORY_BY_PROFILE[profile]]);
-  const omitted = NEWER_KINDS.filter(({ since }) => !isAtLeast(kubernetesVersion, since));
+  const omitted = NEWER_KINDS.filter(({ since }) => kubernetesVersion < since);
   const needed = omitted.find(({ kinds }) =>
     manifests.some((manifest) => kinds.includes(String(manifest.get('kind')))),
   );
   if (needed !== undefined) {
-    const nextStep = kubernetesVersion === undefined ? 'set --openshift-version' : 'use fail-closed';
+    const nextStep = kubernetesVersion === 0 ? 'set --openshift-version' : 'use fail-closed';
     throw new InvalidInstallation(`the profile ${profile} needs ${needed.requirement}; ${nextStep}`);
   }
   const failurePolicy = hasGuard ? configureGuard(manifests, options) : null;
@@ -133,7 +124,7 @@ export function buildInstallation(options: InstallationOptions): Installation {
     failurePolicy,
     warnings: isOpenByVersion ? [`failurePolicy is Ignore: ${IGNORE_REASON}`] : [],
     omittedObjects: (hasGuard ? omitted : []).map(({ kinds, requirement }) => {
-      const reason = kubernetesVersion === undefined ? '--openshift-version is not set' : 'the cluster is older';
+      const reason = kubernetesVersion === 0 ? '--openshift-version is not set' : 'the cluster is older';
       return `${kinds.join(' and ')}: needs ${requirement}, but ${reason}`;
     }),
   };
@@ -151,7 +142,7 @@ function configureGuard(manifests: Manifest[], options: InstallationOptions): Fa
     deployment.addIn([...CONTAINER, 'args'], `--initial-${flag}=${value}`);
     for (const manifest of manifests) setMetadata(manifest, 'labels', { [FLAG_LABEL_PREFIX + flag]: value });
   }
-  allowInitialSettings(manifests, { mode, holdSuperseded: hold });
+  allowInitialSettings(manifests, [mode, hold]);
   if (authority !== undefined) {
     const trusted = previousAuthority === undefined ? [authority] : [previousAuthority, authority];
     const caBundle = trusted.map(({ certificatePem }) => `${certificatePem.trim()}\n`).join('');
@@ -186,26 +177,16 @@ function chooseDirectories({
 }
 
 /** Each component includes those of the newer releases. */
-function chooseReleaseComponent(version: KubernetesVersion | undefined): string[] {
-  if (isAtLeast(version, ADMISSION_POLICY)) return [];
-  if (isAtLeast(version, FLOW_SCHEMA)) return ['components/openshift-4.16'];
-  const isOldest = version !== undefined && !isAtLeast(version, MATCH_CONDITIONS);
-  return [isOldest ? 'components/openshift-4.14' : 'components/openshift-4.15'];
+function chooseReleaseComponent(version = MATCH_CONDITIONS): string[] {
+  if (version >= ADMISSION_POLICY) return [];
+  if (version >= FLOW_SCHEMA) return ['components/openshift-4.16'];
+  return [version < MATCH_CONDITIONS ? 'components/openshift-4.14' : 'components/openshift-4.15'];
 }
 
-/** Lets the policy accept the MachineConfigGuard that the guard creates. */
-function allowInitialSettings(
-  manifests: readonly Manifest[],
-  settings: Readonly<Record<string, string | undefined>>,
-): void {
-  const policy = manifests.find((manifest) => {
-    return (
-      manifest.get('kind') === 'ValidatingAdmissionPolicy' && manifest.getIn(['metadata', 'name']) === SETTINGS_POLICY
-    );
-  });
-  const { variables = [] } = (policy?.toJS() as Policy | undefined)?.spec ?? {};
-  for (const [index, { name }] of variables.entries()) {
-    const value = settings[name];
+/** Lets the policy, if the version has it, accept the MachineConfigGuard that the guard creates. */
+function allowInitialSettings(manifests: readonly Manifest[], settings: readonly (string | undefined)[]): void {
+  const policy = manifests.find((manifest) => manifest.getIn(['metadata', 'name']) === SETTINGS_POLICY);
+  for (const [index, value] of settings.entries()) {
     if (value !== undefined) policy?.setIn(['spec', 'variables', index, 'expression'], `'${value}'`);
   }
 }

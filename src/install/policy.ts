@@ -39,7 +39,7 @@ function formatItem({ kind, content }: InstallationFile): string {
   const { since } = SINCE.find(({ kinds }) => kinds.includes(kind)) ?? {};
   if (since === undefined) return item;
   const version = 'fromClusterClaim "kubeversion.open-cluster-management.io"';
-  return `{{- if semverCompare ">=${since.major}.${since.minor}.0-0" (${version}) }}\n${item}{{- end }}\n`;
+  return `{{- if semverCompare ">=1.${since}.0-0" (${version}) }}\n${item}{{- end }}\n`;
 }
 
 function indent(spaces: number, text: string): string {

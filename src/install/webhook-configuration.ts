@@ -1,14 +1,4 @@
 import type { ReferrerKind } from '../decision/references.ts';
-import { MCO_GROUP } from '../kube/api-paths.ts';
-
-interface WebhookConfigurationOptions {
-  /** The default is the name in manifests/base. */
-  readonly name?: string;
-  /** For `dev` and tests. The manifests name a Service. */
-  readonly clientConfig: { readonly url: string; readonly caBundle: string };
-  /** If the guard does not answer, `Fail` denies and `Ignore` allows. */
-  readonly failurePolicy: 'Fail' | 'Ignore';
-}
 
 /** The fields that this program reads. */
 export interface StoredWebhookConfiguration {
@@ -47,40 +37,4 @@ export type Injector = (typeof INJECTORS)[keyof typeof INJECTORS];
 export function findInjector({ metadata }: StoredWebhookConfiguration): Injector | undefined {
   const { annotations = {} } = metadata ?? {};
   return Object.entries(INJECTORS).find(([annotation]) => annotation in annotations)?.[1];
-}
-
-export function buildWebhookConfiguration({
-  name = 'machineconfig-guard',
-  clientConfig,
-  failurePolicy,
-}: WebhookConfigurationOptions) {
-  return {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingWebhookConfiguration',
-    metadata: { name },
-    webhooks: [
-      {
-        name: WEBHOOK_NAME,
-        admissionReviewVersions: ['v1'],
-        clientConfig,
-        rules: [
-          {
-            apiGroups: [MCO_GROUP],
-            apiVersions: ['*'],
-            operations: ['DELETE'],
-            resources: ['machineconfigs'],
-            scope: 'Cluster',
-          },
-        ],
-        // In a DELETECOLLECTION request.name is empty.
-        matchConditions: [{ name: 'rendered', expression: 'oldObject.metadata.name.startsWith("rendered-")' }],
-        matchPolicy: 'Equivalent',
-        // The guard writes Events, but not for a dry run.
-        sideEffects: 'NoneOnDryRun',
-        // The guard answers earlier: see src/decision/deadline.ts.
-        timeoutSeconds: 5,
-        failurePolicy,
-      },
-    ],
-  } as const;
 }

@@ -9,22 +9,24 @@ const OS_LABEL = 'kubernetes.io/os';
 export interface PoolOfNode<Pool> {
   readonly pool: Pool | undefined;
   readonly conflicting: readonly Pool[];
+  /** All that select the node: a worker of a custom pool runs the config of `worker` before it joins that. */
+  readonly selecting: readonly Pool[];
 }
 
 /**
  * Chooses as the operator does: `master`, then the only custom pool, then `worker` (machine-config-operator,
  * pkg/helpers/helpers.go, GetPoolsForNode). It also counts pools that are being deleted.
  */
-export function findPoolOfNode<Pool extends Pick<PoolReferrer, 'name' | 'nodeSelector'>>(
+export function findPoolOfNode<Pool extends { readonly referrer: Pick<PoolReferrer, 'name' | 'nodeSelector'> }>(
   labels: Labels,
   pools: readonly Pool[],
 ): PoolOfNode<Pool> {
-  const matching = pools.filter(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
+  const matching = pools.filter(({ referrer }) => matchesNodeSelector(referrer.nodeSelector, labels));
   const selecting = isWindows(labels) ? [] : matching;
-  const custom = selecting.filter(({ name }) => name !== 'master' && name !== 'worker');
-  if (custom.length > 1) return { pool: undefined, conflicting: custom };
-  const pool = selecting.find(({ name }) => name === 'master') ?? custom[0] ?? selecting[0];
-  return { pool, conflicting: [] };
+  const custom = selecting.filter(({ referrer: { name } }) => name !== 'master' && name !== 'worker');
+  if (custom.length > 1) return { pool: undefined, conflicting: custom, selecting };
+  const pool = selecting.find(({ referrer }) => referrer.name === 'master') ?? custom[0] ?? selecting[0];
+  return { pool, conflicting: [], selecting };
 }
 
 export function isWindows(labels: Labels | null | undefined): boolean {

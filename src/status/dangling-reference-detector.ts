@@ -1,9 +1,9 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { type ConfigName, isPool, isRenderedConfig, type PoolReferrer } from '../decision/references.ts';
+import { type ConfigName, isPool, isRenderedConfig, parsePoolName, type PoolReferrer } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
-import { findNearestName } from './nearest-name.ts';
+import { findNearestName } from '../diagnosis/nearest-name.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { getObject } from '../kube/get-object.ts';
 import { inSlices } from '../common/slices.ts';
@@ -15,7 +15,7 @@ import {
   explainMissingConfig,
   findDanglingReferences,
   judgeEmptyStatus,
-} from './dangling-references.ts';
+} from '../diagnosis/dangling-references.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 
@@ -92,12 +92,12 @@ export class DanglingReferenceDetector {
       const key = keyOf(finding);
       findings.set(key, { ...finding, since: this.#findings.get(key)?.since ?? now() });
     };
-    const poolsWithDanglingNode = new Set<string>();
+    const poolsWithDanglingNode = new Set<string | undefined>();
     for await (const slice of inSlices(dangling, FINDINGS_PER_SLICE)) {
-      for (const { pool, ...reference } of slice) {
+      for (const reference of slice) {
         const { config } = reference;
         if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
-        if (pool !== undefined) poolsWithDanglingNode.add(pool);
+        if (reference.kind === 'Node') poolsWithDanglingNode.add(parsePoolName(config));
         const deletedAt = configs.deletedAt(config);
         const explanation = explainMissingConfig(deletedAt, this.#startedAt);
         add({ ...reference, deletedAt, explanation, suggestion: await suggest(config) });

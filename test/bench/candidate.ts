@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import { issueServerCertificate } from '../e2e/control-plane/certificates.ts';
 import type { Child } from '../e2e/control-plane/child.ts';
 import type { ControlPlane } from '../e2e/control-plane/control-plane.ts';

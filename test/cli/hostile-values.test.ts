@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import type { Fault } from '../support/faults.ts';
 import {

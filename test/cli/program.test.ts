@@ -76,13 +76,6 @@ test('the help of every command lists flags in alphabetical order, known exit co
   }
 });
 
-test('hides the command demo, which prints how to run the demo', async () => {
-  expect((await runProgram(['--help'])).stdout).not.toContain('demo');
-  expect((await runProgram(['__complete', 'de'])).stdout).toMatch(/^dev\t[^\n]+\n:4\n$/);
-  const stderr = 'machineconfig-guard: the demo needs a checkout of the repository: npm ci && npm run demo\n';
-  expect(await runProgram(['demo', '--speed', '1000'])).toEqual({ exitCode: 1, stdout: '', stderr });
-});
-
 test.each([[[]], [['check']]])('help %j prints the help of the command', async (names) => {
   const { exitCode, stdout } = await runProgram(['help', ...names]);
   expect(exitCode).toBe(0);

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/references.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
-import { readClusterSnapshot, readConfigSize, readReferrers } from '../../src/client/cluster-reader.ts';
+import { readClusterSnapshot, readReferrers } from '../../src/client/cluster-reader.ts';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, NODES_PATH, POOLS_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
@@ -90,14 +90,4 @@ test.each<[string, (list: string) => Fault, new (...args: never[]) => Error]>([
     const access = { verb: 'list', resource, group: MCO_GROUP };
     expect(failure).toMatchObject({ access, cause: expect.any(cause) });
   }
-});
-
-test('the size of a config is the length of its JSON in bytes', async () => {
-  const { body } = await cluster.request('GET', `${MACHINE_CONFIGS_PATH}/${OLD}`);
-  expect(await readConfigSize(api, CONFIG, signal)).toBe(Buffer.byteLength(JSON.stringify(body)));
-  cluster.erase('machineconfigs', CONFIG);
-  expect(await readConfigSize(api, CONFIG, signal)).toBeUndefined();
-  cluster.faults.intercept(() => ({ status: 403, body: { kind: 'Status' } }));
-  const access = { verb: 'get', resource: 'machineconfigs' };
-  await expect(readConfigSize(api, CONFIG, signal)).rejects.toMatchObject({ access });
 });

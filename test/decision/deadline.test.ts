@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { computeDeadlineMs, CONFIRM_TIMEOUT_MS, LOOK_UP_TIMEOUT_MS } from '../../src/decision/deadline.ts';
-import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 
 test.each([
   ['76 % of the timeout', '5s', 3_800],

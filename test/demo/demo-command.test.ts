@@ -8,9 +8,9 @@ test('replays the deadlocks, and how the guard and restore end them', async () =
   let output = '';
   const io = { stdout: (text: string) => void (output += text), stderr: () => {}, env: {} };
 
-  expect(await runCommand(createDemoCommand(), ['--speed', '2000'], io)).toBe(0);
+  expect(await runCommand(createDemoCommand(), [], io)).toBe(0);
 
-  expect(output).toContain('\u001B[31mT+8m00s  daemon    control2 is Degraded: ');
+  expect(output).toContain('\u001B[31mdaemon    control2 is Degraded: ');
   const stdout = stripVTControlCharacters(output);
   const [intro = '', unguarded, guarded, missing] = stdout.split(/^(?=1a\. |1b\. |2\. )/m);
   expect(intro).toContain('on a cluster in memory');
@@ -20,7 +20,7 @@ test('replays the deadlocks, and how the guard and restore end them', async () =
     /clean-up +tries to delete .*: denied\n\n +Error from server \(Forbidden\): admission webhook\n/,
   );
   expect(guarded).toContain('denied the request: MCG_IN_USE:');
-  expect(guarded).toMatch(/complete: all 3 masters run .*\n.*clean-up +deletes .*, which no node uses any more\n/);
+  expect(guarded).toMatch(/clean-up +deletes .*, which no node uses any more\ninstall +complete: all 3 masters run /);
   expect(missing).toMatch(/stuck: 0 of 2 masters updated, 2 Degraded\n\n +\$ machineconfig-guard check\n/);
   expect(missing).toMatch(
     /restore --from node\/control1 --confirm\n\n[^]*restore +created [^]*complete: all 3 masters/,

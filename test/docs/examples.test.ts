@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { MODES } from '../../src/decision/settings.ts';
-import { findNearestName } from '../../src/status/nearest-name.ts';
+import { findNearestName } from '../../src/diagnosis/nearest-name.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
 interface HubObject extends KubeObject {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
 import { startGuard } from '../../src/guard/guard.ts';
-import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';

@@ -10,7 +10,7 @@ export const DEFAULT_OPTIONS = {
   image: `registry.example.com/ops/machineconfig-guard@${DIGEST}`,
   profile: 'fail-closed',
   authority: AUTHORITY,
-  kubernetesVersion: { major: 1, minor: 33 },
+  kubernetesVersion: 33,
 } satisfies InstallationOptions;
 
 const CHANGES: Partial<InstallationOptions>[][] = [
@@ -31,10 +31,10 @@ const COMBINATIONS = CHANGES.reduce<InstallationOptions[]>(
 /** All combinations of the options that change the set of a guard. */
 export const ALL_OPTIONS: readonly InstallationOptions[] = [
   ...COMBINATIONS,
-  { ...DEFAULT_OPTIONS, kubernetesVersion: { major: 1, minor: 27 } },
+  { ...DEFAULT_OPTIONS, kubernetesVersion: 27 },
 ];
 
 /** The sets without a guard. */
 export const OTHER_SETS: readonly InstallationOptions[] = PROFILES.filter((profile) => !isGuardProfile(profile)).map(
-  (profile) => ({ profile, kubernetesVersion: { major: 1, minor: 30 } }),
+  (profile) => ({ profile, kubernetesVersion: 30 }),
 );

@@ -121,13 +121,13 @@ test('a rollout on a single node keeps the old pod until the new one is ready, e
 
 test.each([
   [{ profile: 'fail-open-with-floor' }, undefined, /--openshift-version/],
-  [{ profile: 'fail-open-with-floor' }, { major: 1, minor: 29 }, /use fail-closed/],
+  [{ profile: 'fail-open-with-floor' }, 29, /use fail-closed/],
   [
     { profile: 'reference-policy' },
     undefined,
     /the profile reference-policy needs Kubernetes 1\.30 \(OpenShift 4\.17\); set/,
   ],
-  [{ profile: 'policy-floor' }, { major: 1, minor: 29 }, /needs Kubernetes 1\.30/],
+  [{ profile: 'policy-floor' }, 29, /needs Kubernetes 1\.30/],
 ] as const)('rejects %j on Kubernetes %j', (changes, kubernetesVersion, message) => {
   const buildWithPolicies = () => build({ ...changes, kubernetesVersion });
   expect(buildWithPolicies).toThrow(InvalidInstallation);
@@ -137,7 +137,7 @@ test.each([
 test.each([27, 29, 30])(
   'on Kubernetes 1.%i, a set fails open only with the policy floor, if there are policies',
   (minor) => {
-    const kubernetesVersion = { major: 1, minor };
+    const kubernetesVersion = minor;
     const servesPolicies = minor >= 30;
     const openSets = ALL_OPTIONS.filter(({ profile }) => servesPolicies || profile === 'fail-closed')
       .map((options) => buildInstallation({ ...options, kubernetesVersion }))
@@ -154,10 +154,10 @@ test.each([27, 29, 30])(
 
 test.each([
   [undefined, 'Fail', ['FlowSchema', 'ValidatingAdmissionPolicy']],
-  [{ major: 1, minor: 27 }, 'Ignore', ['FlowSchema', 'ValidatingAdmissionPolicy']],
-  [{ major: 1, minor: 28 }, 'Fail', ['FlowSchema', 'ValidatingAdmissionPolicy']],
-  [{ major: 1, minor: 29 }, 'Fail', ['ValidatingAdmissionPolicy']],
-  [{ major: 1, minor: 30 }, 'Fail', []],
+  [27, 'Ignore', ['FlowSchema', 'ValidatingAdmissionPolicy']],
+  [28, 'Fail', ['FlowSchema', 'ValidatingAdmissionPolicy']],
+  [29, 'Fail', ['ValidatingAdmissionPolicy']],
+  [30, 'Fail', []],
 ])('with Kubernetes %j, the failure policy is %s and the set lacks %j', (kubernetesVersion, policy, missingKinds) => {
   const { files, omittedObjects, failurePolicy } = buildInstallation({ ...DEFAULT_OPTIONS, kubernetesVersion });
   const newerKinds = ['FlowSchema', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];

@@ -18,7 +18,7 @@ test('without its templates, the Policy is a list of the objects of both topolog
   const items = parse(readTemplate().replaceAll(/\{\{[^}]+\}\}/g, '')) as { readonly objectDefinition: unknown }[];
 
   const sets = [true, false].map((singleNode) => {
-    return buildInstallation({ ...OPTIONS, singleNode, kubernetesVersion: { major: 1, minor: 31 } }).files;
+    return buildInstallation({ ...OPTIONS, singleNode, kubernetesVersion: 31 }).files;
   });
   const objects = new Set(sets.flat().map(({ content }) => content));
   // Both topologies have the same objects, and one is different: the Deployment.

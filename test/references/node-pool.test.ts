@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { findPoolOfNode } from '../../src/references/node-pool.ts';
 
 const POOLS = ['infra', 'master', 'rt', 'worker'].map((name) => ({
-  name,
-  nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
+  referrer: { name, nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } } },
 }));
 
 /** As in GetPoolsForNode of machine-config-operator, pkg/helpers/helpers.go. */
@@ -20,6 +19,12 @@ test.each([
 ])('a node with the roles "%s" is in pool %s; conflicting: %s', (roles, expected, conflicts) => {
   const labels = Object.fromEntries(roles.split(' ').map((role) => [`node-role.kubernetes.io/${role}`, '']));
   const { pool, conflicting } = findPoolOfNode(labels, POOLS);
-  expect([pool?.name, conflicting.map(({ name }) => name).join(' ')]).toEqual([expected, conflicts]);
-  expect(findPoolOfNode({ ...labels, 'kubernetes.io/os': 'windows' }, POOLS)).toEqual({ conflicting: [] });
+  expect([pool?.referrer.name, conflicting.map(({ referrer }) => referrer.name).join(' ')]).toEqual([
+    expected,
+    conflicts,
+  ]);
+  expect(findPoolOfNode({ ...labels, 'kubernetes.io/os': 'windows' }, POOLS)).toEqual({
+    conflicting: [],
+    selecting: [],
+  });
 });

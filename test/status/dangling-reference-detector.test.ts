@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
-import { findNearestName } from '../../src/status/nearest-name.ts';
+import { findNearestName } from '../../src/diagnosis/nearest-name.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/status/dangling-reference-detector.ts';
@@ -9,7 +9,7 @@ import { memoryLog } from '../support/log.ts';
 import { countTurns } from '../support/turns.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
-vi.mock(import('../../src/status/nearest-name.ts'), { spy: true });
+vi.mock(import('../../src/diagnosis/nearest-name.ts'), { spy: true });
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);

@@ -1,5 +1,5 @@
 import { json } from 'node:stream/consumers';
-import { buildWebhookConfiguration } from '../../src/install/webhook-configuration.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { TestCluster } from './test-cluster.ts';
 import { startHttpsServer } from './tls.ts';
 

@@ -1,25 +1,16 @@
 import { type ConfigName, findReferencedConfig, hasStrongReference, parsePoolName } from '../../decision/references.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
-import type { ApiObject } from '../../kube/api-object.ts';
-import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
-import {
-  type ConfigPart,
-  diffSpecs,
-  listParts,
-  type PartDifference,
-  summarizePart,
-} from '../../rendered-config/config-parts.ts';
 import {
   readBootstrapSources,
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
-import { readObject } from '../../client/cluster-access.ts';
+import { type ConfigDifference, readDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
-import { type ClusterSnapshot, type InspectedPool } from '../../client/cluster-snapshot.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
+import { canHaveBootstrapHost, type ClusterSnapshot, type InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
 import { readWithRetries } from '../../client/poll.ts';
 
 /** The JSON of `check --bootstrap-dir DIR --output json`. Its keys are a contract. */
@@ -54,12 +45,8 @@ export interface BootstrapConfig {
   readonly restore: Advice | null;
 }
 
-interface BootstrapDifference extends Pick<PartDifference, 'kind' | 'name'> {
-  /** A value or a digest. Null if the side does not have the part. */
+interface BootstrapDifference extends Omit<ConfigDifference, 'copy'> {
   readonly bootstrap: string | null;
-  readonly cluster: string | null;
-  /** The source MachineConfigs in the cluster that set the part. */
-  readonly setBy: readonly string[];
 }
 
 /** Their machines boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based Installer"). */
@@ -79,19 +66,22 @@ export async function readBootstrapDirectory(directory: string, signal: AbortSig
 /**
  * Compares the configs that the bootstrap host rendered with those in the API.
  *
+ * @returns also whether the cluster is young enough to have a bootstrap host
  * @throws ClusterAccessError, TimeoutError
  */
-export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory): Promise<BootstrapReport> {
+export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory) {
   const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
   const configs: BootstrapConfig[] = [];
   for (const config of host.configs) configs.push(await checkConfig(api, config, host, snapshot));
-  return {
+  const now = new Date();
+  const report: BootstrapReport = {
     server: api.address,
-    checkedAt: new Date().toISOString(),
+    checkedAt: now.toISOString(),
     directory: host.directory,
     ok: configs.every(({ ok }) => ok),
     configs,
   };
+  return { report, isInstalling: canHaveBootstrapHost(snapshot, now) };
 }
 
 async function checkConfig(
@@ -112,8 +102,9 @@ async function checkConfig(
   // The config that the operator rendered for the pool.
   const poolConfig = pool && findReferencedConfig(pool.referrer, 'spec');
   const otherName = (isMissing ? poolConfig : name) ?? null;
-  const other = otherName === null ? undefined : await readConfig(api, otherName);
-  const differences = other === undefined ? [] : diffSpecs(spec, other);
+  const sources = pool?.sources ?? [];
+  const found = otherName === null ? undefined : await readDifferences(api, spec, otherName, sources);
+  const differences = found ?? [];
   const existing = isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists';
   const state = isMissing ? 'missing' : existing;
   // The operator renders the config in the spec of a pool, and the first config of a new pool.
@@ -127,8 +118,8 @@ async function checkConfig(
     needed,
     recoverable,
     usedBy,
-    comparedWith: other === undefined ? null : otherName,
-    differences: await describeDifferences(api, differences, pool),
+    comparedWith: found === undefined ? null : otherName,
+    differences: differences.flatMap(({ copy: bootstrap, ...difference }) => [{ bootstrap, ...difference }]),
     sources: isMissing ? compareSources(host, snapshot, pool) : { onlyBootstrap: [], onlyCluster: [] },
     restore: isMissing && !recoverable && usedBy.length > 0 ? adviseRestore(name, host) : null,
   };
@@ -137,27 +128,6 @@ async function checkConfig(
 function adviseRestore(config: ConfigName, { directory }: BootstrapDirectory): Advice {
   const text = 'create it again; without --confirm this writes nothing';
   return advise(text, ['machineconfig-guard', 'restore', config], ['--from', directory]);
-}
-
-async function describeDifferences(
-  api: KubeApi,
-  differences: readonly PartDifference[],
-  pool: InspectedPool | undefined,
-): Promise<BootstrapDifference[]> {
-  const sources: { readonly name: string; readonly parts: readonly ConfigPart[] }[] = [];
-  for (const source of differences.length === 0 ? [] : (pool?.sources ?? [])) {
-    sources.push({ name: source, parts: listParts((await readConfig(api, source)) ?? {}) });
-  }
-  return differences.map(({ kind, name, first, second }) => {
-    const setBy = sources.filter(({ parts }) => parts.some((part) => part.kind === kind && part.name === name));
-    return {
-      kind,
-      name,
-      bootstrap: first === undefined ? null : summarizePart(first),
-      cluster: second === undefined ? null : summarizePart(second),
-      setBy: setBy.map((source) => source.name),
-    };
-  });
 }
 
 /** The bootstrap host does not know which source belongs to which pool. */
@@ -172,11 +142,4 @@ function compareSources(
     onlyBootstrap: [...sources].filter((source) => !inCluster.has(source)).toSorted(),
     onlyCluster: (pool?.sources ?? []).filter((source) => !sources.has(source)),
   };
-}
-
-/** The spec of a MachineConfig. Undefined if it does not exist. */
-async function readConfig(api: KubeApi, name: string): Promise<RenderedConfig['spec'] | undefined> {
-  const path = objectPath(MACHINE_CONFIGS_PATH, name);
-  const object = await readWithRetries((signal) => readObject(api, path, 'get', signal));
-  return object === undefined ? undefined : (((object as ApiObject).spec ?? {}) as RenderedConfig['spec']);
 }

@@ -1,23 +1,32 @@
 import type { KubeApi } from '../../kube/api.ts';
 import { type PendingCertificateRequests, readPendingCertificateRequests } from '../../client/certificate-requests.ts';
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
-import { readClusterSnapshot } from '../../client/cluster-reader.ts';
+import { readClusterSnapshot, readControlPlaneReplicas } from '../../client/cluster-reader.ts';
 import { readGuardReports } from '../../client/guard-report.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
-import { type CheckedCluster, type CheckScope, checkSnapshot } from './problems.ts';
-import { planRepairs, type Repair } from './repairs.ts';
+import { diagnose, type Diagnosis } from '../../diagnosis/diagnose.ts';
+import type { DiagnosisScope } from '../../diagnosis/problem.ts';
+
+/** A command that solves a problem. Part of the JSON of `check`. */
+export interface RepairAdvice extends Advice {
+  /** Whether another repair is better, so that a person must choose. */
+  readonly alternative: boolean;
+}
 
 /** The JSON of `check --output json`. Its keys are a contract. Unknown values are null. */
-export interface CheckReport extends CheckedCluster {
+export interface CheckReport extends Omit<Diagnosis, 'repairs'> {
   readonly server: string;
   readonly checkedAt: string;
   /** 0 without `--wait`. */
   readonly waitedSeconds: number;
   readonly pendingCertificateRequests: PendingCertificateRequests;
-  readonly repairs: readonly Repair[];
+  readonly repairs: readonly RepairAdvice[];
 }
 
-export interface CheckOptions extends Partial<CheckScope> {
+type CheckScope = Pick<DiagnosisScope, 'selector' | 'minNodes' | 'hasControlPlane'>;
+
+export interface CheckOptions extends CheckScope {
   /** Undefined does not wait. */
   readonly wait?: Pick<PollOptions<CheckReport>, 'timeoutMs' | 'onAnswer' | 'onFailure'> | undefined;
 }
@@ -28,9 +37,9 @@ const FIRST_CONTACT_MS = 30_000;
 /** @throws ClusterAccessError, TimeoutError */
 export async function checkCluster(
   api: KubeApi,
-  { selector, minNodes = 1, wait }: CheckOptions = {},
+  { wait, ...scope }: CheckOptions = { hasControlPlane: true },
 ): Promise<CheckReport> {
-  const read = (signal: AbortSignal): Promise<CheckReport> => readReport(api, { selector, minNodes }, signal);
+  const read = (signal: AbortSignal): Promise<CheckReport> => readReport(api, scope, signal);
   if (wait === undefined) return await readWithRetries(read);
   const { answer, elapsedMs } = await pollUntilSettled({
     ...wait,
@@ -46,23 +55,38 @@ export async function checkCluster(
 }
 
 async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal): Promise<CheckReport> {
-  const guardRead = readGuardReports(api, signal);
-  const readAndCheck = async (): Promise<CheckedCluster> => {
+  const others = Promise.all([
+    readGuardReports(api, signal),
+    readPendingCertificateRequests(api, signal),
+    scope.minNodes === undefined && scope.hasControlPlane ? readReplicas(api, signal) : undefined,
+  ]);
+  const readAndCheck = async (): Promise<Diagnosis> => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
-    return checkSnapshot(snapshot, scope, new Date(), await guardRead);
+    const [guardReports, { requests: pendingRequests }, controlPlaneReplicas] = await others;
+    const cluster = { ...snapshot, pendingRequests, controlPlaneReplicas };
+    return diagnose(cluster, { ...scope, now: new Date(), guardReports });
   };
-  const checkTwice = async (): Promise<CheckedCluster> => {
+  const checkTwice = async (): Promise<Diagnosis> => {
     const cluster = await readAndCheck();
     // Between two lists a node can change its config, and its old config can be deleted.
     return cluster.ok || cluster.recoverable ? cluster : await readAndCheck();
   };
-  // The guard is part of it, so that no rejection stays unhandled if another read rejects first.
-  const [cluster, pendingCertificateRequests] = await Promise.all([
-    checkTwice(),
-    readPendingCertificateRequests(api, signal),
-    guardRead,
-  ]);
-  const checkedAt = new Date().toISOString();
-  const repairs = planRepairs(cluster, pendingCertificateRequests.requests);
-  return { server: api.address, checkedAt, waitedSeconds: 0, ...cluster, pendingCertificateRequests, repairs };
+  // The others are part of it, so that no rejection stays unhandled if another read rejects first.
+  const [{ repairs, ...cluster }, [, pendingCertificateRequests]] = await Promise.all([checkTwice(), others]);
+  return {
+    server: api.address,
+    checkedAt: new Date().toISOString(),
+    waitedSeconds: 0,
+    ...cluster,
+    pendingCertificateRequests,
+    repairs: repairs.flatMap(({ text, command, alternative }) => [{ ...advise(text, ...command), alternative }]),
+  };
+}
+
+/** Without them, the number of control plane nodes is not checked. */
+async function readReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
+  return await readControlPlaneReplicas(api, signal).catch((error: unknown) => {
+    if (signal.aborted || !isRetryableRead(error)) throw error;
+    return undefined;
+  });
 }

@@ -18,7 +18,7 @@ interface CheckFlags extends ClusterFlags {
   readonly split?: string;
   readonly role?: string;
   readonly selector?: string;
-  readonly minNodes: number;
+  readonly minNodes?: number;
   readonly wait?: boolean;
   readonly timeout: number;
   readonly output: string;
@@ -37,7 +37,11 @@ export function createCheckCommand(): Command {
     .description('Check that every config that nodes and pools reference exists.')
     .option('--role <role>', 'check only nodes with this role, such as master, and their pools', parseRole)
     .option('-l, --selector <labels>', 'check only nodes with these labels, and their pools', parseSelector)
-    .option('--min-nodes <n>', 'minimum number of nodes', parseCount, 1)
+    .option(
+      '--min-nodes <n>',
+      'minimum number of nodes (default: 1, and the control plane of the install-config)',
+      parseCount,
+    )
     .addOption(
       new Option('--bootstrap-dir <dir>', 'check the configs in this directory of the bootstrap host instead')
         .argParser(parseDirectory)
@@ -56,11 +60,12 @@ export function createCheckCommand(): Command {
       'after',
       `
 The result is fine if every node has reported its current and desired config,
-every pool has a config in its spec and status, and all these configs exist
-and are not being deleted. The status of a pool may be empty for the first 30
-minutes if one of its machines is updated or the pool is custom. The command
-prints repair commands and never runs them.
-Permissions: list nodes, machineconfigpools and machineconfigs.
+every pool has a config in its spec and status, all these configs exist and are
+not being deleted, and no node or pool is Degraded. The status of a pool may be
+empty for the first 30 minutes if one of its machines is updated or the pool is
+custom. The command prints repair commands and never runs them.
+Permissions: list nodes, machineconfigpools and machineconfigs. To know how many
+control plane nodes to expect, get configmaps in kube-system.
 
 With --bootstrap-dir the result is fine if the API has every config that the
 bootstrap host (rendezvous host) rendered and that a node, a pool or the
@@ -114,8 +119,12 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
   const host = bootstrapDir && (await withFiles((signal) => readBootstrapDirectory(bootstrapDir, signal)));
   return await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
     if (host) {
-      const report = await checkBootstrap(api, host);
-      return { report, table: formatBootstrapReport(format, report), names: formatBootstrapNames(report) };
+      const { report, isInstalling } = await checkBootstrap(api, host);
+      return {
+        report,
+        table: formatBootstrapReport(format, report, isInstalling),
+        names: formatBootstrapNames(report),
+      };
     }
     const progress: CheckOptions['wait'] = {
       timeoutMs: flags.timeout,
@@ -125,7 +134,8 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
     };
     const roleLabel = flags.role === undefined ? [] : [`node-role.kubernetes.io/${flags.role}`];
     const selector = [...roleLabel, ...(flags.selector === undefined ? [] : [flags.selector])].join(',') || undefined;
-    const report = await checkCluster(api, { selector, minNodes, wait: wait ? progress : undefined });
+    const hasControlPlane = flags.selector === undefined && (flags.role ?? 'master') === 'master';
+    const report = await checkCluster(api, { selector, minNodes, hasControlPlane, wait: wait ? progress : undefined });
     return { report, table: formatCheckReport(format, report, wait), names: formatProblemNames(report) };
   });
 }

@@ -1,4 +1,5 @@
 import { countNoun } from '../../common/printable-text.ts';
+import { formatDifferences } from '../../client/config-differences.ts';
 import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable } from '../../client/output/table.ts';
 import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
@@ -6,10 +7,9 @@ import type { BootstrapConfig, BootstrapReport } from './check-bootstrap.ts';
 
 const NONE = '<none>';
 const CONFIG_COLUMNS = ['CONFIG', 'NAMED BY', 'API'].map((header) => ({ header }));
-const DIFFERENCE_COLUMNS = ['DIFFERENT', 'NAME', 'BOOTSTRAP HOST', 'CLUSTER', 'SET BY'].map((header) => ({ header }));
 const STATES = { exists: 'exists', missing: 'missing', different: 'other content', terminating: 'being deleted' };
 
-export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport): string {
+export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport, isInstalling: boolean): string {
   const { ok, configs } = report;
   const rows = configs.map(({ name, usedBy, state, needed, recoverable }) => {
     const style = state === 'exists' ? undefined : needed && !recoverable ? ('red' as const) : ('magenta' as const);
@@ -18,7 +18,7 @@ export function formatBootstrapReport(format: ReportFormat, report: BootstrapRep
   const parts = [
     formatTable(format, CONFIG_COLUMNS, rows),
     ...configs.filter(({ state }) => state !== 'exists').flatMap((config) => formatConfig(format, config)),
-    applyStyle(format, ok ? 'bold' : ['red', 'bold'], wrapParagraph(format, formatConclusion(report))),
+    applyStyle(format, ok ? 'bold' : ['red', 'bold'], wrapParagraph(format, formatConclusion(report, isInstalling))),
   ];
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n`;
 }
@@ -31,12 +31,14 @@ function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
   const { comparedWith, differences, restore } = config;
   const paragraphs = [explainConfig(config)];
   if (differences.length > 0) paragraphs.push(`Differences from ${comparedWith} in the API:`);
-  const rows = differences.map(({ kind, name, bootstrap, cluster, setBy }) =>
-    [kind, name, bootstrap ?? NONE, cluster ?? NONE, setBy.join(', ') || NONE].map((text) => ({ text })),
+  const table = formatDifferences(
+    format,
+    differences.flatMap(({ bootstrap: copy, ...difference }) => [{ copy, ...difference }]),
+    'BOOTSTRAP HOST',
   );
   return [
     paragraphs.map((text) => wrapParagraph(format, text)).join('\n'),
-    ...(rows.length === 0 ? [] : [formatTable(format, DIFFERENCE_COLUMNS, rows)]),
+    ...(table === '' ? [] : [table]),
     ...(restore === null ? [] : [formatCommand(format, restore).join('\n')]),
   ];
 }
@@ -68,12 +70,13 @@ function explainState({ name, pool, state, needed, recoverable, usedBy }: Bootst
   return `${missing} ${needed ? 'Restore it as soon as a node names it.' : 'No node or pool names it.'}`;
 }
 
-function formatConclusion({ ok, directory, configs }: BootstrapReport): string {
+function formatConclusion({ ok, directory, configs }: BootstrapReport, isInstalling: boolean): string {
   if (ok) return `Fine: every needed rendered config in ${directory} exists in the API.`;
   const bad = configs.filter((config) => !config.ok);
   const count = countNoun(configs.length, 'rendered config');
   const problem = `Not fine: problems with ${bad.length} of ${count} in ${directory}.`;
-  return bad.every(({ recoverable }) => recoverable)
-    ? `${problem} Run this command again when the operator has rendered the configs of all pools.`
-    : `${problem} Do not reboot the bootstrap host before this is repaired.`;
+  if (bad.every(({ recoverable }) => recoverable)) {
+    return `${problem} Run this command again when the operator has rendered the configs of all pools.`;
+  }
+  return isInstalling ? `${problem} Do not reboot the bootstrap host before this is repaired.` : problem;
 }

@@ -1,4 +1,4 @@
-import { groupBy } from './group-by.ts';
+import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import {
   createNameShortener,
@@ -6,20 +6,23 @@ import {
   formatObjectNames,
   formatResourceName,
 } from '../../client/output/short-forms.ts';
-import { type Cell, formatTable } from '../../client/output/table.ts';
+import { type Cell, type Column, formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
   formatCommand,
   type ReportFormat,
   type Style,
+  type TextFormat,
   wrapParagraph,
   wrapText,
 } from '../../client/output/text-format.ts';
 import type { CheckReport } from './check-cluster.ts';
-import { type CheckedPool, type Problem, PROBLEM_TEXTS } from './problems.ts';
+import type { CheckedPool } from '../../diagnosis/diagnose.ts';
+import type { Problem } from '../../diagnosis/problem.ts';
+import { RULES } from '../../diagnosis/rules.ts';
 
 const NONE = '<none>';
-const MAX_SKIPPED_NODES = 3;
+const MAX_NAMED_NODES = 3;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_STATE_LENGTH = 24;
@@ -35,7 +38,7 @@ const REQUEST_COLUMNS = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map((header) => ({ 
 
 export function formatCheckReport(format: ReportFormat, report: CheckReport, hasWaited = false): string {
   const { ok, recoverable, skippedNodes } = report;
-  const skipped = `the Machine Config Operator does not manage: ${joinFirst(skippedNodes, MAX_SKIPPED_NODES)}.`;
+  const skipped = `the Machine Config Operator does not manage: ${joinFirst(skippedNodes, MAX_NAMED_NODES)}.`;
   const repairs = report.repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
   const conclusion = wrapParagraph(format, formatConclusion(report, hasWaited));
   const parts = [
@@ -67,8 +70,14 @@ export function formatProgress(report: CheckReport): string {
   return toPrintableLine(text, MAX_PROGRESS_LENGTH);
 }
 
+type Rows = readonly (readonly Cell[])[];
+
+const PREFIX = /^rendered-/;
+/** The columns that a narrow terminal loses first. The last column is `CHECK`. */
+const DISPENSABLE = ['DESIRED', 'STATUS', 'CURRENT', 'SPEC', 'STATE', 'UPDATED'];
+
 /** The nodes and the pools, those with problems first. */
-function formatTables(format: ReportFormat, { nodes, pools, problems }: CheckReport): string[] {
+function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt }: CheckReport): string[] {
   const configs = [
     ...nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
     ...pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
@@ -79,35 +88,70 @@ function formatTables(format: ReportFormat, { nodes, pools, problems }: CheckRep
   );
   const toLabel = (config: string | null): string => (config === null ? NONE : shorten(config));
   const problemsByObject = groupBy(problems, ({ kind, name }) => `${kind} ${name}`);
-  const createRow = (kind: string, texts: readonly [string, ...string[]], note = 'ok'): Cell[] => {
+  const createRow = (kind: string, texts: readonly [string, ...string[]], note = ''): Cell[] => {
     const own = problemsByObject.get(`${kind} ${texts[0]}`) ?? [];
-    return [...texts.map((text) => ({ text })), { text: summarizeProblems(own) || note, style: getStyle(own) }];
+    const state = summarizeProblems(own) || 'ok';
+    return [
+      ...texts.map((text) => ({ text })),
+      { text: note === '' ? state : `${state}, ${note}`, style: getStyle(own) },
+    ];
   };
-  const nodeRows = sortProblematicFirst(nodes).map(({ name, pool, state, currentConfig, desiredConfig }) => {
+  const nodeRows = sortProblematicFirst(nodes).map(({ name, pool, conflictingPools, state, ...node }) => {
+    const poolText = pool ?? (conflictingPools.join('+') || NONE);
     const shortState = toPrintableLine(state, MAX_STATE_LENGTH) || NONE;
-    return createRow('Node', [name, pool ?? NONE, shortState, toLabel(currentConfig), toLabel(desiredConfig)]);
+    return createRow('Node', [name, poolText, shortState, toLabel(node.currentConfig), toLabel(node.desiredConfig)]);
   });
   const poolRows = sortProblematicFirst(pools).map((pool) => {
     const { name, machineCount, updatedMachineCount, specConfig, statusConfig } = pool;
     const counts = [String(machineCount), String(updatedMachineCount)];
-    return createRow('MachineConfigPool', [name, ...counts, toLabel(specConfig), toLabel(statusConfig)], getNote(pool));
+    const texts = [name, ...counts, toLabel(specConfig), toLabel(statusConfig)] as const;
+    return createRow('MachineConfigPool', texts, getNote(pool, checkedAt));
   });
   return [
-    nodes.length === 0 ? '' : formatTable(format, NODE_COLUMNS, nodeRows),
-    pools.length === 0 ? '' : formatTable(format, POOL_COLUMNS, poolRows),
+    nodes.length === 0 ? '' : formatNarrowTable(format, NODE_COLUMNS, nodeRows),
+    pools.length === 0 ? '' : formatNarrowTable(format, POOL_COLUMNS, poolRows),
   ];
 }
 
-function getNote({ paused, terminating, specConfig, statusConfig }: CheckedPool): string {
+/** Shortens names and leaves out columns until the table fits into the terminal: it shows the last column whole. */
+function formatNarrowTable(
+  { columns: width, ...format }: ReportFormat,
+  columns: readonly Column[],
+  rows: Rows,
+): string {
+  const fits = (text: string): boolean =>
+    width === undefined || format.isWide === true || text.split('\n').every((line) => line.length <= width);
+  const dropped = new Set<string>();
+  const isKept = (_cell: unknown, index: number): boolean => !dropped.has(columns[index]?.header ?? '');
+  let cells = rows;
+  const render = (as: TextFormat): string =>
+    formatTable(
+      as,
+      columns.filter(isKept),
+      cells.map((row) => row.filter(isKept)),
+    );
+  for (const header of ['', ...DISPENSABLE]) {
+    if (fits(render({ ...format, hasColors: false }))) break;
+    // who-uses accepts a name without this prefix.
+    if (header === '')
+      cells = cells.map((row) => row.map((cell) => ({ ...cell, text: cell.text.replace(PREFIX, '') })));
+    dropped.add(header);
+  }
+  return render(format);
+}
+
+function getNote({ ok, paused, pausedSince, pausedFor, terminating, statusConfig }: CheckedPool, now: string): string {
   if (terminating) return 'being deleted';
-  if (paused) return 'ok, paused';
-  return specConfig !== null && statusConfig === null ? 'ok, first roll-out' : 'ok';
+  if (paused && pausedFor === null) {
+    return pausedSince === null ? 'paused' : `paused ${formatAge(Date.parse(now) - Date.parse(pausedSince))}`;
+  }
+  return ok && statusConfig === null ? 'first roll-out' : '';
 }
 
 function summarizeProblems(problems: readonly Problem[]): string {
   const [first, second, third] = problems.map(({ code }) => code);
-  if (first !== undefined && first === second && third === undefined) return PROBLEM_TEXTS[first].summary('both');
-  const summaries = problems.map(({ code, field }) => PROBLEM_TEXTS[code].summary((field ?? '').replace('Config', '')));
+  if (first !== undefined && first === second && third === undefined) return RULES[first].summary('both');
+  const summaries = problems.map(({ code, field }) => RULES[code].summary((field ?? '').replace('Config', '')));
   return summaries.join(', ');
 }
 
@@ -124,19 +168,23 @@ function explainProblems(problems: readonly Problem[]): string {
   const [first] = problems as [Problem];
   const names = formatObjectNames(problems);
   const isPlural = new Set(problems.map(({ name }) => name)).size > 1;
-  const text = PROBLEM_TEXTS[first.code].sentences(first, names, isPlural).filter(Boolean).join('. ');
+  const text = RULES[first.code].sentences(first, names, isPlural).filter(Boolean).join('. ');
   return `${text.startsWith(names) ? text.charAt(0).toUpperCase() + text.slice(1) : text}.`;
 }
 
-/** A node's reason annotation does not affect the result, but often explains a problem. Each line is a quotation. */
+/** What the nodes report. Each line is a quotation. Equal reasons are printed once. */
 function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string {
   const nodesWithReason = sortProblematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
-  if (nodesWithReason.length === 0) return '';
-  const lines = nodesWithReason.slice(0, MAX_REASONS).flatMap(({ name, reason }) => {
+  const groups = [...groupBy(nodesWithReason, ({ reason }) => reason)];
+  const lines = groups.slice(0, MAX_REASONS).flatMap(([reason, own]) => {
     const quotation = wrapText(toPrintableLine(reason, MAX_REASON_LENGTH), width - 4);
-    return [`- ${toPrintableLine(name, MAX_REASON_LENGTH)}:`, quotation.map((line) => `  > ${line}`).join('\n')];
+    const names = joinFirst(
+      own.map(({ name }) => toPrintableLine(name, MAX_REASON_LENGTH)),
+      MAX_NAMED_NODES,
+    );
+    return [`- ${names}:`, quotation.map((line) => `  > ${line}`).join('\n')];
   });
-  return ['State reported by the nodes:', ...lines].join('\n');
+  return groups.length === 0 ? '' : ['State reported by the nodes:', ...lines].join('\n');
 }
 
 function formatRequests(format: ReportFormat, { pendingCertificateRequests, checkedAt }: CheckReport): string {
@@ -156,7 +204,10 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
     const objects = `${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')}`;
     return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'reference' : 'references'} exists.`;
   }
-  const result = `Not fine: ${countProblems(report) || problems[0]?.message}.`;
+  const counts = countProblems(report) || problems[0]?.message;
+  const haveAll =
+    problems.every(({ config }) => config === null) && problems.some(({ code }) => code.endsWith('Degraded'));
+  const result = `Not fine: ${counts}.${haveAll ? ' Every config that they reference exists.' : ''}`;
   if (problems.every(({ code }) => code === 'PausedForRestore')) return result;
   if (!recoverable) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatAge(waitedSeconds * 1_000)}.`;

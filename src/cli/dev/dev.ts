@@ -9,7 +9,6 @@ import type { Settings } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { accessCluster } from '../../client/cluster-access.ts';
-import { buildWebhookConfiguration } from '../../install/webhook-configuration.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { orUndefined } from '../../kube/errors.ts';
@@ -118,6 +117,7 @@ async function registerUntilStopped(
   if (url.port === '') url.port = String(guard.ports.securePort);
   const path = WEBHOOK_CONFIGURATIONS_PATH;
   const clientConfig = { url: url.href, caBundle };
+  const { buildWebhookConfiguration } = await import('../../install/registration.ts');
   const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
   const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
   try {

@@ -2,7 +2,7 @@ import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { formatTable } from '../../client/output/table.ts';
 import { createTableFormat, createTextFormat } from '../../client/output/text-format.ts';
-import { findNearestName } from '../../status/nearest-name.ts';
+import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { Topics } from './pages.ts';
 
 export function createExplainCommand(): Command {

@@ -8,7 +8,7 @@ import { parseDuration } from '../../common/duration.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { parseSettings } from '../../decision/settings.ts';
 import { IMAGE_ANNOTATION } from '../../install/installation.ts';
-import { type KubernetesVersion, parseKubernetesVersion } from '../../install/kubernetes-version.ts';
+import { parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { readAuthoritySecret } from '../../install/manifest.ts';
 import {
   AUTHORITY_SECRET_PATH,
@@ -43,7 +43,7 @@ const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluste
 const INITIAL_SETTINGS: ReadonlySet<string> = new Set(['mode', 'hold']);
 
 /** @throws CliError if the cluster is too old */
-export async function readVersion(api: KubeApi): Promise<KubernetesVersion> {
+export async function readVersion(api: KubeApi): Promise<number> {
   const version = (await readKubernetesVersion(api)) ?? '';
   try {
     return parseKubernetesVersion(version);

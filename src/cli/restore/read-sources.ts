@@ -1,19 +1,21 @@
 import { stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { readMissingNames, readReferencedNames, listAll } from '../../client/cluster-reader.ts';
+import { listAll } from '../../client/cluster-reader.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise, PIPE } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
-import type { ConfigName } from '../../decision/references.ts';
+import { type ConfigName, findReferencedConfig } from '../../decision/references.ts';
+import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
+import { isOnDisk } from '../../diagnosis/findings.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { isArchive } from '../../files/read-archive.ts';
 import { readRegularFile, readStream } from '../../files/read-file.ts';
 import { objectPath } from '../../kube/api-paths.ts';
 import { type KubeApi, readApiError } from '../../kube/api.ts';
 import { ApiError, ApiUnreachable, describeError } from '../../kube/errors.ts';
-import { NODES } from '../../references/sources.ts';
+import { findPoolOfNode } from '../../references/node-pool.ts';
 import {
   addCopy,
   type FoundConfigs,
@@ -22,6 +24,7 @@ import {
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
+import { listMissingNames, listReferencedNames } from './restore-state.ts';
 
 const STDIN = '-';
 const NODE_PREFIX = /^nodes?\//;
@@ -34,6 +37,7 @@ const NODE_NAME = /^(?!.*\.(?:json|ya?ml|tar|tgz|gz)$)[a-z0-9][-.a-z0-9]*$/;
  */
 export async function readSources(
   api: KubeApi,
+  snapshot: ClusterSnapshot,
   from: readonly string[],
   name: ConfigName | undefined,
   signal: AbortSignal,
@@ -42,7 +46,7 @@ export async function readSources(
   const problems: string[] = [];
   for (const source of from) {
     try {
-      const found = await readSource(api, source, name, signal);
+      const found = await readSource(api, snapshot, source, name, signal);
       for (const config of found.configs) addCopy(configs, config);
       problems.push(...found.problems);
     } catch (error) {
@@ -58,17 +62,19 @@ export async function readSources(
 
 async function readSource(
   api: KubeApi,
+  snapshot: ClusterSnapshot,
   source: string,
   name: ConfigName | undefined,
   signal: AbortSignal,
 ): Promise<FoundConfigs> {
   if (NODE_PREFIX.test(source)) {
-    const configs = await readConfigsFromNode(api, source.replace(NODE_PREFIX, ''), name, signal);
+    const configs = await readConfigsFromNode(api, snapshot, source.replace(NODE_PREFIX, ''), name, signal);
     return { configs, problems: [] };
   }
   const stats = await stat(source).catch(() => undefined);
   if (isArchive(source) || stats?.isDirectory() === true) {
-    const found = await readRenderedConfigs(source, await selectConfigs(api, name, signal), signal);
+    const names = name === undefined ? listReferencedNames(snapshot) : [name];
+    const found = await readRenderedConfigs(source, (config) => names.includes(config), signal);
     if (found.configs.length > 0 || name === undefined) return found;
     const reasons = found.problems.length === 0 ? 'choose another source' : found.problems.join('; ');
     throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
@@ -81,18 +87,12 @@ async function readSource(
   return { configs: [parseRenderedConfig(text.toString(), label)], problems: [] };
 }
 
-/** Of a directory, the configs that nothing names are not of interest. */
-async function selectConfigs(api: KubeApi, name: ConfigName | undefined, signal: AbortSignal) {
-  if (name !== undefined) return (config: ConfigName) => config === name;
-  const names = await readWithRetries((limited) => readReferencedNames(api, limited), signal);
-  return (config: ConfigName) => names.has(config);
-}
-
 const NAMESPACE_PATH = '/api/v1/namespaces/openshift-machine-config-operator';
 const CONTAINER = 'machine-config-daemon';
 const PODS = { kind: 'Pod', paths: [`${NAMESPACE_PATH}/pods`], isMetadataOnly: true } as const;
-/** The machine-config-server writes the first one on every machine. The daemon writes the second one at an update. */
-const FILES = ['/etc/mcs-machine-config-content.json', '/etc/machine-config-daemon/currentconfig'] as const;
+/** The machine-config-server writes it on every machine, and the daemon writes the other one at every update. */
+const FIRST_BOOT_FILE = '/etc/mcs-machine-config-content.json';
+const UPDATE_FILE = '/etc/machine-config-daemon/currentconfig';
 /** The daemon's pod mounts the disk of the host here. */
 const HOST_ROOT = '/rootfs';
 const EXEC_TIMEOUT_MS = 30_000;
@@ -102,55 +102,62 @@ const MAX_REASON_LENGTH = 300;
  * Reads all copies of configs on the disk of a node with its machine-config-daemon pod, which also runs while it is
  * Degraded. In image mode, the machine-config-server changes osImageURL in the file that it writes.
  *
- * @param name undefined means the configs that the node names, and of these the missing ones if there are any
+ * @param name undefined means what the node needs, see {@link findWantedNames}
  * @throws CliError, ClusterAccessError, TimeoutError, or the signal's reason
  */
 export async function readConfigsFromNode(
   api: KubeApi,
-  node: string,
+  snapshot: ClusterSnapshot,
+  nodeName: string,
   name: ConfigName | undefined,
   signal: AbortSignal,
 ): Promise<readonly RenderedConfig[]> {
-  const wanted = await findWantedNames(api, node, name, signal);
-  const pod = await findDaemonPod(api, node, signal);
+  const node = snapshot.nodes.find(({ referrer }) => referrer.name === nodeName);
+  if (node === undefined) {
+    const advice = advise('list the nodes', ['oc', 'get', 'nodes']);
+    throw fail(`node ${nodeName} does not exist, or the operator does not manage it`, advice);
+  }
+  const wanted = name === undefined ? findWantedNames(node, snapshot) : [name];
+  // The daemon has updated a node of a pool that has completed a roll-out.
+  const pool = findPoolOfNode(node.labels, snapshot.pools).pool?.referrer;
+  const isUpdated = pool !== undefined && findReferencedConfig(pool, 'status') !== undefined;
+  const files = isUpdated ? [UPDATE_FILE, FIRST_BOOT_FILE] : [FIRST_BOOT_FILE, UPDATE_FILE];
+  const pod = await findDaemonPod(api, nodeName, signal);
+  if (pod === undefined) throw explainFailure(nodeName, files, wanted, ['it has no pod of the machine-config-daemon']);
   const configs: RenderedConfig[] = [];
   const failures: string[] = [];
-  for (const file of FILES) {
-    const result = await readFile(api, pod, node, file, signal);
+  for (const file of files) {
+    const result = await readFile(api, pod, nodeName, file, signal);
+    const isWanted = (config: ConfigName) => wanted.includes(config) || (wanted.length === 0 && configs.length === 0);
     if (typeof result === 'string') failures.push(`${file}: ${result}`);
-    else if (wanted.includes(result.name)) addCopy(configs, result);
+    else if (isWanted(result.name) || result.name === configs[0]?.name) addCopy(configs, result);
     else failures.push(`${file} contains ${result.name}`);
   }
   if (configs.length > 0) return configs;
-  throw explainFailure(node, `cannot read ${wanted.join(' or ')} from node ${node}: ${failures.join('; ')}`);
+  throw explainFailure(nodeName, files, wanted, failures);
 }
 
-async function findWantedNames(
-  api: KubeApi,
-  node: string,
-  name: ConfigName | undefined,
-  signal: AbortSignal,
-): Promise<readonly ConfigName[]> {
-  const query = { fieldSelector: `metadata.name=${node}` };
-  const [referrer] = await readWithRetries((limited) => listAll(api, NODES, NODES.parse, limited, query), signal);
-  if (referrer === undefined) {
-    throw fail(`node ${node} does not exist`, advise('list the nodes', ['oc', 'get', 'nodes']));
-  }
-  if (name !== undefined) return [name];
-  const strong = referrer.references.filter(({ strength }) => strength === 'strong');
-  const named = [...new Set(strong.map(({ config }) => config))];
-  if (named.length === 0) throw fail(`node ${node} names no config`);
-  const missing = await readWithRetries((limited) => readMissingNames(api, limited), signal);
-  return named.some((config) => missing.includes(config)) ? named.filter((config) => missing.includes(config)) : named;
+/**
+ * The missing configs that a node names, else the one for which `restore` has paused its pool, else all that it names.
+ * Of a node whose disk differs from them: none, because only the disk knows its config.
+ */
+function findWantedNames(node: InspectedNode, snapshot: ClusterSnapshot): readonly ConfigName[] {
+  const named = listReferencedNames({ nodes: [node], pools: [] });
+  const missing = named.filter((config) => listMissingNames(snapshot).includes(config));
+  if (missing.length > 0) return missing;
+  const paused = named.filter((config) => snapshot.pools.some(({ pausedFor }) => pausedFor === config));
+  if (paused.length > 0) return paused;
+  if (isOnDisk(node)) return [];
+  if (named.length === 0) throw fail(`node ${node.referrer.name} names no config`);
+  return named;
 }
 
-async function findDaemonPod(api: KubeApi, node: string, signal: AbortSignal): Promise<string> {
+async function findDaemonPod(api: KubeApi, node: string, signal: AbortSignal): Promise<string | undefined> {
   const query = { labelSelector: `k8s-app=${CONTAINER}`, fieldSelector: `spec.nodeName=${node}` };
   const [pod] = await readWithRetries(
     (limited) => listAll(api, PODS, ({ metadata }) => String(metadata?.name), limited, query),
     signal,
   );
-  if (pod === undefined) throw explainFailure(node, `node ${node} has no pod of the machine-config-daemon`);
   return pod;
 }
 
@@ -175,10 +182,18 @@ async function readFile(
   }
 }
 
-function explainFailure(node: string, problem: string): CliError {
-  const debug = ['oc', 'debug', `node/${node}`, '--', 'chroot', '/host', 'cat', FILES[0]];
-  const restore = ['machineconfig-guard', 'restore', '--from', '-'];
-  return fail(problem, advise('read it in another way', [...debug, PIPE, ...restore]));
+/** Without a pod or a connection to the kubelet, `oc debug` fails, too. */
+function explainFailure(
+  node: string,
+  [file = '', otherFile = '']: readonly string[],
+  wanted: readonly ConfigName[],
+  failures: readonly string[],
+): CliError {
+  const restore = ['machineconfig-guard', 'restore', ...wanted.slice(0, 1), '--from', '-'];
+  const text = `read it with SSH; if that file has another config, read ${otherFile}`;
+  const advice = advise(text, ['ssh', `core@${node}`, 'sudo', 'cat', file, PIPE, ...restore]);
+  const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
+  return fail(`cannot read ${subject} from node ${node}: ${failures.join('; ')}`, advice);
 }
 
 function fail(problem: string, advice?: Advice): CliError {

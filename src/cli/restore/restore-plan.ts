@@ -1,19 +1,23 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst, joinWithAnd } from '../../common/printable-text.ts';
-import { type ConfigName, hasStrongReference, parsePoolName, summarizeReferences } from '../../decision/references.ts';
+import {
+  type ConfigName,
+  findReferencedConfig,
+  hasStrongReference,
+  NODE_FIELDS,
+  parsePoolName,
+  summarizeReferences,
+} from '../../decision/references.ts';
 import { formatReferrers } from '../../decision/message.ts';
-import { matchesNodeSelector } from '../../references/node-pool.ts';
+import { CONTROL_PLANE_POOL, type InspectedNode, type InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
+import { isOnDisk } from '../../diagnosis/findings.ts';
+import { MCO_GROUP } from '../../kube/api-paths.ts';
+import { findPoolOfNode } from '../../references/node-pool.ts';
 import { chooseCopies, computeRenderedName, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { UnverifiableContent } from '../../rendered-config/go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import {
-  CONTROL_PLANE_POOL,
-  findNodesOfConfig,
-  findPool,
-  type RestorePool,
-  type RestoreState,
-} from './restore-state.ts';
+import { findNodesOfConfig, findPool, type RestoreState } from './restore-state.ts';
 import { listSteps, type RestoreStep } from './restore-steps.ts';
 
 /** The content with which a config is restored. */
@@ -120,6 +124,8 @@ export interface RestorePlan {
   readonly referrers: string;
   readonly rejection: Rejection | undefined;
   readonly warnings: readonly string[];
+  /** What a person does once the config exists. */
+  readonly next: Advice | undefined;
   /** Empty if the restore is rejected, or if there is nothing to do. */
   readonly steps: readonly RestoreStep[];
 }
@@ -145,7 +151,8 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
-  const rejection = findRejection(content, state, options, strong.total > 0);
+  const nodesOnDisk = findNodesOnDisk(name, state);
+  const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0);
   const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
   const steps = rejection === undefined && hasWrite ? neededSteps : [];
@@ -155,9 +162,30 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
     exists,
     referrers: formatReferrers(strong),
     rejection,
-    warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options) : [],
+    warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
+    next: rejection === undefined ? adviseNames(name, nodesOnDisk) : undefined,
     steps,
   };
+}
+
+/** The nodes of its pool whose disk differs from the config that they name: it can have this one. */
+function findNodesOnDisk(name: ConfigName, { nodes, pools }: RestoreState): readonly InspectedNode[] {
+  const isOfPool = ({ labels }: InspectedNode) =>
+    findPoolOfNode(labels, pools).pool?.referrer.name === parsePoolName(name);
+  return nodes.filter((node) => isOnDisk(node) && isOfPool(node));
+}
+
+/** The daemon compares the disk with the config before it writes. Then the operator updates one node after another. */
+function adviseNames(config: ConfigName, nodes: readonly InspectedNode[]): Advice | undefined {
+  if (nodes.length === 0) return undefined;
+  const isNamed = nodes.some(({ referrer }) => findReferencedConfig(referrer, 'currentConfig') === config);
+  const names = nodes.map(({ referrer }) => referrer.name);
+  if (isNamed) {
+    return advise('the nodes already name the config of this disk. Change back the file that they report as different');
+  }
+  const annotations = NODE_FIELDS.map((field) => [`${MCO_GROUP}/${field}=${config}`]);
+  const text = 'let the nodes name the config that their disks have. The operator then updates one after another';
+  return advise(text, ['oc', 'annotate', 'node', ...names, '--overwrite'], ...annotations);
 }
 
 function findRejection(
@@ -198,7 +226,8 @@ function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | und
   const pool = findPool(state, parsePoolName(name));
   if (pool === undefined || state.pools.some(({ referrer }) => hasStrongReference(name, referrer))) return undefined;
   const nodes = findNodesOfConfig(state, name);
-  if (nodes.some(({ labels }) => matchesNodeSelector(pool.referrer.nodeSelector, labels))) return undefined;
+  if (nodes.some(({ labels }) => findPoolOfNode(labels, state.pools).selecting.includes(pool))) return undefined;
+  if (nodes.length === 0) return undefined;
   const poolName = pool.referrer.name;
   const names = nodes.map(({ referrer }) => referrer.name);
   const phrase = `${joinFirst(names, MAX_REFERRERS)} ${nodes.length === 1 ? 'names' : 'name'}`;
@@ -222,15 +251,20 @@ function explainMismatch(reason: string): Rejection {
 }
 
 function findWarnings(
-  { correction, mismatch }: Content,
-  pool: RestorePool | undefined,
+  { config, correction, mismatch }: Content,
+  pool: InspectedPool | undefined,
   { controlPlaneReplicas }: RestoreState,
   { restoredNames }: PlanOptions,
+  steps: readonly RestoreStep[],
 ): string[] {
   const warnings: string[] = [];
   if (correction !== undefined) warnings.push(correction);
   if (mismatch !== undefined) {
     warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
+  }
+  if (config.source.startsWith('node/') && steps.some(({ action }) => action === 'SetPoolStatus')) {
+    const meaning = 'A matching hash proves that name and content belong together, not that the operator rendered it';
+    warnings.push(`New machines of pool ${pool?.referrer.name} boot with the content of ${config.source}. ${meaning}.`);
   }
   const { paused = false, pausedFor } = pool ?? {};
   if (paused && pausedFor === undefined) {

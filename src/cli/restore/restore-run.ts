@@ -1,21 +1,18 @@
-import type { PendingCertificateRequest } from '../../client/certificate-requests.ts';
 import { EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise, ShellCommand } from '../../client/output/advice.ts';
-import { toUnpauseCommand } from '../../client/paused-for-restore.ts';
+import { orForbidden } from '../../client/cluster-access.ts';
+import { type ConfigDifference, readDifferences } from '../../client/config-differences.ts';
+import { readControlPlaneReplicas } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import type { ConfigName } from '../../decision/references.ts';
+import { type ConfigName, findReferencedConfig } from '../../decision/references.ts';
+import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
+import { toUnpauseCommand } from '../../diagnosis/repairs.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { hasMatchingName } from '../../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import { type StepOptions, type StepReport, StepRun, WaitTimeout, WriteDenied } from '../steps/step-run.ts';
+import { type StepOptions, type StepReport, StepRun, type Wait, WaitTimeout, WriteDenied } from '../steps/step-run.ts';
 import { chooseContent, type Content, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
-import {
-  findPool,
-  readImages,
-  readControlPlaneReplicas,
-  readRestoreState,
-  type RestoreState,
-} from './restore-state.ts';
+import { findPool, readImages, readRestoreState, type RestoreState } from './restore-state.ts';
 import { listSteps, type RestoreStep, type StepAction } from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions {
@@ -57,9 +54,14 @@ export interface ConfigReport {
   /** Nodes and pools, as a phrase. */
   readonly namedBy: string | null;
   readonly rejection: Rejection | null;
+  /** The config of its pool in the API, and how the copy differs from it. Null if they are not compared. */
+  readonly comparedWith: ConfigName | null;
+  readonly differences: readonly ConfigDifference[];
   readonly warnings: readonly string[];
   readonly steps: readonly StepReport[];
 }
+
+type Comparison = Partial<Pick<ConfigReport, 'comparedWith' | 'differences'>>;
 
 /** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
 const NODE_RECOVERY_MS = 120_000;
@@ -80,8 +82,8 @@ class RestoreRun {
   readonly #options: RestoreOptions;
   readonly #steps: StepRun;
   readonly #restoredNames: ReadonlySet<string>;
-  /** The pools that were paused for this restore when the state was last read. */
-  #pausedPools: readonly string[] = [];
+  /** As it was last read. */
+  #state: RestoreState | undefined;
   #controlPlaneReplicas: number | undefined;
 
   constructor(api: KubeApi, options: RestoreOptions) {
@@ -95,14 +97,19 @@ class RestoreRun {
     const { name, isConfirmed, acceptContent } = this.#options;
     const { signal } = this.#steps;
     this.#controlPlaneReplicas =
-      this.#options.controlPlaneReplicas ?? (await readControlPlaneReplicas(this.#api, signal));
+      this.#options.controlPlaneReplicas ??
+      (await readWithRetries((limited) => readControlPlaneReplicas(this.#api, limited), signal));
     const state = await readWithRetries((limited) => this.#readState(limited), signal);
     const plans: RestorePlan[] = [];
+    const comparisons = new Map<ConfigName, Comparison>();
     const ending = await this.#steps.finish(async () => {
       for (const content of await this.#chooseContents(state)) {
         plans.push(planRestore(content, state, { name, acceptContent, restoredNames: this.#restoredNames }));
       }
-      for (const [index, plan] of plans.entries()) plans[index] = await this.#sendDryRuns(plan);
+      for (const [index, plan] of plans.entries()) {
+        plans[index] = await this.#sendDryRuns(plan);
+        comparisons.set(plan.config.name, await this.#compare(plan, state));
+      }
       if (!isConfirmed) return null;
       await this.#takeSteps(plans);
       return await this.#awaitNodes(plans);
@@ -112,7 +119,7 @@ class RestoreRun {
       const advice = advise('to give up the restore, unpause it', ...toUnpauseCommand(pool));
       this.#steps.progress(`pool ${pool} stays paused for this restore`, advice);
     }
-    const configs = plans.map((plan) => this.#buildConfigReport(plan));
+    const configs = plans.map((plan) => this.#buildConfigReport(plan, comparisons.get(plan.config.name)));
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');
     const exitCode = isRejected && ending.problem === null ? EXIT_CODE.failure : ending.exitCode;
     const report: RestoreReport = {
@@ -121,12 +128,12 @@ class RestoreRun {
       ok: exitCode === EXIT_CODE.success,
       written: this.#steps.hasWritten,
       problem: ending.problem,
-      advice: ending.advice,
+      advice: [...ending.advice, ...this.#adviseNext(plans, configs)],
       configs,
       pausedPools: pausedPools.map((pool) => {
         return { name: pool, unpauseCommand: new ShellCommand(toUnpauseCommand(pool)) };
       }),
-      pendingCertificateRequests: state.pendingRequests,
+      pendingCertificateRequests: (this.#state ?? state).pendingRequests,
     };
     return { report, ending: { ...ending, exitCode } };
   }
@@ -148,15 +155,14 @@ class RestoreRun {
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
-    const state = await readRestoreState(this.#api, this.#controlPlaneReplicas, signal);
-    const paused = state.pools.filter(({ paused, pausedFor = '' }) => paused && this.#restoredNames.has(pausedFor));
-    this.#pausedPools = paused.map(({ referrer }) => referrer.name);
-    return state;
+    this.#state = await readRestoreState(this.#api, this.#controlPlaneReplicas, signal);
+    return this.#state;
   }
 
   /** The pools that are paused for this restore, or may be: the response to a write can be lost. */
   #listPausedPools(plans: readonly RestorePlan[]): readonly string[] {
-    const paused = new Set(this.#pausedPools);
+    const isPaused = ({ paused, pausedFor = '' }: InspectedPool) => paused && this.#restoredNames.has(pausedFor);
+    const paused = new Set(this.#state?.pools.filter(isPaused).map(({ referrer }) => referrer.name));
     for (const { pool = '', steps } of plans) {
       const find = (action: StepAction) => steps.find((step) => step.action === action);
       const [pause, unpause] = [find('PausePool'), find('UnpausePool')];
@@ -190,19 +196,41 @@ class RestoreRun {
     }
   }
 
-  /** @returns which nodes stay Degraded, which delays no other step */
-  async #awaitNodes(plans: readonly RestorePlan[]): Promise<string | null> {
+  /** @throws WaitTimeout if nodes stay Degraded, which delays no other step */
+  async #awaitNodes(plans: readonly RestorePlan[]): Promise<null> {
     const untilMs = Math.min(this.#steps.elapsedMs + NODE_RECOVERY_MS, this.#options.timeoutMs);
-    const reasons: string[] = [];
+    const waits: Wait[] = [];
     for (const plan of plans) {
       try {
         await this.#takeStep('AwaitNodes', plan, untilMs);
       } catch (error) {
         if (!(error instanceof WaitTimeout)) throw error;
-        reasons.push(error.wait.reason);
+        waits.push(error.wait);
       }
     }
-    return reasons.length === 0 ? null : `still waiting ${reasons.join('; ')}`;
+    const advice = waits.find((wait) => wait.advice !== undefined)?.advice;
+    const reason = waits.map((wait) => wait.reason).join('; ');
+    if (waits.length > 0) throw new WaitTimeout({ reason, ...(advice && { advice }) });
+    return null;
+  }
+
+  /** What differs from the config of its pool, unless the user may not get configs. */
+  async #compare({ config, pool, exists, steps }: RestorePlan, state: RestoreState): Promise<Comparison> {
+    const own = findPool(state, pool);
+    const other = own && findReferencedConfig(own.referrer, 'spec');
+    if (exists || steps.length === 0 || own === undefined || other === undefined || !state.configs.has(other))
+      return {};
+    const { signal } = this.#steps;
+    const differences = await orForbidden(readDifferences(this.#api, config.spec, other, own.sources, signal));
+    return differences === undefined ? {} : { comparedWith: other, differences };
+  }
+
+  /** What a person does once the configs exist. */
+  #adviseNext(plans: readonly RestorePlan[], configs: readonly ConfigReport[]): readonly Advice[] {
+    return plans.flatMap(({ next }, index) => {
+      const outcome = configs[index]?.outcome ?? '';
+      return next !== undefined && ['exists', 'restored'].includes(outcome) ? [next] : [];
+    });
   }
 
   async #takeStep(action: StepAction, plan: RestorePlan, untilMs?: number): Promise<void> {
@@ -216,7 +244,8 @@ class RestoreRun {
     await this.#steps.take(step, look, untilMs);
   }
 
-  #buildConfigReport({ config, pool, exists, referrers, rejection, warnings, steps }: RestorePlan): ConfigReport {
+  #buildConfigReport(plan: RestorePlan, comparison: Comparison = {}): ConfigReport {
+    const { config, pool, exists, referrers, rejection, warnings, steps } = plan;
     // Nothing waits for nodes that stay Degraded.
     const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.#steps.isFinished(step));
     const outcome = isComplete ? 'restored' : 'incomplete';
@@ -228,6 +257,8 @@ class RestoreRun {
       outcome: rejection === undefined ? intended : 'rejected',
       namedBy: referrers === '' ? null : referrers,
       rejection: rejection ?? null,
+      comparedWith: comparison.comparedWith ?? null,
+      differences: comparison.differences ?? [],
       warnings,
       steps: this.#steps.listReports(steps, this.#options.isConfirmed),
     };

@@ -1,13 +1,14 @@
 import { advise } from '../../client/output/advice.ts';
-import type { InspectedNode } from '../../client/cluster-snapshot.ts';
-import { toPausePatch } from '../../client/paused-for-restore.ts';
+import type { InspectedNode, InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
+import { FAILED_STATES } from '../../diagnosis/findings.ts';
+import { toPausePatch } from '../../diagnosis/repairs.ts';
 import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { type ConfigName, findReferencedConfig } from '../../decision/references.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { Step, Wait } from '../steps/step-run.ts';
-import { countMissingMachines, findNodesOfConfig, type RestorePool, type RestoreState } from './restore-state.ts';
+import { countMissingMachines, findNodesOfConfig, listMissingNames, type RestoreState } from './restore-state.ts';
 
 export type StepAction =
   'PausePool' | 'CreateConfig' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool' | 'AwaitNodes';
@@ -20,7 +21,7 @@ const MAX_REASON_LENGTH = 200;
 const MAX_NAMED_NODES = 3;
 
 /** Lists the steps that end the deadlock of a config, in their order, also those that the state does not need. */
-export function listSteps(state: RestoreState, config: RenderedConfig, pool: RestorePool | undefined): RestoreStep[] {
+export function listSteps(state: RestoreState, config: RenderedConfig, pool: InspectedPool | undefined): RestoreStep[] {
   const { name } = config;
   const isMissing = !state.configs.has(name);
   const owner = pool === undefined ? 'without an owner' : `owned by pool ${pool.referrer.name}`;
@@ -33,7 +34,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Res
     write: { method: 'POST', path: `${MACHINE_CONFIGS_PATH}?fieldValidation=Strict`, body: buildConfig(config, pool) },
     wait: state.terminatingConfigs.has(name) ? { reason: `until the finalizers of ${name} are removed` } : undefined,
   };
-  const nodesStep = createNodesStep(name, findNodesOfConfig(state, name));
+  const nodesStep = createNodesStep(name, state);
   if (pool === undefined) return [createStep, nodesStep];
 
   const { name: poolName } = pool.referrer;
@@ -87,7 +88,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Res
  * Whether new machines of the pool get no config: the machine-config-server serves the pool's spec once a machine
  * is updated, and else its status (machine-config-operator, pkg/server/cluster_server.go).
  */
-function needsStatus({ configs }: RestoreState, pool: RestorePool, config: ConfigName): boolean {
+function needsStatus({ configs }: RestoreState, pool: InspectedPool, config: ConfigName): boolean {
   const status = findReferencedConfig(pool.referrer, 'status');
   const isDangling = status === undefined || (status !== config && !configs.has(status));
   return isDangling && pool.updatedMachineCount === 0;
@@ -104,27 +105,33 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
   };
 }
 
-/** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
-const FAILED_STATES = new Set(['Degraded', 'Unreconcilable']);
-
-function createNodesStep(name: ConfigName, nodes: readonly InspectedNode[]): RestoreStep {
+function createNodesStep(name: ConfigName, state: RestoreState): RestoreStep {
+  const nodes = findNodesOfConfig(state, name);
   const verbs = nodes.length === 1 ? 'names it leaves' : 'name it leave';
   return {
     action: 'AwaitNodes',
     description: `wait until ${countNoun(nodes.length, 'node')} that ${verbs} Degraded`,
     result: `no node that names ${name} is Degraded`,
     isNeeded: nodes.length > 0,
-    wait: describeFailedNodes(nodes.filter(({ state }) => FAILED_STATES.has(state))),
+    wait: describeFailedNodes(
+      name,
+      nodes.filter((node) => FAILED_STATES.has(node.state)),
+      state,
+    ),
   };
 }
 
-function describeFailedNodes(nodes: readonly InspectedNode[]): Wait | undefined {
-  const { state, reason } = nodes.find((node) => node.reason !== '') ?? nodes[0] ?? {};
-  if (state === undefined) return undefined;
+function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], state: RestoreState): Wait | undefined {
+  const { state: failure, reason } = nodes.find((node) => node.reason !== '') ?? nodes[0] ?? {};
+  if (failure === undefined) return undefined;
   const names = nodes.map(({ referrer }) => referrer.name);
   const quote = reason === '' ? '' : ` ("${toPrintableLine(String(reason), MAX_REASON_LENGTH)}")`;
-  const verb = nodes.length === 1 ? 'leaves' : 'leave';
-  return { reason: `until ${joinFirst(names, MAX_NAMED_NODES)} ${verb} ${state}${quote}` };
+  const [leave, nameVerb] = nodes.length === 1 ? ['leaves', 'names'] : ['leave', 'name'];
+  const wait = `until ${joinFirst(names, MAX_NAMED_NODES)} ${leave} ${failure}${quote}`;
+  const missing = listMissingNames({ ...state, nodes, pools: [] }).find((config) => config !== name);
+  if (missing === undefined) return { reason: wait };
+  const advice = advise('another config is missing, too', ['machineconfig-guard', 'check']);
+  return { reason: `${wait}, which also ${nameVerb} ${missing}`, advice };
 }
 
 /** The annotations of a rendered config that the operator and `oc adm prune` read. */
@@ -136,7 +143,7 @@ const KEPT_ANNOTATIONS = ['generated-by-controller-version', 'release-image-vers
  * Builds the object as the operator does, from its content and the live pool: without labels, because a pool could
  * select it, and never with the owner in the file, because the garbage collector deletes objects of an unknown owner.
  */
-function buildConfig({ name, apiVersion, annotations, spec }: RenderedConfig, pool?: RestorePool): Write['body'] {
+function buildConfig({ name, apiVersion, annotations, spec }: RenderedConfig, pool?: InspectedPool): Write['body'] {
   const owner = pool && {
     apiVersion: `${MCO_GROUP}/v1`,
     kind: 'MachineConfigPool',

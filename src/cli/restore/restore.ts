@@ -1,6 +1,8 @@
 import { Argument, Command, Option } from 'commander';
-import { type ConfigName, parsePoolName } from '../../decision/references.ts';
-import { readMissingNames } from '../../client/cluster-reader.ts';
+import { type ConfigName, parsePoolName, toConfigName } from '../../decision/references.ts';
+import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
+import { type ConfigDifference, formatDifferences } from '../../client/config-differences.ts';
+import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -18,15 +20,21 @@ import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
 import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
 import { formatSteps, indent, MAX_TEXT_LENGTH, throwUnlessComplete } from '../steps/format-steps.ts';
+import { INTERRUPTED } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
+import { listMissingNames, listReferencedNames } from './restore-state.ts';
+
+/** `--output json` has all. */
+const MAX_DIFFERENCES = 20;
 
 interface RestoreFlags extends ClusterFlags {
   readonly acceptContent?: boolean;
   readonly confirm?: boolean;
   readonly controlPlaneReplicas?: number;
-  readonly from: readonly string[];
+  readonly from?: readonly string[];
   readonly timeout: number;
   readonly output: 'text' | 'json' | 'yaml';
 }
@@ -45,10 +53,10 @@ export function createRestoreCommand(): Command {
       'machines of the control plane (default: from the install-config in the cluster)',
       parseReplicas,
     )
-    .addOption(
-      new Option('--from <source>', 'file, directory, tar archive, - for standard input, or node/NAME')
-        .argParser((value, others?: readonly string[]) => [...(others ?? []), parseSource(value)])
-        .makeOptionMandatory(),
+    .option(
+      '--from <source>',
+      'file, directory, tar archive, - for standard input, or node/NAME',
+      (value: string, others?: readonly string[]) => [...(others ?? []), parseSource(value)],
     )
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
     .addOption(createOutputOption(['text', 'json', 'yaml']))
@@ -66,8 +74,8 @@ Steps: pause the pool if machines are missing or its status is empty; create
 the config; set the pool's status, from which new machines get their config;
 wait until the missing machines have joined; unpause the pool; wait 2 minutes
 until the nodes of the config leave Degraded. Run the same command again to
-continue after an interruption. The command changes no node and approves no
-certificate request.
+continue after an interruption, without --from once the config exists. The
+command changes no node and approves no certificate request.
 Permissions: apply the overlay restore-role and bind its ClusterRoles.
 
 Exit codes:
@@ -104,11 +112,12 @@ async function runRestore(
   const output = new Output(command, flags);
   let outcome: Awaited<ReturnType<typeof restore>>;
   try {
-    let name = givenName;
-    if (name !== undefined && parsePoolName(name) === undefined) {
-      name = resolveConfigName(name, await readWithRetries((limited) => readMissingNames(api, limited), signal));
-    }
-    const { configs, problems } = await readSources(api, flags.from, name, signal);
+    const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
+    const name = givenName && resolveName(givenName, snapshot);
+    const { configs, problems } =
+      flags.from === undefined
+        ? { configs: [findStarted(name, snapshot)], problems: [] }
+        : await readSources(api, snapshot, flags.from, name, signal);
     for (const problem of problems) output.printStep(`skipped: ${problem}`, 0);
     outcome = await restore(api, {
       configs,
@@ -131,6 +140,21 @@ async function runRestore(
   throwUnlessComplete(ending);
 }
 
+/** A restore that has created its config needs no content. @throws CliError if there is none */
+function findStarted(name: ConfigName | undefined, { configs, pools }: ClusterSnapshot): RenderedConfig {
+  const isStarted = name !== undefined && configs.has(name) && pools.some(({ pausedFor }) => pausedFor === name);
+  if (isStarted) return { name, source: 'the API', apiVersion: '', annotations: {}, spec: {} };
+  throw new CliError("required option '--from <source>' not specified", EXIT_CODE.usage);
+}
+
+/** A second run resolves a name like the first one, although the config is no longer missing. */
+function resolveName(name: ConfigName, snapshot: ClusterSnapshot): ConfigName {
+  if (parsePoolName(name) !== undefined) return name;
+  const paused = snapshot.pools.flatMap(({ pausedFor }) => (pausedFor === undefined ? [] : toConfigName(pausedFor)));
+  const resolved = resolveConfigName(name, [...listMissingNames(snapshot), ...paused]);
+  return resolved === name ? resolveConfigName(name, listReferencedNames(snapshot)) : resolved;
+}
+
 function formatRestoreReport(format: ReportFormat, report: RestoreReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
   const [style, conclusion] = formatConclusion(report);
@@ -141,7 +165,7 @@ function formatRestoreReport(format: ReportFormat, report: RestoreReport): strin
 
 function formatConfig(
   format: ReportFormat,
-  { name, source, outcome, namedBy, rejection, warnings, steps }: ConfigReport,
+  { name, source, outcome, namedBy, rejection, comparedWith, differences, warnings, steps }: ConfigReport,
 ) {
   // The name and the source can come from the disk of an untrusted node.
   const lines = [toPrintableLine(`${name} (from ${source})`, MAX_TEXT_LENGTH)];
@@ -153,17 +177,37 @@ function formatConfig(
   }
   if (steps.length === 0) return `${lines.join('\n')}\n`;
   if (namedBy !== null) lines.push(...indent(format, `Named by ${namedBy}.`));
+  if (comparedWith !== null) lines.push(...formatComparison(format, comparedWith, differences));
   for (const warning of warnings) lines.push(...indent(format, `Warning: ${warning}`));
   lines.push(...formatSteps(format, steps));
   return `${lines.join('\n')}\n`;
 }
 
-function formatConclusion({ ok, written, problem, configs, pausedPools }: RestoreReport): readonly [Style, string] {
+function formatComparison(format: ReportFormat, other: string, differences: readonly ConfigDifference[]): string[] {
+  const more = differences.length - MAX_DIFFERENCES;
+  const table = formatDifferences(format, differences.slice(0, MAX_DIFFERENCES), 'COPY').trimEnd().split('\n');
+  return [
+    ...indent(format, `Its pool has ${other}. Differences:`),
+    ...table.map((line) => `  ${line}`),
+    ...(more > 0 ? [`  and ${more} more (--output json)`] : []),
+  ];
+}
+
+function formatConclusion({
+  ok,
+  written,
+  problem,
+  advice,
+  configs,
+  pausedPools,
+}: RestoreReport): readonly [Style, string] {
   const has = (wanted: ConfigReport['outcome']): boolean => configs.some(({ outcome }) => outcome === wanted);
   if (problem !== null && !written && pausedPools.length === 0) return ['red', `Nothing was written: ${problem}.`];
   if (problem !== null && !has('incomplete') && has('restored')) {
+    if (problem === INTERRUPTED) return ['red', 'Restored; stopped waiting until every node has recovered.'];
     const cause = 'The missing config is not the cause any more, so read the log of the machine-config-daemon there.';
-    return ['red', `Restored, but not every node has recovered: ${problem}. ${cause}`];
+    const isKnown = advice.length > 0;
+    return ['red', `Restored, but not every node has recovered: ${problem}.${isKnown ? '' : ` ${cause}`}`];
   }
   if (problem !== null) {
     const pools = joinWithAnd(pausedPools.map(({ name }) => name));

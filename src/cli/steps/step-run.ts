@@ -54,6 +54,8 @@ export interface Ending {
   readonly defect?: Error | undefined;
 }
 
+export const INTERRUPTED = 'interrupted';
+
 export interface StepOptions {
   /** For all steps together. */
   readonly timeoutMs: number;
@@ -131,7 +133,7 @@ export class StepRun {
       const problem = await work();
       return { problem, advice: [], exitCode: problem === null ? EXIT_CODE.success : EXIT_CODE.failure };
     } catch (error) {
-      if (this.signal.aborted) return { problem: 'interrupted', advice: [], exitCode: EXIT_CODE.interrupted };
+      if (this.signal.aborted) return { problem: INTERRUPTED, advice: [], exitCode: EXIT_CODE.interrupted };
       if (error instanceof WaitTimeout) {
         const { advice } = error.wait;
         return { problem: error.message, advice: advice ? [advice] : [], exitCode: EXIT_CODE.failure };

@@ -19,13 +19,11 @@ import {
   wrapText,
 } from '../../client/output/text-format.ts';
 
-const KIB = 1024;
 const NONE = '<none>';
 const COLUMNS = [
   { header: 'NAME' },
   { header: 'POOL' },
   { header: 'AGE', isRightAligned: true },
-  { header: 'SIZE', isRightAligned: true },
   { header: 'USED BY' },
 ];
 const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot update; list them with', [
@@ -48,12 +46,11 @@ export function formatConfigList(format: ReportFormat, report: ReferencesReport,
   const names = configs.map(({ name }) => name);
   const formatConfigName = areUnused ? formatName : createNameShortener(format, names);
   const rows = configs.map((config) => {
-    const { name, pool, exists, createdAt, sizeBytes } = config;
+    const { name, pool, exists, createdAt } = config;
     const texts = [
       formatConfigName(name),
       pool ?? NONE,
       createdAt === null ? 'missing' : formatAge(Date.parse(readAt) - Date.parse(createdAt)),
-      sizeBytes === null ? '' : formatSize(sizeBytes),
       formatUsers(format, config),
     ];
     return texts.map((text) => ({ text, style: exists ? undefined : ('red' as const) }));
@@ -78,9 +75,8 @@ function formatCounts(configs: readonly ConfigReport[], areUnused: boolean): str
   const existing = configs.filter(({ exists }) => exists);
   const unused = existing.filter(({ used }) => !used);
   const missing = configs.length - existing.length;
-  const bytes = unused.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
-  if (areUnused) return `${countNoun(unused.length, 'unused rendered config')} (${formatSize(bytes)}).`;
-  const counts = [countNoun(existing.length, 'rendered config'), `${unused.length} unused (${formatSize(bytes)})`];
+  if (areUnused) return `${countNoun(unused.length, 'unused rendered config')}.`;
+  const counts = [countNoun(existing.length, 'rendered config'), `${unused.length} unused`];
   return `${[...counts, ...(missing === 0 ? [] : [`${missing} missing`])].join(', ')}.`;
 }
 
@@ -101,27 +97,22 @@ function isHeld({ heldUntil }: ConfigReport): boolean {
   return heldUntil !== null;
 }
 
-function formatSize(bytes: number): string {
-  if (bytes < KIB) return `${bytes} B`;
-  if (bytes < KIB * KIB) return `${Math.round(bytes / KIB)} KiB`;
-  return `${(bytes / KIB / KIB).toFixed(1)} MiB`;
-}
-
 function formatConfig(format: TextFormat, config: ConfigReport): string {
-  const { exists, rendered, used, usedBy, heldUntil, suggestion } = config;
+  const { exists, rendered, used, usedBy, heldUntil, suggestion, mergedBy, recoverableReason } = config;
   const name = formatName(config.name);
   const referrers = joinWithAnd(countReferrers(usedBy.filter(({ keepsConfig }) => keepsConfig)));
   const weak = joinWithAnd(countReferrers(usedBy.filter(({ keepsConfig }) => !keepsConfig)));
+  const pools = formatObjectNames(mergedBy.map((pool) => ({ kind: 'MachineConfigPool', name: pool })));
   const useSentence = used ? `${name} is in use by ${referrers}.` : `${name} is not in use.`;
   const danglingSentence = used ? `It is still named by ${referrers}.` : 'No object uses this exact name.';
+  const existsSentence = pools === '' || used ? useSentence : `${name} is a source config, merged by ${pools}.`;
   const sentences = [
-    exists ? useSentence : `${name} does not exist. ${danglingSentence}`,
+    exists ? existsSentence : `${name} does not exist. ${danglingSentence}`,
+    exists || recoverableReason === null ? '' : `${recoverableReason}.`,
     heldUntil === null ? '' : `The guard holds it until ${formatTime(new Date(heldUntil))}.`,
     weak === '' ? '' : `Informational references of ${weak} do not keep it.`,
     suggestion === null ? '' : `Closest existing name: ${suggestion}.`,
-    exists && !rendered
-      ? 'It is not a rendered config, so the guard does not protect it. Pools that merge it are not listed.'
-      : '',
+    exists && !rendered ? 'It is not a rendered config, so the guard does not protect it.' : '',
   ];
   const text = wrapParagraph(format, sentences.filter(Boolean).join(' '));
   const table = usedBy.length === 0 ? '' : `\n${formatReferences(format, usedBy)}`.trimEnd();

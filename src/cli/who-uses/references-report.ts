@@ -1,4 +1,3 @@
-import { mapConcurrently } from '../../client/map-concurrently.ts';
 import {
   type ConfigName,
   isRenderedConfig,
@@ -6,9 +5,10 @@ import {
   parsePoolName,
   summarizeReferences,
 } from '../../decision/references.ts';
-import { findNearestName } from '../../status/nearest-name.ts';
+import { diagnose } from '../../diagnosis/diagnose.ts';
+import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { readConfigs, readConfigSize, readReferrers } from '../../client/cluster-reader.ts';
+import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
 import { readHoldMs } from '../../client/guard-report.ts';
 import { findUnusedConfigs } from '../../client/holds.ts';
 import { findHolds } from '../../decision/hold.ts';
@@ -30,15 +30,17 @@ export interface ConfigReport {
   readonly exists: boolean;
   readonly rendered: boolean;
   readonly pool: string | null;
-  /** Null if the config is missing, like its size. */
+  /** Of a source config: the pools that merge it. */
+  readonly mergedBy: readonly string[];
+  /** Null if the config is missing. */
   readonly createdAt: string | null;
-  readonly sizeBytes: number | null;
   readonly used: boolean;
   /** Of an unused config that the guard holds. */
   readonly heldUntil: string | null;
   readonly usedBy: readonly ReferenceEntry[];
-  /** Of a missing config: the closest existing name. */
+  /** Of a missing config: the closest existing name, and if it is in use, why waiting can help, or cannot. */
   readonly suggestion: ConfigName | null;
+  readonly recoverableReason: string | null;
 }
 
 export interface ReferenceEntry extends Pick<NamedReference, 'kind' | 'name' | 'field'> {
@@ -50,18 +52,11 @@ export type Selection = 'listed' | 'unused' | readonly ConfigName[];
 
 type ClusterReferences = Awaited<ReturnType<typeof readReferences>>;
 
-/** Each read transfers a whole config. */
-const MAX_CONCURRENT_SIZE_READS = 4;
-
 /** @throws CliError if a name is ambiguous, ClusterAccessError, TimeoutError */
 export async function readReferencesReport(api: KubeApi, selection: Selection): Promise<ReferencesReport> {
   const references = await readWithRetries((signal) => readReferences(api, signal));
-  const { configs, referrers, at, holdMs } = references;
+  const { configs, referrers, pools, at, holdMs, problems } = references;
   const names = selectNames(selection, references);
-  const existing = names.filter((name) => configs.has(name));
-  const readSize = async (name: ConfigName) =>
-    [name, await readWithRetries((signal) => readConfigSize(api, name, signal))] as const;
-  const sizes = new Map(await mapConcurrently(existing, MAX_CONCURRENT_SIZE_READS, readSize));
   const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
   const holds = findHolds(references.unused, referrers, { holdMs, now: at, createdAt });
   const reports = names.map((name): ConfigReport => {
@@ -69,20 +64,20 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
       return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
     });
-    const sizeBytes = sizes.get(name) ?? null;
-    // A config can be deleted before its size is read.
-    const exists = sizeBytes !== null;
+    const exists = configs.has(name);
+    const merging = pools.filter(({ sources }) => sources.includes(name));
     return {
       name,
       exists,
       rendered: isRenderedConfig(name),
       pool: parsePoolName(name) ?? null,
-      createdAt: (exists ? configs.get(name)?.createdAt.toISOString() : undefined) ?? null,
-      sizeBytes,
+      mergedBy: merging.map(({ referrer }) => referrer.name),
+      createdAt: configs.get(name)?.createdAt.toISOString() ?? null,
       used: strong.total > 0,
       heldUntil: holds.get(name)?.until.toISOString() ?? null,
       usedBy,
       suggestion: exists ? null : (findNearestName(name, configs.keys()) ?? null),
+      recoverableReason: problems.find(({ config }) => config === name)?.recoverableReason ?? null,
     };
   });
   return {
@@ -100,12 +95,15 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
  */
 async function readReferences(api: KubeApi, signal: AbortSignal) {
   const before = new Set((await readConfigs(api, signal)).map(({ name }) => name));
-  const { referrers, at } = await readReferrers(api, signal);
+  const { referrers, nodes, pools, at } = await readReferrers(api, signal);
   const configs = new Map((await readConfigs(api, signal)).map((config) => [config.name, config]));
   const holdMs = await readHoldMs(api, signal);
   const listedTwice = [...configs.values()].filter(({ name }) => before.has(name));
   const unused = findUnusedConfigs(listedTwice, referrers);
-  return { configs, referrers, at, holdMs, unused };
+  // A config that is being deleted exists, as far as references are concerned.
+  const snapshot = { nodes, pools, configs: new Set(configs.keys()), terminatingConfigs: new Set<ConfigName>() };
+  const { problems } = diagnose(snapshot, { now: at });
+  return { configs, referrers, pools, at, holdMs, unused, problems };
 }
 
 function selectNames(selection: Selection, references: ClusterReferences): readonly ConfigName[] {

@@ -16,24 +16,25 @@ export function createWhoUsesCommand(): Command {
   const command = new Command('who-uses')
     .description('Show the nodes, pools and builds that use a config, or list all configs.')
     .argument('[config...]', 'names of MachineConfigs, or their unambiguous beginnings')
-    .option('--unused', 'list unused rendered configs with pool, age and size, oldest first')
+    .option('--unused', 'list unused rendered configs with pool and age, oldest first')
     .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
     .addHelpText(
       'after',
       `
-Without a name, the command lists every rendered config with its age, size and
+Without a name, the command lists every rendered config with its age and its
 referrers, and the missing configs that are in use.
 
 The guard denies a deletion if a reference keeps the config: a node's
-currentConfig or desiredConfig, a pool's spec or status, or an unfinished
-MachineOSBuild. Informational references do not keep it: a finished build, a
+currentConfig or desiredConfig, the reason why it is Degraded, a pool's spec or
+status, or an unfinished MachineOSBuild. A source config names the pools that
+merge it. Informational references do not keep it: a finished build, a
 drain or the firstPivotConfig annotation. Missing names are reported with the
 closest match and the remaining references.
 
 An unused config can be held: the guard allows its deletion after that time, if
 no pool changes before. --unused -o name omits held configs.
 Permissions: list nodes, machineconfigpools, machineosbuilds and machineconfigs;
-get machineconfigs and machineconfigguards.
+get machineconfigguards.
 
 Exit codes:
   0  all named configs are in use; always without names

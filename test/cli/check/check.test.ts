@@ -84,28 +84,31 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   const summary = { server: address, checkedAt: TIME, waitedSeconds: 0, ok: false, recoverable: false };
   const node = { name: 'worker-0', ok: false, pool: 'worker', currentConfig: NEW, desiredConfig: TYPO };
   const pool = { name: 'worker', ok: true, specConfig: NEW, statusConfig: NEW, paused: false, pausedFor: null };
+  const counts = { machineCount: 1, updatedMachineCount: 1, degradedMachineCount: 0, pausedSince: null };
   const problem = { code: 'ConfigMissing', kind: 'Node', name: 'worker-0', field: 'desiredConfig', config: TYPO };
   const message = `${TYPO} does not exist; node worker-0 (desiredConfig) names it`;
   const requests = [{ name: 'csr-a', node: 'worker-1', signer, createdAt: TIME }];
   const oc = `oc --kubeconfig ${kubeconfig} --context in-memory`;
   const annotateCommand = expect.stringContaining(`${oc} annotate node worker-0 `) as string;
+  const recoverableReason = "No pool's spec names it, so waiting does not help";
   const report = JSON.parse(stdout) as CheckReport;
   expect(report).toMatchObject({
     ...summary,
-    nodes: [{ ...node, state: 'Degraded', reason: 'missing' }],
+    nodes: [{ ...node, conflictingPools: [], state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
-    pools: [{ ...pool, terminating: false, machineCount: 1, updatedMachineCount: 1 }],
-    problems: [{ ...problem, recoverable: false, suggestion: NEW, explanation, message }],
+    pools: [{ ...pool, ...counts, terminating: false }],
+    problems: [{ ...problem, recoverable: false, recoverableReason, suggestion: NEW, explanation, message }],
     pendingCertificateRequests: { readable: true, reason: null, requests },
     repairs: [
+      { command: annotateCommand, alternative: false },
       { command: `${oc} adm certificate approve csr-a`, alternative: false },
-      { command: annotateCommand, alternative: true },
     ],
   });
   const parts = [report.problems[0], report.repairs[0], report.pendingCertificateRequests.requests[0]];
   const keys = parts.map((part) => Object.keys(part ?? {}).toSorted());
   expect(keys.map((names) => names.join(' '))).toEqual([
-    'code config deletedAt deletedBy explanation field kind message name recoverable suggestion',
+    'code config deletedAt deletedBy evidence explanation field kind message name ' +
+      'recoverable recoverableReason suggestion',
     'alternative command text',
     'createdAt name node signer',
   ]);

@@ -2,7 +2,15 @@ import { expect, test } from 'vitest';
 import { formatCheckReport, formatProblemNames, formatProgress } from '../../../src/cli/check/format-report.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { formatJson } from '../../../src/client/output/output.ts';
-import { check, checkIncidentB, inspectedNode, inspectedPool, MASTER, MISSING, WORKER } from './checked-cluster.ts';
+import {
+  check,
+  checkIncidentB,
+  inspectedNode,
+  inspectedPool,
+  MASTER,
+  MISSING,
+  WORKER,
+} from '../../diagnosis/checked-cluster.ts';
 
 const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: '/home/alice/lab.yaml' });
 const NARROW = { width: 80, hasColors: false, columns: 80, commands };
@@ -20,7 +28,7 @@ function unwrap(text: string): string {
 }
 
 test('formats all parts of a report', () => {
-  const label = 'rendered-master-553d5d52';
+  const label = 'master-553d5d52';
   const report = checkIncidentB();
   const text = formatCheckReport(NARROW, report);
   expect(text).toMatch(new RegExp(`^control1\\.gw\\.lo +master +Degraded +${label} +${label} +both missing$`, 'm'));
@@ -28,7 +36,7 @@ test('formats all parts of a report', () => {
   expect(text).toMatch(/^master +1 +0 +\S+ +<none> +status empty$/m);
   expect(unwrap(text)).toContain(`${MISSING} does not exist; nodes control1.gw.lo and control2.gw.lo name it.`);
   expect(unwrap(text)).toContain('Pool master has an empty status.configuration.name');
-  expect(text).toContain('\n- control1.gw.lo:\n  > missing MachineConfig');
+  expect(text).toContain('\n- control1.gw.lo and control2.gw.lo:\n  > missing MachineConfig');
   expect(text).toMatch(/^csr-8vnps +12m +kube-apiserver-client-kubelet +control0\.gw\.lo$/m);
   expect(text).toMatch(/\nNot fine: problems with 2 of 4 nodes and 1 of 2 pools\. Waiting does not help\.\n$/);
   const names = [
@@ -47,6 +55,34 @@ test('formats the same repair commands as the JSON, and colors if the format has
   const { repairs } = JSON.parse(formatJson(report, commands)) as { repairs: readonly { command: string }[] };
   expect(printed).toEqual(repairs.map(({ command }) => command));
   expect(printed).toHaveLength(3);
+});
+
+test.each([
+  ['n', undefined, 'both missing', 'NODE POOL STATE CURRENT DESIRED CHECK'],
+  ['control1.example.com', undefined, 'both missing', 'NODE POOL STATE CURRENT CHECK'],
+  [`n${'0'.repeat(62)}`, undefined, 'both missing', 'NODE POOL CHECK'],
+  ['control1.example.com', '', 'current missing, no desired yet', 'NODE POOL STATE CHECK'],
+])('in 80 columns, the table of node %s keeps the column CHECK whole', (name, desired = MISSING, summary, header) => {
+  const node = inspectedNode(name, { current: MISSING, desired, role: 'master', state: 'Degraded' });
+  const lines = format([node], [inspectedPool('master', { spec: MASTER, status: MASTER })]).split('\n');
+  expect(lines[0]?.split(/ +/).join(' ')).toBe(header);
+  expect(lines[1]).toMatch(new RegExp(`^${name} .* ${summary}$`));
+  expect(lines[1]?.length).toBeLessThanOrEqual(Math.max(80, name.length + 22));
+});
+
+test('says that every config exists if nodes are Degraded for another reason', () => {
+  const reason = 'failed to drain node';
+  const nodes = ['a', 'b'].map((name) =>
+    inspectedNode(name, { current: WORKER, desired: WORKER, state: 'Degraded', reason }),
+  );
+  const text = unwrap(
+    format([healthyNode('n'), ...nodes], [{ ...POOL, paused: true, pausedSince: new Date('2026-11-10') }]),
+  );
+  expect(text).toContain('a worker Degraded worker-25a1be6c worker-25a1be6c Degraded');
+  expect(text).toContain('worker 1 1 worker-25a1be6c worker-25a1be6c ok, paused 10d');
+  expect(text).toContain('Nodes a and b are Degraded, although the configs exist.');
+  expect(text).toContain('- a and b: > failed to drain node');
+  expect(text).toContain('Not fine: problems with 2 of 3 nodes. Every config that they reference exists. Waiting can');
 });
 
 test('accepts the first roll-out of a pool for 30 minutes', () => {
@@ -133,7 +169,7 @@ test('shows paused and terminating pools, skipped nodes and unreadable certifica
   const requests = { readable: false, reason: '403 Forbidden' };
   const text = format([healthyNode('n')], pools, { requests, skippedNodes: ['linux-0', 'windows-0'] });
   expect(text).toMatch(/^worker .* ok, paused$/m);
-  expect(text).toMatch(/^infra .* <none> +<none> +being deleted$/m);
+  expect(text).toMatch(/^infra .* <none> +<none> +ok, being deleted$/m);
   expect(unwrap(text)).toContain(
     'Skipped nodes that the Machine Config Operator does not manage: linux-0 and windows-0. ' +
       '- Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every',

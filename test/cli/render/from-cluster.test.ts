@@ -166,7 +166,7 @@ const FORGOTTEN = [
   [{ openNetwork: true }, ['--open-network: was set, is kept']],
   [{ profile: 'fail-open-with-floor' }, ['--profile: was fail-open-with-floor, is kept']],
   [{ mode: 'Audit', hold: '24h' }, ['--mode: was Audit, is kept', '--hold: was 24h, is kept']],
-  [{ kubernetesVersion: { major: 1, minor: 27 } }, []],
+  [{ kubernetesVersion: 27 }, []],
 ] as const satisfies readonly [Partial<InstallationOptions>, string[]][];
 
 const toLines = (notes: readonly string[]) => notes.map((note) => `machineconfig-guard: ${note}\n`).join('');

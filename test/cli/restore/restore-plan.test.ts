@@ -5,7 +5,7 @@ import type { RestoreState } from '../../../src/cli/restore/restore-state.ts';
 import type { StepAction } from '../../../src/cli/restore/restore-steps.ts';
 import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
-import { inspectedNode, inspectedPool, names } from '../check/checked-cluster.ts';
+import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
 
 const { name: MISSING, config: CONFIG, spec: SPEC } = createConfigOnDisk();
 const CONTENT = { config: CONFIG };

@@ -3,7 +3,7 @@ import { restore, type RestoreOptions } from '../../../src/cli/restore/restore-r
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 import { fakeUntilEnd } from '../../support/until-end.ts';
-import { createConfig, createNode, createPool } from '../inspected-cluster.ts';
+import { annotate, createConfig, createNode, createPool } from '../inspected-cluster.ts';
 
 const MASTER = createConfigOnDisk('master');
 const WORKER = createConfigOnDisk('worker');
@@ -44,9 +44,67 @@ test('names the nodes of two pools that stay Degraded', async () => {
   const outcomes = report.configs.map(({ outcome }) => outcome);
   expect([report.ok, outcomes, report.pausedPools]).toEqual([false, ['restored', 'restored'], []]);
   expect(report.problem).toBe(
-    'still waiting until control0 and control1 leave Degraded ("missing config"); ' +
+    'timed out waiting until control0 and control1 leave Degraded ("missing config"); ' +
       'until worker0 leaves Degraded ("missing config")',
   );
+});
+
+test('says that a node names another missing config, and which requests are pending at the end', async () => {
+  const cluster = await startStuckCluster();
+  const other = createConfigOnDisk('worker').name;
+  annotate(cluster, 'worker0', { desiredConfig: other });
+  cluster.faults.intercept(({ method, query }) => {
+    if (method === 'POST' && !query.has('dryRun')) {
+      const spec = { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker1' };
+      cluster.create('certificatesigningrequests', { metadata: { name: 'csr-a' }, spec });
+    }
+    return 'pass';
+  });
+  const report = await runRestore(cluster, { configs: [WORKER.config], controlPlaneReplicas: 2 });
+  expect(report.problem).toContain(`("missing config"), which also names ${other}`);
+  expect(report.advice).toMatchObject([{ text: 'another config is missing, too' }]);
+  expect(report.pendingCertificateRequests).toMatchObject([{ name: 'csr-a' }]);
+});
+
+test('compares the copy with the config of the pool, and names the source that sets a difference', async () => {
+  const cluster = await startStuckCluster();
+  const own = cluster.get('machineconfigpools', 'worker')?.spec as { configuration: { name: string } };
+  const { config, osImageURL } = WORKER.spec;
+  cluster.patch('machineconfigs', own.configuration.name, { spec: { ...WORKER.spec, kernelType: 'realtime' } });
+  cluster.create('machineconfigs', {
+    metadata: { name: '99-rt' },
+    spec: { kernelType: 'realtime', config, osImageURL },
+  });
+  cluster.patch('machineconfigpools', 'worker', {
+    spec: { configuration: { ...own.configuration, source: [{ name: '99-rt' }] } },
+  });
+  const plan = { configs: [WORKER.config], isConfirmed: false, controlPlaneReplicas: 2 };
+  const difference = { kind: 'setting', name: 'kernelType', copy: 'default', cluster: 'realtime', setBy: ['99-rt'] };
+  expect((await runRestore(cluster, plan)).configs).toMatchObject([{ differences: [difference] }]);
+  cluster.faults.intercept(({ method, path }) =>
+    method === 'GET' && path.includes('/rendered-') ? { status: 403 } : 'pass',
+  );
+  expect((await runRestore(cluster, plan)).configs).toMatchObject([{ comparedWith: null, differences: [] }]);
+});
+
+test('restores the config of a disk that no annotation names, and then lets the nodes name it', async () => {
+  const cluster = await startStuckCluster();
+  const reason = 'unexpected on-disk state validating against x: content mismatch for file "/etc/id"';
+  const { name: existing } = createConfigOnDisk('worker');
+  createConfig(cluster, existing);
+  annotate(cluster, 'worker0', { currentConfig: existing, desiredConfig: existing, reason });
+  const options = { configs: [WORKER.config], controlPlaneReplicas: 2 };
+  const restored = await runRestore(cluster, options);
+  expect(restored).toMatchObject({ ok: true, configs: [{ outcome: 'restored', namedBy: null }], pausedPools: [] });
+  const command = ['oc', 'annotate', 'node', 'worker0', '--overwrite'];
+  for (const { advice } of [restored, await runRestore(cluster, options)]) {
+    expect(advice[0]?.command?.lines[0]).toEqual(command);
+    expect(advice[0]?.command?.lines[1]?.[0]).toContain(`currentConfig=${WORKER.name}`);
+  }
+  annotate(cluster, 'worker0', { currentConfig: WORKER.name });
+  expect((await runRestore(cluster, options)).advice).toMatchObject([{ command: null }]);
+  const other = await runRestore(cluster, { ...options, configs: [createConfigOnDisk('infra').config] });
+  expect(other.configs).toMatchObject([{ rejection: { code: 'NotReferenced' } }]);
 });
 
 test('unpauses a pool while another pool waits for a machine', async () => {

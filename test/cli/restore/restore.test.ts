@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { MACHINE_CONFIGS_PATH, POOLS_PATH } from '../../../src/kube/api-paths.ts';
-import { annotate, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
+import { createConfigOnDisk } from '../../support/config-on-disk.ts';
+import { annotate, createConfig, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 
@@ -24,11 +25,38 @@ test('completes the beginning of the name of a missing config', async () => {
   expect((await run('restore', NEW, '--from', writeConfig())).stdout).toContain('(NameDiffers)');
 });
 
+test('continues a restore that has created its config, by its name alone or the beginning of it', async () => {
+  const { run, cluster } = await startHealthyCluster();
+  expect(await run('restore', GONE)).toEqual(usageError("required option '--from <source>' not specified\n"));
+  annotate(cluster, 'worker-0', { desiredConfig: GONE });
+  createConfig(cluster, GONE);
+  const metadata = { annotations: { 'machineconfig-guard.io/paused-for-restore': GONE } };
+  cluster.patch('machineconfigpools', 'worker', { metadata, spec: { paused: true } });
+  const planned = await run('restore', 'worker-c');
+  expect(planned.stdout.replaceAll(/\s+/g, ' ')).toContain(`${GONE} (from the API) Named by node worker-0`);
+  expect(await run('restore', GONE, '--confirm')).toMatchObject({ exitCode: 0 });
+  expect(cluster.get('machineconfigpools', 'worker')?.spec).toMatchObject({ paused: false });
+});
+
+test('says that it has restored if it is interrupted while it waits for nodes', async () => {
+  const { start, cluster } = await startHealthyCluster();
+  const { name, text } = createConfigOnDisk('worker');
+  const file = path.join(createTemporaryDirectory(), 'config.json');
+  writeFileSync(file, text);
+  annotate(cluster, 'worker-0', { currentConfig: name, state: 'Degraded', reason: 'x' });
+  const { child, outcome } = start('restore', '--from', file, '--confirm');
+  await expect.poll(() => cluster.get('machineconfigs', name)).toBeDefined();
+  await expect.poll(() => cluster.faults.requests.at(-1)?.path).toBe(MACHINE_CONFIGS_PATH);
+  child.kill('SIGTERM');
+  const stdout = expect.stringContaining('\nRestored; stopped waiting until every node has recovered.\n') as string;
+  expect(await outcome).toMatchObject({ exitCode: 130, stdout });
+});
+
 test('names the cluster in the advice', async () => {
   const { run, kubeconfig } = await startHealthyCluster();
   const { stderr } = await run('restore', '--from', 'node/oc-1', '--context', 'in-memory');
   const advice = `list the nodes: oc --kubeconfig ${kubeconfig} --context in-memory get nodes`;
-  expect(stderr).toBe(`machineconfig-guard: node oc-1 does not exist; ${advice}\n`);
+  expect(stderr).toBe(`machineconfig-guard: node oc-1 does not exist, or the operator does not manage it; ${advice}\n`);
 });
 
 test('restores from a directory in spite of an unusable file, which it names, and not from it alone', async () => {

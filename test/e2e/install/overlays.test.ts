@@ -137,7 +137,7 @@ test.each([
   // The component that fails open brings the policy floor.
   ['service-ca', ['fail-open-with-floor'], { profile: 'fail-open-with-floor' }],
   // It includes openshift-4.15 and openshift-4.16.
-  ['service-ca', ['openshift-4.14'], { kubernetesVersion: { major: 1, minor: 27 } }],
+  ['service-ca', ['openshift-4.14'], { kubernetesVersion: 27 }],
 ] as const)('the overlay %s with %j has the objects that render writes with %j', async (name, components, options) => {
   const objects = await buildDirectory(controlPlane, await combine(controlPlane, overlay(name), components));
 
@@ -149,7 +149,7 @@ test.each([
 test.each(Object.entries(DIRECTORY_BY_PROFILE))('the profile %s has the objects of %s', async (name, directory) => {
   const objects = await buildDirectory(controlPlane, join(MANIFESTS, directory));
 
-  const { files } = buildInstallation({ profile: name as Profile, kubernetesVersion: { major: 1, minor: 30 } });
+  const { files } = buildInstallation({ profile: name as Profile, kubernetesVersion: 30 });
   expect(files.map(({ content }) => parse(content) as object)).toEqual(expect.arrayContaining([...objects]));
   expect(objects).toHaveLength(files.length);
 });

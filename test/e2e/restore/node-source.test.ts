@@ -4,6 +4,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
+import { readClusterSnapshot } from '../../../src/client/cluster-reader.ts';
 import type { CliError } from '../../../src/client/exit.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { runProgram } from '../../cli/run-program.ts';
@@ -49,12 +50,14 @@ beforeEach(async () => {
   await createDaemonPod(stuck.cluster, node, kubelet.port);
 });
 
-const readNode = (client = api) => readConfigsFromNode(client, node, undefined, signal);
+const readNode = async (client = api) =>
+  await readConfigsFromNode(client, await readClusterSnapshot(client, undefined, signal), node, undefined, signal);
 
 function change({ spec, name }: ConfigOnDisk, changes: object): string {
   return toConfigOnDisk('master', { ...spec, ...changes }, name).text;
 }
 
+const IS_SERVED = expect.stringMatching(/^New machines of pool master boot with the content of node\//) as string;
 const WITHOUT_CONTENT = { config: { ignition: { version: '3.4.0' } } };
 const LAYERED = { osImageURL: `quay.io/layered@sha256:${'a'.repeat(64)}` };
 
@@ -72,7 +75,7 @@ test.each<[string, toServed: () => string | ExecResult, toCurrent: () => string 
 
   const { configs } = JSON.parse(stdout) as RestoreReport;
   const source = `node/${node}:${file}`;
-  expect(configs).toMatchObject([{ name: missing.name, source, outcome: 'planned', warnings: [] }]);
+  expect(configs).toMatchObject([{ name: missing.name, source, outcome: 'planned', warnings: [IS_SERVED] }]);
   expect(exitCode).toBe(0);
 });
 
@@ -86,7 +89,7 @@ test('undoes the image that the machine-config-server has changed, with the imag
 
   await stuck.cluster.config({ name, spec });
 
-  const warnings = [expect.stringMatching(/^The machine-config-server has changed osImageURL in node\//)];
+  const warnings = [expect.stringMatching(/^The machine-config-server has changed osImageURL in node\//), IS_SERVED];
   expect(await plan()).toMatchObject([{ name: missing.name, outcome: 'planned', warnings }]);
 });
 
@@ -116,19 +119,24 @@ test.each<[string, string | ExecResult, RegExp]>([
   ['a hostile node has a file that is no config', '\u001B]52;c;YQ==\u0007', /: \S+ contains no object of Kubernetes/],
   ['a hostile node prints on standard error', { stderr: '\u001B[2J', exitCode: 1 }, /content\.json: \[2J/],
   ['the kubelet ends the connection', { end: 'close' }, /the connection closed before the command ended/],
-])('prints the oc debug command if %s', async (_condition, result, reason) => {
+])('prints the way by SSH if %s', async (_condition, result, reason) => {
   disk.set(MCS_FILE, result);
   const text = await describeFailure(readNode());
   expect(text).toMatch(reason);
   expect(text).not.toMatch(/\p{Cc}/u);
   expect(text).toContain(
-    `oc debug node/${node} -- chroot /host cat ${MCS_FILE} | machineconfig-guard restore --from -`,
+    `read it with SSH; if that file has another config, read ${DAEMON_FILE}: ` +
+      `ssh core@${node} sudo cat ${MCS_FILE} | machineconfig-guard restore ${missing.name} --from -`,
   );
 });
 
-test('prints the oc debug command if the node has no pod of the daemon', async () => {
+test('prints the way by SSH if the node has no pod of the daemon, first the file of the last update', async () => {
   node = await stuck.joinMaster(missing.name, 'Degraded');
-  expect(await describeFailure(readNode())).toMatch(/has no pod of the machine-config-daemon; .*: oc debug/);
+  expect(await describeFailure(readNode())).toMatch(
+    /no pod of the machine-config-daemon; .*: ssh core@\S+ sudo cat \S+mcs/,
+  );
+  await stuck.setPoolStatus({ configuration: { name: pool.rendered } });
+  expect(await describeFailure(readNode())).toMatch(/read \/etc\/mcs-\S+: ssh core@\S+ sudo cat \S+currentconfig/);
 });
 
 test('the rights of both roles suffice, and each right on pods is needed', async () => {

@@ -1,12 +1,5 @@
-import {
-  type ConfigName,
-  findReferencedConfig,
-  parsePoolName,
-  type PoolReferrer,
-  type Referrer,
-  type ReferrerKind,
-} from '../decision/references.ts';
 import { toSeconds } from '../common/to-seconds.ts';
+import { type ConfigName, type PoolReferrer, type Referrer, type ReferrerKind } from '../decision/references.ts';
 
 /** A strong reference to a config that does not exist. */
 export interface DanglingReference {
@@ -14,8 +7,6 @@ export interface DanglingReference {
   readonly name: string;
   readonly field: string;
   readonly config: ConfigName;
-  /** The pool of a node, as far as its configs tell. */
-  readonly pool: string | undefined;
 }
 
 /** Why the empty status of a pool is a problem, as in the report of `check`. */
@@ -32,16 +23,11 @@ export function findDanglingReferences(
   referrers: Iterable<Referrer>,
   configs: ReadonlySet<ConfigName>,
 ): DanglingReference[] {
-  const dangling: DanglingReference[] = [];
-  for (const referrer of referrers) {
-    const { kind, name, references } = referrer;
-    for (const { field, config, strength } of references) {
-      if (strength !== 'strong' || configs.has(config)) continue;
-      const pool = kind === 'Node' ? findPoolNameByConfig(referrer) : undefined;
-      dangling.push({ kind, name, field, config, pool });
-    }
-  }
-  return dangling;
+  return [...referrers].flatMap(({ kind, name, references }) =>
+    references
+      .filter(({ config, strength }) => strength === 'strong' && !configs.has(config))
+      .map(({ field, config }) => ({ kind, name, field, config })),
+  );
 }
 
 /**
@@ -54,7 +40,7 @@ export function findDanglingReferences(
  * - `RolloutUnfinished`: the first roll-out takes longer than {@link FIRST_ROLLOUT_MINUTES}. It starts when the
  *   operator first writes the condition `Updated`. Every reader finds this time in the pool, also after a restart.
  *
- * @param hasDanglingNode whether a node of the pool names a missing config
+ * @param hasDanglingNode whether a node names a missing config of the pool
  */
 export function judgeEmptyStatus(
   { name, emptyStatus }: PoolReferrer,
@@ -66,12 +52,6 @@ export function judgeEmptyStatus(
   if (!hasUpdatedMachine && (hasDanglingNode || BUILT_IN_POOLS.has(name))) return 'StatusEmpty';
   const isNew = since !== undefined && now.getTime() - since.getTime() < FIRST_ROLLOUT_MINUTES * 60_000;
   return isNew ? undefined : 'RolloutUnfinished';
-}
-
-/** The pool for which the config of a node was rendered. The operator sets `desiredConfig` to a config of its pool. */
-export function findPoolNameByConfig(referrer: Referrer): string | undefined {
-  const config = findReferencedConfig(referrer, 'desiredConfig') ?? findReferencedConfig(referrer, 'currentConfig');
-  return config === undefined ? undefined : parsePoolName(config);
 }
 
 /** Whole sentences without the last period, because `check` prints them as they are. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toConfigName } from '../../src/decision/references.ts';
-import { findNearestName } from '../../src/status/nearest-name.ts';
+import { findNearestName } from '../../src/diagnosis/nearest-name.ts';
 import { checkProperty } from '../support/check-property.ts';
 
 const HASH = '25a1be6c1264c64551ae911d23717173';

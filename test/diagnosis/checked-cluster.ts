@@ -1,13 +1,12 @@
-import type { PendingCertificateRequests } from '../../../src/client/certificate-requests.ts';
-import { parseInspectedPool } from '../../../src/client/cluster-reader.ts';
-import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../../../src/client/cluster-snapshot.ts';
-import { type MissingConfigReport, UNKNOWN_TO_GUARD } from '../../../src/client/guard-report.ts';
-import type { CheckReport } from '../../../src/cli/check/check-cluster.ts';
-import { type CheckScope, checkSnapshot } from '../../../src/cli/check/problems.ts';
-import { planRepairs } from '../../../src/cli/check/repairs.ts';
-import { type ConfigName, toConfigName } from '../../../src/decision/references.ts';
-import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
-import { parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
+import type { CheckReport } from '../../src/cli/check/check-cluster.ts';
+import type { PendingCertificateRequests } from '../../src/client/certificate-requests.ts';
+import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster-reader.ts';
+import { advise } from '../../src/client/output/advice.ts';
+import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
+import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
+import { diagnose, UNKNOWN_TO_GUARD } from '../../src/diagnosis/diagnose.ts';
+import type { DiagnosisScope, MissingConfigReport } from '../../src/diagnosis/problem.ts';
+import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 
 /** The names of an agent-based install that stopped at 93 % (OpenShift 4.18.32). */
 export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
@@ -22,14 +21,16 @@ interface NodeOptions {
   readonly desired?: string | undefined;
   readonly role?: string;
   readonly state?: string;
+  readonly reason?: string;
 }
 
 /** A node of a role, with the annotations that it has reported. */
 export function inspectedNode(name: string, options: NodeOptions): InspectedNode {
-  const { current, desired, role = 'worker', state = 'Done' } = options;
-  const annotations = { [`${MCO_GROUP}/currentConfig`]: current, [`${MCO_GROUP}/desiredConfig`]: desired };
+  const { current, desired, role = 'worker', state = 'Done', reason } = options;
+  const values = { currentConfig: current, desiredConfig: desired, state, reason };
+  const annotations = Object.fromEntries(Object.entries(values).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
   const labels = { [`node-role.kubernetes.io/${role}`]: '' };
-  return { referrer: parseNodeReferrer({ metadata: { name, annotations } }), labels, state, reason: '' };
+  return parseInspectedNode({ metadata: { name, labels, annotations } });
 }
 
 interface PoolOptions {
@@ -60,12 +61,12 @@ export function names(configs: readonly string[]): ReadonlySet<ConfigName> {
   return new Set(configs.map(toConfigName));
 }
 
-interface CheckFacts extends Partial<Pick<ClusterSnapshot, 'skippedNodes' | 'roles'>> {
+interface CheckFacts extends Partial<Pick<ClusterSnapshot, 'controlPlaneReplicas' | 'roles' | 'skippedNodes'>> {
   readonly configs?: readonly string[];
   readonly terminatingConfigs?: readonly string[];
   readonly guard?: Readonly<Record<string, Partial<MissingConfigReport>>>;
   readonly requests?: Partial<PendingCertificateRequests>;
-  readonly scope?: CheckScope;
+  readonly scope?: Partial<DiagnosisScope>;
 }
 
 /** Checks a cluster in which by default MASTER and WORKER exist. */
@@ -74,23 +75,35 @@ export function check(
   pools: readonly InspectedPool[],
   { configs = [MASTER, WORKER], terminatingConfigs = [], guard = {}, requests = {}, scope, ...facts }: CheckFacts = {},
 ): CheckReport {
-  const snapshot = { nodes, pools, configs: names(configs), terminatingConfigs: names(terminatingConfigs), ...facts };
+  const pendingCertificateRequests = { readable: true, reason: null, requests: [], ...requests };
+  const snapshot = {
+    nodes,
+    pools,
+    configs: names(configs),
+    terminatingConfigs: names(terminatingConfigs),
+    pendingRequests: pendingCertificateRequests.requests,
+    ...facts,
+  };
   const reports = Object.entries(guard).map(
     ([config, report]) => [config, { ...UNKNOWN_TO_GUARD, ...report }] as const,
   );
-  const cluster = checkSnapshot(snapshot, scope ?? { selector: undefined, minNodes: 1 }, NOW, new Map(reports));
-  const pendingCertificateRequests = { readable: true, reason: null, requests: [], ...requests };
-  const repairs = planRepairs(cluster, pendingCertificateRequests.requests);
-  const checkedAt = NOW.toISOString();
-  return { server: '127.0.0.1:6443', checkedAt, waitedSeconds: 0, ...cluster, pendingCertificateRequests, repairs };
+  const { repairs, ...cluster } = diagnose(snapshot, { now: NOW, guardReports: new Map(reports), ...scope });
+  return {
+    server: '127.0.0.1:6443',
+    checkedAt: NOW.toISOString(),
+    waitedSeconds: 0,
+    ...cluster,
+    pendingCertificateRequests,
+    repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, ...command), alternative })),
+  };
 }
 
 /** The install: the masters name a config that only the bootstrap host rendered. */
 export function checkIncidentB(): CheckReport {
-  const stuck = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
   const reason = `missing MachineConfig ${MISSING}\nmachineconfigs "${MISSING}" not found`;
+  const stuck = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded', reason };
   const nodes = [
-    ...['control1.gw.lo', 'control2.gw.lo'].map((name) => ({ ...inspectedNode(name, stuck), reason })),
+    ...['control1.gw.lo', 'control2.gw.lo'].map((name) => inspectedNode(name, stuck)),
     ...['worker0.gw.lo', 'worker1.gw.lo'].map((name) => inspectedNode(name, { current: WORKER, desired: WORKER })),
   ];
   const pools = [inspectedPool('master', { spec: MASTER }), inspectedPool('worker', { spec: WORKER, status: WORKER })];

@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
 import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
-import {
-  findDanglingReferences,
-  findPoolNameByConfig,
-  judgeEmptyStatus,
-} from '../../src/status/dangling-references.ts';
+import { findDanglingReferences, judgeEmptyStatus } from '../../src/diagnosis/dangling-references.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -26,7 +22,7 @@ function pool(spec?: string, status?: string, deletionTimestamp?: string) {
 }
 
 test('finds missing configs in one or both annotations of a node', () => {
-  const object = { kind: 'Node', name: 'worker-0', pool: 'worker' };
+  const object = { kind: 'Node', name: 'worker-0' };
   const reference = { ...object, field: 'desiredConfig', config: MISSING };
   const [one, both] = [CONFIG, MISSING].map((config) =>
     findDanglingReferences([node({ currentConfig: config, desiredConfig: MISSING })], CONFIGS),
@@ -73,12 +69,3 @@ test.each([
     expect(judgeEmptyStatus(pool(CONFIG, CONFIG), hasDanglingNode, now)).toBeUndefined();
   },
 );
-
-test.each([
-  [{ currentConfig: CONFIG }, 'worker'],
-  [{ currentConfig: CONFIG, desiredConfig: CONFIG.replace('worker', 'infra') }, 'infra'],
-  [{ currentConfig: '99-worker' }, undefined],
-  [{}, undefined],
-])('a node with %j is of pool %s', (annotations, name) => {
-  expect(findPoolNameByConfig(node(annotations))).toBe(name);
-});

@@ -1,0 +1,86 @@
+import { type ConfigName, findReferencedConfig, type NodeReferrer, type PoolReferrer } from '../decision/references.ts';
+import { findPoolOfNode } from '../references/node-pool.ts';
+import type { Labels } from '../references/node-pool.ts';
+
+export interface InspectedNode {
+  readonly referrer: NodeReferrer;
+  readonly labels: Labels;
+  /** As the machine-config-daemon reports it, such as `Done`. Empty before. */
+  readonly state: string;
+  readonly reason: string;
+}
+
+/** A condition of a pool that is True. */
+export interface PoolCondition {
+  readonly message: string;
+  readonly since: Date | undefined;
+}
+
+export interface InspectedPool {
+  readonly referrer: PoolReferrer;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly createdAt: Date | undefined;
+  readonly paused: boolean;
+  readonly pausedSince: Date | undefined;
+  /** The config for which `restore` paused the pool. Absent if a person paused it. */
+  readonly pausedFor?: string;
+  readonly machineCount: number;
+  readonly updatedMachineCount: number;
+  readonly degradedMachineCount: number;
+  /** The operator combines RenderDegraded and NodeDegraded in Degraded. */
+  readonly conditions: Readonly<Partial<Record<'Degraded' | 'NodeDegraded' | 'RenderDegraded', PoolCondition>>>;
+  /** The source MachineConfigs of the config in its spec. */
+  readonly sources: readonly string[];
+}
+
+/** A kubelet's request without a condition and without a certificate. */
+export interface PendingCertificateRequest {
+  readonly name: string;
+  /** Null if neither the user nor the request names a node, or no node can have the name. */
+  readonly node: string | null;
+  readonly signer: string;
+  readonly createdAt: string | null;
+}
+
+/** The configs are listed last: a missing config did not exist after the references were read. */
+export interface ClusterSnapshot {
+  /** The nodes that the operator manages. */
+  readonly nodes: readonly InspectedNode[];
+  /** The names of the other nodes. */
+  readonly skippedNodes?: readonly string[];
+  readonly pools: readonly InspectedPool[];
+  /** The configs that are not being deleted. */
+  readonly configs: ReadonlySet<ConfigName>;
+  readonly terminatingConfigs: ReadonlySet<ConfigName>;
+  /** The roles of all nodes if the selector matches none. */
+  readonly roles?: readonly string[];
+  readonly pendingRequests?: readonly PendingCertificateRequest[];
+  /** The wanted number of control plane machines. Undefined if unknown. */
+  readonly controlPlaneReplicas?: number | undefined;
+}
+
+/** Longer than every install. The bootstrap host is then a node, or gone. */
+const MAX_INSTALL_MS = 24 * 3_600_000;
+
+export const CONTROL_PLANE_POOL = 'master';
+
+/** The config to which the operator moves the nodes of a pool, or else its last one. Undefined if neither exists. */
+export function findConfigOfPool({ referrer }: InspectedPool, { configs }: ClusterSnapshot): ConfigName | undefined {
+  const named = ['spec', 'status'].map((field) => findReferencedConfig(referrer, field));
+  return named.find((config) => config !== undefined && configs.has(config));
+}
+
+/** The nodes of a pool by the rule of the operator that have reported a config. */
+export function findJoinedNodes(name: string, { nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>) {
+  return nodes.filter(
+    ({ referrer, labels }) =>
+      referrer.isConfigUnreported !== true && findPoolOfNode(labels, pools).pool?.referrer.name === name,
+  );
+}
+
+export function canHaveBootstrapHost({ pools }: Pick<ClusterSnapshot, 'pools'>, now: Date): boolean {
+  return pools.every(
+    ({ createdAt }) => createdAt === undefined || now.getTime() - createdAt.getTime() < MAX_INSTALL_MS,
+  );
+}

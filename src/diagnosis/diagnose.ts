@@ -1,0 +1,155 @@
+import {
+  type ConfigName,
+  findReferencedConfig,
+  type NodeReferrer,
+  type PoolReferrer,
+  REFERRER_NOUNS,
+} from '../decision/references.ts';
+import { findPoolOfNode } from '../references/node-pool.ts';
+import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
+import { judgeConfig } from './findings.ts';
+import type { Cluster, DiagnosisScope, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
+import { planMarkRemoval, planRepairs, type Repair } from './repairs.ts';
+import { type Rule, RULES } from './rules.ts';
+
+/** Part of the JSON of `check`. Unknown values are null. */
+export interface CheckedNode extends Pick<InspectedNode, 'state' | 'reason'> {
+  readonly name: string;
+  readonly ok: boolean;
+  /** Null if the operator assigns none. */
+  readonly pool: string | null;
+  /** The custom pools between which the operator does not choose. */
+  readonly conflictingPools: readonly string[];
+  readonly currentConfig: string | null;
+  readonly desiredConfig: string | null;
+}
+
+/** Part of the JSON of `check`. */
+export interface CheckedPool extends Pick<
+  InspectedPool,
+  'paused' | 'machineCount' | 'updatedMachineCount' | 'degradedMachineCount'
+> {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly specConfig: string | null;
+  readonly statusConfig: string | null;
+  readonly pausedSince: string | null;
+  /** The config for which `restore` paused the pool, or had paused it. */
+  readonly pausedFor: string | null;
+  readonly terminating: boolean;
+}
+
+/** Part of the JSON of `check`. */
+export interface Diagnosis {
+  readonly ok: boolean;
+  /** Whether the operator can solve all problems without a person. */
+  readonly recoverable: boolean;
+  readonly nodes: readonly CheckedNode[];
+  /** The nodes that the operator does not manage. */
+  readonly skippedNodes: readonly string[];
+  readonly pools: readonly CheckedPool[];
+  readonly problems: readonly Problem[];
+  readonly repairs: readonly Repair[];
+}
+
+export const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };
+const UNKNOWN = { field: null, config: null, evidence: null, suggestion: null, ...UNKNOWN_TO_GUARD };
+
+/** Applies every rule to the cluster, its nodes and its pools. */
+export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diagnosis {
+  const { skippedNodes = [] } = snapshot;
+  const poolByNode = new Map(snapshot.nodes.map((node) => [node, findPoolOfNode(node.labels, snapshot.pools)]));
+  const problemsByNode = new Map<InspectedNode, readonly Problem[]>();
+  const nodesOf = (pool: InspectedPool) => snapshot.nodes.filter((node) => poolByNode.get(node)?.pool === pool);
+  const judged = new Map<ConfigName, Finding | undefined>();
+  const cluster: Cluster = {
+    ...snapshot,
+    ...scope,
+    livePools: snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true),
+    poolOf: (node) => poolByNode.get(node) ?? findPoolOfNode(node.labels, snapshot.pools),
+    nodesOf,
+    problemsOfNodes: (pool) => nodesOf(pool).flatMap((node) => problemsByNode.get(node) ?? []),
+    judgeMissing: (config) => {
+      if (!judged.has(config)) judged.set(config, judgeConfig(config, cluster));
+      return judged.get(config);
+    },
+  };
+  const ofCluster = applyRules(({ ofCluster }) => ofCluster?.(cluster));
+  for (const node of snapshot.nodes) {
+    problemsByNode.set(
+      node,
+      applyRules(({ ofNode }) => ofNode?.(node, cluster), node.referrer),
+    );
+  }
+  const selecting = new Set([...poolByNode.values()].flatMap((found) => found.selecting));
+  const selectedPools = snapshot.pools.filter((pool) => scope.selector === undefined || selecting.has(pool));
+  const problemsByPool = new Map(
+    selectedPools.map((pool) => {
+      const isTerminating = pool.referrer.isTerminating === true;
+      return [pool, isTerminating ? [] : applyRules(({ ofPool }) => ofPool?.(pool, cluster), pool.referrer)];
+    }),
+  );
+  const problems = [ofCluster, ...problemsByNode.values(), ...problemsByPool.values()].flat();
+  return {
+    ok: problems.length === 0,
+    recoverable: problems.length > 0 && problems.every(({ recoverable }) => recoverable),
+    nodes: snapshot.nodes.map((node) => describeNode(node, cluster, problemsByNode.get(node)?.length === 0)),
+    skippedNodes,
+    pools: selectedPools.map((pool) => describePool(pool, problemsByPool.get(pool)?.length === 0)),
+    problems,
+    repairs: [
+      ...planRepairs(problems, cluster, (code) => RULES[code].repairs),
+      ...selectedPools.flatMap((pool) => planMarkRemoval(pool)),
+    ],
+  };
+}
+
+function applyRules(
+  find: (rule: Rule) => readonly Finding[] | undefined,
+  referrer?: NodeReferrer | PoolReferrer,
+): readonly Problem[] {
+  const rules = Object.entries(RULES) as [ProblemCode, Rule][];
+  return rules.flatMap(([code, rule]) => (find(rule) ?? []).map((finding) => toProblem(code, finding, referrer)));
+}
+
+function toProblem(code: ProblemCode, finding: Finding, referrer?: NodeReferrer | PoolReferrer): Problem {
+  const { kind = null, name = null } = referrer ?? {};
+  const problem = { code, kind, name, ...UNKNOWN, message: '', ...finding };
+  const place = problem.config === null || problem.field === null ? '' : ` (${problem.field})`;
+  const subject = kind === null ? '' : `${REFERRER_NOUNS[kind]} ${name}${place}`;
+  const [message = ''] = RULES[code].sentences(problem, subject, false);
+  return { ...problem, message };
+}
+
+function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): CheckedNode {
+  const { referrer, state, reason } = node;
+  const { pool, conflicting } = poolOf(node);
+  return {
+    name: referrer.name,
+    ok,
+    pool: pool?.referrer.name ?? null,
+    conflictingPools: conflicting.map((each) => each.referrer.name),
+    currentConfig: findReferencedConfig(referrer, 'currentConfig') ?? null,
+    desiredConfig: findReferencedConfig(referrer, 'desiredConfig') ?? null,
+    state,
+    reason,
+  };
+}
+
+function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
+  const { referrer, paused, pausedSince, pausedFor = null, ...counts } = pool;
+  const { machineCount, updatedMachineCount, degradedMachineCount } = counts;
+  return {
+    name: referrer.name,
+    ok,
+    specConfig: findReferencedConfig(referrer, 'spec') ?? null,
+    statusConfig: findReferencedConfig(referrer, 'status') ?? null,
+    paused,
+    pausedSince: pausedSince?.toISOString() ?? null,
+    pausedFor,
+    terminating: referrer.isTerminating === true,
+    machineCount,
+    updatedMachineCount,
+    degradedMachineCount,
+  };
+}

@@ -1,0 +1,213 @@
+import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
+import { toSeconds } from '../common/to-seconds.ts';
+import {
+  type ConfigName,
+  findReferencedConfig,
+  NODE_FIELDS,
+  type NodeReferrer,
+  parsePoolName,
+  type PoolReferrer,
+} from '../decision/references.ts';
+import { formatName } from '../decision/message.ts';
+import { CONTROL_PLANE_POOL, findJoinedNodes, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
+import { findDanglingReferences, judgeEmptyStatus } from './dangling-references.ts';
+import { findNearestName } from './nearest-name.ts';
+import type { Cluster, Finding, Problem, Recovery } from './problem.ts';
+
+/** Without a change in this time, the operator makes no progress. */
+const STALLED_MINUTES = 60;
+const MAX_QUOTE = 300;
+const MAX_NAMES = 3;
+/** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
+export const FAILED_STATES: ReadonlySet<string> = new Set(['Degraded', 'Unreconcilable']);
+const NO_SPEC = "No pool's spec names it, so waiting does not help";
+
+function yes(recoverableReason: string): Recovery {
+  return { recoverable: true, recoverableReason, evidence: null };
+}
+
+function no(recoverableReason: string, evidence: string | null = null): Recovery {
+  return { recoverable: false, recoverableReason, evidence };
+}
+
+export function quote(text: string): string {
+  return toPrintableLine(text, MAX_QUOTE);
+}
+
+/** Whether a config is missing that the operator cannot render again. */
+export function isMissingForever({ code, recoverable }: Problem): boolean {
+  return code === 'ConfigMissing' && !recoverable;
+}
+
+/** @param reason that a node reports */
+export function findMissing(
+  referrer: NodeReferrer | PoolReferrer,
+  { configs, judgeMissing }: Cluster,
+  reason = '',
+): Finding[] {
+  return findDanglingReferences([referrer], configs).flatMap(({ field, config }) => {
+    const finding = judgeMissing(config);
+    const evidence = finding?.evidence ?? (reason.includes(config) ? quote(reason) : null);
+    return finding === undefined ? [] : [{ ...finding, field, evidence }];
+  });
+}
+
+/** Undefined if the config exists. */
+export function judgeConfig(config: ConfigName, cluster: Cluster): Finding | undefined {
+  if (cluster.configs.has(config)) return undefined;
+  const recovery = judgeRendering(config, cluster);
+  // Once a terminating config is gone, the operator may render it again.
+  if (cluster.terminatingConfigs.has(config)) return { config, ...recovery };
+  const suggestion = findNearestName(config, cluster.configs) ?? null;
+  return { config, suggestion, ...recovery, ...cluster.guardReports?.get(config) };
+}
+
+/** The operator renders the config in the spec of a pool, and the first config of a new pool. */
+function judgeRendering(config: ConfigName, { livePools, now }: Cluster): Recovery {
+  const poolName = parsePoolName(config);
+  const own = livePools.find(({ referrer }) => referrer.name === poolName);
+  // Early in an install nodes have configs of the bootstrap, but no pool exists or has a spec.
+  if (own === undefined && poolName !== undefined && livePools.length === 0) return judgeRenderer(undefined, now);
+  const naming = livePools.filter(({ referrer }) => findReferencedConfig(referrer, 'spec') === config);
+  const isFirst = own !== undefined && findReferencedConfig(own.referrer, 'spec') === undefined;
+  const able = naming.find(({ conditions }) => conditions.RenderDegraded === undefined) ?? naming[0];
+  if (able === undefined && !isFirst) return no(NO_SPEC);
+  return judgeRenderer(able ?? own, now);
+}
+
+export function judgeRenderer(pool: InspectedPool | undefined, now: Date): Recovery {
+  const { RenderDegraded, NodeDegraded } = pool?.conditions ?? {};
+  if (RenderDegraded !== undefined) {
+    const evidence = quote(RenderDegraded.message);
+    return no(`The operator cannot render it: "${evidence}"`, evidence);
+  }
+  const since = NodeDegraded?.since;
+  if (isStalled(since, now)) return no(`The operator has not rendered it since ${toSeconds(since)}`);
+  return yes('The Machine Config Operator can still render it');
+}
+
+function isStalled(since: Date | undefined, now: Date): since is Date {
+  return since !== undefined && now.getTime() - since.getTime() > STALLED_MINUTES * 60_000;
+}
+
+export function findUnreported({ referrer }: InspectedNode, { now }: Cluster): Finding[] {
+  const { createdAt, isConfigUnreported } = referrer;
+  const recovery = isStalled(createdAt, now)
+    ? no(`It has existed since ${toSeconds(createdAt)}, so read the log of its machine-config-daemon`)
+    : yes('The machine-config-daemon reports it when it starts');
+  const fields = NODE_FIELDS.filter((field) => findReferencedConfig(referrer, field) === undefined);
+  return isConfigUnreported === true ? [recovery] : fields.flatMap((field) => [{ ...recovery, field }]);
+}
+
+export function findConflict(node: InspectedNode, { poolOf }: Cluster): Finding[] {
+  const names = poolOf(node).conflicting.map(({ referrer }) => formatName(referrer.name));
+  const evidence = `custom pools ${joinWithAnd(names)}`;
+  return names.length === 0 ? [] : [no('The operator accepts one, and does not update the node', evidence)];
+}
+
+/** A node whose config is missing has that problem instead. */
+export function findDegradedNode(node: InspectedNode, cluster: Cluster): Finding[] {
+  const { referrer, state, reason } = node;
+  if (!FAILED_STATES.has(state) || findDanglingReferences([referrer], cluster.configs).length > 0) return [];
+  const evidence = quote(reason);
+  const since = cluster.poolOf(node).pool?.conditions.NodeDegraded?.since;
+  if (isOnDisk(node))
+    return [no('The disk differs from the config, and the daemon overwrites no difference', evidence)];
+  if (state === 'Unreconcilable') return [no('The daemon cannot make this change, so undo it in its source', evidence)];
+  const explanation = 'The machine-config-daemon tries again';
+  if (isStalled(since, cluster.now)) return [no(`${explanation} since ${toSeconds(since)} without success`, evidence)];
+  return [{ ...yes(explanation), evidence }];
+}
+
+/** The daemon compares the disk with the config before an update (machine-config-operator, pkg/daemon/daemon.go). */
+export function isOnDisk({ reason }: InspectedNode): boolean {
+  return reason.includes('unexpected on-disk state');
+}
+
+export function findEmptyStatus(
+  code: 'StatusEmpty' | 'RolloutUnfinished',
+  pool: InspectedPool,
+  cluster: Cluster,
+): Finding[] {
+  const { name, emptyStatus } = pool.referrer;
+  if (emptyStatus === undefined) return [];
+  const nodes = cluster.nodes.map(({ referrer }) => referrer);
+  const dangling = findDanglingReferences(nodes, cluster.configs);
+  const hasDanglingNode = dangling.some(({ config }) => parsePoolName(config) === name);
+  if (judgeEmptyStatus(pool.referrer, hasDanglingNode, cluster.now) !== code) return [];
+  return [{ ...judgeRollout(pool, cluster), field: 'status' }];
+}
+
+/** The operator sets the status when all machines of the pool run the config in the spec. */
+function judgeRollout(pool: InspectedPool, cluster: Cluster): Recovery {
+  const { referrer, paused, pausedSince, conditions, machineCount, degradedMachineCount } = pool;
+  if (conditions.RenderDegraded !== undefined) return judgeRenderer(pool, cluster.now);
+  if (cluster.problemsOfNodes(pool).some(isMissingForever)) {
+    return no('The operator sets it when all machines are updated, and one whose config is missing cannot be');
+  }
+  if (paused) return no(`The pool is paused${pausedSince ? ` since ${toSeconds(pausedSince)}` : ''}`);
+  const nodes = cluster.nodesOf(pool);
+  const isEachDegraded = nodes.length > 0 && nodes.every(({ state }) => state === 'Degraded');
+  if (isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount)) {
+    return no('Every machine of the pool is Degraded, so the operator updates none');
+  }
+  const times = [referrer.specChangedAt, referrer.statusChangedAt, referrer.updatedChangedAt];
+  const known = times.flatMap((time) => (time === undefined ? [] : [time.getTime()]));
+  const lastChange = known.length === 0 ? undefined : new Date(Math.max(...known));
+  if (isStalled(lastChange, cluster.now)) return no(`Nothing in the pool has changed since ${toSeconds(lastChange)}`);
+  return yes('The operator sets the field when all machines of the pool run the config in its spec');
+}
+
+export function findDegradedPool(pool: InspectedPool, cluster: Cluster): Finding[] {
+  const { Degraded, NodeDegraded, RenderDegraded } = pool.conditions;
+  const cause = RenderDegraded ?? NodeDegraded ?? Degraded;
+  if (cause === undefined) return [];
+  const problems = cluster.problemsOfNodes(pool);
+  // The problems of its nodes say the same.
+  const isExplained = RenderDegraded === undefined && problems.length > 0;
+  const evidence = isExplained ? null : quote(cause.message);
+  const since = isStalled(cause.since, cluster.now) ? `It has been since ${toSeconds(cause.since)}` : undefined;
+  const isStuck = since !== undefined || problems.some(({ recoverable }) => !recoverable);
+  return [
+    { ...(isStuck ? no(since ?? 'Solve the problems of its nodes') : yes('The operator tries again')), evidence },
+  ];
+}
+
+/** Only some platforms approve the certificate requests of machines themselves. */
+export function findTooFewNodes(cluster: Cluster): Finding[] {
+  const { pendingRequests = [], now } = cluster;
+  const message = describeTooFewNodes(cluster);
+  const old = pendingRequests.filter(({ createdAt }) => isStalled(new Date(createdAt ?? Number.NaN), now));
+  const names = joinFirst(
+    old.map(({ name }) => name),
+    MAX_NAMES,
+  );
+  const recovery = names === '' ? yes('More machines can join') : no(`Nobody has approved ${names} for an hour`);
+  return message === undefined ? [] : [{ ...recovery, evidence: message }];
+}
+
+function describeTooFewNodes(cluster: Cluster): string | undefined {
+  const {
+    nodes,
+    skippedNodes = [],
+    roles = [],
+    selector,
+    minNodes,
+    hasControlPlane,
+    controlPlaneReplicas = 0,
+  } = cluster;
+  const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
+  if (nodes.length === 0) {
+    if (skippedNodes.length > 0) return `the Machine Config Operator manages no node ${selection}`;
+    return selector === undefined
+      ? 'the cluster has no nodes'
+      : `no node has label ${selector}. Roles here: ${roles.join(', ') || 'none'}`;
+  }
+  if (minNodes !== undefined) {
+    const isEnough = nodes.length >= minNodes;
+    return isEnough ? undefined : `only ${countNoun(nodes.length, 'node')} ${selection}, ${minNodes} are required`;
+  }
+  const joined = findJoinedNodes(CONTROL_PLANE_POOL, cluster).length;
+  const isEnough = hasControlPlane !== true || joined >= controlPlaneReplicas;
+  return isEnough ? undefined : `only ${joined} of the ${controlPlaneReplicas} control plane nodes have joined`;
+}

@@ -1,0 +1,74 @@
+import type { ConfigName } from '../decision/references.ts';
+import type { PoolOfNode } from '../references/node-pool.ts';
+import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
+
+export type ProblemCode =
+  | 'TooFewNodes'
+  | 'ConfigMissing'
+  | 'ConfigTerminating'
+  | 'NotReported'
+  | 'PoolConflict'
+  | 'NodeDegraded'
+  | 'SpecEmpty'
+  | 'StatusEmpty'
+  | 'RolloutUnfinished'
+  | 'PoolDegraded'
+  | 'PausedForRestore';
+
+/** What the guard knows about a missing config. Null is unknown. Part of the JSON of `check`. */
+export interface MissingConfigReport {
+  readonly explanation: string | null;
+  readonly deletedAt: string | null;
+  /** The user whose deletion the guard allowed. */
+  readonly deletedBy: string | null;
+}
+
+/** Whether the operator can solve a problem without a person. */
+export interface Recovery {
+  readonly recoverable: boolean;
+  /** Why waiting can help, or cannot. A sentence without a period. */
+  readonly recoverableReason: string;
+  /** The condition or the reason that decided, quoted. */
+  readonly evidence: string | null;
+}
+
+/** Part of the JSON of `check`. */
+export interface Problem extends MissingConfigReport, Recovery {
+  readonly code: ProblemCode;
+  /** Null if it concerns no object. */
+  readonly kind: 'Node' | 'MachineConfigPool' | null;
+  readonly name: string | null;
+  /** Null if it concerns the whole object. */
+  readonly field: string | null;
+  readonly config: ConfigName | null;
+  /** The closest existing name. */
+  readonly suggestion: ConfigName | null;
+  /** A sentence without a period. */
+  readonly message: string;
+}
+
+/** What a rule finds in an object. */
+export type Finding = Recovery & Partial<Problem>;
+
+export interface DiagnosisScope {
+  /** A label selector that limits the diagnosis to its nodes and their pools. */
+  readonly selector?: string | undefined;
+  /** Undefined means 1, and the control plane of the install-config. */
+  readonly minNodes?: number | undefined;
+  /** Whether all control plane nodes are in the scope. */
+  readonly hasControlPlane?: boolean;
+  readonly now: Date;
+  /** About missing configs. */
+  readonly guardReports?: ReadonlyMap<string, MissingConfigReport>;
+}
+
+/** A snapshot with what several rules need. */
+export interface Cluster extends ClusterSnapshot, DiagnosisScope {
+  readonly livePools: readonly InspectedPool[];
+  readonly poolOf: (node: InspectedNode) => PoolOfNode<InspectedPool>;
+  readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
+  /** Of the nodes of a pool. Empty until all nodes are diagnosed. */
+  readonly problemsOfNodes: (pool: InspectedPool) => readonly Problem[];
+  /** Undefined if it exists. Thousands of nodes can name the same config, so each one is judged once. */
+  readonly judgeMissing: (config: ConfigName) => Finding | undefined;
+}

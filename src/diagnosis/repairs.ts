@@ -1,0 +1,304 @@
+import { groupBy } from '../common/group-by.ts';
+import {
+  type ConfigName,
+  findReferencedConfig,
+  isObjectName,
+  parsePoolName,
+  REASON_FIELD,
+} from '../decision/references.ts';
+import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
+import { canHaveBootstrapHost, findConfigOfPool, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
+import { isMissingForever, isOnDisk } from './findings.ts';
+import type { Cluster, Problem, ProblemCode } from './problem.ts';
+
+/** A command that solves a problem. */
+export interface Repair {
+  /** A clause without a period. */
+  readonly text: string;
+  /** Its words. A terminal shows each inner list on its own line. */
+  readonly command: readonly (readonly string[])[];
+  /** Whether another repair is better, so that a person must choose. */
+  readonly alternative: boolean;
+}
+
+/** Plans a repair for all problems whose rules list it. */
+type Plan = (problems: readonly Problem[], cluster: Cluster) => readonly Repair[];
+
+/** Where the bootstrap host keeps the configs that it rendered. */
+const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
+/** The daemon then writes the config once without a comparison (machine-config-operator, pkg/daemon/update.go). */
+const FORCE_FILE = '/run/machine-config-daemon-force';
+const OWN = 'machineconfig-guard';
+const CURRENT = 'currentConfig';
+const DESIRED = 'desiredConfig';
+
+/** All repairs in their order: first what the others need, last what loses something. */
+const REPAIRS = {
+  keepPool: forEachNode((node, { poolOf }) => {
+    const { conflicting } = poolOf(node);
+    const others = conflicting.filter((pool) => !isOfPool(node, pool));
+    if (others.length === conflicting.length) return [];
+    const text = `node ${node.referrer.name}: keep only the pool whose config it names`;
+    return [
+      relabel(
+        text,
+        node,
+        others.flatMap(listLabels).map(([key]) => `${key}-`),
+      ),
+    ];
+  }),
+  labelNode: forEachNode((node, { poolOf, livePools }) => {
+    const { pool, conflicting } = poolOf(node);
+    const own = livePools.find((each) => isOfPool(node, each));
+    if (pool !== undefined || conflicting.length > 0 || own === undefined) return [];
+    const text = `node ${node.referrer.name} is in no pool, so the operator ignores it: add the label of its pool`;
+    return [
+      relabel(
+        text,
+        node,
+        listLabels(own).map(([key, value]) => `${key}=${String(value)}`),
+      ),
+    ];
+  }),
+  resetSpec: forEachPool('spec', (pool, cluster) => {
+    const missing = findReferencedConfig(pool.referrer, 'spec');
+    const config = findResetConfig(pool, cluster);
+    if (missing === undefined || config === undefined || findNodeWithCopy(missing, cluster) !== undefined) return [];
+    const text = `pool ${pool.referrer.name}: name a config that exists. No node ran the missing one`;
+    return [patchPool(text, pool, { spec: { configuration: { name: config } } })];
+  }),
+  resetDesired: (problems, cluster) => {
+    const text = 'set desiredConfig to a config that exists. Nothing is lost: no node runs the missing one';
+    return planAnnotations(problems, cluster, false, (node, { field }) => {
+      const { pool, conflicting } = cluster.poolOf(node);
+      const current = findReferencedConfig(node.referrer, CURRENT);
+      const isReset = field === DESIRED && current !== findReferencedConfig(node.referrer, DESIRED);
+      if (!isReset || pool === undefined || conflicting.length > 0) return undefined;
+      return { text, field, config: findConfigOfPool(pool, cluster) ?? current };
+    });
+  },
+  nameNearest: (problems, cluster) =>
+    planAnnotations(problems, cluster, false, (node, problem) => {
+      if (!isTypo(node, problem, cluster) || !isCompared(node, problem)) return undefined;
+      return { text: 'correct the misspelled name', field: problem.field, config: problem.suggestion };
+    }),
+  restore: (problems, cluster) =>
+    [...new Set(problems.map(({ config }) => config))].flatMap((config) => {
+      const node = config === null || !isRestorable(config) ? undefined : findNodeWithCopy(config, cluster);
+      const problem = problems.find((each) => each.config === config);
+      if (config === null || problem === undefined || node === undefined || isTypo(node, problem, cluster)) return [];
+      const place = canHaveBootstrapHost(cluster, cluster.now)
+        ? `. On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`
+        : '';
+      const text = `create the missing config again; without --confirm this writes nothing${place}`;
+      return [plan(text, [OWN, 'restore', config, '--from', `node/${node.referrer.name}`])];
+    }),
+  continueRestore: (problems, { configs, nodes }) =>
+    problems.flatMap(({ name, config }) => {
+      const isNamed = nodes.some(({ referrer }) => referrer.references.some((each) => each.config === config));
+      const giveUp = plan(`pool ${name}: unpause it, only to give up its restore`, ...toUnpauseCommand(String(name)));
+      if (config === null || !isNamed || !isRestorable(config)) return [giveUp];
+      // Without the config, another repair has the restore.
+      if (!configs.has(config)) return [{ ...giveUp, alternative: true }];
+      const text = `pool ${name} is paused by a restore. Let it run, or continue it if it has ended early`;
+      return [plan(text, [OWN, 'restore', config, '--confirm']), { ...giveUp, alternative: true }];
+    }),
+  unpause: forEachPool('status', (pool) => {
+    if (!pool.paused || pool.pausedFor !== undefined) return [];
+    const text = `pool ${pool.referrer.name}: unpause it, because the operator updates no machine of a paused pool`;
+    return [patchPool(text, pool, { spec: { paused: false } })];
+  }),
+  setStatus: forEachPool('status', (pool, cluster) => {
+    const config = findReferencedConfig(pool.referrer, 'spec');
+    const { name } = pool.referrer;
+    // A restore sets it, too.
+    const isRestored = cluster.problemsOfNodes(pool).some(isMissingForever);
+    if (config === undefined || !cluster.configs.has(config) || isRestored) return [];
+    const text = `pool ${name}: set the status, from which new machines get their config`;
+    return [patchPool(text, pool, { status: { configuration: { name: config } } }, '--subresource=status')];
+  }),
+  approveRequests: (_problems, { pendingRequests = [] }) => {
+    const words = ['oc', 'adm', 'certificate', 'approve', ...pendingRequests.map(({ name }) => name)];
+    const text = 'approve pending certificate requests of nodes; check the requestors first';
+    return pendingRequests.length === 0 ? [] : [plan(text, words)];
+  },
+  nameDesired: (problems, cluster) =>
+    planAnnotations(problems, cluster, false, (node) => {
+      const config = findReferencedConfig(node.referrer, DESIRED);
+      if (!isOnDisk(node) || config === findReferencedConfig(node.referrer, CURRENT)) return undefined;
+      const text =
+        'the disk may already have the desired config: name it as the current one. The daemon compares before it ' +
+        'writes, so a wrong name changes nothing';
+      return { text, field: CURRENT, config };
+    }),
+  readDisk: forFirstNode((node) => {
+    const isUpdating = findReferencedConfig(node.referrer, DESIRED) !== findReferencedConfig(node.referrer, CURRENT);
+    const text =
+      'see which config the disk has, and create it again if it is missing. The daemon then changes the whole disk ' +
+      'to the desired config. It costs one reboot. If a person changed a file, change it back instead';
+    return !isOnDisk(node) || isUpdating ? [] : [plan(text, [OWN, 'restore', '--from', `node/${node.referrer.name}`])];
+  }),
+  force: forFirstNode((node) => {
+    const { name } = node.referrer;
+    const text =
+      `overwrite the disk of ${name}, then of the others, without a comparison, and reboot it. Files, units and ` +
+      'kernel arguments that only the old config has stay on the disk, and no check finds them later';
+    const command = ['oc', 'debug', `node/${name}`, '--', 'chroot', '/host', 'touch', FORCE_FILE];
+    return isOnDisk(node) ? [{ ...plan(text, command), alternative: true }] : [];
+  }),
+  nameConfigOfPool: (problems, cluster) =>
+    planAnnotations(problems, cluster, true, (node, problem) => {
+      const { pool } = cluster.poolOf(node);
+      if (pool === undefined || isTypo(node, problem, cluster) || !isCompared(node, problem)) return undefined;
+      const text =
+        'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on ' +
+        'the disk, so the machine-config-daemon reports "unexpected on-disk state"';
+      return { text, field: problem.field, config: findConfigOfPool(pool, cluster) };
+    }),
+} satisfies Record<string, Plan>;
+
+export type RepairName = keyof typeof REPAIRS;
+
+/**
+ * The first repair is the best one. A problem that the operator can solve needs none.
+ *
+ * @param listRepairs those of the rule of a code
+ */
+export function planRepairs(
+  problems: readonly Problem[],
+  cluster: Cluster,
+  listRepairs: (code: ProblemCode) => readonly RepairName[],
+): readonly Repair[] {
+  const isStuck = problems.some(({ recoverable }) => !recoverable);
+  const open = problems.filter(({ code, recoverable }) => !recoverable || code === 'TooFewNodes');
+  const names = Object.keys(REPAIRS) as RepairName[];
+  return names.flatMap((name) => {
+    const own = open.filter(({ code }) => listRepairs(code).includes(name));
+    // A machine that waits for its certificate is often a part of the problem.
+    const isWanted = own.length > 0 || (isStuck && name === 'approveRequests');
+    return isWanted ? REPAIRS[name](own, cluster) : [];
+  });
+}
+
+/** A restore would take the next pause by a person for its own. */
+export function planMarkRemoval({ referrer: { name }, paused, pausedFor }: InspectedPool): readonly Repair[] {
+  if (paused || pausedFor === undefined) return [];
+  const text = `pool ${name}: it is not paused, so remove the mark of a restore`;
+  return [plan(text, ['oc', 'annotate', 'machineconfigpool', name, `${PAUSED_FOR_RESTORE}-`])];
+}
+
+/** @param config null unpauses the pool */
+export function toPausePatch(config: string | null) {
+  return { metadata: { annotations: { [PAUSED_FOR_RESTORE]: config } }, spec: { paused: config !== null } };
+}
+
+/** The lines of the command that unpauses a pool which `restore` has paused. */
+export function toUnpauseCommand(pool: string): readonly [readonly string[], readonly string[]] {
+  return [
+    ['oc', 'patch', 'machineconfigpool', pool, '--type=merge'],
+    ['-p', JSON.stringify(toPausePatch(null))],
+  ];
+}
+
+function plan(text: string, ...command: readonly (readonly string[])[]): Repair {
+  return { text, command, alternative: false };
+}
+
+function patchPool(text: string, { referrer }: InspectedPool, patch: object, ...flags: readonly string[]): Repair {
+  const words = ['oc', 'patch', 'machineconfigpool', referrer.name, ...flags, '--type=merge'];
+  return plan(text, words, ['-p', JSON.stringify(patch)]);
+}
+
+function relabel(text: string, { referrer }: InspectedNode, labels: readonly string[]): Repair {
+  return plan(text, ['oc', 'label', 'node', referrer.name, ...labels]);
+}
+
+function forEachNode(planOne: (node: InspectedNode, cluster: Cluster) => readonly Repair[]): Plan {
+  return (problems, cluster) => {
+    const names = new Set(problems.map(({ kind, name }) => (kind === 'Node' ? name : null)));
+    return cluster.nodes.filter(({ referrer }) => names.has(referrer.name)).flatMap((node) => planOne(node, cluster));
+  };
+}
+
+/** The others follow when the first one has recovered. */
+function forFirstNode(planOne: (node: InspectedNode) => readonly Repair[]): Plan {
+  return (problems, cluster) => forEachNode(planOne)(problems, cluster).slice(0, 1);
+}
+
+function forEachPool(field: string, planOne: (pool: InspectedPool, cluster: Cluster) => readonly Repair[]): Plan {
+  return (problems, cluster) => {
+    const names = new Set(problems.map((problem) => (problem.field === field ? problem.name : null)));
+    return cluster.livePools
+      .filter(({ referrer }) => names.has(referrer.name))
+      .flatMap((pool) => planOne(pool, cluster));
+  };
+}
+
+interface Change {
+  readonly text: string;
+  readonly field: string | null;
+  readonly config: ConfigName | null | undefined;
+}
+
+/** One command for all nodes that need the same annotations. */
+function planAnnotations(
+  problems: readonly Problem[],
+  { nodes }: Cluster,
+  alternative: boolean,
+  findChange: (node: InspectedNode, problem: Problem) => Change | undefined,
+): Repair[] {
+  const nodeByName = new Map(nodes.map((node) => [node.referrer.name, node]));
+  const changesByNode = new Map<string, { text: string; annotations: readonly string[] }>();
+  for (const problem of problems) {
+    const node = problem.kind === 'Node' ? nodeByName.get(problem.name ?? '') : undefined;
+    const { text, field, config } = (node && findChange(node, problem)) ?? {};
+    if (node === undefined || text === undefined || !config) continue;
+    const { annotations = [] } = changesByNode.get(node.referrer.name) ?? {};
+    changesByNode.set(node.referrer.name, { text, annotations: [...annotations, `${MCO_GROUP}/${field}=${config}`] });
+  }
+  return [...groupBy(changesByNode, ([, change]) => JSON.stringify(change)).values()].flatMap((group) => {
+    const [[, { text, annotations }]] = group as [[string, { text: string; annotations: readonly string[] }]];
+    const words = ['oc', 'annotate', 'node', ...group.map(([name]) => name), '--overwrite'];
+    return [{ ...plan(text, words, ...annotations.map((annotation) => [annotation])), alternative }];
+  });
+}
+
+/** The name of a deleted config is no typo, and a config of another pool would convert the node. */
+function isTypo(node: InspectedNode, { suggestion, deletedAt }: Problem, { poolOf }: Cluster): boolean {
+  return suggestion !== null && deletedAt === null && parsePoolName(suggestion) === poolOf(node).pool?.referrer.name;
+}
+
+/** Whether the daemon would compare the disk with the config: not if only `desiredConfig` names it. */
+function isCompared({ referrer }: InspectedNode, { field }: Problem): boolean {
+  const current = findReferencedConfig(referrer, CURRENT);
+  return field === CURRENT || (field === DESIRED && current === findReferencedConfig(referrer, DESIRED));
+}
+
+/** A node that ran the config has it on its disk. */
+function findNodeWithCopy(config: ConfigName, { nodes }: Cluster): InspectedNode | undefined {
+  const findByField = (field: string) => nodes.find(({ referrer }) => findReferencedConfig(referrer, field) === config);
+  return findByField(CURRENT) ?? findByField(REASON_FIELD);
+}
+
+/** A config that a pool can have in its spec instead of a missing one. */
+function findResetConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
+  const currentConfigs = cluster.nodesOf(pool).map(({ referrer }) => findReferencedConfig(referrer, CURRENT));
+  const isUsable = (config: ConfigName | undefined): boolean =>
+    config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name;
+  return findConfigOfPool(pool, cluster) ?? currentConfigs.find(isUsable);
+}
+
+function isRestorable(config: ConfigName): boolean {
+  return parsePoolName(config) !== undefined && isObjectName(config);
+}
+
+function listLabels({ referrer }: InspectedPool): readonly (readonly [string, unknown])[] {
+  const { matchLabels } = (referrer.nodeSelector ?? {}) as { readonly matchLabels?: object };
+  return Object.entries(matchLabels ?? {});
+}
+
+/** A pool is the one for which the config of the node was rendered. */
+function isOfPool({ referrer }: InspectedNode, pool: InspectedPool): boolean {
+  const config = findReferencedConfig(referrer, CURRENT) ?? findReferencedConfig(referrer, DESIRED);
+  return config !== undefined && parsePoolName(config) === pool.referrer.name;
+}

@@ -1,0 +1,163 @@
+import { findReferencedConfig, toConfigName } from '../decision/references.ts';
+import { formatName } from '../decision/message.ts';
+import type { InspectedNode, InspectedPool } from './cluster-snapshot.ts';
+import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
+import {
+  findConflict,
+  findDegradedNode,
+  findDegradedPool,
+  findEmptyStatus,
+  findMissing,
+  findTooFewNodes,
+  findUnreported,
+  judgeRenderer,
+  quote,
+} from './findings.ts';
+import type { Cluster, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
+import type { RepairName } from './repairs.ts';
+
+/** One kind of problem: what it finds in which objects, how it reads, and its repairs. */
+export interface Rule {
+  readonly ofCluster?: (cluster: Cluster) => readonly Finding[];
+  readonly ofNode?: (node: InspectedNode, cluster: Cluster) => readonly Finding[];
+  /** Of pools that are not being deleted. */
+  readonly ofPool?: (pool: InspectedPool, cluster: Cluster) => readonly Finding[];
+  /** For the column CHECK. The field is `spec`, `status`, `current`, `desired`, `reason`, `both` or empty. */
+  readonly summary: (field: string) => string;
+  /** About all objects that have the problem, such as `nodes a and b`. The first sentence names them. No periods. */
+  readonly sentences: (problem: Problem, names: string, isPlural: boolean) => readonly string[];
+  /** In any order: that of the list of repairs counts. */
+  readonly repairs: readonly RepairName[];
+}
+
+const summarizeEmpty = (field: string) => `${field} empty`;
+const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
+const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
+const name = (isPlural: boolean) => (isPlural ? 'name' : 'names');
+/** Why waiting does not help. */
+const explainUnlessRecoverable = ({ recoverable, recoverableReason }: Problem) =>
+  recoverable ? '' : recoverableReason;
+
+export const RULES: Readonly<Record<ProblemCode, Rule>> = {
+  TooFewNodes: {
+    ofCluster: findTooFewNodes,
+    summary: () => '',
+    sentences: (problem) => [problem.evidence ?? '', explainUnlessRecoverable(problem)],
+    repairs: ['approveRequests'],
+  },
+  ConfigMissing: {
+    ofNode: ({ referrer, reason }, cluster) => findMissing(referrer, cluster, reason).filter(isMissing(cluster)),
+    ofPool: ({ referrer }, cluster) => findMissing(referrer, cluster).filter(isMissing(cluster)),
+    summary: (field) => `${field} missing`,
+    sentences: ({ config, recoverableReason, suggestion, ...history }, names, isPlural) => [
+      `${formatName(config ?? '')} does not exist; ${names} ${name(isPlural)} it`,
+      recoverableReason,
+      suggestion === null ? '' : `Closest existing name: ${suggestion}`,
+      explainDeletion(history),
+    ],
+    repairs: ['labelNode', 'resetSpec', 'resetDesired', 'restore', 'setStatus', 'nameNearest', 'nameConfigOfPool'],
+  },
+  ConfigTerminating: {
+    ofNode: ({ referrer }, cluster) => findMissing(referrer, cluster).filter(isTerminating(cluster)),
+    ofPool: ({ referrer }, cluster) => findMissing(referrer, cluster).filter(isTerminating(cluster)),
+    summary: (field) => `${field} being deleted`,
+    sentences: ({ config, recoverable }, names, isPlural) => [
+      `${formatName(config ?? '')} is in use and being deleted; ${names} ${name(isPlural)} it`,
+      'Move the referrers to another config before the finalizers are removed, or keep the finalizers',
+      recoverable ? 'The Machine Config Operator can render the config again' : '',
+    ],
+    repairs: [],
+  },
+  NotReported: {
+    ofNode: findUnreported,
+    summary: (field) => (field === '' ? 'not reported' : `no ${field} yet`),
+    sentences: (problem, names, isPlural) => [
+      `${names} ${have(isPlural)} not reported a ${problem.field ?? 'configuration'} yet`,
+      explainUnlessRecoverable(problem),
+    ],
+    repairs: [],
+  },
+  PoolConflict: {
+    ofNode: findConflict,
+    summary: () => 'two custom pools',
+    sentences: ({ evidence, recoverableReason }, names, isPlural) => [
+      `${names} ${be(isPlural)} in the ${evidence}`,
+      recoverableReason,
+    ],
+    repairs: ['keepPool'],
+  },
+  NodeDegraded: {
+    ofNode: findDegradedNode,
+    summary: () => 'Degraded',
+    sentences: (problem, names, isPlural) => [
+      `${names} ${be(isPlural)} Degraded, although the configs exist`,
+      explainUnlessRecoverable(problem),
+    ],
+    repairs: ['nameDesired', 'readDisk', 'force'],
+  },
+  SpecEmpty: {
+    ofPool: (pool, { now }) =>
+      findReferencedConfig(pool.referrer, 'spec') === undefined ? [{ ...judgeRenderer(pool, now), field: 'spec' }] : [],
+    summary: summarizeEmpty,
+    sentences: (problem, names, isPlural) => [
+      `${names} ${have(isPlural)} an empty spec.configuration.name: the operator has not rendered a config yet`,
+      explainUnlessRecoverable(problem),
+    ],
+    repairs: [],
+  },
+  StatusEmpty: {
+    ofPool: (pool, cluster) => findEmptyStatus('StatusEmpty', pool, cluster),
+    summary: summarizeEmpty,
+    sentences: ({ recoverableReason }, names, isPlural) => [
+      `${names} ${have(isPlural)} an empty status.configuration.name: the machine-config-server answers new machines ` +
+        'with HTTP 500',
+      recoverableReason,
+    ],
+    repairs: ['setStatus', 'unpause'],
+  },
+  RolloutUnfinished: {
+    ofPool: (pool, cluster) => findEmptyStatus('RolloutUnfinished', pool, cluster),
+    summary: summarizeEmpty,
+    sentences: ({ recoverableReason }, names, isPlural) => [
+      `${names} ${have(isPlural)} an empty status.configuration.name after ${FIRST_ROLLOUT_MINUTES} minutes`,
+      recoverableReason,
+    ],
+    repairs: ['unpause'],
+  },
+  PoolDegraded: {
+    ofPool: findDegradedPool,
+    summary: () => 'Degraded',
+    sentences: ({ evidence, ...problem }, names, isPlural) => [
+      `${names} ${be(isPlural)} Degraded${evidence === null ? '' : `: "${evidence}"`}`,
+      explainUnlessRecoverable({ evidence, ...problem }),
+    ],
+    repairs: [],
+  },
+  PausedForRestore: {
+    // A running restore unpauses the pool itself. One that was killed never does, and looks the same.
+    ofPool: ({ paused, pausedFor }) => {
+      if (!paused || pausedFor === undefined) return [];
+      const recovery = { recoverable: false, recoverableReason: 'Only its restore unpauses it', evidence: null };
+      return [{ ...recovery, config: toConfigName(pausedFor) }];
+    },
+    summary: () => 'paused for restore',
+    sentences: ({ config }, names, isPlural) => [
+      `${names} ${be(isPlural)} paused for a restore of ${formatName(config ?? '')}`,
+      'Let the restore run, or continue it if it has ended early',
+    ],
+    repairs: ['continueRestore'],
+  },
+};
+
+const isTerminating =
+  ({ terminatingConfigs }: Cluster) =>
+  ({ config }: Finding): boolean =>
+    config !== undefined && config !== null && terminatingConfigs.has(config);
+
+const isMissing = (cluster: Cluster) => (finding: Finding) => !isTerminating(cluster)(finding);
+
+function explainDeletion({ explanation, deletedAt, deletedBy }: MissingConfigReport): string {
+  if (deletedAt === null) return quote(explanation ?? '');
+  const [time, user] = [quote(deletedAt), quote(deletedBy ?? '')];
+  return user === '' ? `The guard saw its deletion at ${time}` : `The guard allowed "${user}" to delete it at ${time}`;
+}

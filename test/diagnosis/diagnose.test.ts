@@ -1,0 +1,222 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { CommandFormatter } from '../../src/client/output/advice.ts';
+import { parsePoolName, toConfigName } from '../../src/decision/references.ts';
+import { diagnose } from '../../src/diagnosis/diagnose.ts';
+import { NEW, OLD } from '../cli/inspected-cluster.ts';
+import { NAMES } from '../support/arbitrary.ts';
+import { checkProperty } from '../support/check-property.ts';
+import { check, inspectedNode, inspectedPool, MISSING, WORKER } from './checked-cluster.ts';
+import { buildState, NOW, readState, type StateName, STATES, toLetters } from './states.ts';
+
+function diagnoseState(name: StateName) {
+  return diagnose(readState(buildState(STATES[name])), { now: NOW, hasControlPlane: true });
+}
+
+/** A command without the words that are always the same. An alternative begins with `#`. */
+function formatRepair({ command, alternative }: ReturnType<typeof diagnoseState>['repairs'][number]): string {
+  const line = command
+    .flat()
+    .join(' ')
+    .replaceAll(/machineconfiguration\.openshift\.io\/|node-role\.kubernetes\.io\//g, '');
+  return (alternative ? '# ' : '') + toLetters(line.replaceAll(/machineconfig-guard |--overwrite /g, ''));
+}
+
+const LAST_RESORT = (nodes: string, config: string) =>
+  `# oc annotate node ${nodes} currentConfig=${config} desiredConfig=${config}`;
+const FORCE = (node: string) => `# oc debug node/${node} -- chroot /host touch /run/machine-config-daemon-force`;
+const toConfiguration = (name: string) => `{"configuration":{"name":"${name}"}}`;
+const SET_STATUS = (pool: string, config: string) =>
+  `oc patch machineconfigpool ${pool} --subresource=status --type=merge -p {"status":${toConfiguration(config)}}`;
+const SET_SPEC = (pool: string, config: string) =>
+  `oc patch machineconfigpool ${pool} --type=merge -p {"spec":${toConfiguration(config)}}`;
+
+/** The codes, with a question mark if waiting can help, and the repairs. */
+const EXPECTED: Readonly<Record<StateName, readonly [codes: string, ...repairs: string[]]>> = {
+  R1: ['ConfigMissing StatusEmpty', 'restore X --from node/control0', LAST_RESORT('control0 control1 control2', 'Y')],
+  R2: ['ConfigMissing StatusEmpty', 'restore X --from node/control0', LAST_RESORT('control0', 'Y')],
+  R7: ['ConfigMissing', 'restore X --from node/control0'],
+  'R7-empty': ['ConfigMissing StatusEmpty', 'restore X --from node/control0'],
+  R9: ['StatusEmpty?'],
+  R12: ['ConfigMissing', 'restore X --from node/worker-0', LAST_RESORT('worker-0', 'Y')],
+  R13: ['ConfigMissing PoolDegraded', SET_SPEC('worker', 'A'), 'oc annotate node worker-0 desiredConfig=A'],
+  'R13-fixed': ['ConfigMissing', 'oc annotate node worker-0 desiredConfig=A'],
+  R14: ['ConfigMissing?'],
+  R17: [''],
+  R18: ['NodeDegraded', 'oc annotate node worker-0 currentConfig=B', FORCE('worker-0')],
+  R20: ['NotReported?'],
+  R21: [''],
+  'R21-gone': ['ConfigMissing', 'oc label node worker-4 worker=', 'restore X --from node/worker-4'],
+  R22: [''],
+  'R22-two': ['PoolConflict', 'oc label node worker-0 infra-'],
+  R23: [''],
+  R24: [''],
+  R25: ['TooFewNodes?', 'oc adm certificate approve csr-8vnps'],
+  R28: [''],
+  R38: ['NodeDegraded', 'restore --from node/control1', FORCE('control1')],
+  'two missing': [
+    'ConfigMissing',
+    'oc annotate node worker-0 desiredConfig=W',
+    'restore X --from node/worker-0',
+    '# oc annotate node worker-0 currentConfig=W',
+  ],
+  'no config of the pool': [
+    'ConfigMissing StatusEmpty PoolDegraded',
+    SET_SPEC('worker', 'A'),
+    'oc annotate node worker-0 desiredConfig=A',
+  ],
+  'paused roll-out': [
+    'StatusEmpty',
+    'oc patch machineconfigpool master --type=merge -p {"spec":{"paused":false}}',
+    SET_STATUS('master', 'Y'),
+  ],
+  'every machine Degraded': ['NodeDegraded? StatusEmpty', SET_STATUS('master', 'Y')],
+  'nothing moves': ['StatusEmpty', SET_STATUS('master', 'Y')],
+  'drain fails': ['NodeDegraded? PoolDegraded?'],
+  'drain fails for long': ['NodeDegraded PoolDegraded'],
+  Unreconcilable: ['NodeDegraded'],
+  'cannot render': ['PoolDegraded'],
+  typo: ['ConfigMissing', 'oc annotate node worker-0 currentConfig=W desiredConfig=W'],
+};
+
+test.each(Object.keys(STATES) as StateName[])('finds the problems and the repairs of state %s', (name) => {
+  const { ok, recoverable, problems, repairs } = diagnoseState(name);
+  const codes = [...new Set(problems.map((problem) => problem.code + (problem.recoverable ? '?' : '')))];
+  expect([codes.join(' '), ...repairs.map(formatRepair)]).toEqual(EXPECTED[name]);
+  expect([ok, recoverable]).toEqual([
+    problems.length === 0,
+    problems.length > 0 && !/\w(?:\s|$)/.test(codes.join(' ')),
+  ]);
+  for (const { recoverableReason, message } of problems) expect([recoverableReason, message]).not.toContain('');
+});
+
+const NODE = inspectedNode('w0', { current: NEW, desired: NEW });
+const POOL = inspectedPool('worker', { spec: NEW, status: NEW });
+const UNMANAGED = 'the Machine Config Operator manages no node';
+
+test.each([
+  [0, 1, undefined, [], 'the cluster has no nodes'],
+  [0, 1, 'role/wroker', [], 'no node has label role/wroker. Roles here: master, worker'],
+  [0, 1, undefined, ['windows-0'], `${UNMANAGED} in the cluster`],
+  [0, 1, 'os=windows', ['windows-0'], `${UNMANAGED} with label os=windows`],
+  [1, 2, 'role/worker', ['windows-0'], 'only 1 node with label role/worker, 2 are required'],
+  [2, 3, undefined, [], 'only 2 nodes in the cluster, 3 are required'],
+])(
+  'with %i of %i nodes, the selector %j and without %j, says: %s',
+  (count, minNodes, selector, skippedNodes, message) => {
+    const facts = { configs: [NEW, OLD], skippedNodes, roles: ['master', 'worker'], scope: { selector, minNodes } };
+    const result = check([NODE, NODE].slice(0, count), [POOL], facts);
+    expect(result).toMatchObject({ ok: false, recoverable: true, problems: [{ code: 'TooFewNodes', message }] });
+  },
+);
+
+test.each([
+  [undefined, true, 'only 1 of the 3 control plane nodes have joined'],
+  [1, true, undefined],
+  [undefined, false, undefined],
+])('expects the control plane of the install-config without --min-nodes (%s), if it is selected: %s', (...args) => {
+  const [minNodes, hasControlPlane, message] = args;
+  const nodes = [inspectedNode('m0', { current: NEW, desired: NEW, role: 'master' }), NODE];
+  const pools = [POOL, inspectedPool('master', { spec: NEW, status: NEW })];
+  const facts = { configs: [NEW], controlPlaneReplicas: 3, scope: { minNodes, hasControlPlane } };
+  expect(check(nodes, pools, facts).problems[0]?.message).toBe(message);
+  expect(check([...nodes, ...nodes, ...nodes], pools, facts).problems).toEqual([]);
+});
+
+const UNPAUSE =
+  'oc patch machineconfigpool worker --type=merge -p ' +
+  `'{"metadata":{"annotations":{"machineconfig-guard.io/paused-for-restore":null}},"spec":{"paused":false}}'`;
+const UNMARK = 'oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore-';
+const RESTORE = `machineconfig-guard restore ${MISSING}`;
+const HEALTHY = inspectedNode('n', { current: WORKER, desired: WORKER });
+const STARTED = inspectedNode('n', { current: MISSING, desired: MISSING });
+const FINE = inspectedPool('worker', { spec: WORKER, status: WORKER });
+const PAUSED = { ...inspectedPool('worker', { spec: WORKER }), paused: true, pausedFor: MISSING };
+
+function plan(...args: Parameters<typeof check>): string[] {
+  const formatter = new CommandFormatter('machineconfig-guard', {});
+  const { repairs } = check(...args);
+  return repairs.map(({ alternative, command }) => `${alternative ? '# ' : ''}${command && formatter.toLine(command)}`);
+}
+
+test.each([
+  ['has paused a pool that is fine', HEALTHY, { ...FINE, paused: true, pausedFor: MISSING }, [], [UNPAUSE]],
+  ['has left its mark on a pool that a person has unpaused', HEALTHY, { ...FINE, pausedFor: MISSING }, [], [UNMARK]],
+  ['has created its config', STARTED, PAUSED, [MISSING], [`${RESTORE} --confirm`, `# ${UNPAUSE}`]],
+  ['has only paused its pool', STARTED, PAUSED, [], [`${RESTORE} --from node/n`, `# ${UNPAUSE}`]],
+])('ends a restore that was killed and %s', (_state, node, pool, created, expected) => {
+  const repairs = plan([node], [pool], { configs: [WORKER, ...created] });
+  expect(repairs.slice(0, expected.length)).toEqual(expected);
+});
+
+test('restores a deleted config, although a similar name exists', () => {
+  const deleted = `${WORKER.slice(0, -1)}0`;
+  const node = inspectedNode('n', { current: deleted, desired: deleted });
+  const planWith = (report: object) => plan([node], [FINE], { guard: { [deleted]: report } })[0];
+  expect(planWith({ deletedAt: '2026-11-20T12:00:00Z' })).toBe(`machineconfig-guard restore ${deleted} --from node/n`);
+  expect(planWith({ explanation: 'not seen' })).toContain('oc annotate node n ');
+});
+
+test('has no command for a name that no object can have', () => {
+  const hostile = 'rendered-worker\u001B]52;c;cm0gLXJmIH4=\u0007-25a1be6c1264c64551ae911d23717173';
+  const pool = { ...FINE, paused: true, pausedFor: hostile };
+  const node = inspectedNode('n', { current: hostile, desired: hostile });
+  expect(plan([node], [pool]).join('')).not.toMatch(/52;c|restore r/);
+});
+
+const config = fc.option(fc.constantFrom(...NAMES), { nil: undefined });
+const anyNode = fc.record({
+  current: config,
+  desired: config,
+  role: fc.constantFrom('worker', 'master', 'infra-a.b'),
+  state: fc.constantFrom('Done', 'Degraded'),
+});
+const anyPool = fc.record({
+  spec: config,
+  status: config,
+  terminating: fc.boolean(),
+  ageMinutes: fc.constantFrom(10, 60),
+  paused: fc.boolean(),
+});
+
+test('agrees with a naive model for any cluster', () => {
+  checkProperty(
+    fc.property(
+      fc.array(anyNode, { minLength: 1, maxLength: 5 }),
+      fc.record({ worker: anyPool, master: anyPool, 'infra-a.b': anyPool }, { requiredKeys: [] }),
+      fc.subarray([...NAMES]),
+      (nodeOptions, poolOptions, existing) => {
+        const live = Object.entries(poolOptions).filter(([, { terminating }]) => !terminating);
+        const named = [
+          ...nodeOptions.flatMap(({ current, desired }) => [current, desired]),
+          // The status of a young custom pool may be empty.
+          ...live.flatMap(([pool, { spec, status, ageMinutes }]) =>
+            pool === 'infra-a.b' && status === undefined && ageMinutes < 30 ? [spec] : [spec, status],
+          ),
+        ];
+        const isMissing = (name: string | undefined) => name !== undefined && !existing.includes(name as never);
+        const isRendered = (name: string) => {
+          const ofPool = parsePoolName(toConfigName(name));
+          const isFirst = live.some(([pool, { spec }]) => pool === ofPool && spec === undefined);
+          return live.some(([, { spec }]) => spec === name) || (ofPool !== undefined && (live.length === 0 || isFirst));
+        };
+        const isDegraded = nodeOptions.some(({ state }) => state === 'Degraded');
+
+        const result = check(
+          nodeOptions.map((options, index) => inspectedNode(`n${index}`, options)),
+          Object.entries(poolOptions).map(([name, options]) => ({
+            ...inspectedPool(name, options),
+            paused: options.paused,
+          })),
+          { configs: existing },
+        );
+
+        expect(result.ok).toBe(!isDegraded && named.every((name) => name !== undefined && !isMissing(name)));
+        const isUnrecoverable = named.some((name) => name !== undefined && isMissing(name) && !isRendered(name));
+        if (isUnrecoverable) expect(result.recoverable).toBe(false);
+        for (const { suggestion } of result.problems) if (suggestion !== null) expect(existing).toContain(suggestion);
+      },
+    ),
+    500,
+  );
+});
