@@ -15,7 +15,7 @@ import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
-import { getObject } from '../kube/get-object.ts';
+import { getObject } from '../kube/resource.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
 import { ConfigIndex, type LookupResult } from '../references/config-index.ts';

@@ -11,7 +11,7 @@ export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   /** Path and query, starting with `/`. */
   readonly path: string;
-  readonly accept?: string;
+  readonly accept?: string | undefined;
   readonly contentType?: string;
   /** Sent as JSON. */
   readonly body?: unknown;

@@ -6,14 +6,13 @@ import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } fr
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import {
-  acceptHeaderForList,
-  acceptHeaderForObject,
+  ACCEPT_METADATA_LIST,
+  ACCEPT_METADATA,
   isNumber,
   isOlderVersion,
   type Resource,
   toListPath,
 } from './resource.ts';
-import { inSlices } from '../common/slices.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
 /** The times of a reflector, in milliseconds. */
@@ -50,8 +49,6 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 
 /** An event of a pool or a build contains the whole object. */
 const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
-/** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
-const SLICE_SIZE = 500;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
@@ -180,12 +177,8 @@ export class Reflector<Item extends { readonly name: string }> {
     if (result !== undefined) await this.#checkListVersion(result, signal);
     const before = this.#objects;
     this.#objects = objects;
-    for await (const slice of inSlices(before, SLICE_SIZE)) {
-      for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined, 'list');
-    }
-    for await (const slice of inSlices(objects, SLICE_SIZE)) {
-      for (const [name, item] of slice) this.#onChange(before.get(name), item, 'list');
-    }
+    for (const [name, item] of before) if (!objects.has(name)) this.#onChange(item, undefined, 'list');
+    for (const [name, item] of objects) this.#onChange(before.get(name), item, 'list');
     return result;
   }
 
@@ -214,7 +207,7 @@ export class Reflector<Item extends { readonly name: string }> {
           timeoutSeconds: String(Math.round(seconds)),
           resourceVersion: position.resourceVersion,
         }),
-        accept: acceptHeaderForObject(this.resource.isMetadataOnly),
+        accept: this.resource.isMetadataOnly ? ACCEPT_METADATA : undefined,
         purpose: 'watches',
         signal: watch.signal,
       });
@@ -300,7 +293,7 @@ export class Reflector<Item extends { readonly name: string }> {
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
       const timeoutMs = this.#timing.requestMs;
-      list = (await this.#api.json({ path, accept: acceptHeaderForList(true), timeoutMs, signal })) as typeof list;
+      list = (await this.#api.json({ path, accept: ACCEPT_METADATA_LIST, timeoutMs, signal })) as typeof list;
     } catch (error) {
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       throw error;

@@ -12,7 +12,7 @@ import {
 } from '../decision/references.ts';
 import { type ApiObject, MalformedObject, parseTime } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
-import { findWriteTime } from '../kube/managed-fields.ts';
+import { findWriteTime } from '../kube/api-object.ts';
 import { isWindows } from './node-pool.ts';
 
 type Annotation = ReturnType<typeof toAnnotation>;

@@ -2,7 +2,7 @@ import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer, ReferrerKind 
 import type { HoldableConfig } from '../decision/verdict.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
-import { parseHoldableConfig } from '../kube/holdable-config.ts';
+import { parseHoldableConfig } from '../kube/api-object.ts';
 import type { Resource } from '../kube/resource.ts';
 import {
   NODE_REFERENCE_ANNOTATIONS,

@@ -91,6 +91,7 @@ test.each<[number, Purpose | undefined]>([
   [8, 'lookUps'],
   [2, 'nodeLists'],
   [4, 'tokenReviews'],
+  [4, 'events'],
 ])('opens at most %i connections for %s, and closes them after 5 s without a request', async (count, purpose) => {
   const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(count));
   await sendInParallel(100, { ...POST, ...(purpose === undefined ? {} : { purpose }) });
