@@ -1,11 +1,4 @@
-import {
-  type ConfigName,
-  isPool,
-  type NodeReferrer,
-  parsePoolName,
-  type PoolReferrer,
-  type Referrer,
-} from './references.ts';
+import { type ConfigName, isPool, parsePoolName, type PoolReferrer, type Referrer } from './references.ts';
 import type { HoldableConfig } from './verdict.ts';
 
 /** Why an unused config is held, and until when. */
@@ -88,7 +81,9 @@ export function findHolds(
   options: HoldOptions,
 ): ReadonlyMap<ConfigName, Hold> {
   // Other nodes hold nothing, and there can be thousands.
-  const holders = referrers.filter((referrer) => isPool(referrer) || isUnreportedNode(referrer));
+  const holders = referrers.filter(
+    (referrer) => isPool(referrer) || (referrer.kind === 'Node' && referrer.unreported !== undefined),
+  );
   const holds = configs.map((config) => [config.name, findHold(config, holders, options)] as const);
   return new Map(holds.flatMap(([name, hold]) => (hold === undefined ? [] : [[name, hold] as const])));
 }
@@ -133,18 +128,14 @@ function findLastChange(
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 
-type UnreportedNode = NodeReferrer & { readonly createdAt: Date };
-
 /** Finds the nodes that may be booting with a config, because they joined after it. */
-function findUnreportedNodes(referrers: readonly Referrer[], configCreatedAt: Date | undefined): UnreportedNode[] {
-  const hasJoinedAfter = ({ createdAt }: UnreportedNode): boolean =>
-    configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt;
-  return referrers.filter(isUnreportedNode).filter(hasJoinedAfter);
-}
-
-/** Only a node without `currentConfig` has the time. */
-function isUnreportedNode(referrer: Referrer): referrer is UnreportedNode {
-  return referrer.kind === 'Node' && referrer.createdAt !== undefined;
+function findUnreportedNodes(referrers: readonly Referrer[], configCreatedAt: Date | undefined) {
+  return referrers.flatMap((referrer) => {
+    const createdAt = referrer.kind === 'Node' ? referrer.unreported?.createdAt : undefined;
+    const hasJoinedAfter =
+      createdAt !== undefined && (configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt);
+    return hasJoinedAfter ? [{ name: referrer.name, createdAt }] : [];
+  });
 }
 
 function compareUntil(a: Hold, b: Hold): number {

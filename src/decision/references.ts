@@ -70,17 +70,21 @@ interface ReferencingObject {
 
 export interface NodeReferrer extends ReferencingObject {
   readonly kind: 'Node';
-  /** It has no `currentConfig` and no `desiredConfig`. Never a Windows node without annotations of the operator. */
-  readonly isConfigUnreported?: true | undefined;
-  /** The creation time of a node without `currentConfig`, in whole seconds. Never of such a Windows node. */
-  readonly createdAt?: Date | undefined;
-  /** The labels of such a node, unless it has an annotation of the operator. See `isManagedByOperator`. */
-  readonly labels?: Readonly<Record<string, unknown>> | undefined;
+  /** Present without a `currentConfig`, except for a Windows node without annotations of the operator. */
+  readonly unreported?: UnreportedNode | undefined;
   /**
    * Present if the operator moves the node to no other config: the custom pools that select it, of which the operator
    * accepts one, or none if no pool selects it. Only known of a node for which a GET confirmed a reference.
    */
   readonly conflictingPools?: readonly string[] | undefined;
+}
+
+interface UnreportedNode {
+  /** In whole seconds. */
+  readonly createdAt: Date | undefined;
+  readonly hasDesiredConfig: boolean;
+  /** Present without annotations of the operator. See `isManagedByOperator`. */
+  readonly labels?: Readonly<Record<string, unknown>>;
 }
 
 export interface PoolReferrer extends ReferencingObject {
@@ -136,7 +140,7 @@ export type ReferenceGroup = Readonly<Pick<ReferenceCollector, 'references' | 'r
 export interface ReferenceSummary {
   readonly strong: ReferenceGroup;
   readonly weak: ReferenceGroup;
-  /** The number of nodes with `isConfigUnreported`. */
+  /** The number of nodes that have reported nothing. */
   readonly unreportedNodes: number;
   /** Whether the pool of the config is being deleted, or does not exist. */
   readonly isPoolDeleted: boolean;
@@ -146,6 +150,11 @@ export interface ReferenceSummary {
 
 export function findReferencedConfig(referrer: Referrer, field: string): ConfigName | undefined {
   return referrer.references.find((reference) => reference.field === field)?.config;
+}
+
+/** Whether a node has neither a `currentConfig` nor a `desiredConfig`, and the operator manages it. */
+export function hasNoConfig({ unreported }: NodeReferrer): boolean {
+  return unreported?.hasDesiredConfig === false;
 }
 
 export function isPool(referrer: Referrer): referrer is PoolReferrer {
@@ -173,7 +182,7 @@ export function summarizeReferences(
   let unreportedNodes = 0;
   let stuckNode: NodeReferrer | undefined;
   for (const referrer of referrers) {
-    if (referrer.kind === 'Node' && referrer.isConfigUnreported === true) unreportedNodes += 1;
+    if (referrer.kind === 'Node' && hasNoConfig(referrer)) unreportedNodes += 1;
     if (isPool(referrer)) pools.push(referrer);
     for (const reference of referrer.references) {
       if (reference.config === config) (reference.strength === 'strong' ? strong : weak).add(referrer, reference);

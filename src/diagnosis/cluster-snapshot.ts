@@ -1,4 +1,10 @@
-import { type ConfigName, findReferencedConfig, type NodeReferrer, type PoolReferrer } from '../decision/references.ts';
+import {
+  type ConfigName,
+  findReferencedConfig,
+  hasNoConfig,
+  type NodeReferrer,
+  type PoolReferrer,
+} from '../decision/references.ts';
 import { findPoolOfNode } from '../references/node-pool.ts';
 import type { Labels } from '../references/node-pool.ts';
 
@@ -74,8 +80,7 @@ export function findConfigOfPool({ referrer }: InspectedPool, { configs }: Clust
 /** The nodes of a pool by the rule of the operator that have reported a config. */
 export function findJoinedNodes(name: string, { nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>) {
   return nodes.filter(
-    ({ referrer, labels }) =>
-      referrer.isConfigUnreported !== true && findPoolOfNode(labels, pools).pool?.referrer.name === name,
+    ({ referrer, labels }) => !hasNoConfig(referrer) && findPoolOfNode(labels, pools).pool?.referrer.name === name,
   );
 }
 

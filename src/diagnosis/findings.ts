@@ -3,6 +3,7 @@ import { toSeconds } from '../common/to-seconds.ts';
 import {
   type ConfigName,
   findReferencedConfig,
+  hasNoConfig,
   NODE_FIELDS,
   type NodeReferrer,
   parsePoolName,
@@ -91,12 +92,12 @@ function isStalled(since: Date | undefined, now: Date): since is Date {
 }
 
 export function findUnreported({ referrer }: InspectedNode, { now }: Cluster): Finding[] {
-  const { createdAt, isConfigUnreported } = referrer;
+  const createdAt = referrer.unreported?.createdAt;
   const recovery = isStalled(createdAt, now)
     ? no(`It has existed since ${toSeconds(createdAt)}, so read the log of its machine-config-daemon`)
     : yes('The machine-config-daemon reports it when it starts');
   const fields = NODE_FIELDS.filter((field) => findReferencedConfig(referrer, field) === undefined);
-  return isConfigUnreported === true ? [recovery] : fields.flatMap((field) => [{ ...recovery, field }]);
+  return hasNoConfig(referrer) ? [recovery] : fields.flatMap((field) => [{ ...recovery, field }]);
 }
 
 export function findConflict(node: InspectedNode, { poolOf }: Cluster): Finding[] {

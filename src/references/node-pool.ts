@@ -42,9 +42,10 @@ export function isWindows(labels: Labels | null | undefined): boolean {
  */
 export function isManagedByOperator(referrer: Referrer, pools: readonly PoolReferrer[]): boolean {
   if (referrer.kind !== 'Node' || referrer.references.length > 0) return true;
-  const { isConfigUnreported, labels } = referrer;
+  const { unreported } = referrer;
   // See parseNodeReferrer.
-  if (isConfigUnreported !== true) return false;
+  if (unreported === undefined) return false;
+  const { labels } = unreported;
   if (labels === undefined || pools.length === 0) return true;
   return pools.some(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
 }

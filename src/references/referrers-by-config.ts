@@ -51,9 +51,7 @@ function toKey({ kind, name }: Referrer): string {
 }
 
 function isNeededAlways(referrer: Referrer): boolean {
-  return (
-    isPool(referrer) || (referrer.kind === 'Node' && (referrer.createdAt ?? referrer.isConfigUnreported) !== undefined)
-  );
+  return isPool(referrer) || (referrer.kind === 'Node' && referrer.unreported !== undefined);
 }
 
 function namesConfig(referrer: Referrer | undefined, config: ConfigName): boolean {

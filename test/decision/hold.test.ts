@@ -36,7 +36,7 @@ function toRollingPool(times: PoolTimes): PoolReferrer {
 
 function toNode(createdAtHours?: number, name = 'fresh'): Referrer {
   const createdAt = createdAtHours === undefined ? undefined : at(createdAtHours);
-  return { kind: 'Node', name, references: [], createdAt };
+  return { kind: 'Node', name, references: [], unreported: createdAt && { createdAt, hasDesiredConfig: false } };
 }
 
 interface Situation {

@@ -50,7 +50,8 @@ function toNode(name: string, fields: readonly string[] = ['currentConfig']): Re
 }
 
 function toUnreportedNode(name: string): Referrer {
-  return { kind: 'Node', name, references: [], isConfigUnreported: true };
+  const unreported = { createdAt: undefined, hasDesiredConfig: false };
+  return { kind: 'Node', name, references: [], unreported };
 }
 
 function toUnverified(subject: string): string {

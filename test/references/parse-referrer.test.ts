@@ -95,14 +95,14 @@ test('a name that no config can have stays dangling, and takes little memory', (
 test('keeps the creation time and the labels of an unreported node without annotations of the operator', () => {
   const labels = { 'kubernetes.io/os': 'linux' };
   const metadata = { creationTimestamp: CREATED, labels };
-  const createdAt = new Date(CREATED);
-  const node = { kind: 'Node', name: 'w0', references: [], isConfigUnreported: true, createdAt };
-  expect(parseNode({}, metadata)).toEqual({ ...node, labels });
-  expect(parseNode({ controlPlaneTopology: 'HighlyAvailable' }, metadata)).toEqual(node);
+  const unreported = { hasDesiredConfig: false, createdAt: new Date(CREATED) };
+  const node = { kind: 'Node', name: 'w0', references: [] };
+  expect(parseNode({}, metadata)).toEqual({ ...node, unreported: { ...unreported, labels } });
+  expect(parseNode({ controlPlaneTopology: 'HighlyAvailable' }, metadata)).toEqual({ ...node, unreported });
 });
 
 test.each([[{}], [null], [{ currentConfig: '' }]])('a node is unreported with the annotations %j', (annotations) => {
-  expect(parseNode(annotations)).toMatchObject({ references: [], isConfigUnreported: true });
+  expect(parseNode(annotations)).toMatchObject({ references: [], unreported: { hasDesiredConfig: false } });
 });
 
 test.each([

@@ -1,5 +1,6 @@
 import {
   type ConfigName,
+  hasNoConfig,
   isRenderedConfig,
   type NamedReference,
   parsePoolName,
@@ -83,7 +84,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   return {
     server: api.address,
     readAt: at.toISOString(),
-    unreportedNodes: referrers.filter((referrer) => referrer.kind === 'Node' && referrer.isConfigUnreported).length,
+    unreportedNodes: referrers.filter((referrer) => referrer.kind === 'Node' && hasNoConfig(referrer)).length,
     allUsed: reports.every(({ used }) => used),
     configs: typeof selection === 'string' ? reports.filter(({ exists, used }) => exists || used) : reports,
   };
