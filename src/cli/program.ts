@@ -14,7 +14,6 @@ import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createGatherCommand } from './gather/gather.ts';
-import { createHelpCommand } from './help/help.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
@@ -107,9 +106,9 @@ export function reportError(
 /** Actions import slow packages only when they run (@kubernetes/client-node: 450 ms; node-forge: 50 ms, 12 MB). */
 function createProgram(name: string): Command {
   return (
-    addClusterFlags(new Command(name).version(packageJson.version), { hasNamespace: true })
+    addClusterFlags(new Command(name).version(packageJson.version))
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
-      .helpCommand(false)
+      .helpCommand('help [command]', 'Print the help of a command.')
       .hook('preAction', inheritClusterFlags)
       // A flag after the command belongs to the command.
       .enablePositionalOptions()
@@ -144,7 +143,6 @@ Examples:
       .addCommand(createCertsCommand())
       .addCommand(createCompletionCommand())
       .addCommand(createVersionCommand())
-      .addCommand(createHelpCommand())
   );
 }
 

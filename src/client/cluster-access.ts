@@ -1,7 +1,6 @@
 import { NEVER_ABORTED } from '../common/wait.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { MalformedObject } from '../kube/api-object.ts';
-import { objectPath } from '../kube/api-paths.ts';
 import {
   ApiError,
   ApiUnreachable,
@@ -77,21 +76,6 @@ export async function readObject(
 export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
   const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
   return typeof server?.gitVersion === 'string' ? server.gitVersion : null;
-}
-
-/**
- * Ignores other failures: a user can lack the right to read a namespace, and the command handles the rest.
- *
- * @throws ClusterAccessError if the namespace that a flag names does not exist
- */
-export async function assertNamespaceExists(api: KubeApi, namespace: string | undefined): Promise<void> {
-  if (namespace === undefined) return;
-  const path = objectPath('/api/v1/namespaces', namespace);
-  try {
-    await accessCluster('get', path, NEVER_ABORTED, () => api.json({ path, signal: NEVER_ABORTED }));
-  } catch (error) {
-    if (isNotServed(error)) throw error;
-  }
 }
 
 export function isRetryableRead(error: unknown): boolean {

@@ -76,12 +76,8 @@ function explainAccessError({ access, cause }: ClusterAccessError, server: strin
       };
     }
     case 404: {
-      const message =
-        resource === 'namespaces'
-          ? `the namespace ${flags.namespace} of -n does not exist at ${server}`
-          : `${server} does not serve ${kind}: the cluster is not OpenShift, ` +
-            'or the Machine Config Operator is not installed yet';
-      return { message };
+      const reason = 'the cluster is not OpenShift, or the Machine Config Operator is not installed yet';
+      return { message: `${server} does not serve ${kind}: ${reason}` };
     }
     default: {
       const reason = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);

@@ -1,15 +1,12 @@
 import { type Command, Option } from 'commander';
-import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
-import { createEnvOption, createNumberParser, parseDurationOption, parseNamespace } from './option-parsers.ts';
+import { createEnvOption, createNumberParser, parseDurationOption } from './option-parsers.ts';
 
 export interface ClusterFlags {
   readonly as?: string;
   readonly asGroup?: readonly string[];
   readonly context?: string;
   readonly kubeconfig?: string;
-  /** Of the guard's own objects. All others have no namespace. */
-  readonly namespace?: string;
   /** In milliseconds; 0 sets no limit. */
   readonly requestTimeout?: number;
   readonly v?: number;
@@ -22,11 +19,10 @@ const MAX_VERBOSITY = 10;
 const parseVerbosity = createNumberParser(0, MAX_VERBOSITY, `Must be a number from 0 to ${MAX_VERBOSITY}.`);
 
 /**
- * Adds kubectl's flags for a cluster. {@link inheritClusterFlags} accepts them before the command, too.
- *
- * @param hasNamespace whether the command reads objects in the namespace of the guard
+ * Adds kubectl's flags for a cluster. {@link inheritClusterFlags} accepts them before the command, too. Without
+ * `--namespace`, because the manifests have one namespace and all other objects have none.
  */
-export function addClusterFlags(command: Command, { hasNamespace = false } = {}): Command {
+export function addClusterFlags(command: Command): Command {
   addConnectionFlags(command);
   const options = [
     new Option('--as <user>', 'user to impersonate, such as system:serviceaccount:NAMESPACE:NAME'),
@@ -39,8 +35,6 @@ export function addClusterFlags(command: Command, { hasNamespace = false } = {})
       parseVerbosity,
     ),
   ];
-  const description = `namespace of the guard (default: ${INSTALLED_NAME})`;
-  if (hasNamespace) options.push(new Option('-n, --namespace <name>', description).argParser(parseNamespace));
   for (const option of options) command.addOption(option.helpGroup(HELP_GROUP));
   return command;
 }
@@ -63,11 +57,6 @@ export function inheritClusterFlags(root: Command, command: Command): void {
     if (command.getOptionValueSource(name) === 'cli') continue;
     command.setOptionValueWithSource(name, root.getOptionValue(name), 'cli');
   }
-}
-
-/** The namespace of the guard's Deployment, Lease and Secrets. */
-export function getGuardNamespace({ namespace }: ClusterFlags): string {
-  return namespace ?? INSTALLED_NAME;
 }
 
 /** As in kubectl, a number without a unit means seconds. */

@@ -41,10 +41,6 @@ export function parseHold(value: string): string {
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
 export const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
-/** RFC 1123 label. */
-const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-export const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
-
 /** Parses durations such as `1m30s` to milliseconds. As in kubectl, `0` needs no unit. */
 export function parseDurationOption(value: string): number {
   const ms = value === '0' ? 0 : parseDuration(value);

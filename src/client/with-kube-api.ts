@@ -1,6 +1,6 @@
 import { removeUnsafe } from './output/safe-text.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { assertNamespaceExists, READ_TIMEOUT_MS } from './cluster-access.ts';
+import { READ_TIMEOUT_MS } from './cluster-access.ts';
 import { toCliError } from './cluster-error.ts';
 import { type ClusterFlags, REQUEST_VERBOSITY } from './cluster-options.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
@@ -22,7 +22,6 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
 export async function withKubeApi<T>(flags: ClusterFlags, userAgent: string, work: (api: KubeApi) => Promise<T>) {
   const api = await createKubeApi({ ...flags, requestTimeout: flags.requestTimeout || READ_TIMEOUT_MS }, userAgent);
   try {
-    await assertNamespaceExists(api, flags.namespace);
     return await work(api);
   } catch (error) {
     throw toCliError(error, api, flags);

@@ -7,7 +7,7 @@ import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
 import { parseInvocation, reportError } from '../../src/cli/program.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
-import { listCommands, runProgram, usageError } from './run-program.ts';
+import { listCommands, runProgram } from './run-program.ts';
 
 function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
   vi.stubEnv('MCG_DEBUG', debug);
@@ -84,8 +84,8 @@ test.each([[[]], [['check']]])('help %j prints the help of the command', async (
 });
 
 test('help of an unknown command exits with 2', async () => {
-  expect(await runProgram(['help', 'chek'])).toEqual(usageError("unknown command 'chek' (Did you mean check?)\n"));
-  expect(await runProgram(['help', 'nothing'])).toEqual(usageError("unknown command 'nothing'\n"));
+  const stderr = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
+  expect(await runProgram(['help', 'chek'])).toEqual({ exitCode: 2, stdout: '', stderr });
 });
 
 test.for<[string[], string]>([

@@ -1,10 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { CommandFormatter, ShellCommand } from '../../src/client/output/advice.ts';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import { MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
-import { CLUSTER_COMMAND_LINES, NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
+import { NEW, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { runProgram, usageError } from '../cli/run-program.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
@@ -72,7 +71,7 @@ test('prints each request with -v 6, without the password of the server, and non
 test.each([
   [['--as-group', 'admins'], '--as-group needs --as\n'],
   [['--request-timeout', '5x'], 'Must be a duration'],
-  [['--namespace', 'a'], "unknown option '--namespace'"],
+  [['-n', 'a'], "unknown option '-n'"],
   [['-v', '11'], 'Must be a number from 0 to 10.'],
 ])('with %j, exits with 2', async (args, sentence) => {
   const { run } = await startHealthyCluster();
@@ -88,41 +87,4 @@ test('explains a certificate of an unknown authority, exits with 3 and does not 
   const stderr = `machineconfig-guard: cannot connect to the API server at ${address}: ${reason}\n`;
   const outcome = await runProgram(['check', '--wait', '--kubeconfig', writeKubeconfig(text)]);
   expect(outcome).toEqual({ exitCode: 3, stdout: '', stderr });
-});
-
-const NAMESPACED = [['gather', '--out', 'DIRECTORY'], ['status'], ['verify']];
-
-test.each(NAMESPACED)(
-  '%s exits with 3 if the namespace of -n does not exist, and with 2 if it is no name',
-  async (...words) => {
-    const { run } = await startHealthyCluster();
-    const { exitCode, stdout, stderr } = await run(...words, '-n', 'typo');
-    expect([exitCode, stdout + stderr]).toEqual([
-      3,
-      expect.stringContaining('the namespace typo of -n does not exist'),
-    ]);
-    expect(await run(...words, '-n', 'A')).toEqual(usageError('Must be a namespace'));
-  },
-);
-
-test('accepts -n, also before the command, only where a command reads in the namespace of the guard', async () => {
-  const { run } = await startHealthyCluster();
-  for (const [command, ...words] of CLUSTER_COMMAND_LINES) {
-    if (NAMESPACED.some(([name]) => name === command)) continue;
-    expect(await run('-n', 'a', command, ...words)).toEqual(usageError(`${command} has no flag --namespace\n`));
-  }
-  for (const [command] of CLUSTER_COMMAND_LINES) {
-    const advice = new CommandFormatter('guard', { namespace: 'a' }).toLine(
-      new ShellCommand([['machineconfig-guard', command]]),
-    );
-    expect(advice.includes('--namespace')).toBe(NAMESPACED.some(([name]) => name === command));
-  }
-});
-
-test('a user who may not read namespaces is not disturbed', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  cluster.faults.intercept(({ path: requested }) =>
-    requested.endsWith('/namespaces/typo') ? { status: 403 } : 'pass',
-  );
-  expect((await run('status', '-n', 'typo')).stdout).toContain('EXPOSED: ');
 });

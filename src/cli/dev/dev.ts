@@ -7,13 +7,11 @@ import { type Logger, pino } from 'pino';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import type { Settings } from '../../decision/settings.ts';
 import type { Guard } from '../../guard/guard.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { accessCluster } from '../../client/cluster-access.ts';
+import { isNotServed } from '../../client/cluster-access.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { orUndefined } from '../../kube/errors.ts';
-import type { AnsweredCall } from '../../webhook/admission-app.ts';
-import type { JudgedReview } from '../../webhook/judged-review.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { withKubeApi } from '../../client/with-kube-api.ts';
@@ -21,6 +19,7 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { formatAge } from '../../client/output/short-forms.ts';
 import { Output } from '../../client/output/output.ts';
+import { sendWrite } from '../../client/write.ts';
 import { withStopSignal } from '../../client/signals.ts';
 
 interface DevFlags extends ClusterFlags {
@@ -28,7 +27,6 @@ interface DevFlags extends ClusterFlags {
 }
 
 const READY_TIMEOUT_MS = 30_000;
-const CALL_TIMEOUT_MS = 5_000;
 const MAX_USER_LENGTH = 200;
 const WARN = pino.levels.values['warn'];
 /** Limits a session that is never stopped. Long enough for the guard not to warn of the expiry. */
@@ -60,73 +58,81 @@ Example:
     .action(async (flags: DevFlags) => {
       const output = new Output(command, flags);
       const printLine = (text: string): void => output.print(`${new Date().toTimeString().slice(0, 8)} ${text}\n`);
-      await withStopSignal(async (signal) => {
-        const stopped = once(signal, 'abort');
-        await withKubeApi(flags, 'machineconfig-guard/dev', (api) =>
-          dev({ api, flags, name: createRegistrationName(), printLine }, stopped),
-        );
-      });
+      await withStopSignal((signal) =>
+        withKubeApi(flags, 'machineconfig-guard/dev', (api) => dev({ api, flags, printLine }, once(signal, 'abort'))),
+      );
     });
   return addClusterFlags(command);
 }
 
-/** A running session. */
 interface DevSession {
   readonly api: KubeApi;
   readonly flags: DevFlags;
-  /** Of the webhook configuration. */
-  readonly name: string;
   readonly printLine: (text: string) => void;
 }
 
+/** Unique for a user and a host: several can run `dev` on one cluster. */
+const OWNER = createHash('sha256').update(`${userInfo().username}@${hostname()}`).digest('hex').slice(0, 10);
+const WEBHOOK = `machineconfig-guard-dev-${OWNER}`;
+
 async function dev(session: DevSession, stopped: Promise<unknown>): Promise<void> {
   const { api, flags, printLine } = session;
-  await removeRegistration(session);
+  await removeWebhook(session);
   const { certificate, caBundle } = await createTemporaryCertificate(stripBrackets(flags.url.hostname));
   const { SettingsFollower } = await import('../../guard/settings-follower.ts');
   const settings = new SettingsFollower({ api, log: createLog('info', printLine), initialSpec: null });
   const following = new AbortController();
   void settings.run(following.signal);
+  let guard: Guard | undefined;
   try {
-    const guard = await startDevGuard(session, certificate, () => settings.settings);
-    try {
-      await registerUntilStopped(session, guard, caBundle, stopped);
-    } finally {
-      await guard.stop();
-    }
+    guard = await startDevGuard(session, certificate, () => settings.settings);
+    const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
+      () => true,
+      () => {
+        throw new CliError(`cannot read all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
+      },
+    );
+    if ((await Promise.race([ready, stopped])) === true) await guardUntil(stopped, session, guard, caBundle);
   } finally {
+    await guard?.stop();
     following.abort();
   }
 }
 
-async function registerUntilStopped(
+async function guardUntil(
+  stopped: Promise<unknown>,
   session: DevSession,
   guard: Guard,
   caBundle: string,
-  stopped: Promise<unknown>,
 ): Promise<void> {
-  const { api, flags, name, printLine } = session;
-  const ready = guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS)).then(
-    () => 'ready',
-    () => {
-      throw new CliError(`cannot read all resources of ${api.address} within 30 s`, EXIT_CODE.clusterAccess);
-    },
-  );
-  if ((await Promise.race([ready, stopped])) !== 'ready') return;
+  const { api, flags, printLine } = session;
   const url = new URL('/validate', flags.url);
   if (url.port === '') url.port = String(guard.ports.securePort);
-  const path = WEBHOOK_CONFIGURATIONS_PATH;
   const clientConfig = { url: url.href, caBundle };
   const { buildWebhookConfiguration } = await import('../../install/registration.ts');
-  const body = buildWebhookConfiguration({ name, clientConfig, failurePolicy: 'Ignore' });
-  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
+  const body = buildWebhookConfiguration({ name: WEBHOOK, clientConfig, failurePolicy: 'Ignore' });
   try {
-    await accessCluster('create', path, signal, () => api.json({ method: 'POST', path, body, signal }));
+    await sendWrite(api, { method: 'POST', path: WEBHOOK_CONFIGURATIONS_PATH, body }, { signal: NEVER_ABORTED });
     printLine(`guarding rendered MachineConfigs of ${api.address} at ${url.href}; press Ctrl-C to stop`);
     await stopped;
   } finally {
     // While the webhook is registered, the API server calls the guard.
-    await removeRegistration(session).catch((error: unknown) => explainLeftover(error, session));
+    await removeWebhook(session).catch((error: unknown) => {
+      const { message } = toCliError(error, api, flags) as Error;
+      const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', WEBHOOK]);
+      throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
+    });
+  }
+}
+
+/** @throws ClusterAccessError, also if the API server does not answer soon */
+async function removeWebhook({ api, printLine }: DevSession): Promise<void> {
+  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, WEBHOOK);
+  try {
+    await sendWrite(api, { method: 'DELETE', path, body: {} }, { signal: NEVER_ABORTED });
+    printLine(`removed ${WEBHOOK}`);
+  } catch (error) {
+    if (!isNotServed(error)) throw error;
   }
 }
 
@@ -147,29 +153,16 @@ async function startDevGuard(
       healthPort: 0,
       shutdownDelayMs: 0,
       settings,
-      onDecision: (judged, call) => printLine(formatDecision(judged, call)),
+      onDecision: ({ review: { user, isDryRun }, verdict }, { ms }) => {
+        const details = `${toPrintableLine(user, MAX_USER_LENGTH)}${isDryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms`;
+        printLine(`${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`);
+      },
     });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (typeof code !== 'string') throw error;
     throw new CliError(`cannot listen for ${url.host}: ${code}`, EXIT_CODE.usage);
   }
-}
-
-/** @throws ClusterAccessError, TimeoutError */
-async function removeRegistration({ api, name, printLine }: DevSession): Promise<void> {
-  const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
-  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-  const request = { method: 'DELETE', path, signal } as const;
-  const removed = await accessCluster('delete', path, signal, () => orUndefined(api.json(request)));
-  if (removed !== undefined) printLine(`removed ${name}`);
-}
-
-/** @throws CliError with the command that removes the webhook */
-function explainLeftover(error: unknown, { api, flags, name }: DevSession): never {
-  const { message } = toCliError(error, api, flags) as Error;
-  const advice = advise('remove the webhook with', ['oc', 'delete', 'validatingwebhookconfiguration', name]);
-  throw new CliError(message, EXIT_CODE.clusterAccess, { advice, cause: error });
 }
 
 async function createTemporaryCertificate(host: string) {
@@ -184,18 +177,6 @@ async function createTemporaryCertificate(host: string) {
   const leaf = await issueLeaf({ authority, ...names, ...validity });
   const caBundle = Buffer.from(authority.certificatePem).toString('base64');
   return { certificate: createFixedCertificate(leaf), caBundle };
-}
-
-/** Unique for a user and a host: several can run `dev` on one cluster. */
-function createRegistrationName(): string {
-  const owner = `${userInfo().username}@${hostname()}`;
-  return `machineconfig-guard-dev-${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
-}
-
-function formatDecision({ review, verdict }: JudgedReview, { ms }: AnsweredCall): string {
-  const { user, isDryRun } = review;
-  const details = `${toPrintableLine(user, MAX_USER_LENGTH)}${isDryRun ? ', dry run' : ''}, ${ms.toFixed(1)} ms`;
-  return `${verdict.outcome.padEnd(10)} ${verdict.message} [${details}]`;
 }
 
 /** Prints changes of the settings and warnings. Decisions are printed otherwise. */

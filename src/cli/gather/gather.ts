@@ -7,23 +7,19 @@ import { mapConcurrently } from '../../client/map-concurrently.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
 import { ClusterAccessError, readObject } from '../../client/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags, getGuardNamespace } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { parseOutputDirectory } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { explainFileErrors, prepareEmptyDirectory } from '../../client/output-directory.ts';
-import type { Part } from './gather-state.ts';
+import { withKubeApi } from '../../client/with-kube-api.ts';
 import { redact } from './redact.ts';
 
 interface GatherFlags extends ClusterFlags {
   readonly out: string;
-  readonly since?: LogQuery;
-  readonly sinceTime?: LogQuery;
+  /** In seconds. */
+  readonly since?: string;
 }
-
-/** Parameters of a log request. */
-type LogQuery = Readonly<Record<string, string>>;
 
 /** The API server limits the requests of a user, too. */
 const MAX_CONCURRENT_PARTS = 8;
@@ -40,17 +36,11 @@ export function createGatherCommand(): Command {
         .env('MUST_GATHER_SINCE')
         .argParser(parseSince),
     )
-    .addOption(
-      new Option('--since-time <time>', 'only logs after this time, such as 2026-11-23T07:00:00Z')
-        .env('MUST_GATHER_SINCE_TIME')
-        .argParser(parseSinceTime)
-        .conflicts('since'),
-    )
     .addHelpText(
       'after',
       `
 Writes the MachineConfigGuard, webhooks, policies, Deployment, pods and their
-logs, Lease, Events, and the result of check, in the layout of oc adm inspect.
+logs, Lease, Events, and the result of check, each in a file of its own.
 It reads no Secret, no ConfigMap and no content of a MachineConfig. It replaces
 bearer tokens, private keys and passwords in URLs. Host names, node names and
 user names stay: look into the directory before you share it.
@@ -68,14 +58,13 @@ Example:
   machineconfig-guard gather --out guard-state --since 2h`,
     )
     .action(async (flags: GatherFlags) => {
-      await runGather(flags, command);
+      await runGather(flags, new Output(command, flags));
     });
-  return addClusterFlags(command, { hasNamespace: true });
+  return addClusterFlags(command);
 }
 
-async function runGather(flags: GatherFlags, command: Command): Promise<void> {
-  const { out, since, sinceTime } = flags;
-  const output = new Output(command, flags);
+async function runGather(flags: GatherFlags, output: Output): Promise<void> {
+  const { out, since } = flags;
   const failures: string[] = [];
   let count = 0;
   const write = async (file: string, content: string): Promise<void> => {
@@ -86,42 +75,35 @@ async function runGather(flags: GatherFlags, command: Command): Promise<void> {
     });
     count += 1;
   };
-  const gather = async ({ name, read }: Part): Promise<void> => {
-    const files = await read().catch((error: unknown) => {
-      failures.push(toPrintableLine(`${name}: ${explainFailure(error)}`, MAX_LINE_LENGTH));
-      output.printNote(failures.at(-1) ?? '');
-      return {};
-    });
-    for (const [file, content] of Object.entries(files)) await write(file, content);
-  };
   await withKubeApi(flags, 'machineconfig-guard/gather', async (api) => {
     await prepareEmptyDirectory(out);
     const { listParts } = await import('./gather-state.ts');
     // Needs no right and no etcd.
     await readObject(api, '/version');
     await write('version', VERSION_FILE);
-    const logQuery = { ...since, ...sinceTime };
-    const parts = await listParts(api, getGuardNamespace(flags), logQuery, output.format.commands);
-    // After a failed write, such as on a full disk, the other parts would fail, too.
-    await mapConcurrently(parts, MAX_CONCURRENT_PARTS, gather);
+    const logQuery = since === undefined ? {} : { sinceSeconds: since };
+    const parts = await listParts(api, logQuery, output.format.commands);
+    await mapConcurrently(parts, MAX_CONCURRENT_PARTS, async ({ file, read }) => {
+      const content = await read().catch((error: unknown) => {
+        const reason =
+          error instanceof ClusterAccessError
+            ? `${error.message}: ${describeError(error.cause)}`
+            : describeError(error);
+        failures.push(toPrintableLine(`${file}: ${reason}`, MAX_LINE_LENGTH));
+        output.printNote(failures.at(-1) ?? '');
+        return undefined;
+      });
+      // After a failed write, such as on a full disk, the other parts would fail, too.
+      if (content !== undefined) await write(file, content);
+    });
     if (failures.length > 0) await write('failures.txt', `${failures.join('\n')}\n`);
   });
-  output.print(toPrintableLine(`wrote ${count} files to ${out}`, MAX_LINE_LENGTH) + '\n');
+  output.print(`${toPrintableLine(`wrote ${count} files to ${out}`, MAX_LINE_LENGTH)}\n`);
   if (failures.length > 0) throw new CliError('', EXIT_CODE.failure);
 }
 
-function explainFailure(error: unknown): string {
-  if (!(error instanceof ClusterAccessError)) return describeError(error);
-  return `${error.message}: ${describeError(error.cause)}`;
-}
-
-function parseSince(value: string): LogQuery {
+function parseSince(value: string): string {
   const ms = parseDuration(value);
   if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Must be a duration, such as 30m or 2h.');
-  return { sinceSeconds: String(Math.ceil(ms / 1_000)) };
-}
-
-function parseSinceTime(value: string): LogQuery {
-  if (/^\d{4}-\d\d-\d\dT/.test(value) && !Number.isNaN(Date.parse(value))) return { sinceTime: value };
-  throw new InvalidArgumentError('Must be a time, such as 2026-11-23T07:00:00Z.');
+  return String(Math.ceil(ms / 1_000));
 }

@@ -44,8 +44,6 @@ export interface PolicyBinding {
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
 export interface Evidence {
   readonly readAt: Date;
-  /** Of the guard's Deployment and Lease. */
-  readonly namespace: string;
   readonly guard: StoredGuard | null | undefined;
   /** Without a MachineConfigGuard, Enforce applies. */
   readonly mode: Mode | null;
@@ -78,17 +76,17 @@ const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
  *
  * @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError
  */
-export async function readEvidence(api: KubeApi, namespace: string, signal = NEVER_ABORTED): Promise<Evidence> {
+export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
   const guard = (await readObject(api, GUARD_PATH, 'get', signal)) as StoredGuard | undefined;
   const [webhooks, floor, deployment, lease] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
     orForbidden(readFloor(api, signal)),
-    orForbidden(readDeployment(api, namespace, signal)),
-    orForbidden(readLease(api, namespace, signal)),
+    orForbidden(readDeployment(api, signal)),
+    orForbidden(readLease(api, signal)),
   ]);
   const mode = guard === undefined ? null : parseSettings(guard).settings.mode;
-  return { readAt: new Date(), namespace, guard: guard ?? null, mode, webhooks, floor, deployment, lease };
+  return { readAt: new Date(), guard: guard ?? null, mode, webhooks, floor, deployment, lease };
 }
 
 export function findCondition(guard: StoredGuard | null | undefined, type: string) {
@@ -132,15 +130,15 @@ async function readFloor(api: KubeApi, signal: AbortSignal): Promise<readonly Po
   return bindings;
 }
 
-async function readDeployment(api: KubeApi, namespace: string, signal: AbortSignal): Promise<Evidence['deployment']> {
-  const path = deploymentPath(namespace, INSTALLED_NAME);
+async function readDeployment(api: KubeApi, signal: AbortSignal): Promise<Evidence['deployment']> {
+  const path = deploymentPath(INSTALLED_NAME, INSTALLED_NAME);
   const deployment = (await readObject(api, path, 'get', signal)) as StoredDeployment | undefined;
   if (deployment === undefined) return null;
   return { replicas: deployment.spec?.replicas ?? 0, readyReplicas: deployment.status?.readyReplicas ?? 0 };
 }
 
-async function readLease(api: KubeApi, namespace: string, signal: AbortSignal): Promise<Evidence['lease']> {
-  const path = objectPath(leasesPath(namespace), INSTALLED_NAME);
+async function readLease(api: KubeApi, signal: AbortSignal): Promise<Evidence['lease']> {
+  const path = objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME);
   const { spec } = ((await readObject(api, path, 'get', signal)) ?? {}) as StoredLease;
   const { holderIdentity, renewTime, leaseDurationSeconds } = spec ?? {};
   if ((holderIdentity ?? '') === '' || typeof renewTime !== 'string') return null;

@@ -2,6 +2,7 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
+import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';
 import { type Evidence, findCondition, findMainWebhook } from './evidence.ts';
 
@@ -174,14 +175,14 @@ function explainCallFailure(message: string, evidence: Evidence): Finding {
 
 /** Why the API server cannot call the guard, as far as the objects of the cluster tell. */
 function findCallFailure(evidence: Evidence): Finding | undefined {
-  const { namespace, deployment } = evidence;
+  const { deployment } = evidence;
   const { caBundle = true, target = '' } = findMainWebhook(evidence) ?? {};
   // Without a caBundle, the API server checks the certificate of a URL with the CAs of its host.
   if (!caBundle && target.startsWith('Service ')) {
     return toCallFailure('the webhook has no caBundle', adviseOnTrust(evidence), evidence);
   }
   // The Deployment says nothing about a webhook with a URL or of another namespace.
-  if (!target.startsWith(`Service ${namespace}/`)) return undefined;
+  if (!target.startsWith(`Service ${INSTALLED_NAME}/`)) return undefined;
   if (deployment === null) {
     const advice = advise('install the guard again (docs/install.md)');
     return toCallFailure('the Deployment of the guard does not exist', advice, evidence);
@@ -190,7 +191,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
 }
 
 function toMissingPod(evidence: Evidence): Finding {
-  const advice = advise('look at the pods', ['oc', 'get', 'pods', '-n', evidence.namespace]);
+  const advice = advise('look at the pods', ['oc', 'get', 'pods', '-n', INSTALLED_NAME]);
   return toCallFailure('no guard pod is ready', advice, evidence);
 }
 
@@ -214,7 +215,7 @@ function adviseWayOut(removal: readonly string[]): Advice {
 
 function adviseOnCalls(evidence: Evidence): Advice {
   if (findMainWebhook(evidence)?.installation === 'dev') return advise('start the command dev again');
-  const command = ['oc', 'get', 'pods,endpointslices', '-n', evidence.namespace];
+  const command = ['oc', 'get', 'pods,endpointslices', '-n', INSTALLED_NAME];
   return advise(
     'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
     command,
@@ -226,7 +227,7 @@ function adviseOnTrust(evidence: Evidence): Advice {
   const { installation } = findMainWebhook(evidence) ?? {};
   const wait = 'wait until the caBundle is injected; if it is not, look at the injector';
   if (installation === 'service-ca') return advise(wait, ['oc', 'get', 'pods', '-n', 'openshift-service-ca']);
-  if (installation === 'cert-manager') return advise(wait, ['oc', 'get', 'certificates', '-n', evidence.namespace]);
+  if (installation === 'cert-manager') return advise(wait, ['oc', 'get', 'certificates', '-n', INSTALLED_NAME]);
   return advise('apply all manifests of one rendering again');
 }
 

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags, getGuardNamespace } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
@@ -22,7 +22,7 @@ const MAX_CONCURRENT_CLUSTERS = 10;
 const REQUEST_TIMEOUT_MS = 10_000;
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
 /** All values are null. */
-const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), namespace: '', mode: null });
+const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), mode: null });
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
 
@@ -72,7 +72,7 @@ Examples:
       if (results.every(({ isDenied }) => isDenied)) throw new CliError('', EXIT_CODE.clusterAccess);
       if (!clusters.every(isComplete)) throw new CliError('', EXIT_CODE.failure);
     });
-  return addClusterFlags(command, { hasNamespace: true });
+  return addClusterFlags(command);
 }
 
 async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
@@ -100,7 +100,7 @@ async function readEntry(flags: StatusFlags, context: string, output: Output) {
     const requestTimeout = flags.requestTimeout || REQUEST_TIMEOUT_MS;
     return await withKubeApi({ ...flags, requestTimeout, context }, 'machineconfig-guard/status', async (api) => {
       server = api.address;
-      const status = summarizeEvidence(await readEvidence(api, getGuardNamespace(flags)));
+      const status = summarizeEvidence(await readEvidence(api));
       const [advice, wayOut] = [status.advice, status.wayOut].map((item) => item && inContext(item, context));
       return { entry: { context, server, ...status, advice: advice ?? null, wayOut: wayOut ?? null }, isDenied: false };
     });

@@ -1,6 +1,5 @@
 import { advise } from '../../client/output/advice.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
-import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
 import { type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
@@ -30,15 +29,10 @@ const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator ha
 /**
  * Sends dry-run deletions of a config in use and of an unused one, and derives the state from all that is known.
  *
- * @param namespace of the guard
  * @throws ClusterAccessError, CliError, or the signal's reason
  */
-export async function verifyProtection(
-  api: KubeApi,
-  namespace: string = INSTALLED_NAME,
-  signal = NEVER_ABORTED,
-): Promise<VerifyReport> {
-  const evidence = await readEvidence(api, namespace, signal);
+export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Promise<VerifyReport> {
+  const evidence = await readEvidence(api, signal);
   const { used, answer, unused, unusedAnswer } = await sendDryRuns(api, signal);
   const { mode, webhooks = null, floor = null } = evidence;
   const report = {

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags, getGuardNamespace } from '../../client/cluster-options.ts';
+import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
@@ -56,19 +56,18 @@ Examples:
       }
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
-        const report =
-          flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api, getGuardNamespace(flags));
+        const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);
         output.printReport(report, formatReport(report, output.format));
         if (!isComplete(report)) throw new CliError('', EXIT_CODE.failure);
       });
     });
-  return addClusterFlags(command, { hasNamespace: true });
+  return addClusterFlags(command);
 }
 
 /** Verifies again until the guard protects, or waiting does not help. Prints each change. */
 async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<VerifyReport> {
   const { answer } = await pollUntilSettled({
-    read: (signal) => verifyProtection(api, getGuardNamespace(flags), signal),
+    read: (signal) => verifyProtection(api, signal),
     isSettled,
     timeoutMs: flags.timeout,
     retryUntilMs: (error) => (isRetryableRead(error) ? flags.timeout : 0),

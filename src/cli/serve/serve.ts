@@ -17,13 +17,16 @@ import {
   createEnvOption,
   createParser,
   parseHold,
-  parseNamespace,
   parsePort,
   toArgumentParser,
   toDurationOption,
 } from '../../client/option-parsers.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
+
+/** RFC 1123 label. */
+const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 
 interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;

@@ -20,15 +20,11 @@ export interface InstalledObject {
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-/** They deny deletions, without the guard all of them. */
-const DENYING_COLLECTIONS = {
+/** What denies deletions comes first, because without the guard it denies all. The namespace contains other objects. */
+const COLLECTIONS: Readonly<Record<string, string>> = {
   ValidatingWebhookConfiguration: WEBHOOK_CONFIGURATIONS_PATH,
   ValidatingAdmissionPolicyBinding: POLICY_BINDINGS_PATH,
   ValidatingAdmissionPolicy: POLICY_BINDINGS_PATH.replace('policybindings', 'policies'),
-};
-/** The namespace contains all other objects. */
-const COLLECTIONS: Readonly<Record<string, string>> = {
-  ...DENYING_COLLECTIONS,
   AlertingRule: '/apis/monitoring.openshift.io/v1/namespaces/openshift-monitoring/alertingrules',
   ConfigMap: '/api/v1/namespaces/openshift-config-managed/configmaps',
   RoleBinding: `${RBAC}/namespaces/default/rolebindings`,
@@ -36,8 +32,8 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   ClusterRoleBinding: `${RBAC}/clusterrolebindings`,
   ClusterRole: `${RBAC}/clusterroles`,
   FlowSchema: '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',
-  Namespace: '/api/v1/namespaces',
   CustomResourceDefinition: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+  Namespace: '/api/v1/namespaces',
 };
 const REASON_POLICY = 'webhook-deletion.machineconfig-guard.io';
 /** Of every object in manifests/. A namespace of another product can have one of these labels. */
@@ -63,10 +59,6 @@ export async function findInstalledObjects(api: KubeApi, signal: AbortSignal): P
     }
   }
   return found;
-}
-
-export function isDenying({ kind }: InstalledObject): boolean {
-  return kind in DENYING_COLLECTIONS;
 }
 
 /** Steps that give the reasons which the policy `webhook-deletion-reason` wants, if it is installed. */

@@ -5,13 +5,12 @@ import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from '../protection/dry-run-deletion.ts';
-import { type Step, type StepOptions, type StepReport, StepRun, WaitTimeout } from '../steps/step-run.ts';
+import { type Step, type StepOptions, type StepReport, StepRun } from '../steps/step-run.ts';
 import {
   createDeletionStep,
   createReasonSteps,
   findInstalledObjects,
   type InstalledObject,
-  isDenying,
 } from './installed-objects.ts';
 
 export interface UninstallOptions extends Omit<StepOptions, 'timeoutMs'> {
@@ -41,8 +40,6 @@ export interface UninstallReport {
 const TIMEOUT_MS = 120_000;
 /** Every API server applies a deleted webhook configuration within seconds. */
 const DRY_RUN_TIMEOUT_MS = 30_000;
-/** For one object, before the next deletion is sent. */
-const REMOVAL_PAUSE_MS = 5_000;
 const MAX_ANSWER_LENGTH = 1_000;
 
 const DRY_RUN_STEP: Step = {
@@ -83,24 +80,12 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
     // Finds a missing right to it. The guard still denies the deletion.
     await readWithRetries(lookAtDryRun, run.signal);
     dryRun = null;
-    const take = async ({ step, look }: (typeof reasons)[number], untilMs?: number): Promise<void> =>
-      run.take(step, (signal) => look(api, signal), untilMs);
-    for (const reason of reasons) await take(reason);
-    for (const deletion of deletions.filter(({ object }) => isDenying(object))) await take(deletion);
-    const others = deletions.filter(({ object }) => !isDenying(object));
-    for (const deletion of others) await ignoreTimeout(take(deletion, run.elapsedMs + REMOVAL_PAUSE_MS));
-    const timeouts = [await ignoreTimeout(run.take(DRY_RUN_STEP, lookAtDryRun, run.elapsedMs + DRY_RUN_TIMEOUT_MS))];
-    const waiting = others.filter(({ step }) => !run.isFinished(step));
-    for (const deletion of waiting) timeouts.push(await ignoreTimeout(take(deletion)));
-    const timeout = timeouts.find((result) => result !== undefined);
-    if (timeout !== undefined) throw timeout;
+    for (const { step, look } of [...reasons, ...deletions]) await run.take(step, (signal) => look(api, signal));
+    await run.take(DRY_RUN_STEP, lookAtDryRun, run.elapsedMs + DRY_RUN_TIMEOUT_MS);
     return null;
   });
-  const next = advise(isConfirmed ? 'continue' : 'delete these objects', [
-    'machineconfig-guard',
-    'uninstall',
-    '--confirm',
-  ]);
+  const command = ['machineconfig-guard', 'uninstall', '--confirm'];
+  const next = advise(isConfirmed ? 'continue' : 'delete these objects', command);
   const isComplete = isConfirmed ? ending.problem === null : objects.length === 0;
   const report: UninstallReport = {
     server: api.address,
@@ -115,17 +100,6 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
     advice: isComplete ? null : (ending.advice[0] ?? next),
   };
   return { report, ending };
-}
-
-/** Other steps do not depend on what the step waits for. */
-async function ignoreTimeout(taken: Promise<void>): Promise<WaitTimeout | undefined> {
-  try {
-    await taken;
-    return undefined;
-  } catch (error) {
-    if (error instanceof WaitTimeout) return error;
-    throw error;
-  }
 }
 
 /** @returns null if the cluster has no config */

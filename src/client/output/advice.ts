@@ -61,13 +61,9 @@ export function inContext(advice: Advice, context: string): Advice {
 export interface RepeatedFlags {
   readonly context?: string | undefined;
   readonly kubeconfig?: string | undefined;
-  /** Of the guard. */
-  readonly namespace?: string | undefined;
 }
 
 const OWN_PROGRAM = 'machineconfig-guard';
-/** They have the flag `--namespace`. */
-const NAMESPACED_COMMANDS = new Set(['gather', 'status', 'verify']);
 const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
 
 /** Quotes the words of commands and adds the flags that select the cluster. */
@@ -104,13 +100,12 @@ export class CommandFormatter {
   }
 
   #addFlags([program = '', subcommand = '', ...words]: readonly string[], ofCommand?: string): readonly string[] {
-    const { context = ofCommand, kubeconfig, namespace } = this.#flags;
+    const { context = ofCommand, kubeconfig } = this.#flags;
     const flags = toFlag('--kubeconfig', kubeconfig);
     // A login creates a context.
     if (subcommand !== 'login') flags.push(...toFlag('--context', context));
     if (program === 'oc') return ['oc', ...flags, subcommand, ...words];
     if (program !== OWN_PROGRAM) return [program, subcommand, ...words];
-    if (NAMESPACED_COMMANDS.has(subcommand)) flags.push(...toFlag('--namespace', namespace));
     return [this.program, subcommand, ...flags, ...words];
   }
 }

@@ -75,7 +75,6 @@ test.each<[string, ClusterStatus['state'], string | null, Partial<Evidence>, Reg
   ['the leader is silent', 'UNKNOWN', null, { lease: STALE }, /not renewed its Lease since 2026-11-23T07:56/, /verify/],
   ['only dev is registered', 'UNKNOWN', null, { webhooks: [DEV] }, /the command dev is registered/, /verify/],
   ['its URL has no leader', 'UNKNOWN', null, { webhooks: [BY_URL], ...SILENT }, /no Deployment or Lease/, /verify/],
-  ['-n names another', 'UNKNOWN', null, { namespace: 'other', ...SILENT }, /no Deployment or Lease that/, /verify/],
   ['the floor is not readable', 'UNKNOWN', null, { webhooks: [], floor: undefined }, /bindings of the pol/, /^install/],
   ['no webhook is readable', 'UNKNOWN', null, { webhooks: undefined }, /you may not list/, /-reader$/],
 ])('if %s, the state is %s by %s', (_case, state, by, changes, explanation, advice) => {

@@ -46,7 +46,6 @@ export function inMode(mode: string, certificates = 'True', ready = 'True') {
 
 export const GUARDED: Evidence = {
   readAt: new Date('2026-11-23T08:00:00Z'),
-  namespace: 'machineconfig-guard',
   ...inMode('Enforce'),
   webhooks: [WEBHOOK],
   floor: [],

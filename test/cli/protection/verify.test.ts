@@ -84,14 +84,6 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
   );
 });
 
-test('with -n, names the namespace in the advice', async () => {
-  const { cluster, run } = await startHealthyCluster();
-  register(cluster, { url: 'https://127.0.0.1:1/validate', caBundle: 'x' });
-  cluster.create('namespaces', { metadata: { name: 'other' } });
-  const { stdout } = await run('verify', '-n', 'other');
-  expect(stdout).toMatch(/\nBLOCKED: [^]*\nNext: [^]*oc --kubeconfig \S+ get pods,endpointslices -n other\n/);
-});
-
 test('exits with 2 if --timeout is given without --wait', async () => {
   expect(await runProgram(['verify', '--timeout', '5s'])).toEqual(usageError('--timeout needs --wait\n'));
 });

@@ -14,8 +14,8 @@ export const INSTALLED = [
   ['alertingrules', 'AlertingRule', 'openshift-monitoring'],
   ['configmaps', 'ConfigMap', 'openshift-config-managed'],
   ['clusterroles', 'ClusterRole', ''],
-  ['namespaces', 'Namespace', ''],
   ['customresourcedefinitions', 'CustomResourceDefinition', ''],
+  ['namespaces', 'Namespace', ''],
 ] as const;
 
 /** A cluster with the objects of an installation, a config in use and one that is unused. */

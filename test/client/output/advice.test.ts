@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { advise, CommandFormatter, PIPE, ShellCommand, type Word } from '../../../src/client/output/advice.ts';
 
-const FLAGS = { context: 'lab smith', kubeconfig: '/home/ann/lab', namespace: 'guard' };
+const FLAGS = { context: 'lab smith', kubeconfig: '/home/ann/lab' };
 const CLUSTER = "--kubeconfig /home/ann/lab --context 'lab smith'";
 
 test.each<[readonly Word[], string]>([
   [['oc', 'get', 'node', 'oc-1'], `oc ${CLUSTER} get node oc-1`],
   [['machineconfig-guard', 'restore', 'a b'], `oc mcguard restore ${CLUSTER} 'a b'`],
-  [['machineconfig-guard', 'verify'], `oc mcguard verify ${CLUSTER} --namespace guard`],
+  [['machineconfig-guard', 'verify'], `oc mcguard verify ${CLUSTER}`],
   [['oc', 'login', 'a'], 'oc --kubeconfig /home/ann/lab login a'],
   [['openshift-install', 'create', 'a b'], "openshift-install create 'a b'"],
   [

@@ -76,10 +76,10 @@ test('gathers the installed guard completely', () => {
   const namespaced = 'namespaces/machineconfig-guard';
   expect([...files.keys()].toSorted()).toEqual([
     'check.json',
-    `${admission}/validatingadmissionpolicies/settings.machineconfig-guard.io.yaml`,
-    `${admission}/validatingadmissionpolicybindings/settings.machineconfig-guard.io.yaml`,
-    `${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`,
-    'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards/cluster.yaml',
+    `${admission}/validatingadmissionpolicies.yaml`,
+    `${admission}/validatingadmissionpolicybindings.yaml`,
+    `${admission}/validatingwebhookconfigurations.yaml`,
+    'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards.yaml',
     'namespaces/default/events.k8s.io/events.yaml',
     `${namespaced}/apps/deployments.yaml`,
     `${namespaced}/apps/replicasets.yaml`,
@@ -92,11 +92,10 @@ test('gathers the installed guard completely', () => {
     `${LOGS}/previous.log`,
     'version',
   ]);
-  const guard = 'cluster-scoped-resources/machineconfig-guard.io/machineconfigguards/cluster.yaml';
-  expect(parse(files.get(guard) ?? '')).toMatchObject({ kind: 'MachineConfigGuard', status: { mode: 'Enforce' } });
-  const webhook = parse(files.get(`${admission}/validatingwebhookconfigurations/machineconfig-guard.yaml`) ?? '');
-  const apiVersion = 'admissionregistration.k8s.io/v1';
-  expect(webhook).toMatchObject({ apiVersion, kind: 'ValidatingWebhookConfiguration' });
+  const guards = parse(files.get('cluster-scoped-resources/machineconfig-guard.io/machineconfigguards.yaml') ?? '');
+  expect(guards).toMatchObject({ kind: 'MachineConfigGuardList', items: [{ status: { mode: 'Enforce' } }] });
+  const webhooks = parse(files.get(`${admission}/validatingwebhookconfigurations.yaml`) ?? '');
+  expect(webhooks).toMatchObject({ items: [{ metadata: { name: 'machineconfig-guard' } }] });
   expect(files.get('namespaces/default/events.k8s.io/events.yaml')).toContain(config);
   expect(files.get(`${namespaced}/coordination.k8s.io/leases.yaml`)).toContain('holderIdentity: ');
   expect(JSON.parse(files.get('check.json') ?? '')).toMatchObject({ ok: true, nodes: [{ name: node }] });
