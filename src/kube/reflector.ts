@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Logger } from 'pino';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
-import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } from './errors.ts';
+import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import {
@@ -15,13 +15,13 @@ import {
 } from './resource.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
-/** The times of a reflector, in milliseconds. */
+/** In milliseconds. */
 export interface ReflectorTiming {
   /** The first and the longest pause after a failure. */
   readonly backoffMs: readonly [first: number, max: number];
-  /** Pause between two lists of a kind that the cluster does not serve. */
+  /** Between two lists of a kind that the cluster does not serve. */
   readonly absentMs: number;
-  /** Pause between two checks for an etcd restore. */
+  /** Between two checks for an etcd restore. */
   readonly probeMs: number;
   /** The reflector ends a watch that sends nothing for this long. */
   readonly silenceMs: number;
@@ -74,7 +74,7 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   #objects = new Map<string, Item>();
-  #isForbidden = false;
+  #error: unknown;
   #position: Position | undefined;
   #newestVersion: string | undefined;
   #lastMessageAt = Number.NaN;
@@ -97,7 +97,12 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Whether the last list or watch failed because this user has no right to it. */
   get isForbidden(): boolean {
-    return this.#isForbidden;
+    return this.#error instanceof ApiError && this.#error.status === 403;
+  }
+
+  /** Says so if the last list failed because the cluster serves the kind only in unknown versions. */
+  get unsupportedVersion(): string | undefined {
+    return this.#error instanceof UnsupportedVersion ? this.#error.message : undefined;
   }
 
   /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */
@@ -137,7 +142,7 @@ export class Reflector<Item extends { readonly name: string }> {
           this.#position = undefined;
           this.#log.info(`listing again: ${error.message}`);
         } else {
-          this.#isForbidden = error instanceof ApiError && error.status === 403;
+          this.#error = error;
           const reason = describeError(error);
           this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
@@ -236,7 +241,7 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   #clearProblem(): void {
-    this.#isForbidden = false;
+    this.#error = undefined;
     this.#problem.clear();
   }
 

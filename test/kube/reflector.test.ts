@@ -294,3 +294,15 @@ test('follows a kind whose CRD is created and deleted', async () => {
   await expect.poll(known).toEqual([]);
   expect(reflector.isSynced).toBe(true);
 });
+
+test('says if the cluster serves the kind only in versions that it cannot read', async () => {
+  const { cluster, reflector, watches } = await follow({ resource: BUILDS });
+  await expect.poll(() => reflector.isSynced).toBe(true);
+  expect(reflector.unsupportedVersion).toBeUndefined();
+  cluster.serve('machineosbuilds', ['v2']);
+  for (const watch of watches) watch.destroy();
+  const problem = 'the cluster serves machineosbuilds only as v2, which this guard cannot read';
+  await expect.poll(() => reflector.unsupportedVersion).toBe(problem);
+  cluster.serve('machineosbuilds', ['v2', 'v1']);
+  await expect.poll(() => reflector.unsupportedVersion).toBeUndefined();
+});
