@@ -20,12 +20,11 @@ import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
 import { ConfigIndex, type LookupResult } from '../references/config-index.ts';
 import { LiveReader } from '../references/live-reader.ts';
-import { findPoolOfNode } from '../references/node-pool.ts';
-import type { Labels } from '../references/node-pool.ts';
+import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
-import type { JudgedReview, ReviewJudge } from '../webhook/judged-review.ts';
+import type { JudgedReview, ReviewJudge } from '../webhook/admission-app.ts';
 
 export interface JudgeOptions {
   readonly api: KubeApi;

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
-import { ThrottledLog } from '../common/throttled-log.ts';
+import { ThrottledLog } from '../common/logs.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 
 /** An Event about a cluster-scoped object. */

@@ -4,7 +4,7 @@ import type { ApiObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
-import { ProblemLog } from '../common/problem-log.ts';
+import { ProblemLog } from '../common/logs.ts';
 import {
   ACCEPT_METADATA_LIST,
   ACCEPT_METADATA,

@@ -52,7 +52,7 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
     return this.#deletedAt.get(name);
   }
 
-  /** Finds out whether a config exists: in the index, else with a GET. Retries until the signal aborts. Never rejects. */
+  /** Looks up a config in the index, or else with a GET. Retries until the signal aborts. Never rejects. */
   async lookUp(config: Pick<ConfigToDelete, 'name' | 'uid'>, signal: AbortSignal): Promise<LookupResult> {
     const backoff = new Backoff(100, 1_000);
     let reason = 'no complete answer in time';

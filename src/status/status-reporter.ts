@@ -5,7 +5,7 @@ import { formatName } from '../decision/message.ts';
 import { countNoun } from '../common/printable-text.ts';
 import type { PoolReferrer } from '../decision/references.ts';
 import { toRecordedReferrers } from '../decision/verdict.ts';
-import { ProblemLog } from '../common/problem-log.ts';
+import { ProblemLog } from '../common/logs.ts';
 import { repeat } from '../common/wait.ts';
 import type { Mode } from '../decision/settings.ts';
 import { findStalledRestores } from './stalled-restores.ts';
@@ -17,10 +17,10 @@ import type { ConfigIndex } from '../references/config-index.ts';
 import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
-import type { JudgedReview } from '../webhook/judged-review.ts';
+import type { JudgedReview } from '../webhook/admission-app.ts';
 import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { type Condition, type GuardStatus, StatusWriter } from './status-writer.ts';
-import { toSeconds } from '../common/to-seconds.ts';
+import { toSeconds } from '../common/duration.ts';
 
 export interface StatusReporterOptions {
   readonly api: Pick<KubeApi, 'json'>;

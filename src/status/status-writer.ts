@@ -5,8 +5,8 @@ import type { toRecordedReferrers } from '../decision/verdict.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, isNotFound } from '../kube/errors.ts';
-import { ProblemLog } from '../common/problem-log.ts';
-import { toSeconds } from '../common/to-seconds.ts';
+import { ProblemLog } from '../common/logs.ts';
+import { toSeconds } from '../common/duration.ts';
 
 /** A condition without the fields that depend on the stored one. */
 export interface Condition {
