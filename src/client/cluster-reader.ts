@@ -6,7 +6,7 @@ import { type ApiObject, parseTime } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
-import { findWriteTime } from '../kube/managed-fields.ts';
+import { findWriteTime } from '../kube/api-object.ts';
 import type { Resource } from '../kube/resource.ts';
 import { isManagedByOperator } from '../references/node-pool.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Context, KubeConfig } from '@kubernetes/client-node';
 import { isMap, parseDocument } from 'yaml';
-import { hasText, KubeConnection, KubeconfigError } from '../kube/connection.ts';
+import { hasText, KubeConnection, KubeconfigError } from './kube-connection.ts';
 import type { ClusterFlags } from './cluster-options.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { LOGIN_ADVICE } from './output/advice.ts';

@@ -12,7 +12,7 @@ import {
 } from './references.ts';
 import type { Hold } from './hold.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
-import { toSeconds } from '../common/to-seconds.ts';
+import { toSeconds } from '../common/duration.ts';
 import { ALLOW_DELETION_ANNOTATION } from './settings.ts';
 
 /** The audit annotation lists more names. */

@@ -6,7 +6,7 @@ import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import { type Guard, startGuard } from '../guard/guard.ts';
 import { buildWebhookConfiguration } from '../install/registration.ts';
 import { KubeApi } from '../kube/api.ts';
-import { connectionFromKubeconfig } from '../kube/connection.ts';
+import { connectionFromKubeconfig } from '../client/kube-connection.ts';
 import { ApiServer } from './cluster/api-server.ts';
 import { InMemoryCluster } from './cluster/in-memory-cluster.ts';
 

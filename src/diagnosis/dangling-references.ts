@@ -1,4 +1,4 @@
-import { toSeconds } from '../common/to-seconds.ts';
+import { toSeconds } from '../common/duration.ts';
 import { type ConfigName, type PoolReferrer, type Referrer, type ReferrerKind } from '../decision/references.ts';
 
 /** A strong reference to a config that does not exist. */

@@ -1,5 +1,5 @@
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
-import { toSeconds } from '../common/to-seconds.ts';
+import { toSeconds } from '../common/duration.ts';
 import {
   type ConfigName,
   findReferencedConfig,

@@ -3,9 +3,8 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import { toRecordedReferrers } from '../decision/verdict.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
-import { ThrottledLog } from '../common/throttled-log.ts';
-import type { AnsweredCall } from '../webhook/admission-app.ts';
-import type { JudgedReview } from '../webhook/judged-review.ts';
+import { ThrottledLog } from '../common/logs.ts';
+import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
 import type { Metrics } from '../webhook/metrics.ts';
 
 export interface AnswerRecorderOptions {

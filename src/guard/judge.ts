@@ -15,24 +15,22 @@ import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
-import { getObject } from '../kube/get-object.ts';
+import { getObject } from '../kube/resource.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
-import { ConfigIndex } from '../references/config-index.ts';
-import { ConfigLookup, type LookupResult } from '../references/config-lookup.ts';
+import { ConfigIndex, type LookupResult } from '../references/config-index.ts';
 import { LiveReader } from '../references/live-reader.ts';
-import { findPoolOfNode } from '../references/node-pool.ts';
-import type { Labels } from '../references/node-pool.ts';
+import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
 import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
-import type { JudgedReview, ReviewJudge } from '../webhook/judged-review.ts';
+import type { JudgedReview, ReviewJudge } from '../webhook/admission-app.ts';
 
 export interface JudgeOptions {
   readonly api: KubeApi;
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
-  readonly configs: Pick<ConfigLookup, 'find' | 'isIndexed'>;
+  readonly configs: Pick<ConfigIndex, 'has' | 'lookUp'>;
   readonly facts: HoldFacts;
   /** Undefined until they were read. */
   readonly settings: () => Settings | undefined;
@@ -49,13 +47,13 @@ export interface CreateJudgeOptions extends Pick<JudgeOptions, 'api' | 'settings
 export function createJudge({ api, watchApi = api, timing, ...options }: CreateJudgeOptions) {
   const { log } = options;
   const index = new ReferenceIndex({ api: watchApi, log, timing });
-  const configs = new ConfigIndex({ api: watchApi, log, timing });
+  const configs = new ConfigIndex({ api: watchApi, lookUpApi: api, log, timing });
   const live = new LiveReader({ api, versions: index });
   const facts: HoldFacts = {
     createdAt: (name) => configs.get(name)?.createdAt,
     findLastNaming: (...args) => index.pools.findLastNaming(...args),
   };
-  const judge = new Judge({ api, index, live, configs: new ConfigLookup(api, configs), facts, ...options });
+  const judge = new Judge({ api, index, live, configs, facts, ...options });
   return { judge, index, configs, live, facts };
 }
 
@@ -115,10 +113,10 @@ export class Judge implements ReviewJudge {
    */
   async #lookUp(config: ConfigToDelete, early: Verdict | undefined, signal: AbortSignal): Promise<LookupResult> {
     const { configs } = this.#options;
-    if (configs.isIndexed(config)) return { state: 'exists' };
+    if (configs.has(config)) return { state: 'exists' };
     if (early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
-    if (early === undefined) return await configs.find(config, signal);
-    return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.find(config, limited));
+    if (early === undefined) return await configs.lookUp(config, signal);
+    return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.lookUp(config, limited));
   }
 
   /**

@@ -11,7 +11,7 @@ import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../common/problem-log.ts';
+import { ProblemLog } from '../common/logs.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;

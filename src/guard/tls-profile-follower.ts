@@ -6,7 +6,7 @@ import { API_SERVERS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../common/problem-log.ts';
+import { ProblemLog } from '../common/logs.ts';
 import {
   describeTlsProfile,
   type FollowedTlsProfile,

@@ -1,17 +1,35 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
-import type { Credentials, KubeConnection } from './connection.ts';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
 import { PROTOBUF_MEDIA_TYPE } from './resource.ts';
 import { type Purpose, Transport } from './transport.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
+
+/** TLS material and headers for one request. */
+export type Credentials = Pick<
+  RequestOptions,
+  'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'auth' | 'agent'
+> & {
+  readonly headers: Readonly<Record<string, string | string[]>>;
+};
+
+/** The address of one API server and the credentials for it. */
+export interface Connection {
+  readonly server: URL;
+  /** Requests must then use the agent in the credentials. */
+  readonly isProxied: boolean;
+  /** Rejects with a CredentialsError, or the signal's reason. */
+  readonly credentials: (signal?: AbortSignal) => Promise<Credentials>;
+  /** Reads the configuration again. If that fails, it throws, and the old one stays. */
+  readonly reload: () => void;
+}
 
 /** One request to the Kubernetes API. */
 export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   /** Path and query, starting with `/`. */
   readonly path: string;
-  readonly accept?: string;
+  readonly accept?: string | undefined;
   readonly contentType?: string;
   /** Sent as JSON. */
   readonly body?: unknown;
@@ -48,12 +66,12 @@ const MAX_RETRY_AFTER_MS = 60_000;
  * each request and cannot stream a list.
  */
 export class KubeApi {
-  readonly #connection: KubeConnection;
+  readonly #connection: Connection;
   readonly #userAgent: string;
   readonly #options: KubeApiOptions;
   readonly #transport = new Transport();
 
-  constructor(connection: KubeConnection, userAgent = 'machineconfig-guard', options: KubeApiOptions = {}) {
+  constructor(connection: Connection, userAgent = 'machineconfig-guard', options: KubeApiOptions = {}) {
     this.#connection = connection;
     this.#userAgent = userAgent;
     this.#options = options;
@@ -65,7 +83,7 @@ export class KubeApi {
   }
 
   /** For requests that are not HTTP, such as an exec. */
-  get connection(): KubeConnection {
+  get connection(): Connection {
     return this.#connection;
   }
 

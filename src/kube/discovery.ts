@@ -25,20 +25,18 @@ export async function assertNotServed(
     return list[field] as DiscoveryEntry[];
   };
   const { group, resource } = parseCollection(paths[0]);
-  const known = paths.map((path) => parseCollection(path).version);
-  const served = new Set<string>();
+  const known = new Set(paths.map((path) => parseCollection(path).version));
   // The core group is always served.
-  if (group === '') served.add(known[0] ?? '');
+  const served = new Set(group === '' ? known : []);
   const groups = group === '' ? [] : await read('/apis', 'APIGroupList', 'groups');
   for (const { version = '' } of groups.filter(({ name }) => name === group).flatMap(({ versions = [] }) => versions)) {
     const resources = await read(`/apis/${group}/${version}`, 'APIResourceList', 'resources');
     if (resources.some(({ name }) => name === resource)) served.add(version);
   }
-  if (known.some((version) => served.has(version))) {
+  if (served.size === 0) return;
+  if ([...served].some((version) => known.has(version))) {
     throw new ApiUnreachable(`the API server answered 404 for ${resource} although discovery lists them`);
   }
-  if (served.size > 0) {
-    const versions = [...served].join(' and ');
-    throw new UnsupportedVersion(`the cluster serves ${resource} only as ${versions}, which this guard cannot read`);
-  }
+  const versions = [...served].join(' and ');
+  throw new UnsupportedVersion(`the cluster serves ${resource} only as ${versions}, which this guard cannot read`);
 }

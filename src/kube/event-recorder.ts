@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LRUCache } from 'lru-cache';
-import PQueue from 'p-queue';
 import type { Logger } from 'pino';
 import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
-import { ThrottledLog } from '../common/throttled-log.ts';
+import { ThrottledLog } from '../common/logs.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 
 /** An Event about a cluster-scoped object. */
@@ -31,7 +30,6 @@ const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
 const PERIOD_MS = 6 * 60_000;
 const MAX_REMEMBERED = 1_000;
 const WRITE_TIMEOUT_MS = 5_000;
-const MAX_CONCURRENT_WRITES = 4;
 /**
  * Any client can make the guard record Events, and after an etcd restore there can be one for each node. The status
  * and the metrics count them all.
@@ -52,8 +50,7 @@ export class EventRecorder {
   readonly #now: () => number;
   /** The names of recent Events. */
   readonly #recent = new LRUCache<string, true>({ max: MAX_REMEMBERED });
-  readonly #instance = hostname().slice(0, 128);
-  readonly #writes = new PQueue({ concurrency: MAX_CONCURRENT_WRITES });
+  readonly #writes = new Set<Promise<void>>();
   readonly #rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
   readonly #overflow: ThrottledLog;
 
@@ -69,18 +66,19 @@ export class EventRecorder {
     const now = this.#now();
     const name = toEventName(event, Math.floor(now / PERIOD_MS));
     if (this.#recent.has(name)) return;
-    // The queue also fills while the API server does not answer.
+    // They also accumulate while the API server does not answer.
     if (this.#writes.size >= MAX_WRITES_AT_ONCE || !this.#rate.tryAcquire()) {
       this.#overflow.warn('too many Events; dropping new ones', {});
       return;
     }
     this.#recent.set(name, true);
-    void this.#writes.add(async () => await this.#write(name, now, event));
+    const writing = this.#write(name, now, event).finally(() => this.#writes.delete(writing));
+    this.#writes.add(writing);
   }
 
   /** Waits for all writes. */
   async flush(): Promise<void> {
-    await this.#writes.onIdle();
+    await Promise.all(this.#writes);
   }
 
   /** Never rejects. */
@@ -96,11 +94,11 @@ export class EventRecorder {
       action,
       note: truncateNote(note),
       reportingController: EVENT_REPORTER,
-      reportingInstance: this.#instance,
+      reportingInstance: hostname().slice(0, 128),
       regarding,
     };
     try {
-      const limits = { timeoutMs: WRITE_TIMEOUT_MS, signal: NEVER_ABORTED };
+      const limits = { timeoutMs: WRITE_TIMEOUT_MS, purpose: 'events', signal: NEVER_ABORTED } as const;
       await this.#api.json({ method: 'POST', path: COLLECTION, body, ...limits });
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) return;

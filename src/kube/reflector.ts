@@ -2,27 +2,26 @@ import { once } from 'node:events';
 import type { Logger } from 'pino';
 import type { ApiObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
-import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList } from './errors.ts';
+import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
-import { ProblemLog } from '../common/problem-log.ts';
+import { ProblemLog } from '../common/logs.ts';
 import {
-  acceptHeaderForList,
-  acceptHeaderForObject,
+  ACCEPT_METADATA_LIST,
+  ACCEPT_METADATA,
   isNumber,
   isOlderVersion,
   type Resource,
   toListPath,
 } from './resource.ts';
-import { inSlices } from '../common/slices.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
-/** The times of a reflector, in milliseconds. */
+/** In milliseconds. */
 export interface ReflectorTiming {
   /** The first and the longest pause after a failure. */
   readonly backoffMs: readonly [first: number, max: number];
-  /** Pause between two lists of a kind that the cluster does not serve. */
+  /** Between two lists of a kind that the cluster does not serve. */
   readonly absentMs: number;
-  /** Pause between two checks for an etcd restore. */
+  /** Between two checks for an etcd restore. */
   readonly probeMs: number;
   /** The reflector ends a watch that sends nothing for this long. */
   readonly silenceMs: number;
@@ -50,8 +49,6 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
 
 /** An event of a pool or a build contains the whole object. */
 const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
-/** How many changes of a list may be reported in one turn of the event loop: a few milliseconds. */
-const SLICE_SIZE = 500;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
@@ -77,7 +74,7 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   #objects = new Map<string, Item>();
-  #isForbidden = false;
+  #error: unknown;
   #position: Position | undefined;
   #newestVersion: string | undefined;
   #lastMessageAt = Number.NaN;
@@ -100,7 +97,12 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Whether the last list or watch failed because this user has no right to it. */
   get isForbidden(): boolean {
-    return this.#isForbidden;
+    return this.#error instanceof ApiError && this.#error.status === 403;
+  }
+
+  /** Says so if the last list failed because the cluster serves the kind only in unknown versions. */
+  get unsupportedVersion(): string | undefined {
+    return this.#error instanceof UnsupportedVersion ? this.#error.message : undefined;
   }
 
   /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */
@@ -140,7 +142,7 @@ export class Reflector<Item extends { readonly name: string }> {
           this.#position = undefined;
           this.#log.info(`listing again: ${error.message}`);
         } else {
-          this.#isForbidden = error instanceof ApiError && error.status === 403;
+          this.#error = error;
           const reason = describeError(error);
           this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
@@ -182,12 +184,8 @@ export class Reflector<Item extends { readonly name: string }> {
     if (result !== undefined) await this.#checkListVersion(result, signal);
     const before = this.#objects;
     this.#objects = objects;
-    for await (const slice of inSlices(before, SLICE_SIZE)) {
-      for (const [name, item] of slice) if (!objects.has(name)) this.#onChange(item, undefined, 'list');
-    }
-    for await (const slice of inSlices(objects, SLICE_SIZE)) {
-      for (const [name, item] of slice) this.#onChange(before.get(name), item, 'list');
-    }
+    for (const [name, item] of before) if (!objects.has(name)) this.#onChange(item, undefined, 'list');
+    for (const [name, item] of objects) this.#onChange(before.get(name), item, 'list');
     return result;
   }
 
@@ -216,7 +214,7 @@ export class Reflector<Item extends { readonly name: string }> {
           timeoutSeconds: String(Math.round(seconds)),
           resourceVersion: position.resourceVersion,
         }),
-        accept: acceptHeaderForObject(this.resource.isMetadataOnly),
+        accept: this.resource.isMetadataOnly ? ACCEPT_METADATA : undefined,
         purpose: 'watches',
         signal: watch.signal,
       });
@@ -245,7 +243,7 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   #clearProblem(): void {
-    this.#isForbidden = false;
+    this.#error = undefined;
     this.#problem.clear();
   }
 
@@ -302,7 +300,7 @@ export class Reflector<Item extends { readonly name: string }> {
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
       const timeoutMs = this.#timing.requestMs;
-      list = (await this.#api.json({ path, accept: acceptHeaderForList(true), timeoutMs, signal })) as typeof list;
+      list = (await this.#api.json({ path, accept: ACCEPT_METADATA_LIST, timeoutMs, signal })) as typeof list;
     } catch (error) {
       if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
       throw error;

@@ -6,6 +6,9 @@ import { ApiUnreachable, describeError } from './errors.ts';
 /** The limits of connections for each purpose, so that hanging requests delay no others. Further requests wait. */
 const MAX_CONNECTIONS = {
   requests: 32,
+  events: 4,
+  /** Made-up names of configs can cause them. */
+  lookUps: 8,
   /** Of all kinds but nodes. */
   lists: 8,
   /** Also a bound on what a slow API server has to do for a replica. */

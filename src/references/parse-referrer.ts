@@ -10,34 +10,27 @@ import {
   type Strength,
   toConfigName,
 } from '../decision/references.ts';
-import { type ApiObject, MalformedObject, parseTime } from '../kube/api-object.ts';
+import { type ApiObject, findWriteTime, MalformedObject, parseTime } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
-import { findWriteTime } from '../kube/managed-fields.ts';
 import { isWindows } from './node-pool.ts';
 
 /** Shared, because there are thousands of nodes. */
 const CONFIGURED = { type: 'configured' } as const;
-
-type Annotation = ReturnType<typeof toAnnotation>;
-
-const CONFIG_ANNOTATIONS = NODE_FIELDS.map(toAnnotation);
 /**
  * These references are weak: the operator compares `drain-<config>` and `uncordon-<config>` as strings and
  * does not read the config (machine-config-operator, pkg/daemon/drain.go).
  */
-const DRAIN_ANNOTATIONS = ['desiredDrain', 'lastAppliedDrain'].map(toAnnotation);
+const DRAIN_FIELDS = ['desiredDrain', 'lastAppliedDrain'] as const;
 const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
 /** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
-const FIRST_PIVOT_CONFIG = toAnnotation('firstPivotConfig');
-/** The machine-config-daemon writes both at each failure, and empties the reason in the write that sets Done. */
-const STATE = toAnnotation('state');
-const REASON = toAnnotation(REASON_FIELD);
+const FIRST_PIVOT_CONFIG = 'firstPivotConfig';
+/** The machine-config-daemon writes it with each reason, and empties the reason in the write that sets Done. */
+const STATE_FIELD = 'state';
 const FAILED_STATE = 'Degraded';
 /** The daemon cuts its reason here (machine-config-operator, pkg/daemon/writer.go). A hostile one can have 256 KiB. */
 const MAX_REASON_LENGTH = 2_000;
 /** The repetition is limited to the longest name, so that a search takes linear time. */
 const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
-const ANNOTATION_PREFIX = `${MCO_GROUP}/`;
 /** Of Kubernetes (apimachinery, pkg/apis/meta/v1/types.go). */
 const FOREGROUND_DELETION = 'foregroundDeletion';
 /** RFC 1123 subdomain. */
@@ -45,13 +38,20 @@ const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
 
-export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
-  ...CONFIG_ANNOTATIONS,
-  ...DRAIN_ANNOTATIONS,
-  FIRST_PIVOT_CONFIG,
-  STATE,
-  REASON,
-].map(({ key }) => key);
+const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG, STATE_FIELD, REASON_FIELD] as const;
+type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
+const toAnnotation = <Field extends AnnotatedField>(field: Field) => `${MCO_GROUP}/${field}` as const;
+export const NODE_ANNOTATIONS = ANNOTATED_FIELDS.map(toAnnotation);
+
+/** What a list keeps of a node that has one of these annotations. A list keeps all labels and annotations of others. */
+export interface NodeObject {
+  readonly metadata?: {
+    readonly name?: unknown;
+    readonly creationTimestamp?: unknown;
+    readonly labels?: Readonly<Record<string, unknown>> | null;
+    readonly annotations?: Readonly<Partial<Record<(typeof NODE_ANNOTATIONS)[number], unknown>>> | null;
+  } | null;
+}
 
 /**
  * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
@@ -59,32 +59,28 @@ export const NODE_REFERENCE_ANNOTATIONS: readonly string[] = [
  * (machine-config-operator, pkg/daemon/daemon.go). The reason is strong until the node is no longer Degraded: it can be
  * the only place that names a config which the node needs (docs/internals/decisions/0011).
  *
- * A node without both can be one that the operator does not manage: see `isManagedByOperator`.
- *
  * @throws MalformedObject if the node has no name or one of the annotations is not a string
  */
-export function parseNodeReferrer(node: ApiObject): NodeReferrer {
+export function parseNodeReferrer(node: NodeObject): NodeReferrer {
   const name = readName(node, 'Node');
-  const readAnnotation = ({ field, key }: Annotation): string | undefined => {
-    const value = node.metadata?.annotations?.[key];
+  const { annotations, labels, creationTimestamp } = node.metadata ?? {};
+  const read = (field: AnnotatedField): string | undefined => {
+    const value = annotations?.[toAnnotation(field)];
     // The error text is only built if needed, because there are thousands of nodes.
     return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
   };
   const references: Reference[] = [];
-  for (const annotation of CONFIG_ANNOTATIONS) {
-    addReference(references, annotation.field, 'strong', readAnnotation(annotation));
+  for (const field of NODE_FIELDS) addReference(references, field, 'strong', read(field));
+  const firstField = references[0]?.field;
+  if (read(STATE_FIELD) === FAILED_STATE) addReason(references, read(REASON_FIELD) ?? '');
+  for (const field of DRAIN_FIELDS) {
+    const value = read(field) ?? '';
+    if (DRAIN_PREFIX.test(value)) addReference(references, field, 'weak', value.replace(DRAIN_PREFIX, ''));
   }
-  const hasCurrentConfig = references[0]?.field === 'currentConfig';
-  if (readAnnotation(STATE) === FAILED_STATE) addReason(references, readAnnotation(REASON) ?? '');
-  for (const annotation of DRAIN_ANNOTATIONS) {
-    const value = readAnnotation(annotation) ?? '';
-    if (DRAIN_PREFIX.test(value)) addReference(references, annotation.field, 'weak', value.replace(DRAIN_PREFIX, ''));
-  }
-  addReference(references, FIRST_PIVOT_CONFIG.field, 'weak', readAnnotation(FIRST_PIVOT_CONFIG));
+  addReference(references, FIRST_PIVOT_CONFIG, 'weak', read(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
-  if (hasCurrentConfig) return { ...referrer, state: CONFIGURED };
-  const { annotations, labels, creationTimestamp } = node.metadata ?? {};
-  const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(ANNOTATION_PREFIX));
+  if (firstField === 'currentConfig') return { ...referrer, state: CONFIGURED };
+  const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(`${MCO_GROUP}/`));
   // The operator does not manage Windows nodes, so they never report a config.
   if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };
   const createdAt = parseTime(creationTimestamp);
@@ -220,11 +216,7 @@ function truncateName(name: string): string {
   return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
 }
 
-function toAnnotation(field: string) {
-  return { field, key: `${MCO_GROUP}/${field}` };
-}
-
-function readName(object: ApiObject, kind: ReferrerKind): string {
+function readName(object: NodeObject, kind: ReferrerKind): string {
   const name = object.metadata?.name;
   if (typeof name !== 'string' || name === '') throw new MalformedObject(`a ${kind} has no name`);
   return name;

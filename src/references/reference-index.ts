@@ -29,6 +29,11 @@ export class ReferenceIndex {
     return this.#reflectors.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.name);
   }
 
+  /** Says so if the cluster serves a kind only in unknown versions. */
+  get unsupportedVersion(): string | undefined {
+    return this.#reflectors.find(({ unsupportedVersion }) => unsupportedVersion !== undefined)?.unsupportedVersion;
+  }
+
   /** Milliseconds since the last message about each listed resource. */
   get ages(): readonly { readonly resource: string; readonly ms: number }[] {
     return this.#reflectors.flatMap(({ resource, silentMs }) =>

@@ -3,14 +3,9 @@ import type { HoldableConfig } from '../decision/verdict.ts';
 import { ALLOW_DELETION_ANNOTATION, findOverrideReason } from '../decision/settings.ts';
 import { type ApiObject, MalformedObject } from '../kube/api-object.ts';
 import { BUILDS_PATHS, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../kube/api-paths.ts';
-import { parseHoldableConfig } from '../kube/holdable-config.ts';
+import { parseHoldableConfig } from '../kube/api-object.ts';
 import type { Resource } from '../kube/resource.ts';
-import {
-  NODE_REFERENCE_ANNOTATIONS,
-  parseBuildReferrer,
-  parseNodeReferrer,
-  parsePoolReferrer,
-} from './parse-referrer.ts';
+import { NODE_ANNOTATIONS, parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from './parse-referrer.ts';
 
 /** A node's references are annotations, so its metadata suffices. */
 export const NODES: Resource<NodeReferrer> = {
@@ -19,7 +14,7 @@ export const NODES: Resource<NodeReferrer> = {
   paths: [NODES_PATH],
   isOptional: false,
   isMetadataOnly: true,
-  annotations: NODE_REFERENCE_ANNOTATIONS,
+  annotations: NODE_ANNOTATIONS,
   parse: parseNodeReferrer,
 };
 

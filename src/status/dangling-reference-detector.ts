@@ -5,7 +5,7 @@ import { type ConfigName, isPool, isRenderedConfig, parsePoolName, type PoolRefe
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../diagnosis/nearest-name.ts';
 import { type KubeApi } from '../kube/api.ts';
-import { getObject } from '../kube/get-object.ts';
+import { getObject } from '../kube/resource.ts';
 import { inSlices } from '../common/slices.ts';
 import { withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from '../references/config-index.ts';

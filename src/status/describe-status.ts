@@ -1,7 +1,7 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../certificates/serving-certificate.ts';
 import { countNoun, joinWithAnd } from '../common/printable-text.ts';
-import { toSeconds } from '../common/to-seconds.ts';
+import { toSeconds } from '../common/duration.ts';
 import type { HoldFacts } from '../decision/hold.ts';
 import { formatName } from '../decision/message.ts';
 import { ALLOW_DELETION_ANNOTATION, type Settings } from '../decision/settings.ts';

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { leasesPath, objectPath } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, isAbsent } from '../kube/errors.ts';
-import { ProblemLog } from '../common/problem-log.ts';
+import { ProblemLog } from '../common/logs.ts';
 import { NEVER_ABORTED, repeat, withTimeout } from '../common/wait.ts';
 
 export interface LeaseTiming {

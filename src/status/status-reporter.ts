@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/serving-certificate.ts';
-import { ProblemLog } from '../common/problem-log.ts';
-import { toSeconds } from '../common/to-seconds.ts';
+import { ProblemLog } from '../common/logs.ts';
+import { toSeconds } from '../common/duration.ts';
 import { repeat } from '../common/wait.ts';
 import type { Settings } from '../decision/settings.ts';
 import { toRecordedReferrers } from '../decision/verdict.ts';
@@ -9,7 +9,7 @@ import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
-import type { JudgedReview } from '../webhook/judged-review.ts';
+import type { JudgedReview } from '../webhook/admission-app.ts';
 import type { FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
 import { describeExpiries, describeStatus, type GuardStatus, type StatusSources } from './describe-status.ts';

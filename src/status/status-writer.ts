@@ -6,8 +6,8 @@ import type { ApiObject } from '../kube/api-object.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
-import { ProblemLog } from '../common/problem-log.ts';
-import { toSeconds } from '../common/to-seconds.ts';
+import { ProblemLog } from '../common/logs.ts';
+import { toSeconds } from '../common/duration.ts';
 import { type Condition, CONDITIONS, type GuardStatus } from './describe-status.ts';
 
 /** A denial as the status stores it. */

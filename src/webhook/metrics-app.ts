@@ -1,7 +1,7 @@
 import type { Express, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { describeError } from '../kube/errors.ts';
-import { ThrottledLog } from '../common/throttled-log.ts';
+import { ThrottledLog } from '../common/logs.ts';
 import type { Metrics } from './metrics.ts';
 import type { ScrapeAuthorizer } from './scrape-authorizer.ts';
 import { createEndpointApp, sendText } from './endpoint-app.ts';

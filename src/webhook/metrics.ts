@@ -1,11 +1,10 @@
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../certificates/serving-certificate.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
-import type { AnsweredCall } from './admission-app.ts';
-import { EventLoopDelay } from './event-loop-delay.ts';
-import type { JudgedReview } from './judged-review.ts';
+import type { AnsweredCall, JudgedReview } from './admission-app.ts';
 
 export interface MetricsSources {
   readonly resources: readonly string[];
@@ -164,4 +163,34 @@ function countStrongReferences(referrers: Iterable<Referrer>): Map<ReferrerKind,
     counts.set(kind, (counts.get(kind) ?? 0) + strong);
   }
   return counts;
+}
+
+/** The pause between two samples. A shorter one would cost more than the rest of an idle guard. */
+const RESOLUTION_MS = 10;
+/** Longer than the 30 s between scrapes. */
+const WINDOW_MS = 60_000;
+
+/** Measures how long single pieces of work hold the event loop, during which no review is answered. */
+export class EventLoopDelay {
+  /** Of the times between two samples, in nanoseconds. */
+  readonly #intervals: Pick<IntervalHistogram, 'enable' | 'max' | 'reset'>;
+  #lastWindowSeconds = 0;
+
+  constructor(intervals = monitorEventLoopDelay({ resolution: RESOLUTION_MS })) {
+    this.#intervals = intervals;
+    this.#intervals.enable();
+    setInterval(() => {
+      this.#lastWindowSeconds = this.#windowSeconds;
+      this.#intervals.reset();
+    }, WINDOW_MS).unref();
+  }
+
+  /** The longest delay in this window and in the last one, precise to 10 ms. Every reader gets the same value. */
+  get longestSeconds(): number {
+    return Math.max(this.#lastWindowSeconds, this.#windowSeconds);
+  }
+
+  get #windowSeconds(): number {
+    return Math.max(0, this.#intervals.max / 1e6 - RESOLUTION_MS) / 1_000;
+  }
 }

@@ -4,7 +4,7 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import type { ConfigToDelete, Review } from '../decision/verdict.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
-import { parseHoldableConfig } from '../kube/holdable-config.ts';
+import { parseHoldableConfig } from '../kube/api-object.ts';
 
 /** There is no review to judge. */
 export class ReviewFault extends Error {

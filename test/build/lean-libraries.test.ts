@@ -9,7 +9,7 @@ import { atFirstUse, leanClient } from '../../build/lean-libraries.ts';
 import { createAuthority } from '../../src/certificates/authority.ts';
 import { encodeBase64 } from '../../src/install/manifest.ts';
 import * as fullConnection from '../../src/client/kubeconfig.ts';
-import type { Credentials } from '../../src/kube/connection.ts';
+import type { Credentials } from '../../src/kube/api.ts';
 
 let directory: string;
 let program: string;

@@ -1,4 +1,4 @@
-import { toSeconds } from '../../src/common/to-seconds.ts';
+import { toSeconds } from '../../src/common/duration.ts';
 import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import { type Change, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { parseResourcePath } from '../../src/demo/cluster/kinds.ts';

@@ -4,7 +4,7 @@ import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide
 import type { Review, Verdict } from '../../src/decision/verdict.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { AnswerRecorder } from '../../src/guard/answer-recorder.ts';
-import type { ConfigState } from '../../src/webhook/judged-review.ts';
+import type { ConfigState } from '../../src/webhook/admission-app.ts';
 import { memoryLog } from '../support/log.ts';
 import { CALL } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';

@@ -5,8 +5,8 @@ import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/decision/
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
-import type { LookupResult } from '../../src/references/config-lookup.ts';
-import type { JudgedReview } from '../../src/webhook/judged-review.ts';
+import type { LookupResult } from '../../src/references/config-index.ts';
+import type { JudgedReview } from '../../src/webhook/admission-app.ts';
 import { memoryLog } from '../support/log.ts';
 
 const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
@@ -84,8 +84,8 @@ async function judge(situation: Situation, count = 1) {
       },
     },
     configs: {
-      isIndexed: () => config.state === 'exists',
-      find: async (_config, signal) => {
+      has: () => config.state === 'exists',
+      lookUp: async (_config, signal) => {
         lookups += 1;
         isLookupLimited = signal !== deadline.signal;
         if (isLate) deadline.abort();

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { KubeconfigError } from '../../src/kube/connection.ts';
+import { KubeconfigError } from '../../src/client/kube-connection.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';

@@ -90,15 +90,17 @@ test('writes 500 Events at once, then ten each second, and logs once that it dro
   expect(requests).toHaveLength(510);
 });
 
-test('sends four Events at a time, and keeps at most 500 while the API server does not answer', async () => {
+test('keeps at most 500 Events while the API server does not answer, over connections of their own', async () => {
   let answer = () => {};
   const answered = new Promise<void>((resolve) => (answer = resolve));
   const { recorder, record, requests } = createRecorder(() => answered);
   const recorded = record(...denials(0, 500));
   vi.advanceTimersByTime(60_000);
   for (const denial of denials(500, 1_000)) recorder.record({ ...DENIAL, ...denial });
-  expect(requests).toHaveLength(4);
+  expect(requests).toHaveLength(500);
+  expect(requests[0]?.purpose).toBe('events');
   answer();
   await recorded;
-  expect(requests).toHaveLength(504);
+  await record(...denials(500, 501));
+  expect(requests).toHaveLength(501);
 });

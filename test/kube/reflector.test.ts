@@ -16,7 +16,6 @@ interface FollowOptions {
   resource?: Resource<Referrer>;
   timing?: Partial<ReflectorTiming>;
   nodes?: readonly ReturnType<typeof toNode>[];
-  onChange?: () => void;
   onRequest?: (request: SeenRequest, cluster: TestCluster) => Fault;
 }
 
@@ -27,7 +26,7 @@ async function follow({
   nodes = [toNode('a', 'rendered-1')],
   ...options
 }: FollowOptions = {}) {
-  const { onRequest = () => 'pass', onChange } = options;
+  const { onRequest = () => 'pass' } = options;
   const cluster = await startTestCluster();
   for (const node of nodes) cluster.create('nodes', node);
   cluster.faults.intercept((request) => onRequest(request, cluster));
@@ -41,7 +40,6 @@ async function follow({
     timing: { ...TIMING, ...timing },
     onChange: (before, after) => {
       changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`);
-      onChange?.();
     },
   });
   runUntilEnd((signal) => reflector.run(signal));
@@ -123,23 +121,6 @@ test('reports each change with the object before and after, also between two lis
   cluster.create('nodes', toNode('c', 'x'));
   recover();
   await expect.poll(() => changes.toSorted()).toEqual(['a rendered-2 rendered-3', 'b x -', 'c - x']);
-});
-
-test('reports the changes of a long list in slices, so that other work can run', async () => {
-  const counts: number[] = [];
-  let inTurn = 0;
-  const onChange = () => {
-    inTurn += 1;
-    if (inTurn > 1) return;
-    setImmediate(() => {
-      counts.push(inTurn);
-      inTurn = 0;
-    });
-  };
-  const nodes = Array.from({ length: 1_500 }, (_, index) => toNode(`w${index}`, 'x'));
-  const { reflector } = await follow({ nodes, onChange });
-  await expect.poll(() => reflector.isSynced).toBe(true);
-  expect(Math.max(...counts)).toBe(500);
 });
 
 test('continues from the last bookmark without a list if the watch ends', async () => {
@@ -325,4 +306,16 @@ test('follows a kind whose CRD is created and deleted', async () => {
   for (const watch of watches) watch.destroy();
   await expect.poll(known).toEqual([]);
   expect(reflector.isSynced).toBe(true);
+});
+
+test('says if the cluster serves the kind only in versions that it cannot read', async () => {
+  const { cluster, reflector, watches } = await follow({ resource: BUILDS });
+  await expect.poll(() => reflector.isSynced).toBe(true);
+  expect(reflector.unsupportedVersion).toBeUndefined();
+  cluster.serve('machineosbuilds', ['v2']);
+  for (const watch of watches) watch.destroy();
+  const problem = 'the cluster serves machineosbuilds only as v2, which this guard cannot read';
+  await expect.poll(() => reflector.unsupportedVersion).toBe(problem);
+  cluster.serve('machineosbuilds', ['v2', 'v1']);
+  await expect.poll(() => reflector.unsupportedVersion).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { type Cluster, KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 import { type ApiRequest, KubeApi, type KubeApiOptions } from '../../src/kube/api.ts';
-import { KubeConnection } from '../../src/kube/connection.ts';
+import { KubeConnection } from '../../src/client/kube-connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
 
 /**

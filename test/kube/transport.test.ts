@@ -88,8 +88,10 @@ test('keeps the idle connections if the signal of a GET aborts', async () => {
 test.each<[number, Purpose | undefined]>([
   [32, undefined],
   [8, 'lists'],
+  [8, 'lookUps'],
   [2, 'nodeLists'],
   [4, 'tokenReviews'],
+  [4, 'events'],
 ])('opens at most %i connections for %s, and closes them after 5 s without a request', async (count, purpose) => {
   const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(count));
   await sendInParallel(100, { ...POST, ...(purpose === undefined ? {} : { purpose }) });

@@ -1,7 +1,6 @@
 import { decide } from '../../src/decision/decide.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import type { ReviewJudge } from '../../src/webhook/judged-review.ts';
-import type { AnsweredCall } from '../../src/webhook/admission-app.ts';
+import type { AnsweredCall, ReviewJudge } from '../../src/webhook/admission-app.ts';
 
 export const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 

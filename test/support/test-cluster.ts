@@ -6,7 +6,7 @@ import { ADMIN_USER, handleRequest } from '../../src/demo/cluster/handle-request
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { findKind, toApiVersion } from '../../src/demo/cluster/kinds.ts';
 import { KubeApi } from '../../src/kube/api.ts';
-import { KubeConnection } from '../../src/kube/connection.ts';
+import { KubeConnection } from '../../src/client/kube-connection.ts';
 import { Faults } from './faults.ts';
 import { type TestTls, testTls } from './tls.ts';
 

@@ -8,10 +8,15 @@ import request from 'supertest';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { denyBadReview } from '../../src/decision/decide.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
-import { type AnsweredCall, type BodyLimits, createAdmissionApp } from '../../src/webhook/admission-app.ts';
+import {
+  type AnsweredCall,
+  type BodyLimits,
+  createAdmissionApp,
+  type JudgedReview,
+  type ReviewJudge,
+} from '../../src/webhook/admission-app.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
-import type { JudgedReview, ReviewJudge } from '../../src/webhook/judged-review.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { memoryLog } from '../support/log.ts';

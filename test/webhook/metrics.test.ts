@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
+import type { IntervalHistogram } from 'node:perf_hooks';
+import { expect, test, vi } from 'vitest';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
-import { Metrics } from '../../src/webhook/metrics.ts';
+import { EventLoopDelay, Metrics } from '../../src/webhook/metrics.ts';
 import { parseReview } from '../../src/webhook/parse-review.ts';
 import { allowUnused, CALL, reviewBody } from '../support/review.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const config = toConfigName('rendered-worker-1');
 const NODE: Referrer = {
@@ -74,4 +76,29 @@ test('counts decisions and reads its sources at each scrape', async () => {
   expect(later).toContain('mcguard_index_synced{resource="nodes"} 1\n');
   expect(later).toContain('mcguard_live_reads_total 4\n');
   expect(later).not.toMatch(/^mcguard_dangling_references /m);
+});
+
+test('remembers the longest delay, without the 10 ms between two samples, for one to two minutes', () => {
+  fakeUntilEnd('setInterval');
+  const intervals = { max: 0, enable: () => true, reset: () => void (intervals.max = 0) };
+  const delay = new EventLoopDelay(intervals as unknown as IntervalHistogram);
+  intervals.max = 310e6;
+  expect(delay.longestSeconds).toBeCloseTo(0.3);
+  vi.advanceTimersByTime(60_000);
+  expect(delay.longestSeconds).toBeCloseTo(0.3);
+  intervals.max = 110e6;
+  expect(delay.longestSeconds).toBeCloseTo(0.3);
+  vi.advanceTimersByTime(60_000);
+  expect(delay.longestSeconds).toBeCloseTo(0.1);
+});
+
+test('measures the work that holds the event loop', async () => {
+  const delay = new EventLoopDelay();
+  const holdAndRead = () => {
+    const end = performance.now() + 300;
+    while (performance.now() < end);
+    return delay.longestSeconds;
+  };
+  // A delay counts only between two samples, and the first one comes in a later turn of the event loop.
+  await expect.poll(holdAndRead).toBeGreaterThan(0.28);
 });

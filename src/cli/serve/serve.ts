@@ -7,8 +7,12 @@ import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/sign-
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { INTERMEDIATE_CIPHERS, toOpenSslCiphers } from '../../webhook/cipher-suites.ts';
-import { DEFAULT_GROUPS, type TlsParameters } from '../../webhook/tls-profile.ts';
+import {
+  DEFAULT_GROUPS,
+  INTERMEDIATE_CIPHERS,
+  type TlsParameters,
+  toOpenSslCiphers,
+} from '../../webhook/tls-profile.ts';
 import { addConnectionFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { createKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';

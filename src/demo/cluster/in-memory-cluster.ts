@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { toSeconds } from '../../common/to-seconds.ts';
+import { toSeconds } from '../../common/duration.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { findKind, toApiVersion } from './kinds.ts';
 

@@ -4,7 +4,7 @@ import { parseCollection } from '../api-paths.ts';
 import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
-import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
+import { ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
 import { JsonListParser } from './json-list.ts';
 import { type ListParser, METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list.ts';
@@ -74,7 +74,7 @@ export async function listCollection(
   const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
     path: toListPath(path, query),
-    accept: acceptHeaderForStreamedList(isMetadataOnly),
+    accept: isMetadataOnly ? ACCEPT_PROTOBUF_LIST : undefined,
     purpose: kind === 'Node' ? 'nodeLists' : 'lists',
     signal,
   });

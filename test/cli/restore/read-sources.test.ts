@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { execInPod } from '../../../src/cli/restore/read-sources.ts';
 import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
 import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
 import { kubeconfig } from '../../e2e/control-plane/control-plane.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { KubeApi } from '../../../src/kube/api.ts';
-import { connectionFromKubeconfig } from '../../../src/kube/connection.ts';
+import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
 import { ApiServer } from './api-server.ts';
 import type { Binaries } from './binaries.ts';
 import { issueServerCertificate, type ServerCertificate } from './certificates.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
-import { toSeconds } from '../../../src/common/to-seconds.ts';
+import { toSeconds } from '../../../src/common/duration.ts';
 import type { HoldStatus } from '../../../src/status/hold-status.ts';
 import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';

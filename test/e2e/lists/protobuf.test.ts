@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { type ApiObject, parseTime } from '../../../src/kube/api-object.ts';
 import { listCollection } from '../../../src/kube/lists/list.ts';
-import { acceptHeaderForStreamedList, PROTOBUF_MEDIA_TYPE } from '../../../src/kube/resource.ts';
+import { ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../../../src/kube/resource.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
@@ -40,8 +40,7 @@ test.each([
   ['MachineConfig', PATHS.configs],
 ])('%s has the same metadata in protobuf as in JSON', async (kind, collection) => {
   const signal = AbortSignal.timeout(10_000);
-  const accept = acceptHeaderForStreamedList(true);
-  const response = await api.request({ path: collection, accept, signal });
+  const response = await api.request({ path: collection, accept: ACCEPT_PROTOBUF_LIST, signal });
   response.body.resume();
   expect(response.headers['content-type']).toContain(PROTOBUF_MEDIA_TYPE);
 

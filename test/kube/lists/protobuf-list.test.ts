@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { checkProperty } from '../../support/check-property.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list.ts';
-import { NODE_REFERENCE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
+import { NODE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
 import { NODES } from '../../../src/references/sources.ts';
 import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
 
@@ -89,7 +89,7 @@ test.each([
 });
 
 test('keeps all that the guard reads of nodes if it keeps only the wanted metadata', () => {
-  const key = fc.oneof(fc.constantFrom(...NODE_REFERENCE_ANNOTATIONS), text);
+  const key = fc.oneof(fc.constantFrom(...NODE_ANNOTATIONS), text);
   const config = fc.constantFrom('', 'rendered-1', 'drain-rendered-1', 'uncordon-rendered-2', 'x');
   const node = fc.record({
     name: fc.constantFrom('w0', 'w1'),

@@ -4,7 +4,8 @@ import { createSecureContext } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { joinFirst } from '../common/printable-text.ts';
 import { NEVER_ABORTED, waitOrAbort } from '../common/wait.ts';
-import { CredentialsError, isTimeout } from './errors.ts';
+import type { Connection, Credentials } from '../kube/api.ts';
+import { CredentialsError, isTimeout } from '../kube/errors.ts';
 
 /** There is no usable kubeconfig. The message contains no secrets. */
 export class KubeconfigError extends Error {
@@ -16,14 +17,6 @@ export class KubeconfigError extends Error {
     this.needsLogin = needsLogin;
   }
 }
-
-/** TLS material and headers for one request. */
-export type Credentials = Pick<
-  RequestOptions,
-  'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'auth' | 'agent'
-> & {
-  readonly headers: Readonly<Record<string, string | string[]>>;
-};
 
 interface AuthProvider {
   readonly name?: string;
@@ -41,8 +34,8 @@ const MAX_CONTEXTS = 5;
 const CREDENTIALS_TTL_MS = 10_000;
 const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
-/** The address of one API server and the credentials for it. */
-export class KubeConnection {
+/** A connection that a kubeconfig or a service account describes. */
+export class KubeConnection implements Connection {
   readonly #load: () => KubeConfig;
   readonly #groups: readonly string[];
   #config: KubeConfig;
@@ -67,7 +60,6 @@ export class KubeConnection {
     return this.#cluster.server;
   }
 
-  /** Whether the kubeconfig sets a proxy. Requests must then use the agent in the credentials. */
   get isProxied(): boolean {
     return this.#cluster.isProxied;
   }

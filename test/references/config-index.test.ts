@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/references.ts';
-import type { ApiRequest } from '../../src/kube/api.ts';
+import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
-import { ConfigLookup } from '../../src/references/config-lookup.ts';
+import { ConfigIndex } from '../../src/references/config-index.ts';
+import { memoryLog } from '../support/log.ts';
 
 const CONFIG = { name: toConfigName('rendered-worker-a'), uid: 'uid-a', createdAt: undefined };
 const REFUSED = new ApiUnreachable('refused');
@@ -15,16 +16,18 @@ async function lookUp(
 ) {
   const paths: string[] = [];
   const deadline = new AbortController();
-  const json = async ({ path }: ApiRequest): Promise<unknown> => {
-    paths.push(path);
+  const json = async ({ path, purpose }: ApiRequest): Promise<unknown> => {
+    paths.push(`${purpose} ${path}`);
     if (paths.length === maxGets) deadline.abort();
     const answer = answers[paths.length - 1] ?? answers.at(-1);
     if (answer instanceof Error) throw answer;
     const metadata = { name: CONFIG.name, uid: answer, creationTimestamp: '2026-11-20T10:00:00Z' };
     return await Promise.resolve({ metadata });
   };
-  const lookup = new ConfigLookup({ json }, { has: () => isIndexed, isForbidden });
-  return { ...(await lookup.find(CONFIG, deadline.signal)), paths };
+  const configs = new ConfigIndex({ api: { json } as unknown as KubeApi, log: memoryLog().log });
+  vi.spyOn(configs, 'has').mockReturnValue(isIndexed);
+  vi.spyOn(configs, 'isForbidden', 'get').mockReturnValue(isForbidden);
+  return { ...(await configs.lookUp(CONFIG, deadline.signal)), paths };
 }
 
 test('sends no GET for an indexed config, and none without the right to read configs', async () => {
@@ -32,7 +35,7 @@ test('sends no GET for an indexed config, and none without the right to read con
   expect(await lookUp([CONFIG.uid], { isForbidden: true })).toMatchObject({ state: 'unknown', paths: [] });
 });
 
-const PATH = '/apis/machineconfiguration.openshift.io/v1/machineconfigs/rendered-worker-a';
+const GET = 'lookUps /apis/machineconfiguration.openshift.io/v1/machineconfigs/rendered-worker-a';
 
 test.each([
   ['the config exists', 1, [CONFIG.uid], { state: 'exists' }],
@@ -45,37 +48,5 @@ test.each([
 ] as const)('if %s, sends %i GETs, at most until the abort at the fourth', async (_case, count, answers, expected) => {
   const { paths, ...result } = await lookUp(answers, { maxGets: 4 });
   expect(result).toMatchObject(expected);
-  expect(paths).toEqual(Array(count).fill(PATH));
-});
-
-/** Looks up configs whose GETs this function answers, and counts the GETs. */
-function createLookup(answer: () => Promise<unknown>) {
-  const counts = { running: 0, most: 0, total: 0 };
-  const json = async (): Promise<unknown> => {
-    counts.total += 1;
-    counts.running += 1;
-    counts.most = Math.max(counts.most, counts.running);
-    return await answer().finally(() => (counts.running -= 1));
-  };
-  return { lookup: new ConfigLookup({ json }, { has: () => false, isForbidden: false }), counts };
-}
-
-test('sends at most eight GETs at the same time', async () => {
-  const { lookup, counts } = createLookup(async () => {
-    await new Promise((resolve) => setImmediate(resolve));
-    throw NOT_FOUND;
-  });
-  const find = async () => await lookup.find(CONFIG, new AbortController().signal);
-  await Promise.all(Array.from({ length: 100 }, find));
-  expect(counts).toEqual({ running: 0, most: 8, total: 100 });
-});
-
-test('does not wait for its turn after the abort, and then sends no GET', async () => {
-  const { lookup, counts } = createLookup(async () => await new Promise(() => {}));
-  for (let count = 0; count < 8; count += 1) void lookup.find(CONFIG, new AbortController().signal);
-  const late = new AbortController();
-  const result = lookup.find(CONFIG, late.signal);
-  late.abort();
-  expect(await result).toMatchObject({ state: 'unknown' });
-  expect(counts.total).toBe(8);
+  expect(paths).toEqual(Array(count).fill(GET));
 });

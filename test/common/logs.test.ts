@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProblemLog } from '../../src/common/problem-log.ts';
+import { ProblemLog } from '../../src/common/logs.ts';
 import { memoryLog } from '../support/log.ts';
 
 test.each([
