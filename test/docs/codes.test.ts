@@ -19,7 +19,8 @@ test('docs/inspect.md shows what check --manifests prints, and lists the keys of
   const [, section = ''] = /^### Before the install\n(.*?)^### /ms.exec(readFile('docs/inspect.md')) ?? [];
   const directory = createTemporaryDirectory();
   const mirrors = ['idms-release-0', 'idms-operator-0'].map((name) => {
-    return `---\napiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata:\n  name: ${name}\nspec: {}\n`;
+    const type = 'apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet';
+    return `---\n${type}\nmetadata:\n  name: ${name}\nspec: {}\n`;
   });
   writeFiles(directory, { 'openshift/idms-oc-mirror.yaml': mirrors.join('') });
   const { stdout } = await runProgram(['check', '--manifests', directory]);
