@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { EXIT_CODE } from '../../src/client/exit.ts';
 import { annotate, GONE, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { listCommands, runProgram } from '../cli/run-program.ts';
-import { findAll, listFiles, readFile, readTableRows } from './pages.ts';
+import { findAll, listFiles, readFile } from './pages.ts';
 
 const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
 const CODES = Object.values(EXIT_CODE).map(String);
