@@ -150,7 +150,7 @@ class YamlReader {
 
   #convertScalar({ value, type = 'PLAIN', tag = '', range: [start, end] }: Scalar.Parsed): unknown {
     const raw = this.#body.slice(start, end);
-    let text = String(value);
+    let text = typeof value === 'string' ? value : '';
     if (type !== 'PLAIN') this.#ranges.push([start, end]);
     if (type === 'QUOTE_DOUBLE') {
       for (const { 1: escape, index } of raw.matchAll(JSON_ESCAPE)) {
@@ -206,8 +206,7 @@ class YamlReader {
         }
         continue;
       }
-      if (typeof name === 'object') this.#fail('a key that is no text', start);
-      const text = String(name);
+      const text = isScalarValue(name) ? String(name) : this.#fail('a key that is no text', start);
       if (mapping.has(text)) this.#duplicates.push({ key: text, line: this.#findLine(start) });
       set(text, value, start);
     }
@@ -224,4 +223,8 @@ class YamlReader {
       if (tab < rangeStart) this.#fail('a tab as indentation', tab);
     }
   }
+}
+
+function isScalarValue(value: unknown): value is string | number | boolean {
+  return ['string', 'number', 'boolean'].includes(typeof value);
 }
