@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
@@ -117,6 +118,25 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   vi.useRealTimers();
   await stopped;
   expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
+});
+
+test('a stop waits for the last Event', async () => {
+  const { cluster, guard, remove } = await startGuardedCluster();
+  const { securePort } = guard.ports;
+  const sent = new Promise<ServerResponse>((resolve) => {
+    cluster.faults.intercept(({ path }) => (path.endsWith('/events') ? resolve : 'pass'));
+  });
+  expect(await remove(USED)).toMatch(/^403/);
+  const response = await sent;
+  let isAnswered = false;
+  const stopped = guard.stop().then(() => isAnswered);
+  const isClosed = async () => await once(connect(securePort, '127.0.0.1'), 'connect').then(Boolean, () => 'closed');
+  await expect.poll(isClosed).toBe('closed');
+  // A guard that does not wait ends now.
+  await expect(Promise.race([stopped, sleep(300)])).resolves.toBeUndefined();
+  isAnswered = true;
+  response.writeHead(201).end('{}');
+  expect(await stopped).toBe(true);
 });
 
 // The following tests fail if a part of the guard gets something else than production's parts and limits.
