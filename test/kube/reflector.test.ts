@@ -199,15 +199,15 @@ test('checks at least every 38 s whether versions went back', async () => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
   const { cluster, awaitWatch } = await follow({ timing: 'default' });
   await awaitWatch();
-  const probed = new Promise<void>((resolve) => {
-    cluster.faults.intercept(({ query }) => {
-      if (query.has('limit')) resolve();
+  const probed = new Promise<string>((resolve) => {
+    cluster.faults.intercept(({ path, query }) => {
+      if (query.has('limit')) resolve(path);
       return 'pass';
     });
   });
   vi.advanceTimersByTime(37_501);
   // A poll would let more time pass.
-  await probed;
+  expect(await probed).toBe('/api/v1/nodes');
 });
 
 test('probes and lists immediately if a version looks old, instead of after its pause', async () => {
