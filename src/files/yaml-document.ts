@@ -127,7 +127,9 @@ class YamlReader {
   }
 
   #fail(problem: string, position: number): never {
-    throw new YamlError(problem, this.#findLine(position));
+    const line = this.#findLine(position);
+    const isTemplate = this.#body.split('\n', line).at(-1)?.includes('{{') ?? false;
+    throw new YamlError(isTemplate ? 'a template, not YAML' : problem, line);
   }
 
   #convert(node: ParsedNode | null): unknown {

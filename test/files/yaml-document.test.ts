@@ -117,6 +117,11 @@ test('knows the lines of keys and items, the keys that it has twice, and whether
   expect([hasMore, parse('a: 1\n...\n').hasMore]).toEqual([true, false]);
 });
 
+test('says where a template is', () => {
+  expect(() => parse('a: |\n  {{ b }}\nc: {{ d }}\n')).toThrow('a template, not YAML');
+  expect(() => parse('a: |\n  {{ b }}\nc: d: e\n')).toThrow('nested mappings are not allowed in compact mappings');
+});
+
 test('limits what aliases stand for', () => {
   const bomb = [
     'a0: &a0 [1, 1]',
