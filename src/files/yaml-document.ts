@@ -96,7 +96,8 @@ class YamlReader {
     const composer = new Composer(options);
     let isComplete = false;
     const compose = (token: CST.Token): void => {
-      if (token.type === 'directive') this.#fail('a directive', token.offset);
+      if (token.type === 'directive' || token.type === 'byte-order-mark')
+        this.#fail(`a ${token.type.replaceAll('-', ' ')}`, token.offset);
       if (isComplete && token.type !== 'error') return;
       void Array.from(composer.next(token));
       isComplete ||= token.type === 'document';

@@ -95,6 +95,7 @@ test.each([
   [
     2,
     'a:\n\tb: c',
+    '# a\n\uFEFFb: c',
     'a: 1\nb',
     '- a\nb: c',
     'a: |\n\tb',
