@@ -99,12 +99,14 @@ test.each([
     'a: 1\nb',
     '- a\nb: c',
     'a: |\n\tb',
+    'a:\n\t',
     'a: b\n\t# c\nd: e',
     '-\n\ta=1',
     'a: &x [{b: c}]\n<<: *x',
     'a: b\n%YAML 1.1 c',
     'a: b\n-c: d: e',
   ],
+  [3, 'a: |\n  b\n\t\n  c', 'a:\n  - |\n\t\n   b', 'a: b\n\n\t'],
 ] as [number, ...string[]][])('fails in line %i: %#', (line, ...texts) => {
   for (const text of texts) expect([text, findErrorLine(text)]).toEqual([text, line]);
 });
