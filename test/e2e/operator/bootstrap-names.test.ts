@@ -25,9 +25,12 @@ const operator = await OperatorCluster.shared();
 const { binaries, installed, admin } = operator;
 const { directory } = installed.controlPlane;
 
+/** The operator replaces only the Ignition config of some objects with its names. */
 function createConfig(name: string, role: string) {
   const metadata = { name, labels: { [`${MCO}/role`]: role } };
-  return { apiVersion: `${MCO}/v1`, kind: 'MachineConfig', metadata, spec: { kernelArguments: [`user=${name}`] } };
+  const storage = { files: [{ path: `/etc/${name}`, contents: { source: 'data:,a' } }] };
+  const spec = { config: { ignition: { version: '3.4.0' }, storage } };
+  return { apiVersion: `${MCO}/v1`, kind: 'MachineConfig', metadata, spec };
 }
 
 /** The names that the bootstrap host renders with these objects and those of the cluster. */

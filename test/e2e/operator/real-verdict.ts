@@ -103,6 +103,7 @@ export class RealJudge {
   /** Posts an object as cluster-bootstrap does. Returns why the API rejects it. */
   async #reject(object: KubeObject, readings: readonly Reading[]): Promise<string | undefined> {
     const { apiVersion, kind } = object;
+    if (!apiVersion) return 'no apiVersion';
     const group = `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
     if (!this.#resources.has(group)) this.#resources.set(group, this.#readResources(group));
     const resources = (await this.#resources.get(group)) ?? [];

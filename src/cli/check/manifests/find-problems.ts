@@ -1,5 +1,6 @@
 import { toPrintableLine } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
+import { findDifferentReading } from '../../../files/yaml-stream.ts';
 import { findFieldProblems } from '../../../rendered-config/inputs/find-field-problems.ts';
 import { changesRenders, FILE_FINDERS, FINAL_FINDERS, type Findings, OBJECT_FINDERS } from './finders.ts';
 import { ManifestDirectory, type ManifestObject } from './manifest-directory.ts';
@@ -59,6 +60,7 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
     for (const [code, find] of Object.entries(FILE_FINDERS)) add(code, file, find(manifest));
     const [, ...others] = objects;
     const lost = others.find((object) => changesRenders(object, directory)) ?? others[0];
+    add('DifferentReading', file, findDifferentReading(manifest), objects[0]);
     add('MultipleDocuments', file, others.length > 0 && `${objects.length}`, lost);
     for (const object of objects) {
       const finals = Object.entries(FINAL_FINDERS);

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { findDifferentReading } from '../../../files/yaml-stream.ts';
 import { matchesNodeSelector } from '../../../references/node-pool.ts';
 import { listParts } from '../../../rendered-config/config-parts.ts';
 import { findPlaceholders } from '../../../rendered-config/inputs/find-placeholders.ts';
@@ -33,7 +32,6 @@ export const FILE_FINDERS: Readonly<Record<string, (file: Manifest) => Findings>
   UnparsableInCluster: ({ documents, inCluster: { error } }) =>
     error !== undefined && documents.every((document) => !document.error) && [[error.message, error.line]],
   EmptyDocument: ({ inCluster }) => inCluster.value === null,
-  DifferentReading: findDifferentReading,
   DuplicateKey: ({ documents }) => documents.flatMap((each) => each.duplicates.map(({ key, line }) => [key, line])),
 };
 

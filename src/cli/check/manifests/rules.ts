@@ -21,7 +21,7 @@ warning EarlyDirectory: only the agent-based installer reads manifests now; for 
 warning IgnoredDirectory: no installer reads this directory; move its files one level up
 warning IgnoredFile: no installer reads this ending; end the name with .yaml, or move the file elsewhere
 
-error DifferentReading: the bootstrap host and the cluster read other values of %s;
+loss DifferentReading: the bootstrap host and the cluster read other values of %s;
   end every line with one line feed, and write each key once
 warning DuplicateKey: %s is there twice: only the last one counts; delete one
 error EmptyDocument: the first document is empty: cluster-bootstrap rejects all manifests; delete it (or --split)

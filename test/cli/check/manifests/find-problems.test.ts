@@ -514,13 +514,13 @@ test.each<[what: string, files: Files, problems: readonly string[]]>([
   ],
   [
     'a text without a last line feed',
-    { 'a.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n  annotations:\n    a: |\n      b' },
+    { 'a.yaml': stringify(createConfig({ osImageURL: 'a\n' })).trimEnd() },
     ['error DifferentReading'],
   ],
   [
     'a key of JSON twice',
     { 'a.json': '{"apiVersion": "v1", "kind": "A", "kind": "Namespace", "metadata": {"name": "a"}}' },
-    ['error DifferentReading'],
+    ['warning DifferentReading'],
   ],
   [
     'JSON that is no YAML',
@@ -622,6 +622,7 @@ test('has a finder for each rule, and a rule for each finder', () => {
   ];
   const others = ['ButaneFile', 'DuplicateFileName', 'EarlyDirectory', 'IgnoredDirectory', 'IgnoredFile'].concat(
     'MultipleDocuments',
+    'DifferentReading',
     'DuplicateEntry',
     'InvalidContents',
     'InvalidName',
