@@ -196,7 +196,7 @@ export class KubeApi {
 }
 
 /** @throws ApiUnreachable if the body is incomplete or has more than 16 MiB, or the signal's reason */
-export async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
+async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
   const bytes = await readBytes(body, signal, MAX_TEXT_BYTES);
   if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
   return bytes.toString('utf8');
