@@ -40,13 +40,9 @@ export interface ProcessIo {
   readonly stderr: (text: string) => void;
 }
 
-export async function runProgram(args: readonly string[], io: ProcessIo, name = PROGRAM_NAME): Promise<ExitCode> {
-  return await runCommand(createProgram(name), args, io);
-}
-
 /** Never rejects. */
-export async function runCommand(root: Command, args: readonly string[], io: ProcessIo): Promise<ExitCode> {
-  const name = root.name();
+export async function runProgram(args: readonly string[], io: ProcessIo, name = PROGRAM_NAME): Promise<ExitCode> {
+  const root = createProgram(name);
   let flags: RepeatedFlags = {};
   try {
     configureOutput(root, io, name);
