@@ -8,7 +8,6 @@ import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
-import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
@@ -115,7 +114,6 @@ Examples:
       .addCommand(createWhoUsesCommand())
       .addCommand(createExplainCommand())
       .addCommand(createUninstallCommand())
-      .addCommand(createDevCommand())
       .addCommand(createCertsCommand())
       .addCommand(createVersionCommand())
   );

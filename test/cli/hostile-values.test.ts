@@ -90,7 +90,6 @@ beforeEach(async () => {
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   certs: ['--out DIR/certs'],
   check: ['', '--bootstrap-dir DIR', '--manifests DIR', `--context ${HOSTILE}`, `--role ${HOSTILE}`],
-  dev: [`--url ${HOSTILE}`],
   explain: [HOSTILE],
   render: [`--from-cluster --out DIR/manifests --image ${HOSTILE}`],
   restore: ['--from DIR', `--from DIR/${HOSTILE}`, `--from node/${HOSTILE}`, GONE],

@@ -17,7 +17,6 @@ const STEPS_OF_CI = new Set(['npm test']);
 /** Commands that run until Ctrl-C, and their output when they are ready. */
 const SERVERS = new Map([
   ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+) PATH=(?<bin>[^:]+):/],
-  ['npm run guard -- dev', /guarding rendered MachineConfigs/],
 ]);
 /** It mostly waits and depends on no other command, so the others run meanwhile. */
 const DEMO = 'npm run demo';

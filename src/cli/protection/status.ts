@@ -14,7 +14,7 @@ import { isComplete } from './protection.ts';
 
 interface StatusFlags extends ClusterFlags {
   readonly contexts?: string;
-  readonly output: 'text' | 'wide' | 'json' | 'yaml';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** An administrator's machine and a VPN serve this many handshakes at once. */
@@ -34,7 +34,7 @@ export function createStatusCommand(): Command {
         .argParser(parseContexts)
         .conflicts('context'),
     )
-    .addOption(createOutputOption(['text', 'wide', 'json', 'yaml']))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `
