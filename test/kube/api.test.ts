@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { KubeconfigError } from '../../src/client/kube-connection.ts';
+import { Transport } from '../../src/kube/transport.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
@@ -102,10 +103,13 @@ test.each([
 ])('ends a request after a timeout %s, although a garbage collection runs before', async (_case, options, request) => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
   // The response has started, and the request waits for the rest of the body.
-  const onRequest = () => {
+  const { send: exchange } = Transport.prototype;
+  vi.spyOn(Transport.prototype, 'send').mockImplementation(async function (this: Transport, ...args) {
+    const response = await exchange.apply(this, args);
     setImmediate(collectGarbage);
     setImmediate(() => vi.advanceTimersByTime(500));
-  };
-  const { send } = await startApi((_request, response) => void response.write('{'), { ...options, onRequest });
+    return response;
+  });
+  const { send } = await startApi((_request, response) => void response.write('{'), options);
   await expect(send(request)).rejects.toThrow(/^the response is incomplete/);
 });
