@@ -2,6 +2,7 @@ import { createServer as createProxy, type IncomingMessage, type RequestListener
 import { Agent } from 'node:https';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { KubeconfigError } from '../../src/client/kube-connection.ts';
@@ -103,13 +104,12 @@ test.each([
 ])('ends a request after a timeout %s, although a garbage collection runs before', async (_case, options, request) => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
   // The response has started, and the request waits for the rest of the body.
-  const { send: exchange } = Transport.prototype;
-  vi.spyOn(Transport.prototype, 'send').mockImplementation(async function (this: Transport, ...args) {
-    const response = await exchange.apply(this, args);
-    setImmediate(collectGarbage);
-    setImmediate(() => vi.advanceTimersByTime(500));
-    return response;
-  });
+  const exchange = vi.spyOn(Transport.prototype, 'send');
   const { send } = await startApi((_request, response) => void response.write('{'), options);
-  await expect(send(request)).rejects.toThrow(/^the response is incomplete/);
+  const response = send(request);
+  while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
+  await setImmediate();
+  collectGarbage();
+  vi.advanceTimersByTime(500);
+  await expect(response).rejects.toThrow(/^the response is incomplete/);
 });
