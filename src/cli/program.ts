@@ -16,7 +16,6 @@ import { createServeCommand } from './serve/serve.ts';
 import { createStatusCommand } from './protection/status.ts';
 import { createUninstallCommand } from './uninstall/uninstall.ts';
 import { createVerifyCommand } from './protection/verify.ts';
-import { createVersionCommand } from './version/version.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
 /** Limits error messages, which can quote untrusted values. */
@@ -115,7 +114,6 @@ Examples:
       .addCommand(createExplainCommand())
       .addCommand(createUninstallCommand())
       .addCommand(createCertsCommand())
-      .addCommand(createVersionCommand())
   );
 }
 

@@ -97,7 +97,6 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   status: ['', `--contexts in-memory,${HOSTILE}`],
   uninstall: ['', '--confirm'],
   verify: [''],
-  version: [''],
   'who-uses': ['', '--unused', `${GONE} ${UNUSED}`],
 };
 

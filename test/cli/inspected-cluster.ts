@@ -22,7 +22,6 @@ export const CLUSTER_COMMAND_LINES: readonly (readonly [string, ...string[]])[] 
   ['status'],
   ['uninstall'],
   ['verify'],
-  ['version'],
   ['who-uses'],
 ];
 

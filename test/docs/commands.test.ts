@@ -86,7 +86,6 @@ test.each([
   ['check', /### check --output json\n([^]*?)\n#/, [''], false],
   ['restore', /### restore --output json\n([^]*?)\n#/, ['--from FILE', '--from FILE --accept-content'], false],
   ['who-uses', /### who-uses --output json\n([^]*)/, [''], true],
-  ['version', /Keys of `version --output json`: ([^]*?)\n\n/, [''], true],
 ] as const)('docs/inspect.md lists the keys of %s --output json', async (command, pattern, lines, isComplete) => {
   const { run, file } = await startBrokenCluster();
   const keys = { top: new Set<string>(), all: new Set<string>() };
