@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import type { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
 import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import type { ApiRequest } from '../../../src/kube/api.ts';

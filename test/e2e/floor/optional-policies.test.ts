@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
-import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { kubectl } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
