@@ -221,3 +221,19 @@ test('sends another dry run if the config was replaced meanwhile', async () => {
   });
   expect([outcome, report.dryRun?.config, conflicts]).toEqual([COMPLETE, IN_USE, 1]);
 });
+
+test('goes on if an object is gone before its dry run, or has changed before its deletion', async () => {
+  const cluster = createGuardedCluster();
+  let conflicts = 0;
+  const { outcome, report } = await run(cluster, ({ method, path }) => {
+    if (method !== 'DELETE') return undefined;
+    if (path.includes('/configmaps/machineconfig-guard?'))
+      cluster.erase('configmaps', INSTALLED_NAME, 'openshift-config-managed');
+    if (!path.endsWith('/clusterroles/machineconfig-guard') || conflicts > 0) return undefined;
+    conflicts += 1;
+    return new ApiError(409, 'Conflict', 'the object has been modified');
+  });
+  expect([outcome, conflicts, listInstalled(cluster)]).toEqual([COMPLETE, 1, []]);
+  const unnecessary = report.steps.filter(({ state }) => state === 'unnecessary');
+  expect(unnecessary.map(({ description }) => description)).toEqual([expect.stringMatching(/^delete ConfigMap /)]);
+});
