@@ -264,8 +264,10 @@ test('says that a lost Secret makes a new authority, and that no guard has an im
 test.each([
   [{}, 'machineconfig-guard-ca'],
   [{ authority: undefined }, 'machineconfig-guard-service-ca'],
-])('with %j, Prometheus trusts %s', async (changes, trusted) => {
-  const { exitCode, stdout } = await render(install(changes), '--profile', 'monitoring', '--out', '-', '-o', 'text');
+  ['cert-manager', 'machineconfig-guard-tls'],
+])('with %j, Prometheus trusts %s', async (installed, trusted) => {
+  const answers = typeof installed === 'string' ? label('tls', installed) : install(installed);
+  const { exitCode, stdout } = await render(answers, '--profile', 'monitoring', '--out', '-', '-o', 'text');
   const monitor = stdout.split('---\n').find((text) => text.includes('kind: ServiceMonitor')) ?? '';
   expect([exitCode, /ca:\n +\w+:\n +name: (.*)/.exec(monitor)?.[1]]).toEqual([0, trusted]);
 });

@@ -1,29 +1,16 @@
-import { readFileSync } from 'node:fs';
-
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parse } from 'yaml';
 
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { DocumentedPage } from '../support/documented-page.ts';
 import { BINDINGS } from '../support/floor.ts';
+import { readInstallManifests, startFleetHub } from '../support/fleet-hub.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk, parseObjects } from '../support/kubectl.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { findPolicyController, PolicyController, type Policy } from '../support/policy-controller.ts';
 import { log } from '../support/runner.ts';
-import { Shell } from '../support/shell.ts';
 
 const MANAGED = ['open-cluster-management-claims', 'open-cluster-management-configuration'] as const;
-const HUB = [
-  'open-cluster-management',
-  'open-cluster-management-policies',
-  'openshift-mirrors',
-  'siteconfig',
-  'topology-aware-lifecycle-manager',
-] as const;
-const FOLDER = 'docs/fleet';
-const NAMESPACES = ['edge-0815', 'open-cluster-management-observability'];
 const INSTALL = 'machineconfig-guard';
 const PROTECTION = 'mcguard-protection';
 const REFERENCES = 'mcguard-references';
@@ -39,52 +26,24 @@ const KINDS =
   'poddisruptionbudgets,networkpolicies,flowschemas,validatingwebhookconfigurations,validatingadmissionpolicies,' +
   'validatingadmissionpolicybindings';
 
-const PAGE = `${FOLDER}/README.md`;
-const PAGE_TEXT = readFileSync(PAGE, 'utf8');
-
 const program = await findPolicyController(log);
 /** The hub, which manages itself as a cluster with several nodes. */
-const core = await InstalledCluster.start([...HUB, ...MANAGED]);
+const { hub: core, shell, page } = await startFleetHub(MANAGED);
 const edge = await InstalledCluster.start(MANAGED);
-const shell = await Shell.open(core.controlPlane);
-const page = new DocumentedPage(PAGE);
 const coreController = await PolicyController.start(core.controlPlane, program);
 const edgeController = await PolicyController.start(edge.controlPlane, program);
 /** Of `render --policy`, as the page says. */
 let install: Policy;
 
 beforeAll(async () => {
-  for (const name of NAMESPACES) await kubectlOk(core.controlPlane, ['create', 'namespace', name]);
-  const metadata = { name: 'edge-0815' };
-  const cluster = { apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster', metadata };
-  await kubectlOk(core.controlPlane, ['create', '--filename=-'], JSON.stringify(cluster));
   await coreController.setClaims({ [TOPOLOGY]: 'HighlyAvailable', [VERSION]: OLDER });
   await edgeController.setClaims({ [TOPOLOGY]: 'SingleReplica', [VERSION]: NEWER });
-  for (const heading of [
-    'New clusters',
-    'All clusters',
-    'Mode and hold',
-    'Policies without a pod',
-    'Metrics',
-    'Roll-out',
-  ])
-    await page.run(shell, { heading });
-  // ZTP creates the objects during the installation.
-  const configMap = await core.cluster.admin.find(`${PATHS.namespaces}/edge-0815/configmaps/${readFragment().name}`);
-  const manifests = Object.values(configMap?.data ?? {}).join('\n---\n');
-  await kubectlOk(edge.controlPlane, ['apply', '--filename=-'], manifests);
+  await kubectlOk(edge.controlPlane, ['apply', '--filename=-'], await readInstallManifests(core));
   install = await readPolicy(INSTALL);
   await edgeController.evaluate(await readPolicy('mcguard-enforce'));
 });
 
 afterAll(() => Promise.all([core.stop(), edge.stop()]));
-
-/** What the page adds to a ClusterInstance, with the name of the ConfigMap. */
-function readFragment() {
-  const [, text = ''] = /```yaml\n(spec:\n {2}extra[^`]*)```/.exec(PAGE_TEXT) ?? [];
-  const { spec } = parse(text) as { readonly spec: { readonly extraManifestsRefs: readonly { name: string }[] } };
-  return { spec, name: spec.extraManifestsRefs[0]?.name ?? '' };
-}
 
 async function readPolicy(name: string): Promise<Policy> {
   const path = `/apis/policy.open-cluster-management.io/v1/namespaces/fleet-policies/policies/${name}`;
