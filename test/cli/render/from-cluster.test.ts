@@ -22,6 +22,7 @@ const UNUSABLE = { data: { 'ca.crt': SECRET.data['ca.crt'], 'ca.key': '' } };
 const DEPLOYMENT = '/apis/apps/v1/namespaces/machineconfig-guard/deployments/machineconfig-guard';
 const INFRASTRUCTURE = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
+const SINGLE_NODE = { [INFRASTRUCTURE]: { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } } };
 
 interface KubeObject {
   readonly apiVersion: string;
@@ -181,8 +182,7 @@ test.each(FORGOTTEN)('keeps the forgotten flags of %j, and the image', async (ch
     '/customresourcedefinitions/',
     'deployments',
   ]) {
-    const single = { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } };
-    const topology = 'singleNode' in changes ? { [INFRASTRUCTURE]: single } : {};
+    const topology = 'singleNode' in changes ? SINGLE_NODE : {};
     const { exitCode, stdout, stderr, out } = await render({ ...omit(installed, missing), ...topology });
     expect([missing, exitCode, stderr]).toEqual([missing, 0, toLines(notes)]);
     expect(JSON.parse(stdout)).toHaveProperty('image', image);
@@ -216,18 +216,15 @@ test.each([
   expect(second).toBe(objects.length === 0 ? '' : removal);
 });
 
-test('takes a definition that a person created alone for no installation', async () => {
-  const definition = Object.keys(install({})).find((requested) => requested.includes('customresource')) ?? '';
-  const { exitCode, stderr } = await render({ [definition]: {} }, '--openshift-version', '4.18');
-  expect([exitCode, stderr]).toEqual([0, '']);
-});
+const DEFINITION = Object.keys(install({})).find((requested) => requested.includes('customresource')) ?? '';
 
 test.each([
-  [[], 'machineconfig-guard: --single-node: is set, because the cluster has one control-plane node\n'],
-  [['--no-single-node'], ''],
-])('on a cluster with one control-plane node, %j prints %j', async (flags, note) => {
-  const single = { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } };
-  expect((await render({ [INFRASTRUCTURE]: single }, '--openshift-version', '4.18', ...flags)).stderr).toBe(note);
+  ['a definition that a person created alone', { [DEFINITION]: {} }, [], []],
+  ['one node', SINGLE_NODE, [], ['--single-node: is set, because the cluster has one control-plane node']],
+  ['one node', SINGLE_NODE, ['--no-single-node'], []],
+])('a first installation beside %s, with %j', async (_name, answers, flags, notes) => {
+  const { exitCode, stderr } = await render(answers, '--openshift-version', '4.18', ...flags);
+  expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
 });
 
 test.each([

@@ -29,30 +29,25 @@ function readSet(): Record<string, string> {
   return Object.fromEntries(readdirSync(out).map((name) => [name, read(name)]));
 }
 
-test('prints the files and the next steps, quoted for the shell', async () => {
+test('prints the files, and commands for an installer and the cluster of the flags, quoted for the shell', async () => {
   const parent = path.dirname(out);
-  out = path.join(parent, "it's");
-  const { exitCode, stdout, stderr } = await render('--openshift-version', '4.18');
+  out = path.join(parent, "it's", 'openshift');
+  const flags = ['--kubeconfig', '/second cluster', '--context', 'lab'];
+  const { exitCode, stdout, stderr } = await render('--openshift-version', '4.18', ...flags);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   for (const file of readdirSync(out))
     expect(stdout).toMatch(new RegExp(`^ {2}${file}(?: \\(private key, mode 0600\\))?$`, 'm'));
-  expect(stdout).toContain(`  oc apply -f '${parent}/it'\\''s'\n`);
-  expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
-});
-
-test('prints commands for the cluster of the flags, and for an installer as alternatives', async () => {
-  const flags = ['--kubeconfig', '/second cluster', '--context', 'lab'];
-  const { stdout } = await render('--openshift-version', '4.18', ...flags);
   expect(stdout.slice(stdout.indexOf('Next:')).split('\n')).toEqual([
     'Next:',
     '  # for a new cluster, in the parent directory of openshift/',
     '  openshift-install agent create image',
     '  # for a running cluster',
-    `  # oc --kubeconfig '/second cluster' --context lab apply -f ${out}`,
+    `  # oc --kubeconfig '/second cluster' --context lab apply -f '${parent}/it'\\''s/openshift'`,
     '  # then verify that the guard denies a deletion',
     "  # machineconfig-guard verify --kubeconfig '/second cluster' --context lab --wait",
     '',
   ]);
+  expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
 });
 
 test('does not advise to apply a directory with other files', async () => {
@@ -89,7 +84,7 @@ test.each([
   expect(stderr).toContain(warning);
 });
 
-test('warns on stderr about other manifests in the directory, and succeeds', async () => {
+test('warns on stderr about other manifests, and about those that it cannot check, and succeeds', async () => {
   mkdirSync(out);
   for (const name of ['a', 'b', 'c', 'd']) writeFileSync(path.join(out, `${name}.yaml`), '# empty\n');
   const { exitCode, stdout, stderr } = await render('--output', 'json', '--openshift-version', '4.18');
@@ -100,13 +95,10 @@ test('warns on stderr about other manifests in the directory, and succeeds', asy
     `machineconfig-guard: warning: see all problems with: machineconfig-guard check --manifests ${out}`,
     '',
   ]);
-});
-
-test('warns on stderr about a directory that it cannot check, and succeeds', async () => {
-  mkdirSync(path.join(out, 'a.yaml'), { recursive: true });
-  const { exitCode, stderr } = await render('--openshift-version', '4.18');
-  const warning = `machineconfig-guard: warning: cannot read ${out}/a.yaml: it is a directory\n`;
-  expect([exitCode, stderr]).toEqual([0, warning]);
+  mkdirSync(path.join(out, 'directory.yaml'));
+  const unreadable = await render('--openshift-version', '4.18', '--force');
+  const warning = `machineconfig-guard: warning: cannot read ${out}/directory.yaml: it is a directory\n`;
+  expect([unreadable.exitCode, unreadable.stderr]).toEqual([0, warning]);
 });
 
 test('--out - prints only the manifests to stdout, also as a plugin, and notes on stderr', async () => {
