@@ -1,23 +1,66 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 
-import { PAGE_TEXT, readFragment, readInstallManifests, startFleetHub } from '../support/fleet-hub.ts';
+import { DocumentedPage } from '../support/documented-page.ts';
+import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectl, kubectlOk, parseObjects } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
+import { Shell } from '../support/shell.ts';
 
-/** It manages itself. */
-const { hub, shell, page } = await startFleetHub();
+const FOLDER = 'docs/fleet';
+const PAGE = `${FOLDER}/README.md`;
+const PAGE_TEXT = readFileSync(PAGE, 'utf8');
+
+/** A hub that manages itself. */
+const hub = await InstalledCluster.start([
+  'open-cluster-management',
+  'open-cluster-management-policies',
+  'openshift-mirrors',
+  'siteconfig',
+  'topology-aware-lifecycle-manager',
+]);
 const { cluster, controlPlane } = hub;
-await kubectlOk(controlPlane, ['apply', '--filename=-'], await readInstallManifests(hub));
-await hub.awaitGuard();
+const shell = await Shell.open(controlPlane);
+const page = new DocumentedPage(PAGE);
+
+/** What the page adds to a ClusterInstance, with the name of the ConfigMap. */
+function readFragment() {
+  const [, text = ''] = /```yaml\n(spec:\n {2}extra[^`]*)```/.exec(PAGE_TEXT) ?? [];
+  const { spec } = parse(text) as { readonly spec: { readonly extraManifestsRefs: readonly { name: string }[] } };
+  return { spec, name: spec.extraManifestsRefs[0]?.name ?? '' };
+}
+
+beforeAll(async () => {
+  for (const name of ['edge-0815', 'open-cluster-management-observability'])
+    await kubectlOk(controlPlane, ['create', 'namespace', name]);
+  const metadata = { name: 'edge-0815' };
+  const managed = { apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster', metadata };
+  await kubectlOk(controlPlane, ['create', '--filename=-'], JSON.stringify(managed));
+  for (const heading of [
+    'New clusters',
+    'All clusters',
+    'Mode and hold',
+    'Policies without a pod',
+    'Metrics',
+    'Roll-out',
+  ])
+    await page.run(shell, { heading });
+  // ZTP creates the objects during the installation.
+  const configMap = await cluster.admin.find(`${PATHS.namespaces}/edge-0815/configmaps/${readFragment().name}`);
+  const manifests = Object.values(configMap?.data ?? {}).join('\n---\n');
+  await kubectlOk(controlPlane, ['apply', '--filename=-'], manifests);
+  await hub.awaitGuard();
+});
 
 afterAll(() => hub.stop());
 
 test.each(['policies', 'cluster-group-upgrade', 'image-mirror', 'metrics-allowlist'])(
   'docs/fleet/%s.yaml is valid',
   async (name) => {
-    const file = join(shell.home, 'docs/fleet', `${name}.yaml`);
+    const file = join(shell.home, FOLDER, `${name}.yaml`);
     const apply = ['apply', '--dry-run=server', '--validate=strict', '--filename', file];
     expect(await kubectl(controlPlane, apply)).toMatchObject({ exitCode: 0, stderr: '' });
   },
