@@ -92,7 +92,7 @@ function readTrust(directory: string) {
 }
 
 test('--new-authority trusts the old authority and a new one before it replaces the Secret', async () => {
-  const { exitCode, stderr, out } = await render({ [AUTHORITY_SECRET_PATH]: SECRET }, '--new-authority', '--days', '9');
+  const { exitCode, stderr, out } = await render({ [AUTHORITY_SECRET_PATH]: SECRET }, '--new-authority');
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('The API servers trust both until')]);
   const { files, created, trusted } = readTrust(out);
   expect(created).not.toBe(SECRET.data['ca.crt']);

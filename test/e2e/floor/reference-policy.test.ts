@@ -13,7 +13,6 @@ import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 const POLICY = 'references.machineconfig-guard.io';
 const POLICY_PATH = `/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/${POLICY}`;
 const COMPONENT = join(MANIFESTS, 'components', 'reference-policy');
-const HEARTBEATS = 100;
 
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
@@ -56,9 +55,6 @@ const toPoolSpec = (name: string) => ({ spec: { configuration: { name } } });
 test.each([
   ['currentConfig', 'render-worker-25a1be6c1264c64551ae911d23717173'],
   ['desiredConfig', 'rendered-worker-25a1be6c1264c64551ae911d2371717'],
-  ['desiredConfig', 'rendered-Worker-25a1be6c1264c64551ae911d23717173'],
-  ['desiredConfig', 'rendered-25a1be6c1264c64551ae911d23717173'],
-  ['desiredConfig', '99-worker-ssh'],
   ['desiredConfig', ' '],
 ])("denies that a person sets a node's %s to %j", async (field, typo) => {
   const config = renderedName();
@@ -151,28 +147,22 @@ test('allows every write of the operator', async () => {
   }
 });
 
-test(`the policy evaluates none of ${HEARTBEATS} heartbeats and other updates of a node`, async () => {
+test('the policy evaluates neither heartbeats nor other updates of a node', async () => {
   const name = await cluster.node({ currentConfig: renderedName() });
   const path = `${PATHS.nodes}/${name}`;
   const kubelet = impersonate(`system:node:${name}`, 'system:nodes');
   // Now the policy denies all that its match conditions let through.
-  await admin.patch(POLICY_PATH, {
-    spec: { validations: [{ expression: 'false', reason: 'Forbidden' }] },
-  });
+  await admin.patch(POLICY_PATH, { spec: { validations: [{ expression: 'false', reason: 'Forbidden' }] } });
   await awaitProbe(403, renderedName());
-  const answers: number[] = [];
 
-  for (let beat = 0; beat < HEARTBEATS; beat += 1) {
-    const condition = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
-    const responses = [
-      await sendPatch(`${path}/status`, { status: { conditions: [condition] } }, kubelet),
-      await sendPatch(path, { metadata: { labels: { beat: `${beat}` } } }, kubelet),
-      await sendPatch(path, { metadata: { annotations: { 'k8s.ovn.org/beat': `${beat}` } } }),
-    ];
-    answers.push(...responses.map(({ status }) => status));
-  }
+  const condition = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
+  const responses = [
+    await sendPatch(`${path}/status`, { status: { conditions: [condition] } }, kubelet),
+    await sendPatch(path, { metadata: { labels: { beat: '1' } } }, kubelet),
+    await sendPatch(path, { metadata: { annotations: { 'k8s.ovn.org/beat': '1' } } }),
+  ];
 
-  expect(new Set(answers)).toEqual(new Set([200]));
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
   await installed.applyOverlay(COMPONENT);
   await awaitProbe(200, renderedName());
 });
