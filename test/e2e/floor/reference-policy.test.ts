@@ -11,7 +11,6 @@ import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const POLICY = 'references.machineconfig-guard.io';
-const POLICY_PATH = `/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/${POLICY}`;
 const COMPONENT = join(MANIFESTS, 'components', 'reference-policy');
 
 const installed = await sharedInstalledCluster();
@@ -146,6 +145,7 @@ test('allows every write of the operator', async () => {
     expect((await sendPatch(poolPath, toPoolSpec(name), controller)).status).toBe(200);
   }
 });
+<<<<<<< HEAD
 
 test('the policy evaluates neither heartbeats nor other updates of a node', async () => {
   const name = await cluster.node({ currentConfig: renderedName() });
@@ -166,3 +166,5 @@ test('the policy evaluates neither heartbeats nor other updates of a node', asyn
   await installed.applyOverlay(COMPONENT);
   await awaitProbe(200, renderedName());
 });
+=======
+>>>>>>> main
