@@ -54,6 +54,9 @@ const toPoolSpec = (name: string) => ({ spec: { configuration: { name } } });
 test.each([
   ['currentConfig', 'render-worker-25a1be6c1264c64551ae911d23717173'],
   ['desiredConfig', 'rendered-worker-25a1be6c1264c64551ae911d2371717'],
+  ['desiredConfig', 'rendered-Worker-25a1be6c1264c64551ae911d23717173'],
+  ['desiredConfig', 'rendered-25a1be6c1264c64551ae911d23717173'],
+  ['desiredConfig', '99-worker-ssh'],
   ['desiredConfig', ' '],
 ])("denies that a person sets a node's %s to %j", async (field, typo) => {
   const config = renderedName();
@@ -145,26 +148,3 @@ test('allows every write of the operator', async () => {
     expect((await sendPatch(poolPath, toPoolSpec(name), controller)).status).toBe(200);
   }
 });
-<<<<<<< HEAD
-
-test('the policy evaluates neither heartbeats nor other updates of a node', async () => {
-  const name = await cluster.node({ currentConfig: renderedName() });
-  const path = `${PATHS.nodes}/${name}`;
-  const kubelet = impersonate(`system:node:${name}`, 'system:nodes');
-  // Now the policy denies all that its match conditions let through.
-  await admin.patch(POLICY_PATH, { spec: { validations: [{ expression: 'false', reason: 'Forbidden' }] } });
-  await awaitProbe(403, renderedName());
-
-  const condition = { type: 'Ready', status: 'True', lastHeartbeatTime: new Date().toISOString() };
-  const responses = [
-    await sendPatch(`${path}/status`, { status: { conditions: [condition] } }, kubelet),
-    await sendPatch(path, { metadata: { labels: { beat: '1' } } }, kubelet),
-    await sendPatch(path, { metadata: { annotations: { 'k8s.ovn.org/beat': '1' } } }),
-  ];
-
-  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
-  await installed.applyOverlay(COMPONENT);
-  await awaitProbe(200, renderedName());
-});
-=======
->>>>>>> main

@@ -64,29 +64,15 @@ async function listImages(): Promise<readonly string[]> {
   return [...new Set((await pods.list()).map(imageOf))];
 }
 
-<<<<<<< HEAD
-=======
 const SERVICE_CA = '--tls: was service-ca, is kept';
 
->>>>>>> main
 /** The flags of the first rendering, the overlay with them, and what the later ones say. */
 const UPGRADES: readonly (readonly [readonly string[], string, readonly string[]])[] = [
   [[], '', []],
   // Its ports are free on a node only after the old pod has ended.
-<<<<<<< HEAD
-  [
-    ['--tls=service-ca', '--host-network'],
-    'host-network',
-    ['--tls: was service-ca, is kept', '--host-network: was set, is kept'],
-  ],
-];
-
-// They roll out differently. The other flags are in test/cli/render/from-cluster.test.ts.
-=======
   [['--tls=service-ca', '--host-network'], 'host-network', [SERVICE_CA, '--host-network: was set, is kept']],
 ];
 
->>>>>>> main
 test.each(UPGRADES)(
   'with %j, no call fails during upgrades by render and by the overlay, one over the other',
   async (flags, overlayName, notes) => {
