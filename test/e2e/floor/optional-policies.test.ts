@@ -81,7 +81,7 @@ test('the webhook configuration needs a reason, except for an installer, and oth
 });
 
 // k8s.io/apiserver, admission/plugin/policy. So no policy can protect the floor.
-test('the API server evaluates no policy, even one for everything, for the deletion of policies and bindings', async () => {
+test('the API server evaluates no policy, even one for everything, when it deletes policies and bindings', async () => {
   const name = 'everything.example.com';
   const rule = { apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] };
   const validations = [{ expression: 'false' }];
