@@ -173,7 +173,7 @@ export class Guard {
     ]);
   }
 
-  /** Waits until every kind was listed. Rejects with the signal's reason. */
+  /** Waits until every kind was listed, or cannot be. Rejects with the signal's reason. */
   async whenReady(signal: AbortSignal): Promise<void> {
     while (this.#describeUnreadiness() !== undefined) {
       signal.throwIfAborted();
@@ -204,7 +204,9 @@ export class Guard {
   #describeUnreadiness(): string | undefined {
     if (this.#isDraining) return 'stopping';
     if (this.#ports === undefined) return 'not listening yet';
-    if (!this.#index.isSynced) return `not listed yet: ${this.#index.unsynced.join(', ')}`;
+    // An object that no guard can read must not keep the modes and overrides from working.
+    const { untried } = this.#index;
+    if (untried.length > 0) return `not listed yet: ${untried.join(', ')}`;
     return this.#settings.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   }
 }

@@ -22,7 +22,6 @@ import { ConfigIndex, type LookupResult } from '../references/config-index.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
 import { ReferenceIndex } from '../references/reference-index.ts';
-import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
 import type { JudgedReview, ReviewJudge } from '../webhook/admission-app.ts';
 
@@ -60,7 +59,6 @@ export function createJudge({ api, watchApi = api, timing, ...options }: CreateJ
 /** Denies from the index or a live read, and allows only after a live read (docs/internals/decisions/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
-  readonly #gets = new SharedGets<{ readonly referrer: Referrer; readonly labels: Labels } | undefined>();
 
   constructor(options: JudgeOptions) {
     this.#options = options;
@@ -101,10 +99,7 @@ export class Judge implements ReviewJudge {
     const { facts, settings } = this.#options;
     const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
     const unreadable = [...state.unreadable, ...unread];
-    // A response with a time in the future must not end a hold.
-    const clock = new Date();
-    const readAt = state.readAt !== undefined && state.readAt > clock ? clock : state.readAt;
-    return decide(review, { ...state, readAt, unreadable }, this.#settings(), facts);
+    return decide(review, { ...state, unreadable }, this.#settings(), facts);
   }
 
   /**
@@ -134,11 +129,9 @@ export class Judge implements ReviewJudge {
     const parse = (object: ApiObject) => {
       return { name, referrer: resource.parse(object), labels: object.metadata?.labels ?? {} };
     };
-    const send = (shared: AbortSignal) => getObject(api, { ...resource, parse }, name, shared);
+    const get = (limited: AbortSignal) => getObject(api, { ...resource, parse }, name, limited);
     try {
-      const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, (limited) =>
-        this.#gets.get(`${kind}/${name}`, send, limited),
-      );
+      const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, get);
       if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
       const referrer = addConflictingPools(current.referrer, current.labels, referrers.filter(isPool));
       return { referrers: referrers.with(position, referrer), unreadable: [] };

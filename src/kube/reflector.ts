@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Logger } from 'pino';
-import type { ApiObject } from './api-object.ts';
+import { type ApiObject, MalformedObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
@@ -52,6 +52,9 @@ const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
+/** The guard itself can do nothing about them, unlike about a missing right or a broken connection. */
+const CONTENT_ERRORS = [MalformedList, MalformedObject, UnsupportedVersion];
+
 /** Where a watch continues. */
 type Position = Pick<ListResult, 'path' | 'resourceVersion'>;
 
@@ -100,9 +103,10 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#error instanceof ApiError && this.#error.status === 403;
   }
 
-  /** Says so if the last list failed because the cluster serves the kind only in unknown versions. */
-  get unsupportedVersion(): string | undefined {
-    return this.#error instanceof UnsupportedVersion ? this.#error.message : undefined;
+  /** Why the objects of the cluster cannot be read. Undefined if they can, or if the next list may succeed. */
+  get contentProblem(): string | undefined {
+    const isContent = CONTENT_ERRORS.some((type) => this.#error instanceof type);
+    return isContent ? `${this.resource.name}: ${describeError(this.#error)}` : undefined;
   }
 
   /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */

@@ -29,9 +29,15 @@ export class ReferenceIndex {
     return this.#reflectors.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.name);
   }
 
-  /** Says so if the cluster serves a kind only in unknown versions. */
-  get unsupportedVersion(): string | undefined {
-    return this.#reflectors.find(({ unsupportedVersion }) => unsupportedVersion !== undefined)?.unsupportedVersion;
+  /** Why the objects of the cluster cannot be read, for each kind. */
+  get contentProblems(): readonly string[] {
+    return this.#reflectors.flatMap(({ contentProblem }) => contentProblem ?? []);
+  }
+
+  /** The kinds that a further list may read. */
+  get untried(): readonly string[] {
+    const untried = this.#reflectors.filter(({ isSynced, contentProblem }) => !isSynced && contentProblem === undefined);
+    return untried.map(({ resource }) => resource.name);
   }
 
   /** Milliseconds since the last message about each listed resource. */

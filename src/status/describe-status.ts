@@ -16,7 +16,7 @@ import { findStalledRestores } from './stalled-restores.ts';
 
 /** What the status describes. */
 export interface StatusSources {
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'referrers' | 'pools'>;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'contentProblems' | 'referrers' | 'pools'>;
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
   readonly facts: HoldFacts;
   readonly settings: Settings;
@@ -93,6 +93,8 @@ function findUnlisted({ index, configs }: StatusSources): readonly string[] {
 
 function judgeReadiness(sources: StatusSources): Judgement {
   const unlisted = findUnlisted(sources);
+  const { contentProblems } = sources.index;
+  if (contentProblems.length > 0) return ['False', 'Unreadable', contentProblems.join(', ')];
   return unlisted.length === 0
     ? ['True', 'Serving', 'the guard serves and has listed the cluster']
     : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];

@@ -22,11 +22,14 @@ const MIB = 1024 * 1024;
 
 interface StartOptions extends Pick<Partial<GuardOptions>, 'settings' | 'shutdownDelayMs'> {
   readonly isUnreadable?: boolean;
+  readonly prepare?: (cluster: TestCluster) => void;
 }
 
 /** Starts a guard, and waits until it is ready. If nodes are unreadable, it never is. */
-async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0, ...options }: StartOptions = {}) {
+async function startGuardedCluster(startOptions: StartOptions = {}) {
+  const { isUnreadable = false, shutdownDelayMs = 0, prepare = () => {}, ...options } = startOptions;
   const cluster = await startTestCluster();
+  prepare(cluster);
   const creationTimestamp = '2026-01-01T00:00:00Z';
   for (const name of [USED, UNUSED]) cluster.create('machineconfigs', { metadata: { name, creationTimestamp } });
   cluster.create('nodes', toNode({ currentConfig: USED }));
@@ -107,6 +110,26 @@ test('is unready and denies as unverified until its first complete read, and sta
   expect(await readyz()).toBe('200 ok');
 });
 
+test.each<[string, (cluster: TestCluster) => void, string]>([
+  [
+    'a build has a reference that is no text',
+    (cluster) => cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: 7 } } }),
+    'machineosbuilds: spec.machineConfig.name of build b is not a string',
+  ],
+  [
+    'pools have an unknown version',
+    (cluster) => cluster.serve('machineconfigpools', ['v2']),
+    'machineconfigpools: the cluster serves machineconfigpools only as v2, which this guard cannot read',
+  ],
+])('is ready although %s, and denies what is not overridden', async (_case, prepare, problem) => {
+  const { cluster, readyz, remove } = await startGuardedCluster({ prepare });
+  expect(await readyz()).toBe('200 ok');
+  expect(await remove(UNUSED)).toContain(`MCG_UNVERIFIED: could not verify whether ${UNUSED} is in use (${problem})`);
+  const annotations = { 'machineconfig-guard.io/allow-deletion': 'ticket 7' };
+  cluster.patch('machineconfigs', UNUSED, { metadata: { annotations } });
+  expect(await remove(UNUSED)).toMatch(/^200/);
+});
+
 test('a stop makes it unready immediately and serves until the shutdown delay has passed', async () => {
   const { cluster, guard, readyz } = await startGuardedCluster({ shutdownDelayMs: 2_000 });
   fakeUntilEnd('setTimeout', 'clearTimeout');
@@ -183,6 +206,14 @@ test('lists all nodes if the referrer does not answer within 1,250 ms', async ()
   await vi.advanceTimersByTimeAsync(1);
   expect(await removed).toMatch(/^403 .*MCG_IN_USE/);
   expect(countLiveLists()).toBe(1);
+});
+
+test('denies 40 deletions of configs in use while every GET of their nodes hangs', async () => {
+  const { cluster, countLiveLists } = await startGuardedCluster();
+  cluster.faults.intercept(({ path }) => (path === NODE ? 'hang' : 'pass'));
+  const answers = Array.from({ length: 40 }, async () => (await cluster.delete('machineconfigs', USED)).body.message);
+  for (const message of await Promise.all(answers)) expect(message).toContain('MCG_IN_USE');
+  expect(countLiveLists()).toBeLessThan(10);
 });
 
 test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {

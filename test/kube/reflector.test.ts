@@ -308,14 +308,18 @@ test('follows a kind whose CRD is created and deleted', async () => {
   expect(reflector.isSynced).toBe(true);
 });
 
-test('says if the cluster serves the kind only in versions that it cannot read', async () => {
+test('says which objects of the cluster it cannot read', async () => {
   const { cluster, reflector, watches } = await follow({ resource: BUILDS });
   await expect.poll(() => reflector.isSynced).toBe(true);
-  expect(reflector.unsupportedVersion).toBeUndefined();
+  expect(reflector.contentProblem).toBeUndefined();
   cluster.serve('machineosbuilds', ['v2']);
   for (const watch of watches) watch.destroy();
-  const problem = 'the cluster serves machineosbuilds only as v2, which this guard cannot read';
-  await expect.poll(() => reflector.unsupportedVersion).toBe(problem);
+  const problem = 'machineosbuilds: the cluster serves machineosbuilds only as v2, which this guard cannot read';
+  await expect.poll(() => reflector.contentProblem).toBe(problem);
   cluster.serve('machineosbuilds', ['v2', 'v1']);
-  await expect.poll(() => reflector.unsupportedVersion).toBeUndefined();
+  await expect.poll(() => reflector.contentProblem).toBeUndefined();
+  cluster.faults.intercept(({ isWatch }) => (isWatch ? 'pass' : { status: 403 }));
+  for (const watch of watches) watch.destroy();
+  await expect.poll(() => reflector.isForbidden).toBe(true);
+  expect(reflector.contentProblem).toBeUndefined();
 });
