@@ -9,12 +9,10 @@ import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { Replaceable } from '../common/replaceable.ts';
 import { waitOrAbort } from '../common/wait.ts';
-import { type Authority, checkAuthority } from './authority.ts';
-import type { KeyPair } from './key-pair.ts';
-import { issueLeaf } from './leaf.ts';
-import { type Expiry, readExpiry, type ServingCertificate } from './serving-certificate.ts';
+import { type Authority, checkAuthority, issueLeaf } from './authority.ts';
 import type { KeyGenerator } from './sign-certificate.ts';
-import { findRenewalReason } from './validity.ts';
+import { findRenewalReason, type KeyPair } from './key-pair.ts';
+import { type Expiry, readExpiry, type ServingCertificate } from './serving-certificate.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;

@@ -5,9 +5,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ProblemLog } from '../common/logs.ts';
 import { repeat } from '../common/wait.ts';
-import { checkKeyPair, type KeyPair } from './key-pair.ts';
+import { checkKeyPair, type KeyPair, readValidity } from './key-pair.ts';
 import { ExternalCertificate, type ServingCertificate } from './serving-certificate.ts';
-import { readValidity } from './validity.ts';
 
 export interface CertificateFilesOptions {
   /** PEM. A chain starts with the serving certificate. */

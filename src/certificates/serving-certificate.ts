@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { Replaceable, type Replaced } from '../common/replaceable.ts';
-import type { KeyPair } from './key-pair.ts';
-import { readValidity } from './validity.ts';
+import { type KeyPair, readValidity } from './key-pair.ts';
 
 /** The certificate or chain of new connections, and its key. */
 export interface ServingCertificate extends Replaced<KeyPair> {

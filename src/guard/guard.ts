@@ -20,7 +20,7 @@ import { TlsServer } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
 import { createJudge } from './judge.ts';
 import type { SettingsFollower } from './settings-follower.ts';
-import { findStalledRestores } from '../status/stalled-restores.ts';
+import { findStalledRestores } from '../status/describe-status.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
 
 export interface GuardOptions {

@@ -7,15 +7,18 @@ import {
   type PoolReferrer,
   type Referrer,
 } from '../decision/references.ts';
-import { CONFIRM_TIMEOUT_MS, OVERRIDE_LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
+import {
+  CONFIRM_TIMEOUT_MS,
+  DEFAULT_SETTINGS,
+  OVERRIDE_LOOK_UP_TIMEOUT_MS,
+  type Settings,
+} from '../decision/settings.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
 import type { HoldFacts } from '../decision/hold.ts';
 import type { ConfigToDelete, Review, Verdict } from '../decision/verdict.ts';
-import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
-import type { ApiObject } from '../kube/api-object.ts';
+import { type ApiObject, getObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
-import { getObject } from '../kube/resource.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
 import { ConfigIndex, type LookupResult } from '../references/config-index.ts';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
-import { PROTOBUF_MEDIA_TYPE } from './resource.ts';
+import { PROTOBUF_MEDIA_TYPE } from './api-object.ts';
 import { type Purpose, Transport } from './transport.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
 

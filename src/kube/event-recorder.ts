@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
-import { RateLimiter } from '../common/rate-limiter.ts';
-import { ThrottledLog } from '../common/logs.ts';
+import { RateLimiter, ThrottledLog } from '../common/logs.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 
 /** An Event about a cluster-scoped object. */

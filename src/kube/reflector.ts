@@ -1,18 +1,19 @@
 import { once } from 'node:events';
 import type { Logger } from 'pino';
-import { type ApiObject, MalformedObject } from './api-object.ts';
+import {
+  ACCEPT_METADATA,
+  ACCEPT_METADATA_LIST,
+  type ApiObject,
+  isNumber,
+  isOlderVersion,
+  MalformedObject,
+  type Resource,
+  toListPath,
+} from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/logs.ts';
-import {
-  ACCEPT_METADATA_LIST,
-  ACCEPT_METADATA,
-  isNumber,
-  isOlderVersion,
-  type Resource,
-  toListPath,
-} from './resource.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
 /** In milliseconds. */

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { ConfigName } from '../decision/references.ts';
-import { LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
+import { LOOK_UP_TIMEOUT_MS } from '../decision/settings.ts';
 import type { ConfigToDelete } from '../decision/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
-import { getObject } from '../kube/resource.ts';
+import { getObject } from '../kube/api-object.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { Backoff, sleep, withTimeout } from '../common/wait.ts';
 import { MACHINE_CONFIGS, type WatchedConfig } from './sources.ts';

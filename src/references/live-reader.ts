@@ -1,12 +1,11 @@
 import { type ClusterState, type ConfigName, type Referrer, type UnreadableSource } from '../decision/references.ts';
-import { LATE_READ_MS } from '../decision/deadline.ts';
-import type { ApiObject } from '../kube/api-object.ts';
+import { LATE_READ_MS } from '../decision/settings.ts';
+import { type ApiObject, isOlderVersion, type Resource } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
-import { isOlderVersion, type Resource } from '../kube/resource.ts';
 import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
-import { ReferrersByConfig } from './referrers-by-config.ts';
+import { ReferrersByConfig } from './reference-index.ts';
 import { NODES, REFERRER_RESOURCES } from './sources.ts';
 
 const MAX_CONCURRENT_READS = 2;

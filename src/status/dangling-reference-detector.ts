@@ -4,9 +4,8 @@ import type { Logger } from 'pino';
 import { type ConfigName, isPool, isRenderedConfig, parsePoolName, type PoolReferrer } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../diagnosis/nearest-name.ts';
-import { type KubeApi } from '../kube/api.ts';
-import { getObject } from '../kube/resource.ts';
-import { inSlices } from '../common/slices.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { getObject } from '../kube/api-object.ts';
 import { withTimeout } from '../common/wait.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
 import {
@@ -178,4 +177,18 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
 
 function keyOf({ kind, name, field, config }: Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>): string {
   return [kind, name, field, config].join('\0');
+}
+
+/** Yields the items in slices of at most `size`. Between two slices other work runs, such as waiting reviews. */
+async function* inSlices<T>(items: Iterable<T>, size: number): AsyncGenerator<readonly T[]> {
+  let slice: T[] = [];
+  for (const item of items) {
+    if (slice.length === size) {
+      yield slice;
+      slice = [];
+      await waitForNextTurn();
+    }
+    slice.push(item);
+  }
+  yield slice;
 }

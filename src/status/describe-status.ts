@@ -7,12 +7,18 @@ import { formatName } from '../decision/message.ts';
 import { ALLOW_DELETION_ANNOTATION, type Settings } from '../decision/settings.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
-import { MACHINE_CONFIGS } from '../references/sources.ts';
+import { MACHINE_CONFIGS, type WatchedConfig } from '../references/sources.ts';
 import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
 import { describeHolds, NO_HOLDS } from './hold-status.ts';
-import { findOverridesInUse } from './overrides.ts';
-import { findStalledRestores } from './stalled-restores.ts';
+import {
+  type ConfigName,
+  findUsedConfigs,
+  isPool,
+  isRenderedConfig,
+  type PoolReferrer,
+  type Referrer,
+} from '../decision/references.ts';
 
 /** What the status describes. */
 export interface StatusSources {
@@ -157,4 +163,25 @@ function judgeTlsProfile({ tlsProfile }: StatusSources): Judgement | undefined {
   const { profile, problem } = tlsProfile;
   if (problem === undefined) return ['True', profile.type, describeTlsProfile(profile)];
   return [problem.reason === 'Unsupported' ? 'False' : 'Unknown', problem.reason, problem.message];
+}
+
+/** A restore takes minutes, unless it waits for a machine. One that was killed leaves its pool paused. */
+const MAX_RESTORE_MS = 3_600_000;
+
+/** Finds the pools that have been paused for a restore for longer than an hour. */
+export function findStalledRestores(referrers: Iterable<Referrer>, now: Date): PoolReferrer[] {
+  const isStalled = (since: Date | undefined) =>
+    since === undefined || now.getTime() - since.getTime() > MAX_RESTORE_MS;
+  return [...referrers].filter(isPool).filter(({ pausedForRestore: restore }) => restore && isStalled(restore.since));
+}
+
+/**
+ * Finds the configs in use whose allow-deletion annotation gives a reason. Somebody may have forgotten it, or planted
+ * it with the right to patch alone. Then any prune deletes the config.
+ */
+function findOverridesInUse(configs: Iterable<WatchedConfig>, referrers: Iterable<Referrer>): ConfigName[] {
+  const overridden = [...configs].filter(({ name, isOverridden }) => isOverridden && isRenderedConfig(name));
+  if (overridden.length === 0) return [];
+  const used = findUsedConfigs(referrers);
+  return overridden.map(({ name }) => name).filter((name) => used.has(name));
 }

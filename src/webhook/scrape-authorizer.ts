@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { KubeApi } from '../kube/api.ts';
-import { RateLimiter } from '../common/rate-limiter.ts';
+import { RateLimiter } from '../common/logs.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';

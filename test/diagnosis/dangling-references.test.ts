@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import { findDanglingReferences, judgeEmptyStatus } from '../../src/diagnosis/dangling-references.ts';
-import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
-import { MAX_DAYS } from '../../certificates/validity.ts';
+import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { summarizeCertificate } from '../../client/certificate-summary.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
@@ -91,7 +91,7 @@ async function makeCertificates({ out, days, caDays, force, dns, ip }: CertsFlag
   await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
   const [{ createAuthority }, { issueLeaf }] = await Promise.all([
     import('../../certificates/authority.ts'),
-    import('../../certificates/leaf.ts'),
+    import('../../certificates/authority.ts'),
   ]);
   const authority = await createAuthority({ days: caDays, now });
   const leaf = await issueLeaf({ authority, dnsNames, ipAddresses, days, now });

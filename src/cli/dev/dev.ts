@@ -173,7 +173,7 @@ async function startDevGuard(
 async function createTemporaryCertificate(host: string) {
   const [{ createAuthority }, { issueLeaf }, { createFixedCertificate }] = await Promise.all([
     import('../../certificates/authority.ts'),
-    import('../../certificates/leaf.ts'),
+    import('../../certificates/authority.ts'),
     import('../../certificates/serving-certificate.ts'),
   ]);
   const validity = { days: CERTIFICATE_DAYS, now: new Date() };

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { MAX_DAYS } from '../../certificates/validity.ts';
+import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { checkImage } from '../../install/image.ts';
 import { parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
 import { addClusterFlags } from '../../client/cluster-options.ts';

@@ -3,7 +3,6 @@ import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
-import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/sign-certificate.ts';
 import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -139,8 +138,6 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
       advice: advise('create the files with', ['machineconfig-guard', 'certs']),
     });
   }
-  // Starts the key generation now, because it takes longer than the imports.
-  const generateKeys = tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
   const { runGuard } = await import('../../guard/run-guard.ts');
@@ -149,7 +146,7 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
     const options = {
       api,
       log,
-      loadCertificate: (signal: AbortSignal) => loadCertificate(flags, generateKeys, { api, log, signal }),
+      loadCertificate: (signal: AbortSignal) => loadCertificate(flags, { api, log, signal }),
       initialSpec: { mode: flags.initialMode, holdSuperseded: flags.initialHold },
       tlsParameters: toTlsParameters(flags),
       leaseNamespace: flags.namespace,
@@ -169,13 +166,12 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
 
 async function loadCertificate(
   { tlsSecret, tlsCertFile = '', tlsPrivateKeyFile = '' }: ServeFlags,
-  generateKeys: KeyGenerator | undefined,
   options: { readonly api: KubeApi; readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<ServingCertificate> {
   if (tlsSecret !== undefined) {
     const { followAuthoritySecret } = await import('../../certificates/authority-secret.ts');
     const [namespace = '', name = ''] = tlsSecret.split('/');
-    return await followAuthoritySecret({ ...options, namespace, name, generateKeys });
+    return await followAuthoritySecret({ ...options, namespace, name });
   }
   const { watchCertificateFiles } = await import('../../certificates/certificate-files.ts');
   return await watchCertificateFiles({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...options });
