@@ -208,12 +208,17 @@ test('lists all nodes if the referrer does not answer within 1,250 ms', async ()
   expect(countLiveLists()).toBe(1);
 });
 
-test('denies 40 deletions of configs in use while every GET of their nodes hangs', async () => {
-  const { cluster, countLiveLists } = await startGuardedCluster();
-  cluster.faults.intercept(({ path }) => (path === NODE ? 'hang' : 'pass'));
-  const answers = Array.from({ length: 40 }, async () => (await cluster.delete('machineconfigs', USED)).body.message);
-  for (const message of await Promise.all(answers)) expect(message).toContain('MCG_IN_USE');
-  expect(countLiveLists()).toBeLessThan(10);
+test('denies 40 deletions of a config in use while every GET of its node hangs', async () => {
+  const { cluster, remove, countLiveLists } = await startGuardedCluster();
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  let hungCount = 0;
+  cluster.faults.intercept(({ path }) => (path === NODE ? ((hungCount += 1), 'hang') : 'pass'));
+  const removed = Array.from({ length: 40 }, () => remove(USED));
+  // The others wait for a connection.
+  await expect.poll(() => hungCount).toBe(32);
+  await vi.advanceTimersByTimeAsync(1_250);
+  for (const answer of await Promise.all(removed)) expect(answer).toMatch(/^403 .*MCG_IN_USE/);
+  expect(countLiveLists()).toBeLessThan(40);
 });
 
 test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {
