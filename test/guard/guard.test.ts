@@ -3,8 +3,13 @@ import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { NEVER_ABORTED } from '../../src/common/wait.ts';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
+import { toConfigName } from '../../src/decision/references.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/verdict.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
+import { createJudge } from '../../src/guard/judge.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
@@ -90,11 +95,9 @@ function interceptNodeList(cluster: TestCluster, fault: Fault): void {
 }
 
 test('is unready and denies as unverified until its first complete read, and stays ready in an outage', async () => {
-  const { cluster, readyz } = await startGuardedCluster({ isUnreadable: true });
+  const { cluster, readyz, remove } = await startGuardedCluster({ isUnreadable: true });
   await expect.poll(readyz).toBe('503 not listed yet: nodes');
-  const denied = await cluster.delete('machineconfigs', UNUSED);
-  expect(denied.status).toBe(503);
-  expect(denied.body.message).toContain('MCG_UNVERIFIED');
+  await expect.poll(() => remove(UNUSED)).toMatch(/^503 .*MCG_UNVERIFIED/);
   cluster.faults.clear();
   await expect.poll(readyz).toBe('200 ok');
   expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
@@ -209,16 +212,25 @@ test('lists all nodes if the referrer does not answer within 1,250 ms', async ()
 });
 
 test('denies 40 deletions of a config in use while every GET of its node hangs', async () => {
-  const { cluster, remove, countLiveLists } = await startGuardedCluster();
+  const { cluster, guard } = await startGuardedCluster();
+  await guard.stop();
   fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  const settings = () => DEFAULT_SETTINGS;
+  const { judge, index, configs, live } = createJudge({ api: cluster.connect(), settings, log: memoryLog().log });
+  runUntilEnd((signal) => index.run(signal));
+  runUntilEnd((signal) => configs.run(signal));
+  await expect.poll(() => index.isSynced && configs.isSynced).toBe(true);
   let hungCount = 0;
   cluster.faults.intercept(({ path }) => (path === NODE ? ((hungCount += 1), 'hang') : 'pass'));
-  const removed = Array.from({ length: 40 }, () => remove(USED));
+  const uid = String(cluster.get('machineconfigs', USED)?.metadata.uid);
+  const config = { name: toConfigName(USED), uid, createdAt: undefined };
+  const review: Review = { uid: '', isDryRun: false, user: 'gc', config };
+  const judged = Array.from({ length: 40 }, async () => await judge.judge(review, NEVER_ABORTED));
   // The others wait for a connection.
   await expect.poll(() => hungCount).toBe(32);
   await vi.advanceTimersByTimeAsync(1_250);
-  for (const answer of await Promise.all(removed)) expect(answer).toMatch(/^403 .*MCG_IN_USE/);
-  expect(countLiveLists()).toBeLessThan(40);
+  for (const { verdict } of await Promise.all(judged)) expect(verdict.code).toBe('MCG_IN_USE');
+  expect(live.readCount).toBeLessThan(40);
 });
 
 test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {
