@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
@@ -119,6 +120,25 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
 });
 
+test('a stop waits for the last Event', async () => {
+  const { cluster, guard, remove } = await startGuardedCluster();
+  const { securePort } = guard.ports;
+  const sent = new Promise<ServerResponse>((resolve) => {
+    cluster.faults.intercept(({ path }) => (path.endsWith('/events') ? resolve : 'pass'));
+  });
+  expect(await remove(USED)).toMatch(/^403/);
+  const response = await sent;
+  let isAnswered = false;
+  const stopped = guard.stop().then(() => isAnswered);
+  const isClosed = async () => await once(connect(securePort, '127.0.0.1'), 'connect').then(Boolean, () => 'closed');
+  await expect.poll(isClosed).toBe('closed');
+  // A guard that does not wait ends now.
+  await expect(Promise.race([stopped, sleep(300)])).resolves.toBeUndefined();
+  isAnswered = true;
+  response.writeHead(201).end('{}');
+  expect(await stopped).toBe(true);
+});
+
 // The following tests fail if a part of the guard gets something else than production's parts and limits.
 
 test('lists again if a list is older than what the watches had delivered before it', async () => {
@@ -196,13 +216,16 @@ test('reads the settings again after one of their reads hangs for 5 s', async ()
   fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
   const cluster = await startTestCluster();
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
-  const isSeen = new Promise((resolve) => {
-    const remove = cluster.faults.intercept(() => (remove(), resolve(undefined), 'hang'));
-  });
+  let hungCount = 0;
+  cluster.faults.intercept(() => ((hungCount += 1), 'hang'));
   const settings = new SettingsFollower({ api: cluster.connect(), log: memoryLog().log });
   runUntilEnd((signal) => settings.run(signal));
-  await isSeen;
-  await vi.advanceTimersByTimeAsync(6_000);
+  await expect.poll(() => hungCount).toBe(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  // The client has sent it again on another connection.
+  await expect.poll(() => hungCount).toBe(2);
+  cluster.faults.clear();
+  await vi.advanceTimersByTimeAsync(5_000);
   await expect.poll(() => settings.settings?.mode).toBe('Audit');
 });
 
@@ -224,10 +247,9 @@ test('keeps 500 connections and closes the oldest, and denies a body of more tha
   const sockets = Array.from({ length: 500 }, () => connect(securePort, '127.0.0.1'));
   onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
   await Promise.all(sockets.map(async (socket) => await once(socket, 'connect')));
-  const closed = () => sockets.filter((socket) => socket.closed).length;
   const { ca } = await testTls();
   const post = request(`https://127.0.0.1:${securePort}`).post('/validate').ca(ca);
   const { body } = await post.set('content-type', 'application/json').send(' '.repeat(4 * MIB + 1));
   expect(JSON.stringify(body)).toContain('the request body is larger than 4 MiB');
-  await expect.poll(closed).toBe(1);
+  expect(sockets.map(({ closed }) => closed)).toEqual([true, ...Array<boolean>(499).fill(false)]);
 });

@@ -17,7 +17,8 @@ export const PAGES = [
 ];
 /** Whoever reads this has the program. */
 const OWN_INSTALLATION = 'install/get-the-program';
-const ALERT = /^\| \[(?<name>\w+)\]\(runbooks\/.*?\) \| \w+ \| (?<condition>.*) \|$/gm;
+const ALERT = /^\| \[(\w+)\]\(runbooks\//gm;
+const MEANING = /^## Meaning\n\n([^]*?)\n\n/m;
 const LINK = /\[([^\]]*)\]\(([^)]*)\)/g;
 const HEADING = /^(#+) (.*)$/;
 const FENCE = /^```(\w*)/;
@@ -28,12 +29,17 @@ export type Topics = ReadonlyMap<string, string>;
 
 /** Every code, alert and page, with its meaning. A topic can also be a section of a page, such as `install/upgrade`. */
 export function listTopics(): Topics {
-  const alerts = [...readPackageFile('docs/monitoring.md').matchAll(ALERT)];
+  const alerts = [...readPackageFile('docs/monitoring.md').matchAll(ALERT)].map(([, alert = '']) => alert);
   return new Map([
     ...Object.entries(CODE_DESCRIPTIONS),
-    ...alerts.map(({ groups }): [string, string] => [groups?.['name'] ?? '', toText(groups?.['condition'] ?? '')]),
+    ...alerts.map((alert): [string, string] => [alert, findMeaning(toFile(alert))]),
     ...PAGES.map((page): [string, string] => [page, /^# (.*)/.exec(readPackageFile(toFile(page)))?.[1] ?? '']),
   ]);
+}
+
+function findMeaning(runbook: string): string {
+  const [, paragraph = ''] = MEANING.exec(readPackageFile(runbook)) ?? [];
+  return toText(paragraph.replaceAll('\n', ' '), runbook);
 }
 
 /** The section or page of a topic, and the commands that its links lead to. Undefined without such a section. */
@@ -136,7 +142,7 @@ function formatBlock(text: string, format: TextFormat): string {
 }
 
 /** A terminal has no links. */
-function toText(markdown: string, file = 'docs/monitoring.md'): string {
+function toText(markdown: string, file: string): string {
   return markdown
     .replaceAll(LINK, (_link, text: string, target: string) => {
       if (toTopic(file, target) !== undefined) return text;
