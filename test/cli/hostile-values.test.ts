@@ -90,17 +90,13 @@ beforeEach(async () => {
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   certs: ['--out DIR/certs'],
   check: ['', '--bootstrap-dir DIR', '--manifests DIR', `--context ${HOSTILE}`, `--role ${HOSTILE}`],
-  completion: [HOSTILE],
-  dev: [`--url ${HOSTILE}`],
   explain: [HOSTILE],
-  gather: ['--out DIR/gathered'],
   render: [`--from-cluster --out DIR/manifests --image ${HOSTILE}`],
   restore: ['--from DIR', `--from DIR/${HOSTILE}`, `--from node/${HOSTILE}`, GONE],
   serve: [`--tls-cert-file ${HOSTILE} --tls-private-key-file ${HOSTILE}`],
   status: ['', `--contexts in-memory,${HOSTILE}`],
   uninstall: ['', '--confirm'],
   verify: [''],
-  version: [''],
   'who-uses': ['', '--unused', `${GONE} ${UNUSED}`],
 };
 
