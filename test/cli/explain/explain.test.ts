@@ -35,7 +35,7 @@ test.each([...CODES, ...[...ALERTS, ...PAGES].map((topic) => [topic, ''] as cons
   },
 );
 
-test('every topic below "See also" exists', async () => {
+test('every topic below "See also" exists, with its commands', async () => {
   const topics = [...CODES.map(([code]) => code), ...ALERTS, ...PAGES];
   const texts = await Promise.all(topics.map((topic) => explain(topic)));
   const linked = new Set(texts.flatMap((text) => findAll(text, /^ {2}machineconfig-guard explain (\S+)$/gm)));
@@ -47,7 +47,7 @@ test('every topic below "See also" exists', async () => {
   );
 });
 
-test('prints a section of a page', async () => {
+test('prints a section of a page, and the commands that its links lead to', async () => {
   const [section = ''] = findAll(readFile('docs/operate.md'), /^### One config\n([^]*?)^###? /gm);
   const text = await explain('operate/one-config');
   expect(text.split('\n')[0]).toBe('One config');
