@@ -11,7 +11,6 @@ const MAX_REASON_LENGTH = 400;
 
 /** Printed only with `-o wide`. */
 const WIDE_COLUMNS = new Set(['VERSION', 'FAILURE POLICY', 'LEADER', 'IN USE']);
-const RIGHT_ALIGNED_COLUMNS = new Set(['REPLICAS', 'IN USE', 'DANGLING', 'LAST DENIAL']);
 
 /** One line for each cluster, then what to do about those that are not protected by the guard. */
 export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
@@ -19,9 +18,7 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   const cells = clusters.map((entry) =>
     Object.entries(createCells(entry, now)).filter(([header]) => format.isWide === true || !WIDE_COLUMNS.has(header)),
   );
-  const columns = (cells[0] ?? []).map(([header]) => {
-    return { header, isRightAligned: RIGHT_ALIGNED_COLUMNS.has(header) };
-  });
+  const headers = (cells[0] ?? []).map(([header]) => header);
   const rows = clusters.map((entry, index) => {
     const row = (cells[index] ?? []).map(([, cell]) => cell);
     // Of a cluster that was not read, context and state are known.
@@ -33,7 +30,7 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
   const isAdvised = clusters.some((entry) => entry.advice?.text === VERIFY_ADVICE.text);
   const next = advice === undefined || isAdvised ? [] : formatNext(format, advice);
-  return [formatTable(format, columns, rows), ...details, ...next, ''].join('\n');
+  return [formatTable(format, headers, rows), ...details, ...next, ''].join('\n');
 }
 
 /** Keyed by column. A value that the user may not read is unknown. */
