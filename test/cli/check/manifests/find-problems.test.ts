@@ -392,8 +392,9 @@ test.each<[code: string, harmless: readonly (Json | string)[], harmful: readonly
   ],
   ['warning DuplicateKey', ['a: {b: 1}\nc: {b: 1}\n'], ['a: 1\na: 2\n', 'a:\n  b: 1\n  b: 1\n']],
 ])('reports %s', async (code, harmless, harmful) => {
-  for (const content of harmless) expect(await find({ 'a.yaml': content })).not.toContain(code);
-  for (const content of harmful) expect(await find({ 'a.yaml': content })).toContain(code);
+  const isFound = async (content: Json | string) => [content, (await find({ 'a.yaml': content })).includes(code)];
+  for (const content of harmless) expect(await isFound(content)).toEqual([content, false]);
+  for (const content of harmful) expect(await isFound(content)).toEqual([content, true]);
 });
 
 const MIRRORS = createMirrors('quay.io', ['a.example.com']);
