@@ -23,7 +23,6 @@ export interface AuthoritySecretOptions {
   readonly signal: AbortSignal;
   readonly now?: () => Date;
   readonly generateKeys?: KeyGenerator | undefined;
-  /** Milliseconds between two reads of the Secret. */
   readonly intervalMs?: number;
 }
 
@@ -32,7 +31,6 @@ const LEAF_DAYS = 7;
 const INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 
-/** The Secret has no usable authority. */
 class UnusableSecret extends Error {}
 
 /**
@@ -114,7 +112,6 @@ function findIssueReason(certificate: IssuedCertificate | undefined, authority: 
   return findRenewalReason(new X509Certificate(certificate.current().certificatePem), now);
 }
 
-/** @throws UnusableSecret */
 function parseSecret(object: ApiObject | undefined, now: Date): Authority {
   if (object === undefined) throw new UnusableSecret('it does not exist');
   const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };

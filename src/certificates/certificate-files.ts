@@ -16,7 +16,6 @@ export interface CertificateFilesOptions {
   readonly signal: AbortSignal;
 }
 
-/** Thrown if the files are unusable at startup. */
 export class CertificateFilesError extends Error {
   override readonly name = 'CertificateFilesError';
   /** Undefined if the two files do not fit together. */

@@ -1,6 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
-/** A certificate and its private key, both PEM. */
 export interface KeyPair {
   readonly certificatePem: string;
   readonly privateKeyPem: string;

@@ -15,13 +15,11 @@ export interface Expiry {
   readonly isRenewedByGuard: boolean;
 }
 
-/** Reads the first certificate of a chain. */
 export function readExpiry(certificate: Expiry['certificate'], pem: string, isRenewedByGuard: boolean): Expiry {
   const { notAfter } = readValidity(new X509Certificate(pem));
   return { certificate, notAfter, isRenewedByGuard };
 }
 
-/** A certificate that this process does not renew. */
 export class ExternalCertificate extends Replaceable<KeyPair> implements ServingCertificate {
   expiries(): readonly Expiry[] {
     return [readExpiry('serving', this.current().certificatePem, false)];

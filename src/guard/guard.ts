@@ -32,24 +32,20 @@ export interface GuardOptions {
   /** For each port 0 picks a free one. */
   readonly securePort: number;
   readonly healthPort: number;
-  /** Undefined means no metrics. */
   readonly metricsPort?: number;
   /** The default is OpenShift's Intermediate profile. */
   readonly tlsPolicy?: TlsPolicy | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
-  /** The default settings by default. */
   readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'>;
-  /** Called after each answer. */
   readonly onAnswer?: AnswerListener;
   readonly reflectorTiming?: ReflectorTiming;
 }
 
 type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort: number | undefined }>;
 
-/** How long the shutdown waits for the last Events. */
 const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
 const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
@@ -211,7 +207,6 @@ export class Guard {
   }
 }
 
-/** Rejects if a port cannot be used. */
 export async function startGuard(options: GuardOptions): Promise<Guard> {
   const guard = new Guard(options);
   await guard.start();

@@ -18,9 +18,7 @@ export interface SettingsFollowerOptions {
   readonly log: Logger;
   /** The spec of an object that the follower creates; empty by default. Null creates none. */
   readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }> | null;
-  /** Milliseconds between two reads. */
   readonly intervalMs?: number;
-  /** Milliseconds between two attempts to create an absent object. */
   readonly createIntervalMs?: number;
 }
 
@@ -58,7 +56,6 @@ export class SettingsFollower {
     return this.#object;
   }
 
-  /** Follows the object until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     const onRead = async (object: ApiObject | undefined): Promise<void> => {

@@ -5,7 +5,6 @@ import { PROTOBUF_MEDIA_TYPE } from './api-object.ts';
 import { type Purpose, Transport } from './transport.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
 
-/** TLS material and headers for one request. */
 export type Credentials = Pick<
   RequestOptions,
   'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'auth' | 'agent'
@@ -13,7 +12,6 @@ export type Credentials = Pick<
   readonly headers: Readonly<Record<string, string | string[]>>;
 };
 
-/** The address of one API server and the credentials for it. */
 export interface Connection {
   readonly server: URL;
   /** Requests must then use the agent in the credentials. */
@@ -24,16 +22,12 @@ export interface Connection {
   readonly reload: () => void;
 }
 
-/** One request to the Kubernetes API. */
 export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-  /** Path and query, starting with `/`. */
   readonly path: string;
   readonly accept?: string | undefined;
   readonly contentType?: string;
-  /** Sent as JSON. */
   readonly body?: unknown;
-  /** Which connections it uses. */
   readonly purpose?: Purpose;
   /** Limits the request until the end of its response. The default is that of the client. */
   readonly timeoutMs?: number;
@@ -54,9 +48,7 @@ export interface KubeApiOptions {
   readonly onRequest?: ((summary: string) => void) | undefined;
 }
 
-/** The media type of the patches that the guard sends. */
 export const MERGE_PATCH = 'application/merge-patch+json';
-/** A Status object is far smaller. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 60_000;
@@ -77,7 +69,6 @@ export class KubeApi {
     this.#options = options;
   }
 
-  /** Host and port of the API server, for messages. */
   get address(): string {
     return this.#connection.server.host;
   }
@@ -224,7 +215,6 @@ export function toBodyError(error: unknown, signal: AbortSignal): unknown {
   return new ApiUnreachable(`the response is incomplete: ${describeError(error)}`);
 }
 
-/** Reads the Status in the body of an error. */
 export async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
   const retryAfterMs = Math.min(Number(response.headers['retry-after']) * 1000, MAX_RETRY_AFTER_MS);

@@ -16,7 +16,6 @@ import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
-/** In milliseconds. */
 export interface ReflectorTiming {
   /** The first and the longest pause after a failure. */
   readonly backoffMs: readonly [first: number, max: number];
@@ -26,7 +25,6 @@ export interface ReflectorTiming {
   readonly probeMs: number;
   /** The reflector ends a watch that sends nothing for this long. */
   readonly silenceMs: number;
-  /** Timeout of a list or a probe. */
   readonly requestMs: number;
 }
 
@@ -56,10 +54,8 @@ const WATCH_SECONDS = { min: 300, max: 600 } as const;
 /** The guard itself can do nothing about them, unlike about a missing right or a broken connection. */
 const CONTENT_ERRORS = [MalformedList, MalformedObject, UnsupportedVersion];
 
-/** Where a watch continues. */
 type Position = Pick<ListResult, 'path' | 'resourceVersion'>;
 
-/** The watch cannot continue at its position. */
 class RelistRequired extends Error {
   override readonly name = 'RelistRequired';
 }
@@ -136,7 +132,6 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#objects.values();
   }
 
-  /** Lists and watches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {

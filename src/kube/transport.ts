@@ -43,7 +43,6 @@ export class Transport {
   #tls: AgentOptions | undefined;
   readonly #agents = new Map<Purpose, Agent>();
 
-  /** @throws ApiUnreachable if there is no response */
   async send(options: RequestOptions, body: Buffer | undefined, purpose: Purpose): Promise<IncomingMessage> {
     const createRequest = options.protocol === 'http:' ? httpRequest : httpsRequest;
     const isGet = options.method === 'GET';

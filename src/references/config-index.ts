@@ -47,7 +47,6 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
     return new Set([...this.objects()].map(({ name }) => name));
   }
 
-  /** Undefined if the watch reported no deletion of this config. */
   deletedAt(name: ConfigName): Date | undefined {
     return this.#deletedAt.get(name);
   }

@@ -14,9 +14,7 @@ const MANY_RESTARTS = 2;
 /** All kinds but nodes. They seldom change, and references to configs move between them and the nodes. */
 const POOLS_AND_BUILDS = REFERRER_RESOURCES.filter((resource) => resource !== NODES);
 
-/** The resource versions that the guard has seen. */
 export interface KnownVersions {
-  /** Undefined if the guard has seen none. */
   readonly newestVersion: (resource: string) => string | undefined;
   /** Called after a list with an older version, so that {@link newestVersion} goes back if the cluster did. */
   readonly checkVersions: () => void;
@@ -37,7 +35,6 @@ export class LiveReader {
   readonly #api: KubeApi;
   readonly #versions: KnownVersions;
   readonly #waiting = new Set<WaitingReview>();
-  /** The oldest first. */
   #running: readonly LiveRead[] = [];
   #readCount = 0;
   #startTimer: NodeJS.Timeout | undefined;

@@ -75,7 +75,6 @@ export class ReferenceIndex {
     return this.#byConfig.find(config);
   }
 
-  /** Watches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#reflectors.map(async (reflector) => await reflector.run(signal)));
   }

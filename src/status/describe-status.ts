@@ -20,7 +20,6 @@ import {
   type Referrer,
 } from '../decision/references.ts';
 
-/** What the status describes. */
 export interface StatusSources {
   readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'contentProblems' | 'referrers' | 'pools'>;
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
@@ -57,7 +56,6 @@ const RENEWAL_ADVICE = {
 };
 const FORBIDDEN: Judgement = ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs'];
 
-/** Each returns undefined if the condition does not apply. */
 export const CONDITIONS = {
   Ready: judgeReadiness,
   ReferencesConsistent: judgeReferences,
@@ -168,7 +166,6 @@ function judgeTlsProfile({ tlsProfile }: StatusSources): Judgement | undefined {
 /** A restore takes minutes, unless it waits for a machine. One that was killed leaves its pool paused. */
 const MAX_RESTORE_MS = 3_600_000;
 
-/** Finds the pools that have been paused for a restore for longer than an hour. */
 export function findStalledRestores(referrers: Iterable<Referrer>, now: Date): PoolReferrer[] {
   const isStalled = (since: Date | undefined) =>
     since === undefined || now.getTime() - since.getTime() > MAX_RESTORE_MS;

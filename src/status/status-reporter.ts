@@ -66,12 +66,10 @@ export class StatusReporter {
     return this.#options.configs.isForbidden ? undefined : this.#detector.findings.length;
   }
 
-  /** The number of rendered configs in use. Undefined if the guard may not read MachineConfigs. */
   get protectedConfigs(): number | undefined {
     return this.#options.configs.isForbidden ? undefined : this.#detector.protectedConfigs;
   }
 
-  /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const tasks = {
       'find dangling references': () => this.#detector.check(signal),

@@ -4,10 +4,8 @@ import { countNoun, joinFirst, toPrintableLine } from '../common/printable-text.
 import type { Replaced } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 
-/** The parameters of new TLS connections. */
 export interface TlsParameters {
   readonly minVersion: SecureVersion;
-  /** OpenSSL's list. */
   readonly ciphers: string;
   /** OpenSSL's list of groups for the key exchange, or `auto` for its own. */
   readonly groups: string;
@@ -74,7 +72,6 @@ const GROUP_NAME = /^(?!auto$)\w+$/;
 const MAX_LISTED_NAMES = 10;
 const MAX_NAME_LENGTH = 64;
 
-/** Without a profile that names groups. */
 export const DEFAULT_GROUPS = toGroupList([]);
 
 export const INTERMEDIATE = createProfile('Intermediate', 'TLSv1.2', INTERMEDIATE_SUITES, GROUPS);
@@ -111,7 +108,6 @@ export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
   return createProfile('Custom', minVersion, suites.length === 0 ? INTERMEDIATE_SUITES : suites, toNames(groups));
 }
 
-/** The profile that applies, for the status. */
 export interface FollowedTlsProfile {
   readonly profile: TlsProfile;
   /** Why it may not be the profile of the cluster: reason and message of a condition. */

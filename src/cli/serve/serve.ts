@@ -27,7 +27,6 @@ import {
 import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
-/** RFC 1123 label. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 
@@ -50,7 +49,6 @@ interface ServeFlags extends ClusterFlags {
 
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
-/** RFC 1123 label and subdomain. */
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 const parseCipherSuites = toArgumentParser((value) => toOpenSslCiphers(value.split(',')));
 const parseSecretName = createParser(
@@ -187,7 +185,6 @@ function toTlsParameters({ tlsMinVersion, tlsCipherSuites }: ServeFlags): TlsPar
   };
 }
 
-/** The certificate files and the ports come from flags. */
 function toCliError(error: unknown, flags: ServeFlags): unknown {
   if (error instanceof CertificateFilesError) {
     const { message, file } = error;
