@@ -11,8 +11,7 @@ import { Replaceable } from '../common/replaceable.ts';
 import { waitOrAbort } from '../common/wait.ts';
 import { type Authority, checkAuthority, issueLeaf } from './authority.ts';
 import type { KeyGenerator } from './sign-certificate.ts';
-import { findRenewalReason, type KeyPair } from './key-pair.ts';
-import { type Expiry, readExpiry, type ServingCertificate } from './serving-certificate.ts';
+import { type Expiry, findRenewalReason, type KeyPair, readExpiry, type ServingCertificate } from './key-pair.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;

@@ -1,9 +1,8 @@
 import { isObjectName, toConfigName } from '../decision/references.ts';
 import type { HoldableConfig } from '../decision/verdict.ts';
 import { objectPath } from './api-paths.ts';
-import type { KubeApi } from './api.ts';
+import type { KubeApi, Purpose } from './api.ts';
 import { isAbsent, isNotFound } from './errors.ts';
-import type { Purpose } from './transport.ts';
 
 /** The fields of an API object that the guard reads. None of them is validated. */
 export interface ApiObject {

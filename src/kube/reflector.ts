@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Logger } from 'pino';
 import {
   ACCEPT_METADATA,
@@ -78,7 +77,6 @@ export class Reflector<Item extends { readonly name: string }> {
   #position: Position | undefined;
   #newestVersion: string | undefined;
   #lastMessageAt = Number.NaN;
-  #endPause: () => void = () => {};
 
   constructor({ api, resource, log, timing = DEFAULT_TIMING, onChange }: ReflectorOptions<Item>) {
     this.resource = resource;
@@ -123,11 +121,6 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#newestVersion;
   }
 
-  /** Probes now instead of after the pause. Called when a version is older than {@link newestVersion}. */
-  checkVersion(): void {
-    this.#endPause();
-  }
-
   objects(): Iterable<Item> {
     return this.#objects.values();
   }
@@ -146,7 +139,7 @@ export class Reflector<Item extends { readonly name: string }> {
           const reason = describeError(error);
           this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
-        await this.#pause(this.#backoff.next(), signal);
+        await sleep(this.#backoff.next(), signal);
       }
     }
   }
@@ -169,7 +162,7 @@ export class Reflector<Item extends { readonly name: string }> {
     }
     await this.#watch(this.#position, signal);
     // The server may end each watch immediately.
-    await this.#pause(this.#backoff.next(), signal);
+    await sleep(this.#backoff.next(), signal);
   }
 
   async #list(signal: AbortSignal): Promise<Position | undefined> {
@@ -283,7 +276,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
+      await sleep(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
       if (signal.aborted) return;
       await this.#probe(this.#position ?? position, signal);
       // The watch has lasted.
@@ -310,13 +303,5 @@ export class Reflector<Item extends { readonly name: string }> {
     if (!isNumber(version)) throw new MalformedList('the list has no readable resourceVersion');
     this.#newestVersion = version;
     throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${version}`);
-  }
-
-  /** {@link checkVersion} ends it early. */
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const pause = limitSignal(ms, signal);
-    this.#endPause = () => pause.abort(undefined);
-    await once(pause.signal, 'abort');
-    pause.release();
   }
 }

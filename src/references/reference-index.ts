@@ -62,11 +62,6 @@ export class ReferenceIndex {
     return this.#reflectors.find((reflector) => reflector.resource.name === resource)?.newestVersion;
   }
 
-  /** Checks soon whether the API server's versions went back, as after an etcd restore. */
-  checkVersions(): void {
-    for (const reflector of this.#reflectors) reflector.checkVersion();
-  }
-
   *referrers(): Generator<Referrer> {
     for (const reflector of this.#reflectors) yield* reflector.objects();
   }

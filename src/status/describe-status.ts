@@ -1,5 +1,5 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Expiry } from '../certificates/serving-certificate.ts';
+import type { Expiry } from '../certificates/key-pair.ts';
 import { countNoun, joinWithAnd } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
 import type { HoldFacts } from '../decision/hold.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { toSeconds } from '../common/duration.ts';
 import { repeat } from '../common/wait.ts';

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
+import { createFixedCertificate } from '../../src/certificates/key-pair.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Logger, pino } from 'pino';
-import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
+import type { ServingCertificate } from '../../certificates/key-pair.ts';
 import type { SettingsFollower } from '../../guard/settings-follower.ts';
 import type { Guard } from '../../guard/guard.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
@@ -174,7 +174,7 @@ async function createTemporaryCertificate(host: string) {
   const [{ createAuthority }, { issueLeaf }, { createFixedCertificate }] = await Promise.all([
     import('../../certificates/authority.ts'),
     import('../../certificates/authority.ts'),
-    import('../../certificates/serving-certificate.ts'),
+    import('../../certificates/key-pair.ts'),
   ]);
   const validity = { days: CERTIFICATE_DAYS, now: new Date() };
   const authority = await createAuthority(validity);

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
-import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
+import type { ServingCertificate } from '../../certificates/key-pair.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
@@ -138,7 +138,7 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
   }
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
-  const { runGuard } = await import('../../guard/run-guard.ts');
+  const { runGuard } = await import('../../guard/guard.ts');
   void stopped.then(() => log.info('stopping'));
   try {
     const options = {
