@@ -21,10 +21,9 @@ import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
-import { ConfigIndex, type LookupResult } from '../references/config-index.ts';
+import { ConfigIndex, type LookupResult, ReferenceIndex } from '../references/reference-index.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
-import { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
 import type { JudgedReview, ReviewJudge } from '../webhook/admission-app.ts';
 

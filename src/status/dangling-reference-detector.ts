@@ -7,7 +7,7 @@ import { findNearestName } from '../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { getObject } from '../kube/api-object.ts';
 import { withTimeout } from '../common/wait.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
+import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
 import {
   type DanglingReference,
   explainEmptyStatus,
@@ -15,7 +15,6 @@ import {
   findDanglingReferences,
   judgeEmptyStatus,
 } from '../diagnosis/dangling-references.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */

@@ -4,8 +4,7 @@ import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../decision/h
 import { explainHold, formatTime } from '../decision/message.ts';
 import { type ConfigName, findUsedConfigs, isRenderedConfig } from '../decision/references.ts';
 import type { Settings } from '../decision/settings.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
+import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
 
 export interface HoldStatus {
   /** The hold in force, as a duration. */

@@ -8,7 +8,7 @@ import { toRecordedReferrers } from '../decision/verdict.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
+import type { ConfigIndex } from '../references/reference-index.ts';
 import type { JudgedReview } from '../webhook/admission-app.ts';
 import type { FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
