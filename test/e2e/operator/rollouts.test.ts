@@ -7,7 +7,8 @@ import { OPERATOR_USER, OperatorCluster, type Pool } from './operator-cluster.ts
 const MCO = 'machineconfiguration.openshift.io';
 const KUBELET_CONFIGS = `/apis/${MCO}/v1/kubeletconfigs`;
 const HOLD_MS = 15_000;
-const FLAP_MS = 2_000;
+/** Longer than the 5 s after which the operator looks at changed nodes. */
+const FLAP_MS = 6_000;
 
 const operator = await OperatorCluster.shared();
 const { admin, installed, server } = operator;
