@@ -47,23 +47,11 @@ export const INTERMEDIATE_CIPHERS = toOpenSslList(INTERMEDIATE_SUITES);
  * The tables of openshift/api, config/v1/types_tlssecurityprofile.go of May 2026, after Mozilla's guidelines 5.8. Old
  * has the suites of Intermediate and these. All built-in profiles have the same groups.
  */
-const OLD_SUITES = [
-  'ECDHE-ECDSA-AES128-SHA256',
-  'ECDHE-RSA-AES128-SHA256',
-  'ECDHE-ECDSA-AES128-SHA',
-  'ECDHE-RSA-AES128-SHA',
-  'ECDHE-ECDSA-AES256-SHA384',
-  'ECDHE-RSA-AES256-SHA384',
-  'ECDHE-ECDSA-AES256-SHA',
-  'ECDHE-RSA-AES256-SHA',
-  'AES128-GCM-SHA256',
-  'AES256-GCM-SHA384',
-  'AES128-SHA256',
-  'AES256-SHA256',
-  'AES128-SHA',
-  'AES256-SHA',
-  'DES-CBC3-SHA',
-];
+const OLD_SUITES = (
+  'ECDHE-ECDSA-AES128-SHA256 ECDHE-RSA-AES128-SHA256 ECDHE-ECDSA-AES128-SHA ECDHE-RSA-AES128-SHA ' +
+  'ECDHE-ECDSA-AES256-SHA384 ECDHE-RSA-AES256-SHA384 ECDHE-ECDSA-AES256-SHA ECDHE-RSA-AES256-SHA ' +
+  'AES128-GCM-SHA256 AES256-GCM-SHA384 AES128-SHA256 AES256-SHA256 AES128-SHA AES256-SHA DES-CBC3-SHA'
+).split(' ');
 const GROUPS = ['X25519MLKEM768', 'X25519', 'secp256r1', 'secp384r1'];
 
 /** Neither a list nor `auto`, which is a value of Node.js. */
