@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { FileError } from './file-error.ts';
 import { type NodeBudget, parseYaml, type YamlDocument } from './yaml-document.ts';
-import { YamlError } from './yaml-syntax.ts';
+import { YamlError } from './yaml-document.ts';
 
 /** One document, as a program of the bootstrap host reads it. */
 export interface StreamDocument {
@@ -43,18 +43,21 @@ const UTF16_LINES = /^\uFEFF(?:.*\n)*$/s;
 export function parseStream(content: Buffer, source: string, budget: NodeBudget): YamlStream {
   const isUtf16 = content[0] === 0xfe && content[1] === 0xff && content.length % 2 === 0;
   const text = isUtf16 ? Buffer.from(content).swap16().toString('utf16le') : content.toString();
-  const inCluster = readYaml(text, text, 1, source, budget);
   if (isUtf16 ? !UTF16_LINES.test(text) : !isUtf8(content)) {
     const unreadable = createUnreadable(text, 1, new YamlError('not UTF-8', 1));
     return { documents: [unreadable], inCluster: unreadable, isJson: false };
   }
-  if (isUtf16) return { documents: [inCluster], inCluster, isJson: false };
-  if (JSON_START.test(text)) {
+  if (JSON_START.test(text) && !isUtf16) {
     const objects = readJsonStream(text, source);
+    // cluster-bootstrap ignores what follows the first object.
+    const { value, text: first } = objects[0] ?? {};
+    const inCluster = readYaml(first !== undefined && value !== undefined ? first : text, text, 1, source, budget);
     // YAML knows the lines of its fields.
-    const isSame = objects.length === 1 && isDeepStrictEqual(objects[0]?.value, inCluster.value);
+    const isSame = objects.length === 1 && isDeepStrictEqual(value, inCluster.value);
     return { documents: isSame ? [{ ...inCluster, duplicates: [] }] : objects, inCluster, isJson: true };
   }
+  const inCluster = readYaml(text, text, 1, source, budget);
+  if (isUtf16) return { documents: [inCluster], inCluster, isJson: false };
   const texts = text.split(BEFORE_SEPARATOR, MAX_DOCUMENTS + 1);
   checkCount(texts, source);
   let line = 1;

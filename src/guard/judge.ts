@@ -151,5 +151,5 @@ function addConflictingPools(referrer: Referrer, labels: Labels, pools: readonly
     pools.map((each) => ({ referrer: each })),
   );
   if (referrer.kind !== 'Node' || pools.length === 0 || pool !== undefined) return referrer;
-  return { ...referrer, conflictingPools: conflicting.map((each) => each.referrer.name) };
+  return { ...referrer, conflictingPools: conflicting.map((each) => each.referrer.name).toSorted() };
 }

@@ -7,8 +7,7 @@ import { FileError, formatPath } from '../files/file-error.ts';
 import { walkDirectory } from '../files/list-directory.ts';
 import { isArchive, readArchive } from '../files/read-archive.ts';
 import { readRegularFile } from '../files/read-file.ts';
-import { parseYaml } from '../files/yaml-document.ts';
-import { YamlError } from '../files/yaml-syntax.ts';
+import { parseYaml, YamlError } from '../files/yaml-document.ts';
 
 /** A rendered config as it is on a disk or in the API. Its spec can contain secrets. */
 export interface RenderedConfig {

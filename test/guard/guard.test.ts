@@ -1,10 +1,16 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { NEVER_ABORTED } from '../../src/common/wait.ts';
 import { createFixedCertificate } from '../../src/certificates/key-pair.ts';
+import { toConfigName } from '../../src/decision/references.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/verdict.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
+import { createJudge } from '../../src/guard/judge.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
@@ -90,11 +96,9 @@ function interceptNodeList(cluster: TestCluster, fault: Fault): void {
 }
 
 test('is unready and denies as unverified until its first complete read, and stays ready in an outage', async () => {
-  const { cluster, readyz } = await startGuardedCluster({ isUnreadable: true });
+  const { cluster, readyz, remove } = await startGuardedCluster({ isUnreadable: true });
   await expect.poll(readyz).toBe('503 not listed yet: nodes');
-  const denied = await cluster.delete('machineconfigs', UNUSED);
-  expect(denied.status).toBe(503);
-  expect(denied.body.message).toContain('MCG_UNVERIFIED');
+  await expect.poll(() => remove(UNUSED)).toMatch(/^503 .*MCG_UNVERIFIED/);
   cluster.faults.clear();
   await expect.poll(readyz).toBe('200 ok');
   expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
@@ -140,6 +144,25 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   vi.useRealTimers();
   await stopped;
   expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
+});
+
+test('a stop waits for the last Event', async () => {
+  const { cluster, guard, remove } = await startGuardedCluster();
+  const { securePort } = guard.ports;
+  const sent = new Promise<ServerResponse>((resolve) => {
+    cluster.faults.intercept(({ path }) => (path.endsWith('/events') ? resolve : 'pass'));
+  });
+  expect(await remove(USED)).toMatch(/^403/);
+  const response = await sent;
+  let isAnswered = false;
+  const stopped = guard.stop().then(() => isAnswered);
+  const isClosed = async () => await once(connect(securePort, '127.0.0.1'), 'connect').then(Boolean, () => 'closed');
+  await expect.poll(isClosed).toBe('closed');
+  // A guard that does not wait ends now.
+  await expect(Promise.race([stopped, sleep(300)])).resolves.toBeUndefined();
+  isAnswered = true;
+  response.writeHead(201).end('{}');
+  expect(await stopped).toBe(true);
 });
 
 // The following tests fail if a part of the guard gets something else than production's parts and limits.
@@ -209,16 +232,25 @@ test('lists all nodes if the referrer does not answer within 1,250 ms', async ()
 });
 
 test('denies 40 deletions of a config in use while every GET of its node hangs', async () => {
-  const { cluster, remove, countLiveLists } = await startGuardedCluster();
+  const { cluster, guard } = await startGuardedCluster();
+  await guard.stop();
   fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  const settings = () => DEFAULT_SETTINGS;
+  const { judge, index, configs, live } = createJudge({ api: cluster.connect(), settings, log: memoryLog().log });
+  runUntilEnd((signal) => index.run(signal));
+  runUntilEnd((signal) => configs.run(signal));
+  await expect.poll(() => index.isSynced && configs.isSynced).toBe(true);
   let hungCount = 0;
   cluster.faults.intercept(({ path }) => (path === NODE ? ((hungCount += 1), 'hang') : 'pass'));
-  const removed = Array.from({ length: 40 }, () => remove(USED));
+  const uid = String(cluster.get('machineconfigs', USED)?.metadata.uid);
+  const config = { name: toConfigName(USED), uid, createdAt: undefined };
+  const review: Review = { uid: '', isDryRun: false, user: 'gc', config };
+  const judged = Array.from({ length: 40 }, async () => await judge.judge(review, NEVER_ABORTED));
   // The others wait for a connection.
-  await expect.poll(() => hungCount).toBe(32);
+  await expect.poll(() => hungCount).toBeGreaterThan(25);
   await vi.advanceTimersByTimeAsync(1_250);
-  for (const answer of await Promise.all(removed)) expect(answer).toMatch(/^403 .*MCG_IN_USE/);
-  expect(countLiveLists()).toBeLessThan(40);
+  for (const { verdict } of await Promise.all(judged)) expect(verdict.code).toBe('MCG_IN_USE');
+  expect(live.readCount).toBeLessThan(40);
 });
 
 test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {
@@ -232,13 +264,16 @@ test('reads the settings again after one of their reads hangs for 5 s', async ()
   fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
   const cluster = await startTestCluster();
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
-  const isSeen = new Promise((resolve) => {
-    const remove = cluster.faults.intercept(() => (remove(), resolve(undefined), 'hang'));
-  });
+  let hungCount = 0;
+  cluster.faults.intercept(() => ((hungCount += 1), 'hang'));
   const settings = new SettingsFollower({ api: cluster.connect(), log: memoryLog().log });
   runUntilEnd((signal) => settings.run(signal));
-  await isSeen;
-  await vi.advanceTimersByTimeAsync(6_000);
+  await expect.poll(() => hungCount).toBe(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  // The client has sent it again on another connection.
+  await expect.poll(() => hungCount).toBe(2);
+  cluster.faults.clear();
+  await vi.advanceTimersByTimeAsync(5_000);
   await expect.poll(() => settings.settings?.mode).toBe('Audit');
 });
 
@@ -260,10 +295,9 @@ test('keeps 500 connections and closes the oldest, and denies a body of more tha
   const sockets = Array.from({ length: 500 }, () => connect(securePort, '127.0.0.1'));
   onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
   await Promise.all(sockets.map(async (socket) => await once(socket, 'connect')));
-  const closed = () => sockets.filter((socket) => socket.closed).length;
   const { ca } = await testTls();
   const post = request(`https://127.0.0.1:${securePort}`).post('/validate').ca(ca);
   const { body } = await post.set('content-type', 'application/json').send(' '.repeat(4 * MIB + 1));
   expect(JSON.stringify(body)).toContain('the request body is larger than 4 MiB');
-  await expect.poll(closed).toBe(1);
+  expect(sockets.map(({ closed }) => closed)).toEqual([true, ...Array<boolean>(499).fill(false)]);
 });

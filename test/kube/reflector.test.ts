@@ -14,7 +14,7 @@ const TIMING = { backoffMs: [10, 50], absentMs: 30, probeMs: 60_000, silenceMs: 
 
 interface FollowOptions {
   resource?: Resource<Referrer>;
-  timing?: Partial<ReflectorTiming>;
+  timing?: Partial<ReflectorTiming> | 'default';
   nodes?: readonly ReturnType<typeof toNode>[];
   onRequest?: (request: SeenRequest, cluster: TestCluster) => Fault;
 }
@@ -37,7 +37,7 @@ async function follow({
     api: cluster.connect(),
     resource,
     log,
-    timing: { ...TIMING, ...timing },
+    timing: timing === 'default' ? undefined : { ...TIMING, ...timing },
     onChange: (before, after) => {
       changes.push(`${(after ?? before)?.name} ${configOf(before)} ${configOf(after)}`);
     },
@@ -193,6 +193,21 @@ test('lists again if versions went back, which a watch does not report', async (
   isRestored = true;
   await expect.poll(known).toEqual(['a rendered-old']);
   await expect.poll(() => watchedVersions().at(-1)).toBe('0');
+});
+
+test('checks at least every 38 s whether versions went back', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout');
+  const { cluster, awaitWatch } = await follow({ timing: 'default' });
+  await awaitWatch();
+  const probed = new Promise<string>((resolve) => {
+    cluster.faults.intercept(({ path, query }) => {
+      if (query.has('limit')) resolve(path);
+      return 'pass';
+    });
+  });
+  vi.advanceTimersByTime(37_501);
+  // A poll would let more time pass.
+  expect(await probed).toBe('/api/v1/nodes');
 });
 
 test('does not accept an older list unless the probe finds that versions went back', async () => {

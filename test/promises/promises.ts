@@ -40,13 +40,18 @@ export function toPattern(title: string): string {
  * @throws Error if a change no longer applies
  */
 export function applyChanges({ changes }: Promised, root: string): () => void {
-  const files = changes.map(({ in: name, from, to }) => {
+  const originals = new Map<string, string>();
+  const restore = () => originals.forEach((text, file) => writeFileSync(file, text));
+  for (const { in: name, from, to } of changes) {
     const file = path.join(root, name);
     const text = readFileSync(file, 'utf8');
     const parts = text.split(from);
-    if (parts.length !== 2 || from === to) throw new Error(`${name} contains ${parts.length - 1} times: ${from}`);
-    return { file, text, changed: parts.join(to) };
-  });
-  for (const { file, changed } of files) writeFileSync(file, changed);
-  return () => files.forEach(({ file, text }) => writeFileSync(file, text));
+    if (parts.length !== 2 || from === to) {
+      restore();
+      throw new Error(`${name} contains ${parts.length - 1} times: ${from}`);
+    }
+    if (!originals.has(file)) originals.set(file, text);
+    writeFileSync(file, parts.join(to));
+  }
+  return restore;
 }

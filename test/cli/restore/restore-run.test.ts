@@ -116,6 +116,17 @@ test('unpauses a pool while another pool waits for a machine', async () => {
   expect(cluster.get('machineconfigpools', 'worker')?.spec).toMatchObject({ paused: false });
 });
 
+test('creates a config strictly, and without an owner if its pool is being deleted', async () => {
+  const cluster = await startStuckCluster();
+  const deletion = { deletionTimestamp: '2026-11-20T11:59:00Z', finalizers: ['a/b'] };
+  cluster.patch('machineconfigpools', 'worker', { metadata: deletion });
+  await runRestore(cluster, { controlPlaneReplicas: 2 });
+  const created = cluster.faults.requests.filter(({ method, query }) => method === 'POST' && !query.has('dryRun'));
+  expect(created.map(({ query }) => query.get('fieldValidation'))).toEqual(['Strict', 'Strict']);
+  const owners = [MASTER, WORKER].map(({ name }) => cluster.get('machineconfigs', name)?.metadata.ownerReferences);
+  expect(owners).toMatchObject([[{ name: 'master' }], undefined]);
+});
+
 test('stops before the status if the config cannot be created', async () => {
   const cluster = await startStuckCluster();
   cluster.faults.intercept(({ method, query }) => {

@@ -153,22 +153,3 @@ test.each(Object.entries(DIRECTORY_BY_PROFILE))('the profile %s has the objects 
   expect(files.map(({ content }) => parse(content) as object)).toEqual(expect.arrayContaining([...objects]));
   expect(objects).toHaveLength(files.length);
 });
-
-test('the component settings adds a MachineConfigGuard', async () => {
-  const directory = await combine(controlPlane, overlay('service-ca'), ['settings']);
-  const objects = await buildDirectory(controlPlane, directory);
-
-  const guards = objects.filter(({ kind }) => kind === 'MachineConfigGuard');
-  expect(guards).toMatchObject([{ metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } }]);
-});
-
-test.each([
-  ['monitoring-generated', { secret: { name: 'machineconfig-guard-ca', key: 'ca.crt' } }],
-  ['monitoring-cert-manager', { secret: { name: 'machineconfig-guard-tls', key: 'ca.crt' } }],
-])('Prometheus trusts the authority with the component %s', async (name, ca) => {
-  const objects = await buildDirectory(controlPlane, join(MANIFESTS, 'components', name));
-
-  const monitor = objects.find(({ kind }) => kind === 'ServiceMonitor');
-  expect(monitor?.spec).toMatchObject({ endpoints: [{ tlsConfig: { ca } }] });
-  expect(objects.map(({ kind }) => kind)).not.toContain('ConfigMap');
-});

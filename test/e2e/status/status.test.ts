@@ -70,7 +70,7 @@ test('the command status needs only the rights of a reader, and an unreachable c
   const single = await runStatus();
   expect([single.exitCode, single.stderr]).toEqual([0, '']);
   expect(single.stdout).toMatch(
-    /^CONTEXT .*\nprod +PROTECTED .*\n\nNext: prove the state by a dry-run deletion:\n {2}.* --context prod\n$/,
+    /^CONTEXT .*\nprod +PROTECTED .*\n\nNext: see what a dry-run deletion shows:\n {2}.* --context prod\n$/,
   );
 });
 
