@@ -4,7 +4,7 @@ import type { ReferencesReport } from '../../../src/cli/who-uses/references-repo
 import { toSeconds } from '../../../src/common/duration.ts';
 import type { HoldStatus } from '../../../src/status/hold-status.ts';
 import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
-import { until } from '../control-plane/until.ts';
+import { pause, until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
@@ -128,6 +128,8 @@ test.for<[condition: string, rollsBack: boolean]>([
   await setSpec(next);
   await backdate(path, 3 * HOUR);
   await cluster.expectDenied(first, [{ kind: 'MachineConfigPool', name, field: 'status' }]);
+  // Otherwise the creation of the config could be as late as the change of its pool.
+  await pause(2 * SECOND);
   await (rollsBack ? setSpec(first) : setStatus(next));
   await expectHeldSinceChange(rollsBack ? next : first, path);
 });
@@ -156,13 +158,13 @@ test('a machine that turns ready holds nothing that its pool named long ago, and
 
   await setStatus(current);
 
-  // By the rule without memory it would be held for 15 s. The API server picks a replica for each connection.
-  for (let call = 0; call < 6; call += 1) expect((await cluster.dryRun(first)).status).toBe(200);
   const { resourceVersion } = (await admin.find(`${PATHS.pools}/${name}`))?.metadata ?? {};
   const status = await cluster.awaitStatus((written) => {
     const { watchedPools = [] } = written as Partial<HoldStatus>;
     return watchedPools.some((pool) => pool.name === name && pool.resourceVersion === resourceVersion);
   });
+  // By the rule without memory it would be held for 15 s. The API server picks a replica for each connection.
+  for (let call = 0; call < 6; call += 1) expect(await cluster.dryRun(first)).toMatchObject({ status: 200 });
   expect((status as Partial<HoldStatus>).heldConfigs?.map((config) => config.name)).not.toContain(first);
   const { kubeconfig } = controlPlane.apiServer;
   const names = await runProgramOk('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
