@@ -11,8 +11,7 @@ import { Replaceable } from '../common/replaceable.ts';
 import { waitOrAbort } from '../common/wait.ts';
 import { type Authority, checkAuthority, issueLeaf } from './authority.ts';
 import type { KeyGenerator } from './sign-certificate.ts';
-import { findRenewalReason, type KeyPair } from './key-pair.ts';
-import { type Expiry, readExpiry, type ServingCertificate } from './serving-certificate.ts';
+import { type Expiry, findRenewalReason, type KeyPair, readExpiry, type ServingCertificate } from './key-pair.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;
@@ -23,7 +22,6 @@ export interface AuthoritySecretOptions {
   readonly signal: AbortSignal;
   readonly now?: () => Date;
   readonly generateKeys?: KeyGenerator | undefined;
-  /** Milliseconds between two reads of the Secret. */
   readonly intervalMs?: number;
 }
 
@@ -32,7 +30,6 @@ const LEAF_DAYS = 7;
 const INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 
-/** The Secret has no usable authority. */
 class UnusableSecret extends Error {}
 
 /**
@@ -114,7 +111,6 @@ function findIssueReason(certificate: IssuedCertificate | undefined, authority: 
   return findRenewalReason(new X509Certificate(certificate.current().certificatePem), now);
 }
 
-/** @throws UnusableSecret */
 function parseSecret(object: ApiObject | undefined, now: Date): Authority {
   if (object === undefined) throw new UnusableSecret('it does not exist');
   const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };

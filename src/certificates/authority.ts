@@ -62,7 +62,6 @@ export interface LeafOptions {
   readonly authority: Authority;
   /** Such as `<service>.<namespace>.svc`, which the API server calls. */
   readonly dnsNames: readonly string[];
-  /** IPv4 or IPv6. */
   readonly ipAddresses: readonly string[];
   /** Days from `now`, 1 to 3650. The leaf ends no later than its authority. */
   readonly days: number;

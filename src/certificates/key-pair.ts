@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { Replaceable, type Replaced } from '../common/replaceable.ts';
 
-/** A certificate and its private key, both PEM. */
 export interface KeyPair {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
@@ -88,4 +88,33 @@ export function findRenewalReason(certificate: X509Certificate, now: Date): stri
   const { notBefore, notAfter } = readValidity(certificate);
   const dueAt = new Date((notBefore.getTime() + 2 * notAfter.getTime()) / 3);
   return now < dueAt ? undefined : `two thirds of its life passed at ${dueAt.toISOString()}`;
+}
+
+/** The certificate or chain of new connections, and its key. */
+export interface ServingCertificate extends Replaced<KeyPair> {
+  /** Includes the expiry of the authority if this process has it. */
+  expiries(): readonly Expiry[];
+}
+
+export interface Expiry {
+  readonly certificate: 'serving' | 'authority';
+  readonly notAfter: Date;
+  /** Whether this process renews it. */
+  readonly isRenewedByGuard: boolean;
+}
+
+export function readExpiry(certificate: Expiry['certificate'], pem: string, isRenewedByGuard: boolean): Expiry {
+  const { notAfter } = readValidity(new X509Certificate(pem));
+  return { certificate, notAfter, isRenewedByGuard };
+}
+
+export class ExternalCertificate extends Replaceable<KeyPair> implements ServingCertificate {
+  expiries(): readonly Expiry[] {
+    return [readExpiry('serving', this.current().certificatePem, false)];
+  }
+}
+
+/** For a guard that stops before the certificate expires. */
+export function createFixedCertificate(pair: KeyPair): ServingCertificate {
+  return new ExternalCertificate(pair);
 }

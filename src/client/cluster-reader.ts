@@ -27,7 +27,8 @@ export async function readClusterSnapshot(
     new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
   const isEmpty = cluster.nodes.length + cluster.skippedNodes.length === 0;
   const roles = isEmpty && labelSelector !== undefined ? await readRoles(api, signal) : [];
-  return { ...cluster, configs: findNames(false), terminatingConfigs: findNames(true), roles };
+  const overriddenConfigs = all.filter(({ isOverridden }) => isOverridden).map(({ name }) => name);
+  return { ...cluster, configs: findNames(false), terminatingConfigs: findNames(true), overriddenConfigs, roles };
 }
 
 /** @returns also the time of the first list by the clock of the API server */

@@ -19,7 +19,6 @@ export class ProblemLog {
     this.#log.warn(fields, text);
   }
 
-  /** Marks the problem as solved. */
   clear(): void {
     if (this.#current !== undefined && this.#solvedText !== undefined) this.#log.info(this.#solvedText);
     this.#current = undefined;

@@ -109,7 +109,6 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_TIMEOUT_MS = 30_000;
 const TIMEOUT_SHARE = 0.76;
 
-/** Computes the deadline of a review from the request's `timeout`. */
 export function computeDeadlineMs(timeout: unknown): number {
   const requestedMs = typeof timeout === 'string' ? (parseDuration(timeout) ?? 0) : 0;
   const timeoutMs =

@@ -2,6 +2,8 @@ import { groupBy } from '../common/group-by.ts';
 import {
   type ConfigName,
   findReferencedConfig,
+  findUsedConfigs,
+  isRenderedConfig,
   type NodeReferrer,
   parsePoolName,
   type PoolReferrer,
@@ -52,6 +54,8 @@ export interface Diagnosis {
   /** The nodes that the operator does not manage. */
   readonly skippedNodes: readonly string[];
   readonly pools: readonly CheckedPool[];
+  /** The configs in use that any client may delete, because of their allow-deletion annotation. */
+  readonly overriddenConfigs: readonly ConfigName[];
   readonly problems: readonly Problem[];
   readonly repairs: readonly Repair[];
 }
@@ -61,7 +65,8 @@ const UNKNOWN = { field: null, config: null, evidence: null, suggestion: null, .
 
 /** Applies every rule to the cluster, its nodes and its pools. */
 export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diagnosis {
-  const { skippedNodes = [] } = snapshot;
+  const { skippedNodes = [], overriddenConfigs = [] } = snapshot;
+  const used = findUsedConfigs([...snapshot.nodes, ...snapshot.pools].map(({ referrer }) => referrer));
   const poolByNode = new Map(snapshot.nodes.map((node) => [node, findPoolOfNode(node.labels, snapshot.pools)]));
   const problemsByNode = new Map<InspectedNode, readonly Problem[]>();
   const nodesByPool = groupBy(snapshot.nodes, (node) => poolByNode.get(node)?.pool);
@@ -108,6 +113,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
     nodes: snapshot.nodes.map((node) => describeNode(node, cluster, problemsByNode.get(node)?.length === 0)),
     skippedNodes,
     pools: selectedPools.map((pool) => describePool(pool, problemsByPool.get(pool)?.length === 0)),
+    overriddenConfigs: overriddenConfigs.filter((name) => used.has(name) && isRenderedConfig(name)),
     problems,
     repairs: [
       ...planRepairs(problems, cluster, (code) => RULES[code].repairs),

@@ -21,10 +21,9 @@ import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
-import { ConfigIndex, type LookupResult } from '../references/config-index.ts';
+import { ConfigIndex, type LookupResult, ReferenceIndex } from '../references/reference-index.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
-import { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
 import type { JudgedReview, ReviewJudge } from '../webhook/admission-app.ts';
 
@@ -50,7 +49,7 @@ export function createJudge({ api, watchApi = api, timing, ...options }: CreateJ
   const { log } = options;
   const index = new ReferenceIndex({ api: watchApi, log, timing });
   const configs = new ConfigIndex({ api: watchApi, lookUpApi: api, log, timing });
-  const live = new LiveReader({ api, versions: index });
+  const live = new LiveReader({ api, index });
   const facts: HoldFacts = {
     createdAt: (name) => configs.get(name)?.createdAt,
     findLastNaming: (...args) => index.pools.findLastNaming(...args),

@@ -1,9 +1,8 @@
 import { isObjectName, toConfigName } from '../decision/references.ts';
 import type { HoldableConfig } from '../decision/verdict.ts';
 import { objectPath } from './api-paths.ts';
-import type { KubeApi } from './api.ts';
+import type { KubeApi, Purpose } from './api.ts';
 import { isAbsent, isNotFound } from './errors.ts';
-import type { Purpose } from './transport.ts';
 
 /** The fields of an API object that the guard reads. None of them is validated. */
 export interface ApiObject {
@@ -24,7 +23,6 @@ export interface ApiObject {
   readonly status?: unknown;
 }
 
-/** An object violates the schema of its kind. */
 export class MalformedObject extends Error {
   override readonly name = 'MalformedObject';
 }
@@ -35,7 +33,6 @@ export function parseTime(value: unknown): Date | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-/** Parses the metadata of a MachineConfig on which its hold depends. */
 export function parseHoldableConfig(metadata: NonNullable<ApiObject['metadata']>): HoldableConfig {
   const { name, creationTimestamp, ownerReferences } = metadata;
   const owners = Array.isArray(ownerReferences) ? (ownerReferences as (Record<string, unknown> | null)[]) : [];
@@ -72,19 +69,16 @@ function hasPath(fields: unknown, path: readonly string[]): boolean {
   return true;
 }
 
-/** How the API serves a kind, and how its objects are parsed. */
 export interface Resource<Item extends { readonly name: string }> {
   readonly kind: string;
   /** The plural name, for messages and the audit log. */
   readonly name: string;
   /** One collection for each API version, the preferred one first. A 404 leads to the next. */
   readonly paths: readonly [string, ...string[]];
-  /** Whether a cluster can lack this kind. */
   readonly isOptional: boolean;
   readonly isMetadataOnly: boolean;
   /** If present, a list of objects that have one of these annotations skips the others: see `NodeObject`. */
   readonly annotations?: readonly string[];
-  /** @throws MalformedObject */
   readonly parse: (object: ApiObject) => Item;
 }
 
@@ -108,7 +102,6 @@ export function isNumber(version: string): boolean {
   return /^\d{1,20}$/.test(version);
 }
 
-/** The path of a list or a watch. */
 export function toListPath(collection: string, query: Readonly<Record<string, string>>): string {
   const search = new URLSearchParams(query).toString();
   return search === '' ? collection : `${collection}?${search}`;

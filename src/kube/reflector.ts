@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Logger } from 'pino';
 import {
   ACCEPT_METADATA,
@@ -16,7 +15,6 @@ import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
-/** In milliseconds. */
 export interface ReflectorTiming {
   /** The first and the longest pause after a failure. */
   readonly backoffMs: readonly [first: number, max: number];
@@ -26,7 +24,6 @@ export interface ReflectorTiming {
   readonly probeMs: number;
   /** The reflector ends a watch that sends nothing for this long. */
   readonly silenceMs: number;
-  /** Timeout of a list or a probe. */
   readonly requestMs: number;
 }
 
@@ -56,10 +53,8 @@ const WATCH_SECONDS = { min: 300, max: 600 } as const;
 /** The guard itself can do nothing about them, unlike about a missing right or a broken connection. */
 const CONTENT_ERRORS = [MalformedList, MalformedObject, UnsupportedVersion];
 
-/** Where a watch continues. */
 type Position = Pick<ListResult, 'path' | 'resourceVersion'>;
 
-/** The watch cannot continue at its position. */
 class RelistRequired extends Error {
   override readonly name = 'RelistRequired';
 }
@@ -82,7 +77,6 @@ export class Reflector<Item extends { readonly name: string }> {
   #position: Position | undefined;
   #newestVersion: string | undefined;
   #lastMessageAt = Number.NaN;
-  #endPause: () => void = () => {};
 
   constructor({ api, resource, log, timing = DEFAULT_TIMING, onChange }: ReflectorOptions<Item>) {
     this.resource = resource;
@@ -127,16 +121,10 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#newestVersion;
   }
 
-  /** Probes now instead of after the pause. Called when a version is older than {@link newestVersion}. */
-  checkVersion(): void {
-    this.#endPause();
-  }
-
   objects(): Iterable<Item> {
     return this.#objects.values();
   }
 
-  /** Lists and watches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -151,7 +139,7 @@ export class Reflector<Item extends { readonly name: string }> {
           const reason = describeError(error);
           this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
-        await this.#pause(this.#backoff.next(), signal);
+        await sleep(this.#backoff.next(), signal);
       }
     }
   }
@@ -174,7 +162,7 @@ export class Reflector<Item extends { readonly name: string }> {
     }
     await this.#watch(this.#position, signal);
     // The server may end each watch immediately.
-    await this.#pause(this.#backoff.next(), signal);
+    await sleep(this.#backoff.next(), signal);
   }
 
   async #list(signal: AbortSignal): Promise<Position | undefined> {
@@ -288,7 +276,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
+      await sleep(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
       if (signal.aborted) return;
       await this.#probe(this.#position ?? position, signal);
       // The watch has lasted.
@@ -315,13 +303,5 @@ export class Reflector<Item extends { readonly name: string }> {
     if (!isNumber(version)) throw new MalformedList('the list has no readable resourceVersion');
     this.#newestVersion = version;
     throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${version}`);
-  }
-
-  /** {@link checkVersion} ends it early. */
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const pause = limitSignal(ms, signal);
-    this.#endPause = () => pause.abort(undefined);
-    await once(pause.signal, 'abort');
-    pause.release();
   }
 }

@@ -50,7 +50,6 @@ const MAX_REASON_LENGTH = 2_000;
 const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
 /** Of Kubernetes (apimachinery, pkg/apis/meta/v1/types.go). */
 const FOREGROUND_DELETION = 'foregroundDeletion';
-/** RFC 1123 subdomain. */
 const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
@@ -307,7 +306,6 @@ export interface WatchedConfig extends HoldableConfig {
   readonly createdAt: Date;
   /** Whether it has a deletionTimestamp and waits for its finalizers. */
   readonly isTerminating: boolean;
-  /** Whether its annotation allows the deletion. */
   readonly isOverridden: boolean;
 }
 

@@ -7,7 +7,7 @@ import { findNearestName } from '../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { getObject } from '../kube/api-object.ts';
 import { withTimeout } from '../common/wait.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
+import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
 import {
   type DanglingReference,
   explainEmptyStatus,
@@ -15,7 +15,6 @@ import {
   findDanglingReferences,
   judgeEmptyStatus,
 } from '../diagnosis/dangling-references.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */
@@ -34,12 +33,10 @@ export interface DanglingReferenceDetectorOptions {
   readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers'>;
   readonly configs: Pick<ConfigIndex, 'deletedAt' | 'names' | 'isSynced'>;
   readonly log: Logger;
-  /** Called once for each new finding. */
   readonly onFound?: (finding: DanglingFinding) => void;
   readonly now?: () => Date;
 }
 
-/** For all GETs of a check. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 /** Both take a few milliseconds, and waiting reviews go first. */
 const REFERRERS_PER_SLICE = 500;
@@ -62,12 +59,10 @@ export class DanglingReferenceDetector {
     return [...this.#findings.values()];
   }
 
-  /** The number of existing rendered configs that were in use at the last check. */
   get protectedConfigs(): number {
     return this.#protectedConfigs;
   }
 
-  /** Never rejects. */
   async check(signal: AbortSignal): Promise<void> {
     const { index, configs, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
@@ -114,7 +109,6 @@ export class DanglingReferenceDetector {
     this.#lastNames = names;
   }
 
-  /** Also counts the protected configs. */
   async #readIndex(names: ReadonlySet<ConfigName>) {
     const dangling: DanglingReference[] = [];
     const poolsWithEmptyStatus: PoolReferrer[] = [];

@@ -1,12 +1,11 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Expiry } from '../certificates/serving-certificate.ts';
+import type { Expiry } from '../certificates/key-pair.ts';
 import { countNoun, joinWithAnd } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
 import type { HoldFacts } from '../decision/hold.ts';
 import { formatName } from '../decision/message.ts';
 import { ALLOW_DELETION_ANNOTATION, type Settings } from '../decision/settings.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
+import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS, type WatchedConfig } from '../references/sources.ts';
 import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
@@ -20,7 +19,6 @@ import {
   type Referrer,
 } from '../decision/references.ts';
 
-/** What the status describes. */
 export interface StatusSources {
   readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'contentProblems' | 'referrers' | 'pools'>;
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
@@ -57,7 +55,6 @@ const RENEWAL_ADVICE = {
 };
 const FORBIDDEN: Judgement = ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs'];
 
-/** Each returns undefined if the condition does not apply. */
 export const CONDITIONS = {
   Ready: judgeReadiness,
   ReferencesConsistent: judgeReferences,
@@ -168,7 +165,6 @@ function judgeTlsProfile({ tlsProfile }: StatusSources): Judgement | undefined {
 /** A restore takes minutes, unless it waits for a machine. One that was killed leaves its pool paused. */
 const MAX_RESTORE_MS = 3_600_000;
 
-/** Finds the pools that have been paused for a restore for longer than an hour. */
 export function findStalledRestores(referrers: Iterable<Referrer>, now: Date): PoolReferrer[] {
   const isStalled = (since: Date | undefined) =>
     since === undefined || now.getTime() - since.getTime() > MAX_RESTORE_MS;

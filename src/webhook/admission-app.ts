@@ -35,11 +35,8 @@ export interface ReviewJudge {
   readonly judge: (review: Review, signal: AbortSignal) => Promise<JudgedReview>;
 }
 
-/** The request of a review that was answered. */
 export interface AnsweredCall {
-  /** Milliseconds from its arrival to the answer. */
   readonly ms: number;
-  /** The IP address of the client. */
   readonly address: string;
   readonly hasAuthorization: boolean;
 }
@@ -53,7 +50,6 @@ export interface AdmissionAppOptions {
   readonly log: Logger;
   /** Called after every answer. There is none if the client has closed the connection. */
   readonly onAnswer: AnswerListener;
-  /** Whether the server is shutting down. Then each answer closes its connection. */
   readonly isDraining: () => boolean;
   readonly limits?: Partial<BodyLimits>;
 }
@@ -76,7 +72,6 @@ const LIMITS: BodyLimits = { timeoutMs: 5_000, trustedBytes: 32 * 1024 * 1024, o
 /** Shared, because each new error would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
 
-/** Stands for a review that the guard could not read. */
 const UNREAD_REVIEW: Review = { uid: '', isDryRun: false, user: 'unknown', config: undefined };
 
 /**
@@ -195,7 +190,6 @@ const JOINED = Buffer.allocUnsafeSlow(MAX_BODY_BYTES);
 const MAX_PIECES = 1_000;
 const TOO_MANY = 'too many requests at once';
 
-/** Stops reading a body. */
 type GiveUp = () => void;
 
 /**

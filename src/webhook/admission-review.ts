@@ -12,7 +12,6 @@ import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 import { parseHoldableConfig } from '../kube/api-object.ts';
 
-/** There is no review to judge. */
 export class ReviewFault extends Error {
   /** Empty if the request has no readable uid. */
   readonly uid: string;

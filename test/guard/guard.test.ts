@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { NEVER_ABORTED } from '../../src/common/wait.ts';
-import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
+import { createFixedCertificate } from '../../src/certificates/key-pair.ts';
 import { toConfigName } from '../../src/decision/references.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import type { Review } from '../../src/decision/verdict.ts';

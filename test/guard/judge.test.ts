@@ -5,7 +5,7 @@ import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/decision/
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
-import type { LookupResult } from '../../src/references/config-index.ts';
+import type { LookupResult } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 
 const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');

@@ -210,19 +210,6 @@ test('checks at least every 38 s whether versions went back', async () => {
   expect(await probed).toBe('/api/v1/nodes');
 });
 
-test('probes and lists immediately if a version looks old, instead of after its pause', async () => {
-  const { cluster, reflector, known, awaitWatch, watches } = await follow({ timing: { backoffMs: [60_000, 60_000] } });
-  await awaitWatch();
-  expect(reflector.newestVersion).toBe(String(cluster.resourceVersion));
-  cluster.faults.intercept(({ isWatch }) => (isWatch ? { status: 410 } : { status: 200, body: toList('1') }));
-  for (const watch of watches) watch.destroy();
-  const checkAndList = () => {
-    reflector.checkVersion();
-    return [reflector.newestVersion, ...known()];
-  };
-  await expect.poll(checkAndList).toEqual(['1', 'a rendered-old']);
-});
-
 test('does not accept an older list unless the probe finds that versions went back', async () => {
   let isStale = false;
   const { reflector, known, messages, awaitWatch, sendToWatch } = await follow({

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Expiry } from '../../src/certificates/serving-certificate.ts';
+import type { Expiry } from '../../src/certificates/key-pair.ts';
 import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';

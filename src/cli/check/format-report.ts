@@ -20,6 +20,7 @@ import type { CheckReport } from './check-cluster.ts';
 import type { CheckedPool } from '../../diagnosis/diagnose.ts';
 import type { Problem } from '../../diagnosis/problem.ts';
 import { RULES } from '../../diagnosis/rules.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 
 const NONE = '<none>';
 const MAX_NAMED_NODES = 3;
@@ -41,6 +42,7 @@ export function formatCheckReport(format: ReportFormat, report: CheckReport, has
     ...formatTables(format, report),
     skippedNodes.length === 0 ? '' : wrapParagraph(format, `Skipped nodes that ${skipped}`),
     formatProblems(format, report),
+    formatOverridden(format, report),
     formatReasons(format, report),
     formatRequests(format, report),
     repairs.length === 0 ? '' : ['Repair commands (not run):', ...repairs].join('\n'),
@@ -48,6 +50,13 @@ export function formatCheckReport(format: ReportFormat, report: CheckReport, has
   ];
   const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
   return `${visibleParts.join('\n\n')}\n`;
+}
+
+function formatOverridden(format: ReportFormat, { overriddenConfigs }: CheckReport): string {
+  if (overriddenConfigs.length === 0) return '';
+  const names = joinFirst(overriddenConfigs, MAX_NAMED_NODES);
+  const text = `In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them: ${names}.`;
+  return wrapParagraph(format, text);
 }
 
 /** Like `kubectl get -o name`: `node/worker-0`. */

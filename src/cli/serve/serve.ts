@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
-import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
+import type { ServingCertificate } from '../../certificates/key-pair.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
@@ -27,7 +27,6 @@ import {
 import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
-/** RFC 1123 label. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 
@@ -50,7 +49,6 @@ interface ServeFlags extends ClusterFlags {
 
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
-/** RFC 1123 label and subdomain. */
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 const parseCipherSuites = toArgumentParser((value) => toOpenSslCiphers(value.split(',')));
 const parseSecretName = createParser(
@@ -140,7 +138,7 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
   }
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
-  const { runGuard } = await import('../../guard/run-guard.ts');
+  const { runGuard } = await import('../../guard/guard.ts');
   void stopped.then(() => log.info('stopping'));
   try {
     const options = {
@@ -187,7 +185,6 @@ function toTlsParameters({ tlsMinVersion, tlsCipherSuites }: ServeFlags): TlsPar
   };
 }
 
-/** The certificate files and the ports come from flags. */
 function toCliError(error: unknown, flags: ServeFlags): unknown {
   if (error instanceof CertificateFilesError) {
     const { message, file } = error;

@@ -37,6 +37,8 @@ export interface ConfigReport {
   /** Null if the config is missing. */
   readonly createdAt: string | null;
   readonly used: boolean;
+  /** Whether its allow-deletion annotation gives a reason. */
+  readonly overridden: boolean;
   /** Of an unused config that the guard holds. */
   readonly heldUntil: string | null;
   readonly usedBy: readonly ReferenceEntry[];
@@ -78,6 +80,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
       mergedBy: (poolsBySource.get(name) ?? []).map(({ referrer }) => referrer.name),
       createdAt: configs.get(name)?.createdAt.toISOString() ?? null,
       used: strong.total > 0,
+      overridden: configs.get(name)?.isOverridden === true && isRenderedConfig(name),
       heldUntil: holds.get(name)?.until.toISOString() ?? null,
       usedBy,
       suggestion: exists ? null : (findNearestName(name, configs.keys()) ?? null),

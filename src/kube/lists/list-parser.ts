@@ -52,7 +52,6 @@ export abstract class ListParser {
   /** Parses the parts that have arrived in full, and returns where the next one starts. */
   protected abstract parse(bytes: Buffer, isEnd: boolean): number;
 
-  /** Checks the list, and returns its metadata. */
   protected abstract finish(): { readonly resourceVersion?: unknown; readonly continue?: unknown };
 
   #parse(isEnd: boolean): void {

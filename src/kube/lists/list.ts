@@ -23,7 +23,6 @@ const MAX_ITEMS = 50_000;
 const MAX_BYTES = 1024 ** 3;
 
 export interface ListResult {
-  /** The collection that was listed. */
   readonly path: string;
   readonly resourceVersion: string;
   /** By the clock of the API server, in whole seconds. */

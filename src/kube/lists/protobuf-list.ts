@@ -132,7 +132,6 @@ export class ProtobufListParser extends ListParser {
     return metadata;
   }
 
-  /** Returns whether the object has an annotation that is wanted. */
   #parseMetadata(reader: ProtobufReader, end: number, metadata: ParsedMetadata, wanted?: ReadonlySet<string>): boolean {
     let hasWanted = false;
     while (reader.next(end)) {
@@ -181,7 +180,6 @@ function readTexts<Name extends string>(
   return texts;
 }
 
-/** Returns undefined for an empty message. */
 function readTime(reader: ProtobufReader): number | undefined {
   const end = reader.enter();
   let seconds: number | undefined;
