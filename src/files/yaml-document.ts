@@ -96,7 +96,8 @@ class YamlReader {
     const composer = new Composer(options);
     let isComplete = false;
     const compose = (token: CST.Token): void => {
-      if (token.type === 'directive') this.#fail('a directive', token.offset);
+      if (token.type === 'directive' || token.type === 'byte-order-mark')
+        this.#fail(`a ${token.type.replaceAll('-', ' ')}`, token.offset);
       if (isComplete && token.type !== 'error') return;
       void Array.from(composer.next(token));
       isComplete ||= token.type === 'document';
@@ -127,7 +128,9 @@ class YamlReader {
   }
 
   #fail(problem: string, position: number): never {
-    throw new YamlError(problem, this.#findLine(position));
+    const line = this.#findLine(position);
+    const isTemplate = this.#body.split('\n', line).at(-1)?.includes('{{') ?? false;
+    throw new YamlError(isTemplate ? 'a template, not YAML' : problem, line);
   }
 
   #convert(node: ParsedNode | null): unknown {

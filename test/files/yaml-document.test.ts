@@ -95,6 +95,7 @@ test.each([
   [
     2,
     'a:\n\tb: c',
+    '# a\n\uFEFFb: c',
     'a: 1\nb',
     '- a\nb: c',
     'a: |\n\tb',
@@ -115,6 +116,11 @@ test('knows the lines of keys and items, the keys that it has twice, and whether
   expect([findLine(root.c, 1), findLine(root.c[1], 'f')]).toEqual([6, 7]);
   expect(duplicates).toEqual([{ key: 'b', line: 8 }]);
   expect([hasMore, parse('a: 1\n...\n').hasMore]).toEqual([true, false]);
+});
+
+test('says where a template is', () => {
+  expect(() => parse('a: |\n  {{ b }}\nc: {{ d }}\n')).toThrow('a template, not YAML');
+  expect(() => parse('a: |\n  {{ b }}\nc: d: e\n')).toThrow('nested mappings are not allowed in compact mappings');
 });
 
 test('limits what aliases stand for', () => {

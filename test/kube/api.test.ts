@@ -2,9 +2,11 @@ import { createServer as createProxy, type IncomingMessage, type RequestListener
 import { Agent } from 'node:https';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { KubeconfigError } from '../../src/client/kube-connection.ts';
+import { Transport } from '../../src/kube/transport.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
@@ -102,10 +104,12 @@ test.each([
 ])('ends a request after a timeout %s, although a garbage collection runs before', async (_case, options, request) => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
   // The response has started, and the request waits for the rest of the body.
-  const onRequest = () => {
-    setImmediate(collectGarbage);
-    setImmediate(() => vi.advanceTimersByTime(500));
-  };
-  const { send } = await startApi((_request, response) => void response.write('{'), { ...options, onRequest });
-  await expect(send(request)).rejects.toThrow(/^the response is incomplete/);
+  const exchange = vi.spyOn(Transport.prototype, 'send');
+  const { send } = await startApi((_request, response) => void response.write('{'), options);
+  const response = send(request);
+  while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
+  await setImmediate();
+  collectGarbage();
+  vi.advanceTimersByTime(500);
+  await expect(response).rejects.toThrow(/^the response is incomplete/);
 });

@@ -13,9 +13,10 @@ import type { ManifestProblem } from './find-problems.ts';
 /** Of equal problems. `-o wide` prints all. */
 const MAX_ROWS = 10;
 const MARGIN = ' '.repeat('warning  '.length);
-/** Codes of files that are no manifests yet. */
-const SOURCE_CODES = new Set(['ButaneFile', 'ButaneObject', 'ClientKind']);
-const SOURCE_NOTE = 'Some files are sources for GitOps or another tool. Check what the tool makes of them instead.';
+/** Problems of files that are no manifests yet. */
+const SOURCE_PROBLEM = /^(?:ButaneFile|ButaneObject|ClientKind|Placeholder|Unparsable: a template)/;
+const SOURCE_NOTE =
+  'Some files are input of GitOps or another tool. Check the manifests that kustomize, helm, butane or the hub writes.';
 const RENDER_NOTE = 'The operator rendered them for a generic cluster, so yours gets other names.';
 const SCOPE_NOTE =
   'Checked: what the bootstrap host and the cluster read, names, and the types of fields. ' +
@@ -40,7 +41,7 @@ export function formatManifestsReport(format: TableFormat, report: ManifestsRepo
   });
   const notes = [
     ...(pools === undefined || pools.length === 0 ? [] : [pools.join('') + RENDER_NOTE]),
-    ...(problems.some(({ code }) => SOURCE_CODES.has(code)) ? [SOURCE_NOTE] : []),
+    ...(problems.some(({ code, message }) => SOURCE_PROBLEM.test(`${code}: ${message}`)) ? [SOURCE_NOTE] : []),
     ...(ok && renders === null ? [SCOPE_NOTE] : []),
   ];
   return [

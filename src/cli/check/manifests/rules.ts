@@ -53,8 +53,8 @@ error UnknownKind: no cluster has this kind, because its apiVersion is %s and ca
   correct kind and apiVersion
 
 error BuiltInPool: the bootstrap host reads it beside its own pool: the renders differ; change the pool later
-contents CopiedConfig: a copy of what an operator has generated: the bootstrap host fails;
-  delete the annotation generated-by-controller-version
+contents CopiedConfig: a copy of what an operator has generated: the bootstrap host fails if a pool selects it;
+  delete it, or if the config is yours only the annotation generated-by-controller-version
 contents DuplicateEntry: %s is there twice: the bootstrap host fails; delete one
 error EmptyPool: the pool selects no MachineConfig: the bootstrap host fails; select the role worker, too
 warning EmptyRole: the pool selects no MachineConfig of master or worker; select the role worker, too
