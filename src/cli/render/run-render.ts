@@ -2,7 +2,7 @@ import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type Authority, createAuthority } from '../../certificates/authority.ts';
-import { MAX_DAYS } from '../../certificates/validity.ts';
+import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { summarizeCertificate } from '../../client/certificate-summary.ts';
 import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
