@@ -20,7 +20,6 @@ export interface SettingsFollowerOptions {
   readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
   /** Milliseconds between two reads. */
   readonly intervalMs?: number;
-  /** Milliseconds between two attempts to create an absent object. */
   readonly createIntervalMs?: number;
 }
 
@@ -58,7 +57,6 @@ export class SettingsFollower {
     return this.#object;
   }
 
-  /** Follows the object until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     const onRead = async (object: ApiObject | undefined): Promise<void> => {

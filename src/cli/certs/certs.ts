@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
-import { MAX_DAYS } from '../../certificates/validity.ts';
+import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { isObjectName } from '../../decision/references.ts';
 import { parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
@@ -75,10 +75,7 @@ function listFiles(directory: string): string[] {
 
 async function makeCertificates({ out, days, force, dns, ip }: CertsFlags, now: Date): Promise<void> {
   await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
-  const [{ createAuthority }, { issueLeaf }] = await Promise.all([
-    import('../../certificates/authority.ts'),
-    import('../../certificates/leaf.ts'),
-  ]);
+  const { createAuthority, issueLeaf } = await import('../../certificates/authority.ts');
   const authority = await createAuthority({ days: MAX_DAYS, now });
   const names = { dnsNames: [...new Set(dns ?? DEFAULT_DNS_NAMES)], ipAddresses: [...new Set(ip)] };
   const leaf = await issueLeaf({ authority, ...names, days, now });

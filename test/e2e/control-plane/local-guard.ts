@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { createAuthority } from '../../../src/certificates/authority.ts';
-import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { createAuthority, issueLeaf } from '../../../src/certificates/authority.ts';
 import { buildWebhookConfiguration } from '../../../src/install/registration.ts';
 import { PATHS } from '../support/paths.ts';
 import type { ControlPlane } from './control-plane.ts';
