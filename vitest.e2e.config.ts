@@ -4,8 +4,8 @@ import { PROCESS_VARIABLE, WORKERS } from './test/e2e/control-plane/free-ports.t
 import { GUARDED_TESTS, NODE_TESTS, OPERATOR_TESTS, OTHER_TESTS } from './test/e2e/test-files.ts';
 
 /**
- * Tests on a real control plane. `npm run test:e2e` finds or builds its binaries, and runs this for each release: the
- * projects `nodes` and `operator` in a process each, and the other projects in another.
+ * Tests on a real control plane. `npm run test:e2e` finds or builds its binaries, and runs the projects `nodes` and
+ * `operator` in a process each, and the other projects in another.
  */
 export default defineConfig({
   test: {

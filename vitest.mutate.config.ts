@@ -1,19 +1,18 @@
 import { defineConfig } from 'vitest/config';
+import { COMMON } from './vitest.config.ts';
 
 /** The tests of the mutated files. Those of other folders would take hours. */
 export default defineConfig({
+  ...COMMON,
   test: {
+    ...COMMON.test,
     include: [
-      'test/decision/**/*.test.ts',
-      'test/rendered-config/*.test.ts',
-      'test/references/live-read*.test.ts',
-      'test/guard/judge.test.ts',
-      'test/cli/restore/restore-plan.test.ts',
+      'test/{certificates,decision,guard,references,rendered-config}/*.test.ts',
+      'test/cli/{protection,restore,steps,uninstall}/*.test.ts',
     ],
+    // It starts programs.
+    exclude: ['test/cli/restore/restore.test.ts'],
     // A change that makes a test hang counts as found.
     testTimeout: 10_000,
-    hookTimeout: 120_000,
-    restoreMocks: true,
-    unstubEnvs: true,
   },
 });

@@ -3,18 +3,6 @@ import { PROFILES } from '../../src/install/profiles.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { findAll, listFiles, readFile } from './pages.ts';
 
-const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
-
-test('git ignores every folder with private keys that a page tells people to make', () => {
-  const commands = PAGES.flatMap((page) =>
-    findAll(readFile(page), /^(?:\$ )?(?:node dist\/)?(machineconfig-guard\S* (?:render|certs) .*)$/gm),
-  );
-  const folders = commands.flatMap((command) => findAll(command, /--out ([a-z][^/ ]*)/g));
-  expect(folders).toContain('cluster');
-  const ignored = readFile('.gitignore').split('\n');
-  expect(folders.filter((folder) => !ignored.includes(`/${folder}/`))).toEqual([]);
-});
-
 test('remote bases name this version', () => {
   const pages = findAll(listFiles('docs').join('\n'), /^(.*\.(?:md|yaml))$/gm);
   const versions = pages.flatMap((page) => findAll(readFile(page), /github\.com\/\S+\/manifests\/[^\s?]+(\S*)/g));

@@ -6,27 +6,23 @@ import { parseArgs } from 'node:util';
 import { findBinaries } from './control-plane/binaries.ts';
 import { MissingControlPlaneError } from './control-plane/go-build.ts';
 import { PROCESS_VARIABLE } from './control-plane/free-ports.ts';
-import { CI_RELEASES, selectRelease } from './control-plane/releases.ts';
+import { selectRelease } from './control-plane/releases.ts';
 import { UsageError } from '../support/usage.ts';
 import { findNodeFiles } from './node/node-cluster.ts';
 import { findOperator } from './operator/operator-binaries.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
-import { findPolicyController } from './support/policy-controller.ts';
 import { log, LONG_VARIABLE, RELEASE_VARIABLE, runCommand } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--config=vitest.e2e.config.ts'];
-/** The tests of every release: verdicts, and that no stale data leads to an allowed deletion. */
-const TESTS_OF_EVERY_RELEASE = ['test/e2e/verdicts/', 'test/e2e/race/', 'test/e2e/floor/policies.test.ts'];
 
-const HELP = `Runs the guard against real API servers: all tests on the newest Kubernetes release, the most
-important ones on the older release.
+const HELP = `Runs the guard against a real API server.
 
 Usage: npm run test:e2e [-- --kubernetes VERSION --long --only TEXT FILE...]
 
 Options:
-  --kubernetes VERSION  all tests on this release only: 1.37.2, 1.33.0, 1.31.0 or 1.27.4
+  --kubernetes VERSION  of the API server: 1.37.2, 1.33.0 (default), 1.31.0 or 1.27.4
   --long                the long versions of the tests that have one, and *.long.test.ts, such as floods
   --operator VERSION    the Machine Config Operator of the tests in test/e2e/operator: 4.20 (default), 4.19 or 4.15
   --only TEXT           the tests whose name contains this text
@@ -35,7 +31,7 @@ Options:
 Tests of pods need root and Debian packages for real nodes. Tests of the real operator need Go, or its programs in the
 cache. If something is missing, the last lines say which tests did not run.
 
-FILE is a folder or a file of tests. Without --kubernetes they run on the newest release only.
+FILE is a folder or a file of tests.
 Examples:
   npm run test:e2e -- --kubernetes 1.31.0 test/e2e/verdicts
   npm run test:e2e -- --operator 4.15 test/e2e/operator
@@ -66,35 +62,31 @@ async function main(): Promise<number> {
       throw new UsageError(`No test file${flags.long ? '' : ' without --long'} has ${file} in its path.`);
   }
   const operator = selectOperator('--operator', flags.operator);
-  const isOneRelease = flags.kubernetes !== undefined || files.length > 0 || Boolean(process.env['KUBEBUILDER_ASSETS']);
-  const selected = selectRelease('--kubernetes', flags.kubernetes);
-  const releases = isOneRelease ? [selected] : CI_RELEASES;
+  const release = selectRelease('--kubernetes', flags.kubernetes);
   // Before any test, because a build takes minutes and can fail.
-  for (const release of releases) await findBinaries(release, log);
-  if (selectTests(files, flags.long).otherTests.includes('test/e2e/docs/fleet.long.test.ts'))
-    await findPolicyController(log);
+  await findBinaries(release, log);
   log('Building the guard …');
   const buildExitCode = await runNode(['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts']);
   if (buildExitCode !== 0) return 1;
 
-  const env = { ...(flags.long && { [LONG_VARIABLE]: '1' }), [OPERATOR_VARIABLE]: operator.openshift };
+  const env = {
+    ...(flags.long && { [LONG_VARIABLE]: '1' }),
+    [OPERATOR_VARIABLE]: operator.openshift,
+    [RELEASE_VARIABLE]: release.kubernetes,
+    [PROCESS_VARIABLE]: '0',
+  };
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
-  const { nodeTests, operatorTests } = selectTests(files, flags.long);
+  const { nodeTests, operatorTests, otherTests } = selectTests(files, flags.long);
   // Built now, because otherwise the first test would wait for minutes.
   const special = [
-    await prepare('nodes', 'pods', nodeTests, () => findNodeFiles(selected, log)),
+    await prepare('nodes', 'pods', nodeTests, () => findNodeFiles(release, log)),
     await prepare('operator', 'the real operator', operatorTests, () => findOperator(operator, log)),
   ];
+  console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
+  const others = otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : [];
   // All at the same time, because the tests with nodes and with the operator wait most of it.
-  const runs = releases.flatMap((release, index) => {
-    console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
-    const { otherTests } = selectTests(index === 0 ? files : TESTS_OF_EVERY_RELEASE, flags.long);
-    const others = otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : [];
-    const releaseEnv = { ...env, [RELEASE_VARIABLE]: release.kubernetes, [PROCESS_VARIABLE]: index === 0 ? '0' : '3' };
-    return [...(index === 0 ? special.flatMap(({ run }) => run) : []), ...others].map((args) => ({ args, releaseEnv }));
-  });
   const exitCodes = await Promise.all(
-    runs.map(({ args, releaseEnv }) => runNode([...VITEST, ...only, ...args], releaseEnv)),
+    [...special.flatMap(({ run }) => run), ...others].map((args) => runNode([...VITEST, ...only, ...args], env)),
   );
   for (const { notRun } of special) if (notRun !== undefined) console.log(notRun);
   const failed = exitCodes.filter((exitCode) => exitCode !== 0).length;

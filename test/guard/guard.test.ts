@@ -1,10 +1,16 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
+import { NEVER_ABORTED } from '../../src/common/wait.ts';
+import { createFixedCertificate } from '../../src/certificates/key-pair.ts';
+import { toConfigName } from '../../src/decision/references.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/verdict.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
+import { createJudge } from '../../src/guard/judge.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
@@ -22,11 +28,14 @@ const MIB = 1024 * 1024;
 
 interface StartOptions extends Pick<Partial<GuardOptions>, 'settings' | 'shutdownDelayMs'> {
   readonly isUnreadable?: boolean;
+  readonly prepare?: (cluster: TestCluster) => void;
 }
 
 /** Starts a guard, and waits until it is ready. If nodes are unreadable, it never is. */
-async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0, ...options }: StartOptions = {}) {
+async function startGuardedCluster(startOptions: StartOptions = {}) {
+  const { isUnreadable = false, shutdownDelayMs = 0, prepare = () => {}, ...options } = startOptions;
   const cluster = await startTestCluster();
+  prepare(cluster);
   const creationTimestamp = '2026-01-01T00:00:00Z';
   for (const name of [USED, UNUSED]) cluster.create('machineconfigs', { metadata: { name, creationTimestamp } });
   cluster.create('nodes', toNode({ currentConfig: USED }));
@@ -87,11 +96,9 @@ function interceptNodeList(cluster: TestCluster, fault: Fault): void {
 }
 
 test('is unready and denies as unverified until its first complete read, and stays ready in an outage', async () => {
-  const { cluster, readyz } = await startGuardedCluster({ isUnreadable: true });
+  const { cluster, readyz, remove } = await startGuardedCluster({ isUnreadable: true });
   await expect.poll(readyz).toBe('503 not listed yet: nodes');
-  const denied = await cluster.delete('machineconfigs', UNUSED);
-  expect(denied.status).toBe(503);
-  expect(denied.body.message).toContain('MCG_UNVERIFIED');
+  await expect.poll(() => remove(UNUSED)).toMatch(/^503 .*MCG_UNVERIFIED/);
   cluster.faults.clear();
   await expect.poll(readyz).toBe('200 ok');
   expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
@@ -107,6 +114,26 @@ test('is unready and denies as unverified until its first complete read, and sta
   expect(await readyz()).toBe('200 ok');
 });
 
+test.each<[string, (cluster: TestCluster) => void, string]>([
+  [
+    'a build has a reference that is no text',
+    (cluster) => cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: 7 } } }),
+    'machineosbuilds: spec.machineConfig.name of build b is not a string',
+  ],
+  [
+    'pools have an unknown version',
+    (cluster) => cluster.serve('machineconfigpools', ['v2']),
+    'machineconfigpools: the cluster serves machineconfigpools only as v2, which this guard cannot read',
+  ],
+])('is ready although %s, and denies what is not overridden', async (_case, prepare, problem) => {
+  const { cluster, readyz, remove } = await startGuardedCluster({ prepare });
+  expect(await readyz()).toBe('200 ok');
+  expect(await remove(UNUSED)).toContain(`MCG_UNVERIFIED: could not verify whether ${UNUSED} is in use (${problem})`);
+  const annotations = { 'machineconfig-guard.io/allow-deletion': 'ticket 7' };
+  cluster.patch('machineconfigs', UNUSED, { metadata: { annotations } });
+  expect(await remove(UNUSED)).toMatch(/^200/);
+});
+
 test('a stop makes it unready immediately and serves until the shutdown delay has passed', async () => {
   const { cluster, guard, readyz } = await startGuardedCluster({ shutdownDelayMs: 2_000 });
   fakeUntilEnd('setTimeout', 'clearTimeout');
@@ -117,6 +144,25 @@ test('a stop makes it unready immediately and serves until the shutdown delay ha
   vi.useRealTimers();
   await stopped;
   expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
+});
+
+test('a stop waits for the last Event', async () => {
+  const { cluster, guard, remove } = await startGuardedCluster();
+  const { securePort } = guard.ports;
+  const sent = new Promise<ServerResponse>((resolve) => {
+    cluster.faults.intercept(({ path }) => (path.endsWith('/events') ? resolve : 'pass'));
+  });
+  expect(await remove(USED)).toMatch(/^403/);
+  const response = await sent;
+  let isAnswered = false;
+  const stopped = guard.stop().then(() => isAnswered);
+  const isClosed = async () => await once(connect(securePort, '127.0.0.1'), 'connect').then(Boolean, () => 'closed');
+  await expect.poll(isClosed).toBe('closed');
+  // A guard that does not wait ends now.
+  await expect(Promise.race([stopped, sleep(300)])).resolves.toBeUndefined();
+  isAnswered = true;
+  response.writeHead(201).end('{}');
+  expect(await stopped).toBe(true);
 });
 
 // The following tests fail if a part of the guard gets something else than production's parts and limits.
@@ -185,6 +231,28 @@ test('lists all nodes if the referrer does not answer within 1,250 ms', async ()
   expect(countLiveLists()).toBe(1);
 });
 
+test('denies 40 deletions of a config in use while every GET of its node hangs', async () => {
+  const { cluster, guard } = await startGuardedCluster();
+  await guard.stop();
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  const settings = () => DEFAULT_SETTINGS;
+  const { judge, index, configs, live } = createJudge({ api: cluster.connect(), settings, log: memoryLog().log });
+  runUntilEnd((signal) => index.run(signal));
+  runUntilEnd((signal) => configs.run(signal));
+  await expect.poll(() => index.isSynced && configs.isSynced).toBe(true);
+  let hungCount = 0;
+  cluster.faults.intercept(({ path }) => (path === NODE ? ((hungCount += 1), 'hang') : 'pass'));
+  const uid = String(cluster.get('machineconfigs', USED)?.metadata.uid);
+  const config = { name: toConfigName(USED), uid, createdAt: undefined };
+  const review: Review = { uid: '', isDryRun: false, user: 'gc', config };
+  const judged = Array.from({ length: 40 }, async () => await judge.judge(review, NEVER_ABORTED));
+  // The others wait for a connection.
+  await expect.poll(() => hungCount).toBeGreaterThan(25);
+  await vi.advanceTimersByTimeAsync(1_250);
+  for (const { verdict } of await Promise.all(judged)) expect(verdict.code).toBe('MCG_IN_USE');
+  expect(live.readCount).toBeLessThan(40);
+});
+
 test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {
   const { cluster, remove } = await startGuardedCluster();
   const object = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', ...toNode({ desiredConfig: USED }) };
@@ -196,13 +264,16 @@ test('reads the settings again after one of their reads hangs for 5 s', async ()
   fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
   const cluster = await startTestCluster();
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
-  const isSeen = new Promise((resolve) => {
-    const remove = cluster.faults.intercept(() => (remove(), resolve(undefined), 'hang'));
-  });
+  let hungCount = 0;
+  cluster.faults.intercept(() => ((hungCount += 1), 'hang'));
   const settings = new SettingsFollower({ api: cluster.connect(), log: memoryLog().log });
   runUntilEnd((signal) => settings.run(signal));
-  await isSeen;
-  await vi.advanceTimersByTimeAsync(6_000);
+  await expect.poll(() => hungCount).toBe(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  // The client has sent it again on another connection.
+  await expect.poll(() => hungCount).toBe(2);
+  cluster.faults.clear();
+  await vi.advanceTimersByTimeAsync(5_000);
   await expect.poll(() => settings.settings?.mode).toBe('Audit');
 });
 
@@ -224,10 +295,9 @@ test('keeps 500 connections and closes the oldest, and denies a body of more tha
   const sockets = Array.from({ length: 500 }, () => connect(securePort, '127.0.0.1'));
   onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
   await Promise.all(sockets.map(async (socket) => await once(socket, 'connect')));
-  const closed = () => sockets.filter((socket) => socket.closed).length;
   const { ca } = await testTls();
   const post = request(`https://127.0.0.1:${securePort}`).post('/validate').ca(ca);
   const { body } = await post.set('content-type', 'application/json').send(' '.repeat(4 * MIB + 1));
   expect(JSON.stringify(body)).toContain('the request body is larger than 4 MiB');
-  await expect.poll(closed).toBe(1);
+  expect(sockets.map(({ closed }) => closed)).toEqual([true, ...Array<boolean>(499).fill(false)]);
 });

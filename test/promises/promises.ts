@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { ROOT } from '../support/copy-repository.ts';
 
 /** A promise, the test that proves it, and a change of the code that must make this test fail. */
 export interface Promised {
@@ -19,8 +18,6 @@ interface Change {
   readonly from: string;
   readonly to: string;
 }
-
-export const PAGE = path.join(ROOT, 'docs/internals/testing.md');
 
 export function readPromises(): readonly Promised[] {
   return parse(readFileSync(path.join(import.meta.dirname, 'promises.yaml'), 'utf8')) as readonly Promised[];
@@ -43,22 +40,18 @@ export function toPattern(title: string): string {
  * @throws Error if a change no longer applies
  */
 export function applyChanges({ changes }: Promised, root: string): () => void {
-  const files = changes.map(({ in: name, from, to }) => {
+  const originals = new Map<string, string>();
+  const restore = () => originals.forEach((text, file) => writeFileSync(file, text));
+  for (const { in: name, from, to } of changes) {
     const file = path.join(root, name);
     const text = readFileSync(file, 'utf8');
     const parts = text.split(from);
-    if (parts.length !== 2 || from === to) throw new Error(`${name} contains ${parts.length - 1} times: ${from}`);
-    return { file, text, changed: parts.join(to) };
-  });
-  for (const { file, changed } of files) writeFileSync(file, changed);
-  return () => files.forEach(({ file, text }) => writeFileSync(file, text));
-}
-
-/** The table of the page. */
-export function formatTable(promises: readonly Promised[]): string {
-  const rows = promises.map(({ promise, test, broken }) => {
-    const [file = '', title = ''] = test.split(/: (.*)/s);
-    return `| ${promise} | \`${file}\`: ${title} | ${broken} |`;
-  });
-  return ['| promise | test | failed when |', '|---|---|---|', ...rows].join('\n');
+    if (parts.length !== 2 || from === to) {
+      restore();
+      throw new Error(`${name} contains ${parts.length - 1} times: ${from}`);
+    }
+    if (!originals.has(file)) originals.set(file, text);
+    writeFileSync(file, parts.join(to));
+  }
+  return restore;
 }

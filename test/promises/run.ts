@@ -4,23 +4,22 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { runCommand } from '../e2e/support/runner.ts';
 import { copyRepository } from '../support/copy-repository.ts';
 import { UsageError } from '../support/usage.ts';
-import { applyChanges, formatTable, PAGE, type Promised, readPromises, splitTest, toPattern } from './promises.ts';
+import { applyChanges, type Promised, readPromises, splitTest, toPattern } from './promises.ts';
 
 const HELP = `Breaks each promise of the guard in the code, and checks that its test notices.
 
-Usage: npm run test:promises [-- --e2e --only TEXT --table]
+Usage: npm run test:promises [-- --e2e --only TEXT]
 
 Options:
   --e2e        the promises with end-to-end tests, too; those with nodes need root
   --only TEXT  the promises that contain this text
-  --table      only writes the table of docs/internals/testing.md
   --help       this text
 `;
 
@@ -112,7 +111,6 @@ async function main(): Promise<number> {
     options: {
       e2e: { type: 'boolean', default: false },
       only: { type: 'string', default: '' },
-      table: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -120,16 +118,7 @@ async function main(): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const all = readPromises();
-  if (flags.table) {
-    const page = readFileSync(PAGE, 'utf8');
-    writeFileSync(
-      PAGE,
-      page.replace(/^\| promise [^]*?\n(?=\n)/m, () => `${formatTable(all)}\n`),
-    );
-    return 0;
-  }
-  const selected = all.filter((row) => (flags.e2e || !isEndToEnd(row)) && row.promise.includes(flags.only));
+  const selected = readPromises().filter((row) => (flags.e2e || !isEndToEnd(row)) && row.promise.includes(flags.only));
   if (selected.length === 0) throw new UsageError(`No promise contains "${flags.only}".`);
   const failures = [
     ...(await findProblems(

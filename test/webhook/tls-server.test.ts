@@ -79,6 +79,16 @@ test('serves new connections with a new certificate, if it belongs to its key, a
   expect((await createClient()()).serial).not.toBe(serial);
 });
 
+test('does not repeat a handshake on an open connection', async () => {
+  const socket = (await startTestServer()).connectTls({ maxVersion: 'TLSv1.2' });
+  await once(socket, 'secureConnect');
+  const outcome = new Promise((resolve) => {
+    socket.once('error', resolve);
+    socket.renegotiate({}, () => resolve('repeated'));
+  });
+  expect(await outcome).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' });
+});
+
 test.concurrent('answers 408 to headers that do not end', async ({ onTestFinished }) => {
   const socket = (await startTestServer({}, onTestFinished)).connectTls();
   socket.write('POST / HTTP/1.1\r\nHost: x\r\n');

@@ -17,7 +17,8 @@ export const PAGES = [
 ];
 /** Whoever reads this has the program. */
 const OWN_INSTALLATION = 'install/get-the-program';
-const ALERT = /^\| \[(?<name>\w+)\]\(runbooks\/.*?\) \| \w+ \| (?<condition>.*) \|$/gm;
+const ALERT = /^\| \[(\w+)\]\(runbooks\//gm;
+const MEANING = /^## Meaning\n\n([^]*?)\n\n/m;
 const LINK = /\[([^\]]*)\]\(([^)]*)\)/g;
 const HEADING = /^(#+) (.*)$/;
 const FENCE = /^```(\w*)/;
@@ -28,12 +29,17 @@ export type Topics = ReadonlyMap<string, string>;
 
 /** Every code, alert and page, with its meaning. A topic can also be a section of a page, such as `install/upgrade`. */
 export function listTopics(): Topics {
-  const alerts = [...readPackageFile('docs/monitoring.md').matchAll(ALERT)];
+  const alerts = [...readPackageFile('docs/monitoring.md').matchAll(ALERT)].map(([, alert = '']) => alert);
   return new Map([
     ...Object.entries(CODE_DESCRIPTIONS),
-    ...alerts.map(({ groups }): [string, string] => [groups?.['name'] ?? '', toText(groups?.['condition'] ?? '')]),
+    ...alerts.map((alert): [string, string] => [alert, findMeaning(toFile(alert))]),
     ...PAGES.map((page): [string, string] => [page, /^# (.*)/.exec(readPackageFile(toFile(page)))?.[1] ?? '']),
   ]);
+}
+
+function findMeaning(runbook: string): string {
+  const [, paragraph = ''] = MEANING.exec(readPackageFile(runbook)) ?? [];
+  return toText(paragraph.replaceAll('\n', ' '), runbook);
 }
 
 /** The section or page of a topic, and the commands that its links lead to. Undefined without such a section. */
@@ -121,22 +127,42 @@ function formatLines(lines: readonly string[], file: string, format: TextFormat)
     else if (isNew) blocks.push(line);
     else blocks.push(`${blocks.pop()} ${line.trim()}`);
   }
-  return blocks
-    .filter((block) => !/^\|[-|: ]+$/.test(block))
-    .map((block) => (block.startsWith('```') ? `  ${block.slice(3)}` : formatBlock(toText(block, file), format)));
+  let headers: readonly string[] = [];
+  return blocks.flatMap((block) => {
+    if (block.startsWith('```')) return `  ${block.slice(3)}`;
+    const text = toText(block, file);
+    if (!text.startsWith('|')) headers = [];
+    else if (headers.length > 0) return /^\|[-|: ]+$/.test(text) ? [] : formatRow(splitCells(text), headers, format);
+    else headers = splitCells(text);
+    return headers.length > 0 ? [] : formatBlock(text, format);
+  });
+}
+
+function splitCells(row: string): readonly string[] {
+  return row
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
+
+/** The first cell names the row, and the headers name the others if there are several. */
+function formatRow([name = '', ...cells]: readonly string[], [, ...headers]: readonly string[], format: TextFormat) {
+  if (cells.length === 1) return [wrapBeside('- ', `${name}: ${cells[0]}`, format.width)];
+  const lines = cells.map((cell, index) =>
+    cell === '' ? [] : wrapBeside('  ', `${headers[index]}: ${cell}`, format.width),
+  );
+  return [wrapBeside('- ', name, format.width), ...lines.flat()];
 }
 
 function formatBlock(text: string, format: TextFormat): string {
   const heading = HEADING.exec(text)?.[2];
   if (heading !== undefined) return applyStyle(format, 'bold', wrapBeside('', heading, format.width));
-  const cells = text.startsWith('| ') ? text.split('|').map((cell) => cell.trim()) : [];
-  const item = cells.length === 0 ? text : `- ${cells.filter(Boolean).join('; ')}`;
-  const [, label = '', content = ''] = LIST_ITEM.exec(item) ?? [];
+  const [, label = '', content = ''] = LIST_ITEM.exec(text) ?? [];
   return wrapBeside(label, content, format.width);
 }
 
 /** A terminal has no links. */
-function toText(markdown: string, file = 'docs/monitoring.md'): string {
+function toText(markdown: string, file: string): string {
   return markdown
     .replaceAll(LINK, (_link, text: string, target: string) => {
       if (toTopic(file, target) !== undefined) return text;

@@ -51,19 +51,6 @@ test('the weekly commands exist', () => {
   for (const name of names) expect(packageJson.scripts).toHaveProperty([name]);
 });
 
-test('only these jobs can write', () => {
-  for (const { permissions } of WORKFLOWS.values()) expect(permissions).toEqual({});
-  const writers = JOBS.map(({ name, permissions }) => {
-    const rights = Object.entries(permissions).filter(([, access]) => access === 'write');
-    return [name, rights.map(([right]) => right).toSorted()] as const;
-  });
-  expect(Object.fromEntries(writers.filter(([, rights]) => rights.length > 0))).toEqual({
-    'release.yaml publish': ['attestations', 'contents', 'id-token', 'packages'],
-    'release.yaml publish-npm': ['id-token'],
-    'scorecard.yaml analysis': ['id-token', 'security-events'],
-  });
-});
-
 test('the jobs that publish check the files, and run no code of the repository or of its dependencies', () => {
   const jobs = JOBS.filter(({ name }) => PUBLISHING_JOBS.includes(name));
   expect(jobs).toHaveLength(PUBLISHING_JOBS.length);
@@ -75,18 +62,4 @@ test('the jobs that publish check the files, and run no code of the repository o
     expect(others.join('\n')).not.toMatch(/\b(?:npm|npx|node|machineconfig-guard\.cjs)\b/);
   }
   expect(listCommands(jobs.flatMap(({ steps }) => steps))).toContain(NPM_PUBLISH);
-});
-
-test('no cache of another workflow reaches a release', () => {
-  const steps = JOBS.filter(({ name }) => name.startsWith('release.yaml ')).flatMap((job) => job.steps);
-  expect(steps.filter((step) => step.uses?.startsWith('actions/cache@') || step.with?.['cache'])).toEqual([]);
-});
-
-test('the image and all files get provenance', () => {
-  const publish = JOBS.find(({ name }) => name === 'release.yaml publish');
-  const provenance = publish?.steps.filter(({ uses }) => uses?.startsWith('actions/attest-build-provenance@'));
-  expect(provenance?.map((step) => step.with)).toMatchObject([
-    { 'subject-digest': '${{ steps.image.outputs.digest }}', 'push-to-registry': true },
-    { 'subject-checksums': 'SHA256SUMS' },
-  ]);
 });

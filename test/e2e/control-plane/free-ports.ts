@@ -2,14 +2,14 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** The workers of each of four Vitest processes: for nodes, the real operator, all other tests, and another release. */
+/** The workers of each of three Vitest processes: for nodes, the real operator, and all other tests. */
 export const WORKERS = 2;
 /** The number of a process, because each numbers its workers from 1. */
 export const PROCESS_VARIABLE = 'MCG_E2E_PROCESS';
 
 /** Below Linux's ephemeral ports: otherwise a connection could take the port of a server while it restarts. */
 const FIRST = 20_000;
-const WORKER_COUNT = 4 * WORKERS;
+const WORKER_COUNT = 3 * WORKERS;
 const PORTS_PER_WORKER = 2_000;
 
 let last = randomInt(PORTS_PER_WORKER);

@@ -80,22 +80,20 @@ test('the webhook configuration needs a reason, except for an installer, and oth
   await installed.applyOverlay('monitoring');
 });
 
-// The API server evaluates no policy for policies and their bindings (k8s.io/apiserver, admission/plugin/policy), so
-// none can protect the floor.
-test('a policy for everything denies other deletions, but not that of its binding and of itself', async () => {
+// k8s.io/apiserver, admission/plugin/policy. So no policy can protect the floor.
+test('the API server evaluates no policy, even one for everything, when it deletes policies and bindings', async () => {
   const name = 'everything.example.com';
   const rule = { apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] };
   const validations = [{ expression: 'false' }];
-  const items = [
-    { kind: 'ValidatingAdmissionPolicy', spec: { matchConstraints: { resourceRules: [rule] }, validations } },
-    { kind: 'ValidatingAdmissionPolicyBinding', spec: { policyName: name, validationActions: ['Deny'] } },
-  ].map((item) => ({ apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name }, ...item }));
-  await kubectlOk(controlPlane, ['apply', '--filename=-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-  const pool = await createPool(0);
-  await until('the policy', async () => {
-    return (await deleteWith('machineconfigpool', pool, '--dry-run=server')).stderr.includes(name);
-  });
-  for (const kind of ['validatingadmissionpolicybinding', 'validatingadmissionpolicy']) {
-    expect(await deleteWith(kind, name)).toEqual(SUCCESS);
+  const policy = { matchConstraints: { resourceRules: [rule] }, validations };
+  const specs = { '': policy, Binding: { policyName: name, validationActions: ['Deny'] } };
+  for (const [suffix, spec] of Object.entries(specs)) {
+    const type = { apiVersion: 'admissionregistration.k8s.io/v1', kind: `ValidatingAdmissionPolicy${suffix}` };
+    const object = JSON.stringify({ ...type, metadata: { name }, spec });
+    await kubectlOk(controlPlane, ['apply', '--filename=-'], object);
   }
+  const deletePool = ['machineconfigpool', await createPool(0), '--dry-run=server'] as const;
+  await until('the policy', async () => (await deleteWith(...deletePool)).stderr.includes(name));
+  for (const kind of ['validatingadmissionpolicybinding', 'validatingadmissionpolicy'])
+    expect(await deleteWith(kind, name)).toEqual(SUCCESS);
 });

@@ -24,6 +24,7 @@ test('says in the status that it cannot check whether configs exist', async () =
     'Ready=True',
     'ReferencesConsistent=Unknown',
     'RestoresComplete=True',
+    'OverridesUnused=Unknown',
     'CertificatesValid=True',
     'TLSProfileApplied=True',
   ]);

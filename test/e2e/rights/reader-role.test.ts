@@ -53,6 +53,8 @@ async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
     () => check(api),
     () => readReferencesReport(api, [toConfigName(used)]),
     () => verifyProtection(api),
+    // As check --bootstrap-dir.
+    () => readObject(api, `${PATHS.configs}/${used}`),
     // As `oc get mcguard`.
     () => readObject(api, GUARDS_PATH, 'list'),
     // For status, and for the advice of verify.

@@ -16,14 +16,6 @@ const CRDS = {
     'v1beta1/0000_02_clusters.open-cluster-management.io_placements.crd.yaml',
     'v1beta2/0000_01_clusters.open-cluster-management.io_managedclustersetbindings.crd.yaml',
   ]),
-  'open-cluster-management-claims': files(CLUSTER_API, 'cluster/v1alpha1/', [
-    '0000_02_clusters.open-cluster-management.io_clusterclaims.crd.yaml',
-  ]),
-  'open-cluster-management-configuration': files(
-    'open-cluster-management.io/config-policy-controller@v0.16.0',
-    POLICY_PREFIX,
-    ['configurationpolicies.yaml', 'operatorpolicies.yaml'],
-  ),
   'open-cluster-management-policies': files(
     'open-cluster-management.io/governance-policy-propagator@v0.16.0',
     POLICY_PREFIX,
