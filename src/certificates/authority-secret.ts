@@ -9,12 +9,9 @@ import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { Replaceable } from '../common/replaceable.ts';
 import { waitOrAbort } from '../common/wait.ts';
-import { type Authority, checkAuthority } from './authority.ts';
-import type { KeyPair } from './key-pair.ts';
-import { issueLeaf } from './leaf.ts';
-import { type Expiry, readExpiry, type ServingCertificate } from './serving-certificate.ts';
+import { type Authority, checkAuthority, issueLeaf } from './authority.ts';
 import type { KeyGenerator } from './sign-certificate.ts';
-import { findRenewalReason } from './validity.ts';
+import { type Expiry, findRenewalReason, type KeyPair, readExpiry, type ServingCertificate } from './key-pair.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;
@@ -25,7 +22,6 @@ export interface AuthoritySecretOptions {
   readonly signal: AbortSignal;
   readonly now?: () => Date;
   readonly generateKeys?: KeyGenerator | undefined;
-  /** Milliseconds between two reads of the Secret. */
   readonly intervalMs?: number;
 }
 
@@ -34,7 +30,6 @@ const LEAF_DAYS = 7;
 const INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 
-/** The Secret has no usable authority. */
 class UnusableSecret extends Error {}
 
 /**
@@ -116,7 +111,6 @@ function findIssueReason(certificate: IssuedCertificate | undefined, authority: 
   return findRenewalReason(new X509Certificate(certificate.current().certificatePem), now);
 }
 
-/** @throws UnusableSecret */
 function parseSecret(object: ApiObject | undefined, now: Date): Authority {
   if (object === undefined) throw new UnusableSecret('it does not exist');
   const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };

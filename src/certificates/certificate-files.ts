@@ -5,9 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ProblemLog } from '../common/logs.ts';
 import { repeat } from '../common/wait.ts';
-import { checkKeyPair, type KeyPair } from './key-pair.ts';
-import { ExternalCertificate, type ServingCertificate } from './serving-certificate.ts';
-import { readValidity } from './validity.ts';
+import { checkKeyPair, ExternalCertificate, type KeyPair, readValidity, type ServingCertificate } from './key-pair.ts';
 
 export interface CertificateFilesOptions {
   /** PEM. A chain starts with the serving certificate. */
@@ -17,7 +15,6 @@ export interface CertificateFilesOptions {
   readonly signal: AbortSignal;
 }
 
-/** Thrown if the files are unusable at startup. */
 export class CertificateFilesError extends Error {
   override readonly name = 'CertificateFilesError';
   /** Undefined if the two files do not fit together. */

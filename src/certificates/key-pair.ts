@@ -1,6 +1,6 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { Replaceable, type Replaced } from '../common/replaceable.ts';
 
-/** A certificate and its private key, both PEM. */
 export interface KeyPair {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
@@ -31,4 +31,90 @@ function tryParse<Parsed>(parse: () => Parsed): Parsed | undefined {
   } catch {
     return undefined;
   }
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/**
+ * During an installation hosts trust their hardware clock, and local time read as UTC is wrong by +14 h
+ * (Kiribati) to -12 h (Baker Island). The issuer may be ahead while the API server is behind.
+ */
+const BACKDATE_MS = (14 + 12) * HOUR_MS;
+/** Ten years, the default life of an authority. */
+export const MAX_DAYS = 3650;
+
+export interface Validity {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** `validFromDate` exists only from Node 22.10 on. */
+export function readValidity(certificate: X509Certificate): Validity {
+  return { notBefore: new Date(certificate.validFrom), notAfter: new Date(certificate.validTo) };
+}
+
+/**
+ * Computes `days` days from `now`, back-dated by 26 hours, within the validity of the issuer.
+ *
+ * @throws RangeError unless `days` is a whole number from 1 to {@link MAX_DAYS}
+ */
+export function computeValidity(now: Date, days: number, issuer?: Validity): Validity {
+  if (!Number.isInteger(days) || days < 1 || days > MAX_DAYS) {
+    throw new RangeError(`a certificate is valid for a whole number of days from 1 to ${MAX_DAYS}, not ${days}`);
+  }
+  const notBefore = now.getTime() - BACKDATE_MS;
+  const notAfter = now.getTime() + days * DAY_MS;
+  return {
+    notBefore: new Date(Math.max(notBefore, issuer?.notBefore.getTime() ?? notBefore)),
+    notAfter: new Date(Math.min(notAfter, issuer?.notAfter.getTime() ?? notAfter)),
+  };
+}
+
+/** Returns a phrase without its subject, or undefined if the certificate is valid now. */
+export function findDateProblem(certificate: X509Certificate, now: Date): string | undefined {
+  const { notBefore, notAfter } = readValidity(certificate);
+  if (now < notBefore) return `is not valid before ${notBefore.toISOString()}`;
+  return now > notAfter ? `expired at ${notAfter.toISOString()}` : undefined;
+}
+
+/**
+ * Returns a phrase, or undefined. A renewal is due after two thirds of the life, as in cert-manager
+ * (pkg/server/tls/authority), and for a certificate that is not valid now.
+ */
+export function findRenewalReason(certificate: X509Certificate, now: Date): string | undefined {
+  const problem = findDateProblem(certificate, now);
+  if (problem !== undefined) return `it ${problem}`;
+  const { notBefore, notAfter } = readValidity(certificate);
+  const dueAt = new Date((notBefore.getTime() + 2 * notAfter.getTime()) / 3);
+  return now < dueAt ? undefined : `two thirds of its life passed at ${dueAt.toISOString()}`;
+}
+
+/** The certificate or chain of new connections, and its key. */
+export interface ServingCertificate extends Replaced<KeyPair> {
+  /** Includes the expiry of the authority if this process has it. */
+  expiries(): readonly Expiry[];
+}
+
+export interface Expiry {
+  readonly certificate: 'serving' | 'authority';
+  readonly notAfter: Date;
+  /** Whether this process renews it. */
+  readonly isRenewedByGuard: boolean;
+}
+
+export function readExpiry(certificate: Expiry['certificate'], pem: string, isRenewedByGuard: boolean): Expiry {
+  const { notAfter } = readValidity(new X509Certificate(pem));
+  return { certificate, notAfter, isRenewedByGuard };
+}
+
+export class ExternalCertificate extends Replaceable<KeyPair> implements ServingCertificate {
+  expiries(): readonly Expiry[] {
+    return [readExpiry('serving', this.current().certificatePem, false)];
+  }
+}
+
+/** For a guard that stops before the certificate expires. */
+export function createFixedCertificate(pair: KeyPair): ServingCertificate {
+  return new ExternalCertificate(pair);
 }

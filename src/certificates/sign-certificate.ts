@@ -1,7 +1,7 @@
 import { createSign, generateKeyPair, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import forge from 'node-forge';
-import type { Validity } from './validity.ts';
+import type { Validity } from './key-pair.ts';
 
 /** PEM. The private key is PKCS#8. */
 export interface RsaKeys {
@@ -38,16 +38,6 @@ export async function generateRsaKeys(bits: number): Promise<RsaKeys> {
 }
 
 export const generateLeafKeys: KeyGenerator = async () => await generateRsaKeys(LEAF_KEY_BITS);
-
-/** Starts to generate the keys of the first leaf now. */
-export function pregenerateLeafKeys(): KeyGenerator {
-  let first: Promise<RsaKeys> | undefined = generateLeafKeys();
-  return async () => {
-    const keys = first ?? generateLeafKeys();
-    first = undefined;
-    return await keys;
-  };
-}
 
 /** Signs with RSA and SHA-256, with a new serial number. Returns PEM. */
 export function signCertificate(content: CertificateContent): string {

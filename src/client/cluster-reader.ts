@@ -2,12 +2,10 @@ import { parse } from 'yaml';
 import { groupBy } from '../common/group-by.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
-import { type ApiObject, parseTime } from '../kube/api-object.ts';
+import { type ApiObject, findWriteTime, parseTime, type Resource } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
-import { findWriteTime } from '../kube/api-object.ts';
-import type { Resource } from '../kube/resource.ts';
 import { isManagedByOperator } from '../references/node-pool.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
@@ -29,7 +27,8 @@ export async function readClusterSnapshot(
     new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
   const isEmpty = cluster.nodes.length + cluster.skippedNodes.length === 0;
   const roles = isEmpty && labelSelector !== undefined ? await readRoles(api, signal) : [];
-  return { ...cluster, configs: findNames(false), terminatingConfigs: findNames(true), roles };
+  const overriddenConfigs = all.filter(({ isOverridden }) => isOverridden).map(({ name }) => name);
+  return { ...cluster, configs: findNames(false), terminatingConfigs: findNames(true), overriddenConfigs, roles };
 }
 
 /** @returns also the time of the first list by the clock of the API server */

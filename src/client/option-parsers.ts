@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { MAX_DAYS } from '../certificates/validity.ts';
+import { MAX_DAYS } from '../certificates/key-pair.ts';
 import { type ConfigName, toConfigName } from '../decision/references.ts';
 import { parseDuration } from '../common/duration.ts';
 import { isHold } from '../decision/settings.ts';

@@ -14,7 +14,6 @@ export class IncompleteJson extends SyntaxError {}
 
 /** Reads parts of a JSON text. Of the others it only finds the ends, so they can be invalid. */
 export class JsonReader {
-  /** The position in the bytes. */
   at = 0;
   readonly #bytes: Buffer;
 
@@ -22,7 +21,6 @@ export class JsonReader {
     this.#bytes = bytes;
   }
 
-  /** Whether only white space follows. */
   get isAtEnd(): boolean {
     while ((this.#bytes[this.at] ?? COMMA) <= SPACE) this.at += 1;
     return this.at === this.#bytes.length;
@@ -105,7 +103,6 @@ export class JsonReader {
   }
 }
 
-/** Finds the end of the object or array that starts here. */
 function findEnd(bytes: Buffer, start: number): number {
   let depth = 0;
   let at = start;

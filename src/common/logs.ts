@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { RateLimiter } from './rate-limiter.ts';
+import { LRUCache } from 'lru-cache';
 
 /** Logs a problem once, and again only after it has changed or was solved. */
 export class ProblemLog {
@@ -19,7 +19,6 @@ export class ProblemLog {
     this.#log.warn(fields, text);
   }
 
-  /** Marks the problem as solved. */
   clear(): void {
     if (this.#current !== undefined && this.#solvedText !== undefined) this.#log.info(this.#solvedText);
     this.#current = undefined;
@@ -44,5 +43,38 @@ export class ThrottledLog {
     const isLogged = this.#limiter.tryAcquire(text);
     if (isLogged) this.#log.warn(suppressed === 0 ? fields : { ...fields, suppressed }, text);
     this.#suppressed.set(text, isLogged ? 0 : suppressed + 1);
+  }
+}
+
+interface Bucket {
+  available: number;
+  updatedAt: number;
+}
+
+/** A cluster has fewer hosts that can reach the guard. */
+const MAX_KEYS = 1_000;
+
+/** Allows each key `burst` calls at once and then one per interval (a token bucket). */
+export class RateLimiter {
+  readonly #burst: number;
+  readonly #intervalMs: number;
+  readonly #now: () => number;
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_KEYS });
+
+  /** @param now returns milliseconds of a monotonic clock */
+  constructor(burst: number, intervalMs: number, now: () => number = () => performance.now()) {
+    this.#burst = burst;
+    this.#intervalMs = intervalMs;
+    this.#now = now;
+  }
+
+  /** Returns whether a call is allowed now, and counts it if so. A key can be the address of a client. */
+  tryAcquire(key = ''): boolean {
+    const now = this.#now();
+    const { available, updatedAt } = this.#buckets.get(key) ?? { available: this.#burst, updatedAt: now };
+    const refilled = Math.min(this.#burst, available + (now - updatedAt) / this.#intervalMs);
+    const isAllowed = refilled >= 1;
+    this.#buckets.set(key, { available: isAllowed ? refilled - 1 : refilled, updatedAt: now });
+    return isAllowed;
   }
 }

@@ -22,7 +22,6 @@ export function toPrintableLine(text: string, max: number): string {
 /** Excludes control characters, spaces, ignorable characters such as a Hangul filler, and an empty Braille cell. */
 const VISIBLE = /[^\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** Whether the text has a visible character. */
 export function isVisible(text: string): boolean {
   return VISIBLE.test(text);
 }

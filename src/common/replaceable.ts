@@ -22,5 +22,4 @@ export class Replaceable<Value> {
   }
 }
 
-/** A value that its owner can replace. */
 export type Replaced<Value> = Pick<Replaceable<Value>, 'current' | 'onChange'>;

@@ -37,7 +37,6 @@ export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): 
   }
 }
 
-/** The longest additional pause after an error. */
 const MAX_BACKOFF_MS = 60_000;
 
 /** Works repeatedly, with pauses, until the signal aborts. Never rejects: after an error it pauses longer. */

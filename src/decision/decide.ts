@@ -49,7 +49,6 @@ export function decide(review: Review, state: ClusterState, settings: Settings, 
   );
 }
 
-/** In the modes Warn and Audit the verdict allows. */
 export function denyUnverified(
   config: ConfigName | undefined,
   unreadable: readonly UnreadableSource[],
@@ -64,7 +63,6 @@ export function denyBadReview(problem: string): Verdict {
   return deny('MCG_BAD_REVIEW', undefined, explainBadReview(problem), BAD_REQUEST);
 }
 
-/** The verdict on a review that is not about a MachineConfig. */
 export function allowOtherObject(): Verdict {
   return allow('MCG_NOT_RENDERED', undefined, 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig');
 }
@@ -116,7 +114,6 @@ function decideByReferences(
   };
 }
 
-/** Turns a denial into an allowed deletion if the mode is Warn or Audit. */
 function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
   if (verdict.denialStatus === undefined || mode === 'Enforce') return verdict;
   const { code, config, message, references, referencesTotal } = verdict;

@@ -8,14 +8,11 @@ import {
 } from './references.ts';
 import type { HoldableConfig } from './verdict.ts';
 
-/** Why an unused config is held, and until when. */
 export interface Hold {
   readonly cause: 'PoolChanged' | 'PoolNamed' | 'PoolWatched' | 'PoolUndated' | 'ConfigCreated' | 'NodeUnreported';
-  /** When that happened. */
   readonly since: Date;
   readonly until: Date;
   readonly pool: string;
-  /** The node that may be booting with the config. */
   readonly node?: string;
 }
 
@@ -28,7 +25,6 @@ export interface LastNaming {
 
 /** What a hold depends on, beside the config, its pool and the nodes. */
 export interface HoldFacts {
-  /** Undefined if the creation time of a config is unknown. */
   readonly createdAt: (config: ConfigName) => Date | undefined;
   /** Undefined unless the guard has seen this version of the pool, and no later one. */
   readonly findLastNaming?: (pool: PoolReferrer, config: ConfigName, now: Date) => LastNaming | undefined;
@@ -40,7 +36,6 @@ export interface HoldOptions extends HoldFacts {
   readonly now: Date;
 }
 
-/** The longest hold because of a node that has not reported a config. */
 const UNREPORTED_HOLD_MS = 24 * 3_600_000;
 /** Kubernetes cuts the fractions of its times. */
 export const API_TIME_RESOLUTION_MS = 1_000;
@@ -80,7 +75,6 @@ export function findHold(
   return longest !== undefined && longest.until > now ? longest : undefined;
 }
 
-/** Finds the holds of unused configs. */
 export function findHolds(
   configs: readonly HoldableConfig[],
   referrers: readonly Referrer[],

@@ -113,17 +113,14 @@ export function explainBadReview(problem: string): string {
   return formatDenial('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
 }
 
-/** Prefixes the denial message of mode Enforce. */
 export function explainWouldDeny(mode: string, denialMessage: string): string {
   return `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${denialMessage}`;
 }
 
-/** The log line of an allowed deletion. */
 export function explainAllowed(code: Code, name: ConfigName, reason: string): string {
   return `${code}: ${formatName(name)} ${reason}`;
 }
 
-/** Warns about weak references, and about nodes that have not reported a config. */
 export function formatWarnings(name: ConfigName, { weak, unreportedNodes }: ReferenceSummary): string[] {
   const warnings: string[] = [];
   // The name comes first: a long warning is cut at its end.
@@ -149,7 +146,6 @@ export function formatReferrers({ references, referrersByKind }: ReferenceGroup)
   return joinWithAnd(kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))));
 }
 
-/** Returns the first referrers of a kind, each with its fields. */
 function groupByReferrer(references: readonly NamedReference[], kind: ReferrerKind): ReadonlyMap<string, string[]> {
   const fieldsByName = new Map<string, string[]>();
   for (const reference of references) {

@@ -46,7 +46,6 @@ export const REASON_FIELD = 'reason';
 /** A strong reference denies, because the referrer breaks without the config. A weak one only warns. */
 export type Strength = 'strong' | 'weak';
 
-/** A field of an object that names a config. */
 export interface Reference {
   /** Such as `currentConfig`, `spec` or `firstPivotConfig`. */
   readonly field: string;
@@ -54,7 +53,6 @@ export interface Reference {
   readonly strength: Strength;
 }
 
-/** A reference and its referrer. */
 export interface NamedReference extends Reference {
   readonly kind: ReferrerKind;
   readonly name: string;
@@ -78,13 +76,11 @@ export interface NodeReferrer extends ReferencingObject {
   readonly conflictingPools?: readonly string[] | undefined;
 }
 
-/** Whether a node has reported its config. */
 export type NodeState =
   /** It has `currentConfig`, or the operator does not manage it. */
   | { readonly type: 'configured' | 'unmanaged' }
   | {
       readonly type: 'unreported';
-      /** In whole seconds. */
       readonly createdAt: Date | undefined;
       /** Undefined if it has an annotation of the operator. See `isManagedByOperator`. */
       readonly labels: Readonly<Record<string, unknown>> | undefined;
@@ -92,7 +88,6 @@ export type NodeState =
 
 export interface PoolReferrer extends ReferencingObject {
   readonly kind: 'MachineConfigPool';
-  /** Its resourceVersion. */
   readonly version?: string | undefined;
   readonly isTerminating?: true | undefined;
   /** Its deletion waits for that of its configs, so it has no references. See `parsePoolReferrer`. */
@@ -122,13 +117,11 @@ interface EmptyStatus {
   readonly cannotRender: boolean;
 }
 
-/** Something that a decision needs and the guard could not read. */
 export interface UnreadableSource {
   readonly name: string;
   readonly reason: string;
 }
 
-/** The part of the cluster that a decision depends on. */
 export interface ClusterState {
   readonly referrers: readonly Referrer[];
   /** Unless this is empty, no config counts as unused. */
@@ -164,7 +157,6 @@ export function isPool(referrer: Referrer): referrer is PoolReferrer {
   return referrer.kind === 'MachineConfigPool';
 }
 
-/** The configs that have a strong reference. */
 export function findUsedConfigs(referrers: Iterable<Referrer>): ReadonlySet<ConfigName> {
   const used = new Set<ConfigName>();
   for (const { references } of referrers) {
@@ -210,7 +202,6 @@ function isPoolDeleted(pool: string | undefined, pools: readonly PoolReferrer[])
   return !pools.some(({ name, isTerminating }) => name === pool && isTerminating !== true);
 }
 
-/** The references of one strength to one config. */
 class ReferenceCollector {
   /** Those of the first referrers of each kind. References of the same referrer are adjacent. */
   readonly references: NamedReference[] = [];
@@ -218,7 +209,6 @@ class ReferenceCollector {
     ReferrerKind,
     number
   >;
-  /** The number of all references. */
   total = 0;
   readonly #maxReferrersPerKind: number;
   #lastReferrer: Referrer | undefined;

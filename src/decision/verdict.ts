@@ -1,19 +1,15 @@
 import type { ConfigName, NamedReference } from './references.ts';
 
-/** The part of an AdmissionReview that the guard needs. */
 export interface Review {
   readonly uid: string;
   readonly isDryRun: boolean;
-  /** The user name that the API server authenticated. */
   readonly user: string;
   /** Undefined if the request is not the deletion of a MachineConfig. */
   readonly config: ConfigToDelete | undefined;
 }
 
-/** What a hold depends on, beside the referrers. */
 export interface HoldableConfig {
   readonly name: ConfigName;
-  /** The pool in its ownerReferences. */
   readonly ownerPool?: string;
   readonly createdAt: Date | undefined;
 }
@@ -42,7 +38,6 @@ export const CODE_DESCRIPTIONS = {
   MCG_BAD_REVIEW: 'Denied: the request is not a valid AdmissionReview.',
 } as const;
 
-/** The stable identifier of a verdict. */
 export type Code = keyof typeof CODE_DESCRIPTIONS;
 
 export const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
@@ -58,7 +53,6 @@ export const MAX_RECORDED_REFERRERS = 10;
 /** Also the key of the audit annotation. */
 export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'overridden';
 
-/** The HTTP status of a denial. */
 export interface DenialStatus {
   readonly code: 400 | 403 | 503;
   readonly reason: 'BadRequest' | 'Forbidden' | 'ServiceUnavailable';
@@ -83,7 +77,6 @@ export interface Verdict {
   readonly overrideReason?: string;
 }
 
-/** The first references of a verdict, for audit, log and status. */
 export function toRecordedReferrers({ references }: Verdict): Pick<NamedReference, 'kind' | 'name' | 'field'>[] {
   return references.slice(0, MAX_RECORDED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field }));
 }

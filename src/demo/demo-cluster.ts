@@ -1,7 +1,6 @@
 import { pino } from 'pino';
-import { createAuthority } from '../certificates/authority.ts';
-import { issueLeaf } from '../certificates/leaf.ts';
-import { createFixedCertificate } from '../certificates/serving-certificate.ts';
+import { createAuthority, issueLeaf } from '../certificates/authority.ts';
+import { createFixedCertificate } from '../certificates/key-pair.ts';
 import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import { type Guard, startGuard } from '../guard/guard.ts';
 import { buildWebhookConfiguration } from '../install/registration.ts';

@@ -59,6 +59,8 @@ export interface ClusterSnapshot {
   /** The configs that are not being deleted. */
   readonly configs: ReadonlySet<ConfigName>;
   readonly terminatingConfigs: ReadonlySet<ConfigName>;
+  /** Those whose allow-deletion annotation gives a reason. */
+  readonly overriddenConfigs?: readonly ConfigName[];
   /** The roles of all nodes if the selector matches none. */
   readonly roles?: readonly string[];
   readonly pendingRequests?: readonly PendingCertificateRequest[];

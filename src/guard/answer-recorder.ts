@@ -2,8 +2,7 @@ import type { Logger } from 'pino';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { toRecordedReferrers } from '../decision/verdict.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import { RateLimiter } from '../common/rate-limiter.ts';
-import { ThrottledLog } from '../common/logs.ts';
+import { RateLimiter, ThrottledLog } from '../common/logs.ts';
 import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
 import type { Metrics } from '../webhook/metrics.ts';
 

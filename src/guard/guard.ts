@@ -1,27 +1,31 @@
 import type { Logger } from 'pino';
-import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { Replaceable } from '../common/replaceable.ts';
 import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
+import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
 import { REFERRER_RESOURCES } from '../references/sources.ts';
-import { type AnswerListener, createAdmissionApp } from '../webhook/admission-app.ts';
+import { createAdmissionApp } from '../webhook/admission-app.ts';
 import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
 import { HealthServer } from '../webhook/health-server.ts';
 import { createMetricsApp } from '../webhook/metrics-app.ts';
 import { Metrics } from '../webhook/metrics.ts';
 import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
-import { INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
+import { INTERMEDIATE, type TlsParameters, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { TlsServer } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
 import { createJudge } from './judge.ts';
-import type { SettingsFollower } from './settings-follower.ts';
-import { findStalledRestores } from '../status/stalled-restores.ts';
+import { SettingsFollower, type SettingsFollowerOptions } from './settings-follower.ts';
+import { findStalledRestores } from '../status/describe-status.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
+import { INSTALLED_NAME } from '../kube/api-paths.ts';
+import { TlsProfileFollower } from './tls-profile-follower.ts';
 
 export interface GuardOptions {
   readonly api: KubeApi;
@@ -32,24 +36,19 @@ export interface GuardOptions {
   /** For each port 0 picks a free one. */
   readonly securePort: number;
   readonly healthPort: number;
-  /** Undefined means no metrics. */
   readonly metricsPort?: number;
   /** The default is OpenShift's Intermediate profile. */
   readonly tlsPolicy?: TlsPolicy | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
-  /** The default settings by default. */
   readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'>;
-  /** Called after each answer. */
-  readonly onAnswer?: AnswerListener;
   readonly reflectorTiming?: ReflectorTiming;
 }
 
 type GuardPorts = Readonly<{ securePort: number; healthPort: number; metricsPort: number | undefined }>;
 
-/** How long the shutdown waits for the last Events. */
 const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
 const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
@@ -116,7 +115,6 @@ export class Guard {
       log,
       isDraining: () => this.#isDraining,
       onAnswer: (judged, call) => {
-        options.onAnswer?.(judged, call);
         recorder.record(judged, call);
       },
     });
@@ -173,7 +171,7 @@ export class Guard {
     ]);
   }
 
-  /** Waits until every kind was listed. Rejects with the signal's reason. */
+  /** Waits until every kind was listed, or cannot be. Rejects with the signal's reason. */
   async whenReady(signal: AbortSignal): Promise<void> {
     while (this.#describeUnreadiness() !== undefined) {
       signal.throwIfAborted();
@@ -204,14 +202,82 @@ export class Guard {
   #describeUnreadiness(): string | undefined {
     if (this.#isDraining) return 'stopping';
     if (this.#ports === undefined) return 'not listening yet';
-    if (!this.#index.isSynced) return `not listed yet: ${this.#index.unsynced.join(', ')}`;
+    // An object that no guard can read must not keep the modes and overrides from working.
+    const { untried } = this.#index;
+    if (untried.length > 0) return `not listed yet: ${untried.join(', ')}`;
     return this.#settings.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   }
 }
 
-/** Rejects if a port cannot be used. */
 export async function startGuard(options: GuardOptions): Promise<Guard> {
   const guard = new Guard(options);
   await guard.start();
   return guard;
+}
+
+export interface RunGuardOptions extends Pick<
+  GuardOptions,
+  'api' | 'log' | 'bindAddress' | 'securePort' | 'healthPort' | 'metricsPort' | 'shutdownDelayMs'
+> {
+  /** Resolves with a certificate that is followed until the signal aborts. */
+  readonly loadCertificate: (signal: AbortSignal) => Promise<ServingCertificate>;
+  readonly initialSpec: NonNullable<SettingsFollowerOptions['initialSpec']>;
+  /** Undefined follows the TLS profile of the cluster. */
+  readonly tlsParameters: TlsParameters | undefined;
+  /** The default is the namespace of the pod. */
+  readonly leaseNamespace: string | undefined;
+}
+
+/**
+ * Runs a guard that follows its settings, its certificate and the TLS profile of the cluster, until it has stopped.
+ *
+ * @param stopSignal resolves when the guard must stop
+ * @throws what `loadCertificate` throws, or the system's error if a port cannot be used
+ */
+export async function runGuard(
+  { loadCertificate, initialSpec, tlsParameters, leaseNamespace, ...options }: RunGuardOptions,
+  stopSignal: Promise<unknown>,
+): Promise<void> {
+  const { api, log } = options;
+  // A stopping guard needs its settings and its certificate until its last answer.
+  const followers = new AbortController();
+  const { signal } = followers;
+  try {
+    const certificate = await Promise.race([loadCertificate(signal), stopSignal.then(() => undefined)]);
+    // Stopped before the certificate was available.
+    if (certificate === undefined) return;
+    const settings = new SettingsFollower({ api, log, initialSpec });
+    void settings.run(signal);
+    const tlsProfile = tlsParameters === undefined ? new TlsProfileFollower({ api, log }) : undefined;
+    void tlsProfile?.run(signal);
+    const podNamespace = await readPodNamespace();
+    const guard = new Guard({
+      ...options,
+      certificate,
+      settings,
+      status: {
+        leaseNamespace: leaseNamespace ?? podNamespace ?? INSTALLED_NAME,
+        // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container
+        // has the same one, so it need not wait for the Lease.
+        leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
+        tlsProfile: tlsProfile && (() => tlsProfile.followed()),
+      },
+      tlsPolicy: tlsParameters === undefined ? tlsProfile : new Replaceable(tlsParameters),
+    });
+    await guard.start();
+    const logReady = (): void => log.info(guard.ports, 'ready');
+    // Ignores the abort.
+    void guard.whenReady(signal).then(logReady, () => {});
+    await stopSignal;
+    await guard.stop();
+  } finally {
+    followers.abort();
+  }
+}
+
+/** Returns undefined outside of a pod. */
+async function readPodNamespace(): Promise<string | undefined> {
+  const file = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+  const text = (await readFile(file, 'utf8').catch(() => '')).trim();
+  return text === '' ? undefined : text;
 }

@@ -7,22 +7,23 @@ import {
   type PoolReferrer,
   type Referrer,
 } from '../decision/references.ts';
-import { CONFIRM_TIMEOUT_MS, OVERRIDE_LOOK_UP_TIMEOUT_MS } from '../decision/deadline.ts';
+import {
+  CONFIRM_TIMEOUT_MS,
+  DEFAULT_SETTINGS,
+  OVERRIDE_LOOK_UP_TIMEOUT_MS,
+  type Settings,
+} from '../decision/settings.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from '../decision/decide.ts';
 import type { HoldFacts } from '../decision/hold.ts';
 import type { ConfigToDelete, Review, Verdict } from '../decision/verdict.ts';
-import { DEFAULT_SETTINGS, type Settings } from '../decision/settings.ts';
-import type { ApiObject } from '../kube/api-object.ts';
+import { type ApiObject, getObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
-import { getObject } from '../kube/resource.ts';
 import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
-import { ConfigIndex, type LookupResult } from '../references/config-index.ts';
+import { ConfigIndex, type LookupResult, ReferenceIndex } from '../references/reference-index.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
-import { ReferenceIndex } from '../references/reference-index.ts';
-import { SharedGets } from '../references/shared-gets.ts';
 import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
 import type { JudgedReview, ReviewJudge } from '../webhook/admission-app.ts';
 
@@ -48,7 +49,7 @@ export function createJudge({ api, watchApi = api, timing, ...options }: CreateJ
   const { log } = options;
   const index = new ReferenceIndex({ api: watchApi, log, timing });
   const configs = new ConfigIndex({ api: watchApi, lookUpApi: api, log, timing });
-  const live = new LiveReader({ api, versions: index });
+  const live = new LiveReader({ api, index });
   const facts: HoldFacts = {
     createdAt: (name) => configs.get(name)?.createdAt,
     findLastNaming: (...args) => index.pools.findLastNaming(...args),
@@ -60,7 +61,6 @@ export function createJudge({ api, watchApi = api, timing, ...options }: CreateJ
 /** Denies from the index or a live read, and allows only after a live read (docs/internals/decisions/0001). */
 export class Judge implements ReviewJudge {
   readonly #options: JudgeOptions;
-  readonly #gets = new SharedGets<{ readonly referrer: Referrer; readonly labels: Labels } | undefined>();
 
   constructor(options: JudgeOptions) {
     this.#options = options;
@@ -101,10 +101,7 @@ export class Judge implements ReviewJudge {
     const { facts, settings } = this.#options;
     const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
     const unreadable = [...state.unreadable, ...unread];
-    // A response with a time in the future must not end a hold.
-    const clock = new Date();
-    const readAt = state.readAt !== undefined && state.readAt > clock ? clock : state.readAt;
-    return decide(review, { ...state, readAt, unreadable }, this.#settings(), facts);
+    return decide(review, { ...state, unreadable }, this.#settings(), facts);
   }
 
   /**
@@ -134,11 +131,9 @@ export class Judge implements ReviewJudge {
     const parse = (object: ApiObject) => {
       return { name, referrer: resource.parse(object), labels: object.metadata?.labels ?? {} };
     };
-    const send = (shared: AbortSignal) => getObject(api, { ...resource, parse }, name, shared);
+    const get = (limited: AbortSignal) => getObject(api, { ...resource, parse }, name, limited);
     try {
-      const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, (limited) =>
-        this.#gets.get(`${kind}/${name}`, send, limited),
-      );
+      const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, get);
       if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
       const referrer = addConflictingPools(current.referrer, current.labels, referrers.filter(isPool));
       return { referrers: referrers.with(position, referrer), unreadable: [] };

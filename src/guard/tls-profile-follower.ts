@@ -19,7 +19,6 @@ import {
 export interface TlsProfileFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  /** Milliseconds between two reads. */
   readonly intervalMs?: number;
 }
 
@@ -33,7 +32,6 @@ const INTERVAL_MS = 10_000;
 export class TlsProfileFollower extends Replaceable<TlsProfile> {
   readonly #options: TlsProfileFollowerOptions;
   readonly #problem: ProblemLog;
-  /** Of the last read. Undefined if it succeeded. */
   #failure: FollowedTlsProfile['problem'] = { reason: 'Reading', message: 'not read yet: apiservers' };
 
   constructor(options: TlsProfileFollowerOptions) {
@@ -50,7 +48,6 @@ export class TlsProfileFollower extends Replaceable<TlsProfile> {
     return { profile, problem: { reason, message: `${message}; ${applied}` } };
   }
 
-  /** Follows until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     // Kubernetes without OpenShift does not serve it.

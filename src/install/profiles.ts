@@ -4,6 +4,7 @@ const GUARD_PROFILES = ['fail-closed', 'fail-open-with-floor'] as const;
 /** Objects that need no guard, by their directory. */
 export const DIRECTORY_BY_PROFILE = {
   monitoring: 'components/monitoring',
+  'override-policy': 'components/override-policy',
   'platform-alert': 'components/platform-alert',
   'policy-floor': 'overlays/policy-floor',
   'pool-deletion-warning': 'components/pool-deletion-warning',

@@ -1,5 +1,8 @@
 import { isObjectName, toConfigName } from '../decision/references.ts';
 import type { HoldableConfig } from '../decision/verdict.ts';
+import { objectPath } from './api-paths.ts';
+import type { KubeApi, Purpose } from './api.ts';
+import { isAbsent, isNotFound } from './errors.ts';
 
 /** The fields of an API object that the guard reads. None of them is validated. */
 export interface ApiObject {
@@ -20,7 +23,6 @@ export interface ApiObject {
   readonly status?: unknown;
 }
 
-/** An object violates the schema of its kind. */
 export class MalformedObject extends Error {
   override readonly name = 'MalformedObject';
 }
@@ -31,7 +33,6 @@ export function parseTime(value: unknown): Date | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-/** Parses the metadata of a MachineConfig on which its hold depends. */
 export function parseHoldableConfig(metadata: NonNullable<ApiObject['metadata']>): HoldableConfig {
   const { name, creationTimestamp, ownerReferences } = metadata;
   const owners = Array.isArray(ownerReferences) ? (ownerReferences as (Record<string, unknown> | null)[]) : [];
@@ -66,4 +67,69 @@ function hasPath(fields: unknown, path: readonly string[]): boolean {
     value = (value as Record<string, unknown>)[key];
   }
   return true;
+}
+
+export interface Resource<Item extends { readonly name: string }> {
+  readonly kind: string;
+  /** The plural name, for messages and the audit log. */
+  readonly name: string;
+  /** One collection for each API version, the preferred one first. A 404 leads to the next. */
+  readonly paths: readonly [string, ...string[]];
+  readonly isOptional: boolean;
+  readonly isMetadataOnly: boolean;
+  /** If present, a list of objects that have one of these annotations skips the others: see `NodeObject`. */
+  readonly annotations?: readonly string[];
+  readonly parse: (object: ApiObject) => Item;
+}
+
+/** Media type of protobuf (k8s.io/apimachinery, pkg/runtime/types.go). */
+export const PROTOBUF_MEDIA_TYPE = 'application/vnd.kubernetes.protobuf';
+
+/** The `accept` of metadata-only forms. A server that lacks them may send whole objects. */
+const toMetadataForm = (kind: string): string => `as=${kind};g=meta.k8s.io;v=v1`;
+const METADATA_LIST = toMetadataForm('PartialObjectMetadataList');
+export const ACCEPT_METADATA = `application/json;${toMetadataForm('PartialObjectMetadata')},application/json`;
+export const ACCEPT_METADATA_LIST = `application/json;${METADATA_LIST},application/json`;
+/** Protobuf costs the API server half as much as JSON. */
+export const ACCEPT_PROTOBUF_LIST = `${PROTOBUF_MEDIA_TYPE};${METADATA_LIST},${ACCEPT_METADATA_LIST}`;
+
+/** Whether `a` is older than `b`, or no number although `b` is one. Etcd counts resource versions upwards. */
+export function isOlderVersion(a: string, b: string): boolean {
+  return isNumber(b) && (!isNumber(a) || BigInt(a) < BigInt(b));
+}
+
+export function isNumber(version: string): boolean {
+  return /^\d{1,20}$/.test(version);
+}
+
+export function toListPath(collection: string, query: Readonly<Record<string, string>>): string {
+  const search = new URLSearchParams(query).toString();
+  return search === '' ? collection : `${collection}?${search}`;
+}
+
+/**
+ * Gets one object from the API server. A GET is a quorum read of etcd and never stale.
+ *
+ * @returns undefined if the object does not exist
+ * @throws ApiError, ApiUnreachable, MalformedObject, or the signal's reason
+ */
+export async function getObject<Item extends { readonly name: string }>(
+  api: Pick<KubeApi, 'json'>,
+  { paths, isMetadataOnly, parse }: Resource<Item>,
+  name: string,
+  signal: AbortSignal,
+  purpose: Purpose = 'requests',
+): Promise<Item | undefined> {
+  const accept = isMetadataOnly ? ACCEPT_METADATA : undefined;
+  let notServed: unknown;
+  for (const path of paths) {
+    try {
+      return parse((await api.json({ path: objectPath(path, name), accept, purpose, signal })) as ApiObject);
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      if (!isNotFound(error)) throw error;
+      notServed = error;
+    }
+  }
+  throw notServed;
 }

@@ -15,9 +15,7 @@ export const OS_IMAGE_STREAMS_PATHS = [
   `/apis/${MCO_GROUP}/v1alpha1/osimagestreams`,
 ] as const;
 
-/** Its objects contain the settings and the status of the guard. */
 export const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
-/** The guard reads only the MachineConfigGuard of this name. */
 export const GUARD_NAME = 'cluster';
 export const GUARD_PATH = `${GUARDS_PATH}/${GUARD_NAME}`;
 
@@ -26,13 +24,11 @@ export const WEBHOOK_CONFIGURATIONS_PATH = '/apis/admissionregistration.k8s.io/v
 /** `restore` sets it in the write that pauses a pool. Its value is the config that is being restored. */
 export const PAUSED_FOR_RESTORE = 'machineconfig-guard.io/paused-for-restore';
 
-/** The authority of a rendered installation. */
 export const AUTHORITY_SECRET_PATH = '/api/v1/namespaces/machineconfig-guard/secrets/machineconfig-guard-ca';
 
 /** The name of the webhook configuration, the Deployment, the Lease and the namespace in the manifests. */
 export const INSTALLED_NAME = 'machineconfig-guard';
 
-/** Contains OpenShift's `tlsSecurityProfile`. */
 export const API_SERVERS_PATH = '/apis/config.openshift.io/v1/apiservers';
 
 export function deploymentPath(namespace: string, name: string): string {

@@ -1,19 +1,17 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { RequestOptions } from 'node:https';
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent, type AgentOptions, request as httpsRequest, type RequestOptions } from 'node:https';
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
-import { PROTOBUF_MEDIA_TYPE } from './resource.ts';
-import { type Purpose, Transport } from './transport.ts';
+import { PROTOBUF_MEDIA_TYPE } from './api-object.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
 
-/** TLS material and headers for one request. */
 export type Credentials = Pick<
   RequestOptions,
   'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'auth' | 'agent'
 > & {
-  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly headers: Readonly<Record<string, string>>;
 };
 
-/** The address of one API server and the credentials for it. */
 export interface Connection {
   readonly server: URL;
   /** Requests must then use the agent in the credentials. */
@@ -24,16 +22,12 @@ export interface Connection {
   readonly reload: () => void;
 }
 
-/** One request to the Kubernetes API. */
 export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-  /** Path and query, starting with `/`. */
   readonly path: string;
   readonly accept?: string | undefined;
   readonly contentType?: string;
-  /** Sent as JSON. */
   readonly body?: unknown;
-  /** Which connections it uses. */
   readonly purpose?: Purpose;
   /** Limits the request until the end of its response. The default is that of the client. */
   readonly timeoutMs?: number;
@@ -50,13 +44,9 @@ export interface ApiResponse {
 export interface KubeApiOptions {
   /** Limits each request that is not a watch, until the end of its response. */
   readonly requestTimeoutMs?: number | undefined;
-  /** Called after each request with its method, URL, result and duration. */
-  readonly onRequest?: ((summary: string) => void) | undefined;
 }
 
-/** The media type of the patches that the guard sends. */
 export const MERGE_PATCH = 'application/merge-patch+json';
-/** A Status object is far smaller. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 60_000;
@@ -77,7 +67,6 @@ export class KubeApi {
     this.#options = options;
   }
 
-  /** Host and port of the API server, for messages. */
   get address(): string {
     return this.#connection.server.host;
   }
@@ -123,32 +112,19 @@ export class KubeApi {
     this.#transport.close();
   }
 
-  /** Applies the timeout, until the body of the response closes, and reports the request. */
+  /** Applies the timeout, until the body of the response closes. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
     const { timeoutMs = this.#options.requestTimeoutMs } = request;
     const limit =
       timeoutMs === undefined || request.purpose === 'watches' ? undefined : limitSignal(timeoutMs, request.signal);
-    const startedAt = performance.now();
     try {
       const response = await this.#send(limit === undefined ? request : { ...request, signal: limit.signal });
       if (limit !== undefined) response.body.once('close', limit.release);
-      this.#report(request, String(response.status), startedAt);
       return response;
     } catch (error) {
       limit?.release();
-      const result = error instanceof ApiError ? String(error.status) : `failed (${describeError(error)})`;
-      this.#report(request, result, startedAt);
       throw error;
     }
-  }
-
-  #report({ method = 'GET', path }: ApiRequest, result: string, startedAt: number): void {
-    const { onRequest } = this.#options;
-    if (onRequest === undefined) return;
-    const { origin, pathname } = this.#connection.server;
-    // Without the user and the password that the URL of a server can contain.
-    const url = origin + pathname.replace(/\/$/, '') + path;
-    onRequest(`${method} ${url} ${result} in ${Math.round(performance.now() - startedAt)} ms`);
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
@@ -196,7 +172,7 @@ export class KubeApi {
 }
 
 /** @throws ApiUnreachable if the body is incomplete or has more than 16 MiB, or the signal's reason */
-export async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
+async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
   const bytes = await readBytes(body, signal, MAX_TEXT_BYTES);
   if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
   return bytes.toString('utf8');
@@ -224,7 +200,6 @@ export function toBodyError(error: unknown, signal: AbortSignal): unknown {
   return new ApiUnreachable(`the response is incomplete: ${describeError(error)}`);
 }
 
-/** Reads the Status in the body of an error. */
 export async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
   const retryAfterMs = Math.min(Number(response.headers['retry-after']) * 1000, MAX_RETRY_AFTER_MS);
@@ -239,4 +214,105 @@ export async function readApiError(status: number, response: IncomingMessage, si
   const reason = typeof fields?.reason === 'string' ? fields.reason : '';
   const message = typeof fields?.message === 'string' ? fields.message : `HTTP ${status}`;
   return new ApiError(status, reason, message, retryAfterMs >= 0 ? retryAfterMs : undefined);
+}
+
+/** The limits of connections for each purpose, so that hanging requests delay no others. Further requests wait. */
+const MAX_CONNECTIONS = {
+  requests: 32,
+  events: 4,
+  /** Made-up names of configs can cause them. */
+  lookUps: 8,
+  /** Of all kinds but nodes. */
+  lists: 8,
+  /** Also a bound on what a slow API server has to do for a replica. */
+  nodeLists: 2,
+  /** Any client of the metrics can cause them. */
+  tokenReviews: 4,
+  /** Each keeps its connection for minutes. */
+  watches: Number.POSITIVE_INFINITY,
+};
+
+export type Purpose = keyof typeof MAX_CONNECTIONS;
+
+/** A connection can be dead after this silence: a load balancer has lost it, or the API server behind it. */
+const SILENCE_MS = 1_000;
+/** An idle connection can die silently. The guard reads its settings each second, so one stays open. */
+const MAX_IDLE_MS = 5_000;
+/** Detects a peer that disappeared silently. Requests have their own timeouts. */
+const TCP_KEEP_ALIVE_MS = 15_000;
+
+/**
+ * Sends requests over connections that it keeps. What it does while there is no response:
+ *
+ *   request         1 s of silence, as of a dead connection   a used connection closes
+ *   GET             sends it again on a new connection        sends it again on a new connection
+ *   list of nodes   nothing: the LiveReader lists again       sends it again on a new connection
+ *   others          waits: they may have had an effect        fails
+ *
+ * It sends a request again only once. The first response counts, because the API server can also be slow. In all these
+ * cases it closes the idle connections, which can be dead for the same reason.
+ */
+export class Transport {
+  #tls: AgentOptions | undefined;
+  readonly #agents = new Map<Purpose, Agent>();
+
+  async send(options: RequestOptions, body: Buffer | undefined, purpose: Purpose): Promise<IncomingMessage> {
+    const createRequest = options.protocol === 'http:' ? httpRequest : httpsRequest;
+    const isGet = options.method === 'GET';
+    const pending = new Set<ClientRequest>();
+    let canSendAgain = isGet;
+    return await new Promise((resolve, reject) => {
+      const send = (): void => {
+        const request = createRequest(isGet ? { ...options, timeout: SILENCE_MS } : options);
+        pending.add(request);
+        request.on('response', (response) => {
+          request.setTimeout(0);
+          canSendAgain = false;
+          pending.delete(request);
+          for (const slower of pending) slower.destroy();
+          resolve(response);
+        });
+        request.on('timeout', () => sendAgain(purpose !== 'nodeLists'));
+        request.on('error', (error) => {
+          pending.delete(request);
+          if (request.reusedSocket && options.signal?.aborted !== true) sendAgain(true);
+          if (pending.size > 0) return;
+          const address = `${options.hostname}:${options.port}`;
+          reject(new ApiUnreachable(`${address} cannot be reached: ${describeError(error)}`, { cause: error }));
+        });
+        request.end(body);
+      };
+      const sendAgain = (isAllowed: boolean): void => {
+        if (!canSendAgain) return;
+        this.#closeIdleConnections();
+        if (!isAllowed) return;
+        canSendAgain = false;
+        send();
+      };
+      send();
+    });
+  }
+
+  /** Keeps the agents until the TLS material changes. Open requests of the old agents finish. */
+  agentFor({ ca, cert, key, servername, rejectUnauthorized }: AgentOptions, purpose: Purpose): Agent {
+    const tls = { ca, cert, key, servername, rejectUnauthorized };
+    if (!isDeepStrictEqual(this.#tls, tls)) this.#agents.clear();
+    this.#tls = tls;
+    const maxSockets = MAX_CONNECTIONS[purpose];
+    const options = { keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, maxSockets, timeout: MAX_IDLE_MS, ...tls };
+    const agent = this.#agents.get(purpose) ?? new Agent(options);
+    this.#agents.set(purpose, agent);
+    return agent;
+  }
+
+  close(): void {
+    for (const agent of this.#agents.values()) agent.destroy();
+    this.#agents.clear();
+  }
+
+  #closeIdleConnections(): void {
+    for (const { freeSockets } of this.#agents.values()) {
+      for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
+    }
+  }
 }

@@ -1,10 +1,8 @@
-/** The API server answered with an error status. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
   /** The `reason` of its Status object, or an empty string. */
   readonly reason: string;
-  /** Its Retry-After header in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
   constructor(status: number, reason: string, message: string, retryAfterMs?: number) {
@@ -39,7 +37,6 @@ export class MalformedList extends Error {
   override readonly name = 'MalformedList';
 }
 
-/** The cluster serves a kind only in versions that this guard cannot read. */
 export class UnsupportedVersion extends Error {
   override readonly name = 'UnsupportedVersion';
 }
@@ -64,7 +61,6 @@ export async function orUndefined<T>(response: Promise<T>): Promise<T | undefine
   }
 }
 
-/** Whether the same request can succeed a moment later. */
 export function isRetryable(error: unknown): boolean {
   return (
     error instanceof ApiUnreachable ||

@@ -4,11 +4,9 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
-import { RateLimiter } from '../common/rate-limiter.ts';
-import { ThrottledLog } from '../common/logs.ts';
+import { RateLimiter, ThrottledLog } from '../common/logs.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 
-/** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
   readonly regarding: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string>>;
   readonly reason: 'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference';
@@ -22,7 +20,7 @@ export interface ClusterEvent {
 }
 
 /** The `reportingController` of the guard's Events. */
-export const EVENT_REPORTER = 'machineconfig-guard.io/guard';
+const EVENT_REPORTER = 'machineconfig-guard.io/guard';
 /** The namespace of Events about cluster-scoped objects (client-go, tools/events). */
 const NAMESPACE = 'default';
 const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
@@ -48,7 +46,6 @@ export class EventRecorder {
   readonly #api: Pick<KubeApi, 'json'>;
   readonly #log: Logger;
   readonly #now: () => number;
-  /** The names of recent Events. */
   readonly #recent = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   readonly #writes = new Set<Promise<void>>();
   readonly #rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
@@ -76,12 +73,10 @@ export class EventRecorder {
     this.#writes.add(writing);
   }
 
-  /** Waits for all writes. */
   async flush(): Promise<void> {
     await Promise.all(this.#writes);
   }
 
-  /** Never rejects. */
   async #write(name: string, now: number, { regarding, reason, action, note }: ClusterEvent): Promise<void> {
     const body = {
       apiVersion: 'events.k8s.io/v1',

@@ -7,10 +7,8 @@ import { isAbsent, isNotFound } from './errors.ts';
 
 export interface PollObjectOptions {
   readonly api: Pick<KubeApi, 'json'>;
-  /** Of the object. */
   readonly path: string;
   readonly kind: string;
-  /** Milliseconds between two reads. */
   readonly intervalMs: number;
   /** Called after each read; undefined if the object does not exist. The next read waits for it. */
   readonly onRead: (object: ApiObject | undefined) => void | Promise<void>;

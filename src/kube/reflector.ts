@@ -1,21 +1,20 @@
-import { once } from 'node:events';
 import type { Logger } from 'pino';
-import type { ApiObject } from './api-object.ts';
+import {
+  ACCEPT_METADATA,
+  ACCEPT_METADATA_LIST,
+  type ApiObject,
+  isNumber,
+  isOlderVersion,
+  MalformedObject,
+  type Resource,
+  toListPath,
+} from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
 import { ProblemLog } from '../common/logs.ts';
-import {
-  ACCEPT_METADATA_LIST,
-  ACCEPT_METADATA,
-  isNumber,
-  isOlderVersion,
-  type Resource,
-  toListPath,
-} from './resource.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
-/** In milliseconds. */
 export interface ReflectorTiming {
   /** The first and the longest pause after a failure. */
   readonly backoffMs: readonly [first: number, max: number];
@@ -25,7 +24,6 @@ export interface ReflectorTiming {
   readonly probeMs: number;
   /** The reflector ends a watch that sends nothing for this long. */
   readonly silenceMs: number;
-  /** Timeout of a list or a probe. */
   readonly requestMs: number;
 }
 
@@ -52,10 +50,11 @@ const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
 const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
-/** Where a watch continues. */
+/** The guard itself can do nothing about them, unlike about a missing right or a broken connection. */
+const CONTENT_ERRORS = [MalformedList, MalformedObject, UnsupportedVersion];
+
 type Position = Pick<ListResult, 'path' | 'resourceVersion'>;
 
-/** The watch cannot continue at its position. */
 class RelistRequired extends Error {
   override readonly name = 'RelistRequired';
 }
@@ -78,7 +77,6 @@ export class Reflector<Item extends { readonly name: string }> {
   #position: Position | undefined;
   #newestVersion: string | undefined;
   #lastMessageAt = Number.NaN;
-  #endPause: () => void = () => {};
 
   constructor({ api, resource, log, timing = DEFAULT_TIMING, onChange }: ReflectorOptions<Item>) {
     this.resource = resource;
@@ -100,9 +98,10 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#error instanceof ApiError && this.#error.status === 403;
   }
 
-  /** Says so if the last list failed because the cluster serves the kind only in unknown versions. */
-  get unsupportedVersion(): string | undefined {
-    return this.#error instanceof UnsupportedVersion ? this.#error.message : undefined;
+  /** Why the objects of the cluster cannot be read. Undefined if they can, or if the next list may succeed. */
+  get contentProblem(): string | undefined {
+    const isContent = CONTENT_ERRORS.some((type) => this.#error instanceof type);
+    return isContent ? `${this.resource.name}: ${describeError(this.#error)}` : undefined;
   }
 
   /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */
@@ -122,16 +121,10 @@ export class Reflector<Item extends { readonly name: string }> {
     return this.#newestVersion;
   }
 
-  /** Probes now instead of after the pause. Called when a version is older than {@link newestVersion}. */
-  checkVersion(): void {
-    this.#endPause();
-  }
-
   objects(): Iterable<Item> {
     return this.#objects.values();
   }
 
-  /** Lists and watches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -146,7 +139,7 @@ export class Reflector<Item extends { readonly name: string }> {
           const reason = describeError(error);
           this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
         }
-        await this.#pause(this.#backoff.next(), signal);
+        await sleep(this.#backoff.next(), signal);
       }
     }
   }
@@ -169,7 +162,7 @@ export class Reflector<Item extends { readonly name: string }> {
     }
     await this.#watch(this.#position, signal);
     // The server may end each watch immediately.
-    await this.#pause(this.#backoff.next(), signal);
+    await sleep(this.#backoff.next(), signal);
   }
 
   async #list(signal: AbortSignal): Promise<Position | undefined> {
@@ -283,7 +276,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#pause(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
+      await sleep(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
       if (signal.aborted) return;
       await this.#probe(this.#position ?? position, signal);
       // The watch has lasted.
@@ -310,13 +303,5 @@ export class Reflector<Item extends { readonly name: string }> {
     if (!isNumber(version)) throw new MalformedList('the list has no readable resourceVersion');
     this.#newestVersion = version;
     throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${version}`);
-  }
-
-  /** {@link checkVersion} ends it early. */
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const pause = limitSignal(ms, signal);
-    this.#endPause = () => pause.abort(undefined);
-    await once(pause.signal, 'abort');
-    pause.release();
   }
 }

@@ -1,12 +1,11 @@
 import { type ClusterState, type ConfigName, type Referrer, type UnreadableSource } from '../decision/references.ts';
-import { LATE_READ_MS } from '../decision/deadline.ts';
-import type { ApiObject } from '../kube/api-object.ts';
+import { LATE_READ_MS } from '../decision/settings.ts';
+import { type ApiObject, isOlderVersion, type Resource } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
-import { isOlderVersion, type Resource } from '../kube/resource.ts';
 import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
-import { ReferrersByConfig } from './referrers-by-config.ts';
+import { type ReferenceIndex, ReferrersByConfig } from './reference-index.ts';
 import { NODES, REFERRER_RESOURCES } from './sources.ts';
 
 const MAX_CONCURRENT_READS = 2;
@@ -15,12 +14,10 @@ const MANY_RESTARTS = 2;
 /** All kinds but nodes. They seldom change, and references to configs move between them and the nodes. */
 const POOLS_AND_BUILDS = REFERRER_RESOURCES.filter((resource) => resource !== NODES);
 
-/** The resource versions that the guard has seen. */
-export interface KnownVersions {
-  /** Undefined if the guard has seen none. */
-  readonly newestVersion: (resource: string) => string | undefined;
-  /** Called after a list with an older version, so that {@link newestVersion} goes back if the cluster did. */
-  readonly checkVersions: () => void;
+export interface LiveReaderOptions {
+  readonly api: KubeApi;
+  /** The newest resource version that the watches have seen, if any. */
+  readonly index: Pick<ReferenceIndex, 'newestVersion'>;
 }
 
 /**
@@ -35,17 +32,14 @@ export interface KnownVersions {
  * to serve more than two lists of all nodes for a replica.
  */
 export class LiveReader {
-  readonly #api: KubeApi;
-  readonly #versions: KnownVersions;
+  readonly #options: LiveReaderOptions;
   readonly #waiting = new Set<WaitingReview>();
-  /** The oldest first. */
   #running: readonly LiveRead[] = [];
   #readCount = 0;
   #startTimer: NodeJS.Timeout | undefined;
 
-  constructor({ api, versions }: { readonly api: KubeApi; readonly versions: KnownVersions }) {
-    this.#api = api;
-    this.#versions = versions;
+  constructor(options: LiveReaderOptions) {
+    this.#options = options;
   }
 
   get readCount(): number {
@@ -80,7 +74,7 @@ export class LiveReader {
       return;
     }
     this.#readCount += 1;
-    const read = new LiveRead(this.#readCount, this.#api, this.#versions);
+    const read = new LiveRead(this.#readCount, this.#options);
     this.#running = [...this.#running, read];
     void read.finished.then(() => this.#answerReviews(read));
     this.#startIfDue();
@@ -138,8 +132,7 @@ class LiveRead {
   readonly startedAt = performance.now();
   /** Resolves when every list succeeded or failed permanently, or soon after {@link abort}. Never rejects. */
   readonly finished: Promise<void>;
-  readonly #api: KubeApi;
-  readonly #versions: KnownVersions;
+  readonly #options: LiveReaderOptions;
   readonly #aborted = new AbortController();
   /** Why a kind is not listed, or not yet. */
   readonly #problems = new Map<string, string>();
@@ -151,10 +144,9 @@ class LiveRead {
   /** When the API server answered the first of the lists. A later one could end a hold too early. */
   #readAt: Date | undefined;
 
-  constructor(number: number, api: KubeApi, versions: KnownVersions) {
+  constructor(number: number, options: LiveReaderOptions) {
     this.number = number;
-    this.#api = api;
-    this.#versions = versions;
+    this.#options = options;
     this.finished = this.#readReferrers();
   }
 
@@ -221,10 +213,12 @@ class LiveRead {
       if (resource !== NODES) versions.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
     };
     // Before the request, because a list is only as new as its request.
-    const newest = this.#versions.newestVersion(resource.name);
-    const list = await listResource(this.#api, resource, add, this.#aborted.signal);
+    const { api, index } = this.#options;
+    const newest = index.newestVersion(resource.name);
+    const list = await listResource(api, resource, add, this.#aborted.signal);
     if (list !== undefined) {
-      this.#checkVersion(list.resourceVersion, newest);
+      if (newest !== undefined && isOlderVersion(list.resourceVersion, newest))
+        throw new MalformedList(`the list has version ${list.resourceVersion}, but ${newest} was seen before`);
       if (this.#readAt === undefined || list.servedAt < this.#readAt) this.#readAt = list.servedAt;
     }
     if (resource === NODES && referrers.length === 0)
@@ -232,13 +226,6 @@ class LiveRead {
     this.#referrers.set(resource.name, referrers);
     this.#byConfig = undefined;
     return versions.toSorted().join(' ');
-  }
-
-  /** @throws MalformedList if a newer version was known before the request */
-  #checkVersion(version: string, newest: string | undefined): void {
-    if (newest === undefined || !isOlderVersion(version, newest)) return;
-    this.#versions.checkVersions();
-    throw new MalformedList(`the list has version ${version}, but ${newest} was seen before`);
   }
 
   /** In a fixed order, because people and log searches compare messages. */

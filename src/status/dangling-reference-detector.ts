@@ -4,11 +4,10 @@ import type { Logger } from 'pino';
 import { type ConfigName, isPool, isRenderedConfig, parsePoolName, type PoolReferrer } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import { findNearestName } from '../diagnosis/nearest-name.ts';
-import { type KubeApi } from '../kube/api.ts';
-import { getObject } from '../kube/resource.ts';
-import { inSlices } from '../common/slices.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { getObject } from '../kube/api-object.ts';
 import { withTimeout } from '../common/wait.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
+import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
 import {
   type DanglingReference,
   explainEmptyStatus,
@@ -16,7 +15,6 @@ import {
   findDanglingReferences,
   judgeEmptyStatus,
 } from '../diagnosis/dangling-references.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
 import { MACHINE_CONFIGS } from '../references/sources.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */
@@ -35,12 +33,10 @@ export interface DanglingReferenceDetectorOptions {
   readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers'>;
   readonly configs: Pick<ConfigIndex, 'deletedAt' | 'names' | 'isSynced'>;
   readonly log: Logger;
-  /** Called once for each new finding. */
   readonly onFound?: (finding: DanglingFinding) => void;
   readonly now?: () => Date;
 }
 
-/** For all GETs of a check. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 /** Both take a few milliseconds, and waiting reviews go first. */
 const REFERRERS_PER_SLICE = 500;
@@ -63,12 +59,10 @@ export class DanglingReferenceDetector {
     return [...this.#findings.values()];
   }
 
-  /** The number of existing rendered configs that were in use at the last check. */
   get protectedConfigs(): number {
     return this.#protectedConfigs;
   }
 
-  /** Never rejects. */
   async check(signal: AbortSignal): Promise<void> {
     const { index, configs, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
@@ -115,7 +109,6 @@ export class DanglingReferenceDetector {
     this.#lastNames = names;
   }
 
-  /** Also counts the protected configs. */
   async #readIndex(names: ReadonlySet<ConfigName>) {
     const dangling: DanglingReference[] = [];
     const poolsWithEmptyStatus: PoolReferrer[] = [];
@@ -178,4 +171,18 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
 
 function keyOf({ kind, name, field, config }: Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>): string {
   return [kind, name, field, config].join('\0');
+}
+
+/** Yields the items in slices of at most `size`. Between two slices other work runs, such as waiting reviews. */
+async function* inSlices<T>(items: Iterable<T>, size: number): AsyncGenerator<readonly T[]> {
+  let slice: T[] = [];
+  for (const item of items) {
+    if (slice.length === size) {
+      yield slice;
+      slice = [];
+      await waitForNextTurn();
+    }
+    slice.push(item);
+  }
+  yield slice;
 }

@@ -1,22 +1,26 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Expiry } from '../certificates/serving-certificate.ts';
+import type { Expiry } from '../certificates/key-pair.ts';
 import { countNoun, joinWithAnd } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
 import type { HoldFacts } from '../decision/hold.ts';
 import { formatName } from '../decision/message.ts';
 import { ALLOW_DELETION_ANNOTATION, type Settings } from '../decision/settings.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
-import { MACHINE_CONFIGS } from '../references/sources.ts';
+import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
+import { MACHINE_CONFIGS, type WatchedConfig } from '../references/sources.ts';
 import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
 import { describeHolds, NO_HOLDS } from './hold-status.ts';
-import { findOverridesInUse } from './overrides.ts';
-import { findStalledRestores } from './stalled-restores.ts';
+import {
+  type ConfigName,
+  findUsedConfigs,
+  isPool,
+  isRenderedConfig,
+  type PoolReferrer,
+  type Referrer,
+} from '../decision/references.ts';
 
-/** What the status describes. */
 export interface StatusSources {
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'referrers' | 'pools'>;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'contentProblems' | 'referrers' | 'pools'>;
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
   readonly facts: HoldFacts;
   readonly settings: Settings;
@@ -51,7 +55,6 @@ const RENEWAL_ADVICE = {
 };
 const FORBIDDEN: Judgement = ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs'];
 
-/** Each returns undefined if the condition does not apply. */
 export const CONDITIONS = {
   Ready: judgeReadiness,
   ReferencesConsistent: judgeReferences,
@@ -93,6 +96,8 @@ function findUnlisted({ index, configs }: StatusSources): readonly string[] {
 
 function judgeReadiness(sources: StatusSources): Judgement {
   const unlisted = findUnlisted(sources);
+  const { contentProblems } = sources.index;
+  if (contentProblems.length > 0) return ['False', 'Unreadable', contentProblems.join(', ')];
   return unlisted.length === 0
     ? ['True', 'Serving', 'the guard serves and has listed the cluster']
     : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
@@ -155,4 +160,24 @@ function judgeTlsProfile({ tlsProfile }: StatusSources): Judgement | undefined {
   const { profile, problem } = tlsProfile;
   if (problem === undefined) return ['True', profile.type, describeTlsProfile(profile)];
   return [problem.reason === 'Unsupported' ? 'False' : 'Unknown', problem.reason, problem.message];
+}
+
+/** A restore takes minutes, unless it waits for a machine. One that was killed leaves its pool paused. */
+const MAX_RESTORE_MS = 3_600_000;
+
+export function findStalledRestores(referrers: Iterable<Referrer>, now: Date): PoolReferrer[] {
+  const isStalled = (since: Date | undefined) =>
+    since === undefined || now.getTime() - since.getTime() > MAX_RESTORE_MS;
+  return [...referrers].filter(isPool).filter(({ pausedForRestore: restore }) => restore && isStalled(restore.since));
+}
+
+/**
+ * Finds the configs in use whose allow-deletion annotation gives a reason. Somebody may have forgotten it, or planted
+ * it with the right to patch alone. Then any prune deletes the config.
+ */
+function findOverridesInUse(configs: Iterable<WatchedConfig>, referrers: Iterable<Referrer>): ConfigName[] {
+  const overridden = [...configs].filter(({ name, isOverridden }) => isOverridden && isRenderedConfig(name));
+  if (overridden.length === 0) return [];
+  const used = findUsedConfigs(referrers);
+  return overridden.map(({ name }) => name).filter((name) => used.has(name));
 }

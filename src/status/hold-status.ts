@@ -4,10 +4,8 @@ import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../decision/h
 import { explainHold, formatTime } from '../decision/message.ts';
 import { type ConfigName, findUsedConfigs, isRenderedConfig } from '../decision/references.ts';
 import type { Settings } from '../decision/settings.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
+import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
 
-/** The holds in the status of the MachineConfigGuard. */
 export interface HoldStatus {
   /** The hold in force, as a duration. */
   readonly holdSuperseded: string;
@@ -18,7 +16,6 @@ export interface HoldStatus {
   readonly watchedPools: readonly Readonly<Record<'name' | 'resourceVersion' | 'since', string>>[];
 }
 
-/** Removes the fields from the stored status. */
 export const NO_HOLDS = { holdSuperseded: null, heldCount: null, heldConfigs: null, watchedPools: null };
 
 const MAX_HELD_CONFIGS = 50;

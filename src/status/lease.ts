@@ -6,9 +6,7 @@ import { ProblemLog } from '../common/logs.ts';
 import { NEVER_ABORTED, repeat, withTimeout } from '../common/wait.ts';
 
 export interface LeaseTiming {
-  /** How long the Lease is valid without a renewal, in milliseconds. */
   readonly durationMs: number;
-  /** Milliseconds between two attempts to acquire or renew it. */
   readonly retryMs: number;
 }
 
@@ -16,7 +14,6 @@ export interface LeaseOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly namespace: string;
   readonly name: string;
-  /** Unique for each replica. */
   readonly identity: string;
   readonly log: Logger;
   readonly timing?: LeaseTiming | undefined;

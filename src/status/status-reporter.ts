@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { toSeconds } from '../common/duration.ts';
 import { repeat } from '../common/wait.ts';
@@ -8,7 +8,7 @@ import { toRecordedReferrers } from '../decision/verdict.ts';
 import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import type { ConfigIndex } from '../references/config-index.ts';
+import type { ConfigIndex } from '../references/reference-index.ts';
 import type { JudgedReview } from '../webhook/admission-app.ts';
 import type { FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
@@ -66,12 +66,10 @@ export class StatusReporter {
     return this.#options.configs.isForbidden ? undefined : this.#detector.findings.length;
   }
 
-  /** The number of rendered configs in use. Undefined if the guard may not read MachineConfigs. */
   get protectedConfigs(): number | undefined {
     return this.#options.configs.isForbidden ? undefined : this.#detector.protectedConfigs;
   }
 
-  /** Reports until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const tasks = {
       'find dangling references': () => this.#detector.check(signal),

@@ -10,9 +10,7 @@ import { ProblemLog } from '../common/logs.ts';
 import { toSeconds } from '../common/duration.ts';
 import { type Condition, CONDITIONS, type GuardStatus } from './describe-status.ts';
 
-/** A denial as the status stores it. */
 export interface LastDenial {
-  /** RFC 3339. */
   readonly time: string;
   readonly name: string;
   readonly user: string;
@@ -77,7 +75,6 @@ export class StatusWriter {
     this.#denial = denial;
   }
 
-  /** Only the last ones are kept. */
   recordAllowedDeletion({ name, ...deletion }: Pick<LastDenial, 'time' | 'name' | 'user'>): void {
     this.#deletions.set(name, deletion);
   }
@@ -109,7 +106,6 @@ export class StatusWriter {
     }
   }
 
-  /** Returns what the API server stores afterwards. */
   async #writeStatus(status: GuardStatus | undefined, guard: StoredGuard, signal: AbortSignal): Promise<StoredGuard> {
     if (status === undefined) return guard;
     const { conditions, ...rest } = status;

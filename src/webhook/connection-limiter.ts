@@ -25,7 +25,6 @@ export class ConnectionLimiter {
     this.#max = max;
   }
 
-  /** Serves an app over the connections of a server. */
   serve(server: Server, app: RequestListener): void {
     // The size of all headers has a limit. With a limit of their number, Node would hide the one that announces chunks.
     server.maxHeadersCount = 0;

@@ -1,7 +1,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Expiry } from '../certificates/serving-certificate.ts';
+import type { Expiry } from '../certificates/key-pair.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
 import type { AnsweredCall, JudgedReview } from './admission-app.ts';
@@ -9,10 +9,8 @@ import type { AnsweredCall, JudgedReview } from './admission-app.ts';
 export interface MetricsSources {
   readonly resources: readonly string[];
   readonly unsynced: () => readonly string[];
-  /** Milliseconds since the last message about each resource. */
   readonly ages: () => readonly { readonly resource: string; readonly ms: number }[];
   readonly referrers: () => Iterable<Referrer>;
-  /** The number of pools that stay paused for a restore. */
   readonly stalledRestores: () => number;
   readonly liveReads: () => number;
   readonly mode: () => Mode;
@@ -172,7 +170,6 @@ const WINDOW_MS = 60_000;
 
 /** Measures how long single pieces of work hold the event loop, during which no review is answered. */
 export class EventLoopDelay {
-  /** Of the times between two samples, in nanoseconds. */
   readonly #intervals: Pick<IntervalHistogram, 'enable' | 'max' | 'reset'>;
   #lastWindowSeconds = 0;
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { KubeApi } from '../kube/api.ts';
-import { RateLimiter } from '../common/rate-limiter.ts';
+import { RateLimiter } from '../common/logs.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 
 export type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
@@ -22,7 +22,6 @@ const NEW_TOKEN_INTERVAL_MS = 1_000;
 
 interface TokenReview {
   readonly access: Promise<ScrapeAccess>;
-  /** When a further scrape needs another review. */
   dueAt: number;
 }
 
@@ -32,7 +31,6 @@ export class ScrapeAuthorizer {
   readonly #now: () => number;
   /** Of allowed tokens, and those that have no answer yet. Hashed, so that a heap dump contains no token. */
   readonly #reviews = new LRUCache<string, TokenReview>({ max: MAX_TOKENS });
-  /** By address. */
   readonly #newTokens: RateLimiter;
 
   /** @param now returns milliseconds of a monotonic clock */

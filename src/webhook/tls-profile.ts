@@ -4,10 +4,8 @@ import { countNoun, joinFirst, toPrintableLine } from '../common/printable-text.
 import type { Replaced } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 
-/** The parameters of new TLS connections. */
 export interface TlsParameters {
   readonly minVersion: SecureVersion;
-  /** OpenSSL's list. */
   readonly ciphers: string;
   /** OpenSSL's list of groups for the key exchange, or `auto` for its own. */
   readonly groups: string;
@@ -49,23 +47,11 @@ export const INTERMEDIATE_CIPHERS = toOpenSslList(INTERMEDIATE_SUITES);
  * The tables of openshift/api, config/v1/types_tlssecurityprofile.go of May 2026, after Mozilla's guidelines 5.8. Old
  * has the suites of Intermediate and these. All built-in profiles have the same groups.
  */
-const OLD_SUITES = [
-  'ECDHE-ECDSA-AES128-SHA256',
-  'ECDHE-RSA-AES128-SHA256',
-  'ECDHE-ECDSA-AES128-SHA',
-  'ECDHE-RSA-AES128-SHA',
-  'ECDHE-ECDSA-AES256-SHA384',
-  'ECDHE-RSA-AES256-SHA384',
-  'ECDHE-ECDSA-AES256-SHA',
-  'ECDHE-RSA-AES256-SHA',
-  'AES128-GCM-SHA256',
-  'AES256-GCM-SHA384',
-  'AES128-SHA256',
-  'AES256-SHA256',
-  'AES128-SHA',
-  'AES256-SHA',
-  'DES-CBC3-SHA',
-];
+const OLD_SUITES = (
+  'ECDHE-ECDSA-AES128-SHA256 ECDHE-RSA-AES128-SHA256 ECDHE-ECDSA-AES128-SHA ECDHE-RSA-AES128-SHA ' +
+  'ECDHE-ECDSA-AES256-SHA384 ECDHE-RSA-AES256-SHA384 ECDHE-ECDSA-AES256-SHA ECDHE-RSA-AES256-SHA ' +
+  'AES128-GCM-SHA256 AES256-GCM-SHA384 AES128-SHA256 AES256-SHA256 AES128-SHA AES256-SHA DES-CBC3-SHA'
+).split(' ');
 const GROUPS = ['X25519MLKEM768', 'X25519', 'secp256r1', 'secp384r1'];
 
 /** Neither a list nor `auto`, which is a value of Node.js. */
@@ -74,7 +60,6 @@ const GROUP_NAME = /^(?!auto$)\w+$/;
 const MAX_LISTED_NAMES = 10;
 const MAX_NAME_LENGTH = 64;
 
-/** Without a profile that names groups. */
 export const DEFAULT_GROUPS = toGroupList([]);
 
 export const INTERMEDIATE = createProfile('Intermediate', 'TLSv1.2', INTERMEDIATE_SUITES, GROUPS);
@@ -111,7 +96,6 @@ export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
   return createProfile('Custom', minVersion, suites.length === 0 ? INTERMEDIATE_SUITES : suites, toNames(groups));
 }
 
-/** The profile that applies, for the status. */
 export interface FollowedTlsProfile {
   readonly profile: TlsProfile;
   /** Why it may not be the profile of the cluster: reason and message of a condition. */

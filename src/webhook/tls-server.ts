@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import type { Express } from 'express';
 import type { Logger } from 'pino';
-import type { ServingCertificate } from '../certificates/serving-certificate.ts';
+import type { ServingCertificate } from '../certificates/key-pair.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
 import type { TlsPolicy } from './tls-profile.ts';
 

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
-import type { ServingCertificate } from '../../src/certificates/serving-certificate.ts';
+import type { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { memoryLog } from '../support/log.ts';
 import { generateLeafKeys } from '../support/stored-keys.ts';
 import { startTestCluster } from '../support/test-cluster.ts';

@@ -1,8 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import forge from 'node-forge';
 import { beforeAll, expect, test } from 'vitest';
-import { type Authority, checkAuthority, createAuthority } from '../../src/certificates/authority.ts';
-import { issueLeaf } from '../../src/certificates/leaf.ts';
+import { type Authority, checkAuthority, createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
 import { requestedBits } from '../support/stored-keys.ts';
 
 const now = new Date('2026-11-20T12:00:00.789Z');

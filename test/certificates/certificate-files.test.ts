@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { createAuthority } from '../../src/certificates/authority.ts';
+import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
 import { CertificateFilesError, watchCertificateFiles } from '../../src/certificates/certificate-files.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
-import { issueLeaf } from '../../src/certificates/leaf.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 

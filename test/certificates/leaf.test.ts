@@ -2,9 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { assert, ipV6, property } from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
-import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
-import { expandIpAddress, issueLeaf } from '../../src/certificates/leaf.ts';
-import { readValidity } from '../../src/certificates/validity.ts';
+import { type Authority, createAuthority, expandIpAddress, issueLeaf } from '../../src/certificates/authority.ts';
+import { readValidity } from '../../src/certificates/key-pair.ts';
 
 const now = new Date();
 const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';

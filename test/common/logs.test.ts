@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProblemLog } from '../../src/common/logs.ts';
+import { ProblemLog, RateLimiter } from '../../src/common/logs.ts';
 import { memoryLog } from '../support/log.ts';
 
 test.each([
@@ -15,4 +15,19 @@ test.each([
   problem.warn('b');
   expect(messages()).toEqual(logged);
   expect(lines[0]).toMatchObject({ level: 40, reason: 'x' });
+});
+
+test('allows each key a burst at once and then one call per interval, however long the pause', () => {
+  let now = 0;
+  const limiter = new RateLimiter(3, 100, () => now);
+  const countAllowed = (key?: string) =>
+    Array.from({ length: 10 }, () => limiter.tryAcquire(key)).filter(Boolean).length;
+  expect(countAllowed()).toBe(3);
+  expect(countAllowed('10.0.0.1')).toBe(3);
+  now += 50;
+  expect(countAllowed()).toBe(0);
+  now += 50;
+  expect(countAllowed()).toBe(1);
+  now += 60_000;
+  expect([countAllowed(), countAllowed('10.0.0.1')]).toEqual([3, 3]);
 });

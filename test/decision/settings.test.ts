@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest';
-import { parseSettings, DEFAULT_SETTINGS, MODES } from '../../src/decision/settings.ts';
+import {
+  computeDeadlineMs,
+  CONFIRM_TIMEOUT_MS,
+  DEFAULT_SETTINGS,
+  isHold,
+  LOOK_UP_TIMEOUT_MS,
+  MODES,
+  parseSettings,
+} from '../../src/decision/settings.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/references.ts';
 
 test.each(MODES)('reads the mode %s and the longest hold', (mode) => {
   const settings = { mode, holdSupersededMs: 2_592_000_000 };
@@ -36,4 +46,52 @@ test('reports problems without control characters', () => {
   const { problems } = parseSettings({ spec: { mode: 'a\u0085b', holdSuperseded: '\u009b31m' } });
   expect(problems).toHaveLength(2);
   expect(problems.join(' ')).not.toMatch(/\p{Cc}/u);
+});
+
+test.each([
+  ['76 % of the timeout', '5s', 3_800],
+  ['at least 76 % of 1 s', '2ms', 760],
+  ['at most 76 % of 30 s', '999h', 22_800],
+  ['76 % of 10 s if the timeout is not a duration', 'x', 7_600],
+  ['76 % of 10 s if the timeout is zero', '0s', 7_600],
+  ['76 % of 10 s if there are two timeouts', ['5s', '1s'], 7_600],
+])('the deadline is %s (%j)', (_case, timeout, deadlineMs) => {
+  expect(computeDeadlineMs(timeout)).toBe(deadlineMs);
+});
+
+test('leaves the live read half a second after the slowest look-up and confirmation', () => {
+  const clientConfig = { url: 'https://127.0.0.1/validate', caBundle: '' };
+  const { webhooks } = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+  const deadlineMs = computeDeadlineMs(`${webhooks[0]?.timeoutSeconds}s`);
+  expect(deadlineMs).toBe(3_800);
+  expect(deadlineMs - LOOK_UP_TIMEOUT_MS - CONFIRM_TIMEOUT_MS).toBeGreaterThanOrEqual(500);
+});
+
+const HASH = 'a'.repeat(32);
+
+test.each([
+  [`rendered-worker-${HASH}`, 'worker'],
+  [`rendered-gpu-large-${HASH}`, 'gpu-large'],
+  [`my-rendered-worker-${HASH}`, undefined],
+  [`rendered-worker-${HASH}-copy`, undefined],
+  [`rendered-worker-${HASH.slice(1)}`, undefined],
+  [`rendered-${HASH}`, undefined],
+])('the pool in %s is %s', (name, pool) => {
+  expect(parsePoolName(toConfigName(name))).toBe(pool);
+});
+
+test.each(['a', '0', 'a-b.c9', 'x'.repeat(253)])('an object can have the name %j', (name) => {
+  expect(isObjectName(name)).toBe(true);
+});
+
+test.each(['x'.repeat(254), '', '-a', 'a-', 'a\n', 'A', 'a_b', 'a/b'])('no object can have the name %j', (name) => {
+  expect(isObjectName(name)).toBe(false);
+});
+
+test.each(['2h', '1h30m', '720h', '2592000s', '100ms'])('%s is a hold', (value) => {
+  expect(isHold(value)).toBe(true);
+});
+
+test.each(['720h1ms', '1000000000s', '1.5h', 'h', '-1h', '1h ', '1us', '1h1us', ''])('%j is no hold', (value) => {
+  expect(isHold(value)).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import { findDanglingReferences, judgeEmptyStatus } from '../../src/diagnosis/dangling-references.ts';
-import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
@@ -20,16 +20,6 @@ function pool(spec?: string, status?: string, deletionTimestamp?: string) {
     status: { configuration: { name: status } },
   });
 }
-
-test('finds missing configs in one or both annotations of a node', () => {
-  const object = { kind: 'Node', name: 'worker-0' };
-  const reference = { ...object, field: 'desiredConfig', config: MISSING };
-  const [one, both] = [CONFIG, MISSING].map((config) =>
-    findDanglingReferences([node({ currentConfig: config, desiredConfig: MISSING })], CONFIGS),
-  );
-  expect(one).toEqual([reference]);
-  expect(both).toEqual([{ ...reference, field: 'currentConfig' }, reference]);
-});
 
 test.each([
   ['existing configs', pool(CONFIG, CONFIG)],

@@ -1,8 +1,7 @@
 import { type ClusterState, type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/decision/references.ts';
-import type { ApiObject } from '../../src/kube/api-object.ts';
+import type { ApiObject, Resource } from '../../src/kube/api-object.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
-import type { Resource } from '../../src/kube/resource.ts';
 import type { LiveReader } from '../../src/references/live-reader.ts';
 import { BUILDS, NODES, POOLS } from '../../src/references/sources.ts';
 import { type Bound, HOLD_MS } from './bounds.ts';

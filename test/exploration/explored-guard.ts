@@ -90,7 +90,6 @@ export class ExploredGuard {
     const newestVersion = index.newestVersion.bind(index);
     index.findReferrers = (config) => note(all, findReferrers(config));
     index.newestVersion = (resource) => note([resource], newestVersion(resource));
-    index.checkVersions = () => {};
     index.pools.findLastNaming = (...args) => note([POOLS.name], this.#findLastNaming(...args));
   }
 }

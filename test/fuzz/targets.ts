@@ -5,13 +5,10 @@ import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS } from '../../src/decision/
 import { type ApiObject, MalformedObject } from '../../src/kube/api-object.ts';
 import { parseCollection } from '../../src/kube/api-paths.ts';
 import { MalformedList } from '../../src/kube/errors.ts';
-import { JsonListParser } from '../../src/kube/lists/json-list.ts';
-import { METADATA, type ObjectType } from '../../src/kube/lists/list-parser.ts';
+import { JsonListParser, METADATA, type ObjectType } from '../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../src/kube/lists/protobuf-list.ts';
-import { parseNodeReferrer } from '../../src/references/parse-referrer.ts';
-import { NODES, REFERRER_RESOURCES } from '../../src/references/sources.ts';
-import { toAdmissionReview } from '../../src/webhook/admission-response.ts';
-import { BadReview, parseReview } from '../../src/webhook/parse-review.ts';
+import { NODES, parseNodeReferrer, REFERRER_RESOURCES } from '../../src/references/sources.ts';
+import { BadReview, parseReview, toAdmissionReview } from '../../src/webhook/admission-review.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
 import { NAME, reviewBody } from '../support/review.ts';
 

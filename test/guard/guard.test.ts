@@ -4,8 +4,13 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createFixedCertificate } from '../../src/certificates/serving-certificate.ts';
+import { NEVER_ABORTED } from '../../src/common/wait.ts';
+import { createFixedCertificate } from '../../src/certificates/key-pair.ts';
+import { toConfigName } from '../../src/decision/references.ts';
+import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
+import type { Review } from '../../src/decision/verdict.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
+import { createJudge } from '../../src/guard/judge.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
@@ -23,11 +28,14 @@ const MIB = 1024 * 1024;
 
 interface StartOptions extends Pick<Partial<GuardOptions>, 'settings' | 'shutdownDelayMs'> {
   readonly isUnreadable?: boolean;
+  readonly prepare?: (cluster: TestCluster) => void;
 }
 
 /** Starts a guard, and waits until it is ready. If nodes are unreadable, it never is. */
-async function startGuardedCluster({ isUnreadable = false, shutdownDelayMs = 0, ...options }: StartOptions = {}) {
+async function startGuardedCluster(startOptions: StartOptions = {}) {
+  const { isUnreadable = false, shutdownDelayMs = 0, prepare = () => {}, ...options } = startOptions;
   const cluster = await startTestCluster();
+  prepare(cluster);
   const creationTimestamp = '2026-01-01T00:00:00Z';
   for (const name of [USED, UNUSED]) cluster.create('machineconfigs', { metadata: { name, creationTimestamp } });
   cluster.create('nodes', toNode({ currentConfig: USED }));
@@ -88,11 +96,9 @@ function interceptNodeList(cluster: TestCluster, fault: Fault): void {
 }
 
 test('is unready and denies as unverified until its first complete read, and stays ready in an outage', async () => {
-  const { cluster, readyz } = await startGuardedCluster({ isUnreadable: true });
+  const { cluster, readyz, remove } = await startGuardedCluster({ isUnreadable: true });
   await expect.poll(readyz).toBe('503 not listed yet: nodes');
-  const denied = await cluster.delete('machineconfigs', UNUSED);
-  expect(denied.status).toBe(503);
-  expect(denied.body.message).toContain('MCG_UNVERIFIED');
+  await expect.poll(() => remove(UNUSED)).toMatch(/^503 .*MCG_UNVERIFIED/);
   cluster.faults.clear();
   await expect.poll(readyz).toBe('200 ok');
   expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
@@ -106,6 +112,26 @@ test('is unready and denies as unverified until its first complete read, and sta
   cluster.faults.cutConnections();
   await expect.poll(() => resetCount).toBeGreaterThan(3);
   expect(await readyz()).toBe('200 ok');
+});
+
+test.each<[string, (cluster: TestCluster) => void, string]>([
+  [
+    'a build has a reference that is no text',
+    (cluster) => cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: 7 } } }),
+    'machineosbuilds: spec.machineConfig.name of build b is not a string',
+  ],
+  [
+    'pools have an unknown version',
+    (cluster) => cluster.serve('machineconfigpools', ['v2']),
+    'machineconfigpools: the cluster serves machineconfigpools only as v2, which this guard cannot read',
+  ],
+])('is ready although %s, and denies what is not overridden', async (_case, prepare, problem) => {
+  const { cluster, readyz, remove } = await startGuardedCluster({ prepare });
+  expect(await readyz()).toBe('200 ok');
+  expect(await remove(UNUSED)).toContain(`MCG_UNVERIFIED: could not verify whether ${UNUSED} is in use (${problem})`);
+  const annotations = { 'machineconfig-guard.io/allow-deletion': 'ticket 7' };
+  cluster.patch('machineconfigs', UNUSED, { metadata: { annotations } });
+  expect(await remove(UNUSED)).toMatch(/^200/);
 });
 
 test('a stop makes it unready immediately and serves until the shutdown delay has passed', async () => {
@@ -203,6 +229,28 @@ test('lists all nodes if the referrer does not answer within 1,250 ms', async ()
   await vi.advanceTimersByTimeAsync(1);
   expect(await removed).toMatch(/^403 .*MCG_IN_USE/);
   expect(countLiveLists()).toBe(1);
+});
+
+test('denies 40 deletions of a config in use while every GET of its node hangs', async () => {
+  const { cluster, guard } = await startGuardedCluster();
+  await guard.stop();
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  const settings = () => DEFAULT_SETTINGS;
+  const { judge, index, configs, live } = createJudge({ api: cluster.connect(), settings, log: memoryLog().log });
+  runUntilEnd((signal) => index.run(signal));
+  runUntilEnd((signal) => configs.run(signal));
+  await expect.poll(() => index.isSynced && configs.isSynced).toBe(true);
+  let hungCount = 0;
+  cluster.faults.intercept(({ path }) => (path === NODE ? ((hungCount += 1), 'hang') : 'pass'));
+  const uid = String(cluster.get('machineconfigs', USED)?.metadata.uid);
+  const config = { name: toConfigName(USED), uid, createdAt: undefined };
+  const review: Review = { uid: '', isDryRun: false, user: 'gc', config };
+  const judged = Array.from({ length: 40 }, async () => await judge.judge(review, NEVER_ABORTED));
+  // The others wait for a connection.
+  await expect.poll(() => hungCount).toBeGreaterThan(25);
+  await vi.advanceTimersByTimeAsync(1_250);
+  for (const { verdict } of await Promise.all(judged)) expect(verdict.code).toBe('MCG_IN_USE');
+  expect(live.readCount).toBeLessThan(40);
 });
 
 test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {

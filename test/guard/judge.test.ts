@@ -5,8 +5,7 @@ import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/decision/
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
-import type { LookupResult } from '../../src/references/config-index.ts';
-import type { JudgedReview } from '../../src/webhook/admission-app.ts';
+import type { LookupResult } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 
 const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
@@ -44,7 +43,6 @@ function node(config: string) {
 }
 
 interface Situation {
-  /** Every second review finds them in reverse order. */
   index?: readonly Referrer[];
   /** The answer to a GET. */
   object?: object | Error;
@@ -60,14 +58,13 @@ interface Situation {
 
 const LATE: Situation = { config: UNKNOWN, isLate: true };
 
-/** Judges as often in parallel, and returns the last judgement. */
-async function judge(situation: Situation, count = 1) {
+async function judge(situation: Situation) {
   const { index = [], object = new Error(), live = UNUSED, settings = [SETTINGS], review = REVIEW } = situation;
   const { config = { state: 'exists' }, isLate = false } = situation;
   const deadline = new AbortController();
   const allSettings = [...settings];
   const gets: string[] = [];
-  let [reviewCount, liveReads, lookups] = [0, 0, 0];
+  let [liveReads, lookups] = [0, 0];
   let isLookupLimited = false;
   const judge = new Judge({
     api: {
@@ -76,7 +73,7 @@ async function judge(situation: Situation, count = 1) {
         return await (object instanceof Error ? Promise.reject(object) : Promise.resolve(object));
       },
     } as unknown as KubeApi,
-    index: { findReferrers: () => ((reviewCount += 1) % 2 === 1 ? index : index.toReversed()) },
+    index: { findReferrers: () => index },
     live: {
       read: async () => {
         liveReads += 1;
@@ -96,8 +93,7 @@ async function judge(situation: Situation, count = 1) {
     settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
     log: memoryLog().log,
   });
-  const judging = Array.from({ length: count }, async () => await judge.judge(review, deadline.signal));
-  const { verdict, path, configState } = (await Promise.all(judging)).at(-1) as JudgedReview;
+  const { verdict, path, configState } = await judge.judge(review, deadline.signal);
   const { outcome, code, cause, references, message } = verdict;
   const referrers = references.map(({ name }) => name);
   return { outcome, code, cause, path, configState, gets, liveReads, lookups, isLookupLimited, referrers, message };
@@ -125,14 +121,6 @@ test.each([
   const { metadata } = node(CONFIG);
   const { message } = await judge({ index: [referrer('w0'), ...pools], object: { metadata: { ...metadata, labels } } });
   expect(/Node w0 is in [^,]+/.exec(message)?.[0]).toBe(text);
-});
-
-test('shares GETs of the same referrer among 300 parallel denials', async () => {
-  const index = [referrer('w0'), referrer('w1')];
-  const { code, liveReads, gets } = await judge({ index, object: node(CONFIG) }, 300);
-  expect([code, liveReads]).toEqual(['MCG_IN_USE', 0]);
-  // The others join the second GET of each: the first one has been sent.
-  expect(gets).toEqual(['w0', 'w1', 'w0', 'w1'].map((name) => `/api/v1/nodes/${name}`));
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import type { Referrer } from '../../src/decision/references.ts';
 import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
-import type { Resource } from '../../src/kube/resource.ts';
+import type { Resource } from '../../src/kube/api-object.ts';
 import { BUILDS, NODES } from '../../src/references/sources.ts';
 import type { Fault, SeenRequest } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
@@ -210,19 +210,6 @@ test('checks at least every 38 s whether versions went back', async () => {
   expect(await probed).toBe('/api/v1/nodes');
 });
 
-test('probes and lists immediately if a version looks old, instead of after its pause', async () => {
-  const { cluster, reflector, known, awaitWatch, watches } = await follow({ timing: { backoffMs: [60_000, 60_000] } });
-  await awaitWatch();
-  expect(reflector.newestVersion).toBe(String(cluster.resourceVersion));
-  cluster.faults.intercept(({ isWatch }) => (isWatch ? { status: 410 } : { status: 200, body: toList('1') }));
-  for (const watch of watches) watch.destroy();
-  const checkAndList = () => {
-    reflector.checkVersion();
-    return [reflector.newestVersion, ...known()];
-  };
-  await expect.poll(checkAndList).toEqual(['1', 'a rendered-old']);
-});
-
 test('does not accept an older list unless the probe finds that versions went back', async () => {
   let isStale = false;
   const { reflector, known, messages, awaitWatch, sendToWatch } = await follow({
@@ -322,14 +309,18 @@ test('follows a kind whose CRD is created and deleted', async () => {
   expect(reflector.isSynced).toBe(true);
 });
 
-test('says if the cluster serves the kind only in versions that it cannot read', async () => {
+test('says which objects of the cluster it cannot read', async () => {
   const { cluster, reflector, watches } = await follow({ resource: BUILDS });
   await expect.poll(() => reflector.isSynced).toBe(true);
-  expect(reflector.unsupportedVersion).toBeUndefined();
+  expect(reflector.contentProblem).toBeUndefined();
   cluster.serve('machineosbuilds', ['v2']);
   for (const watch of watches) watch.destroy();
-  const problem = 'the cluster serves machineosbuilds only as v2, which this guard cannot read';
-  await expect.poll(() => reflector.unsupportedVersion).toBe(problem);
+  const problem = 'machineosbuilds: the cluster serves machineosbuilds only as v2, which this guard cannot read';
+  await expect.poll(() => reflector.contentProblem).toBe(problem);
   cluster.serve('machineosbuilds', ['v2', 'v1']);
-  await expect.poll(() => reflector.unsupportedVersion).toBeUndefined();
+  await expect.poll(() => reflector.contentProblem).toBeUndefined();
+  cluster.faults.intercept(({ isWatch }) => (isWatch ? 'pass' : { status: 403 }));
+  for (const watch of watches) watch.destroy();
+  await expect.poll(() => reflector.isForbidden).toBe(true);
+  expect(reflector.contentProblem).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/references.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
-import { ConfigIndex } from '../../src/references/config-index.ts';
+import { ConfigIndex } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 
 const CONFIG = { name: toConfigName('rendered-worker-a'), uid: 'uid-a', createdAt: undefined };

@@ -4,7 +4,7 @@ import { findNearestName } from '../../src/diagnosis/nearest-name.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/status/dangling-reference-detector.ts';
-import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 import { memoryLog } from '../support/log.ts';
 import { countTurns } from '../support/turns.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { findHold, type HoldFacts } from '../../src/decision/hold.ts';
 import { type ConfigName, type PoolReferrer, toConfigName } from '../../src/decision/references.ts';
 import type { Settings } from '../../src/decision/settings.ts';
-import type { ConfigIndex } from '../../src/references/config-index.ts';
-import type { ReferenceIndex } from '../../src/references/reference-index.ts';
+import type { ConfigIndex, ReferenceIndex } from '../../src/references/reference-index.ts';
 import { createFindLastNaming, describeHolds } from '../../src/status/hold-status.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findStalledRestores } from '../../src/status/stalled-restores.ts';
+import { findStalledRestores } from '../../src/status/describe-status.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
 

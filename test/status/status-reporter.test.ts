@@ -1,15 +1,14 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Expiry } from '../../src/certificates/serving-certificate.ts';
+import type { Expiry } from '../../src/certificates/key-pair.ts';
 import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
 import type { GuardStatus } from '../../src/status/describe-status.ts';
 import type { ClusterEvent } from '../../src/kube/event-recorder.ts';
-import { PoolHistory } from '../../src/references/pool-history.ts';
-import type { WatchedConfig } from '../../src/references/sources.ts';
+import { PoolHistory } from '../../src/references/reference-index.ts';
+import { parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/references/sources.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
 import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
@@ -26,6 +25,7 @@ type StoredStatus = GuardStatus & { readonly lastDenial?: unknown; readonly dele
 interface Situation extends Pick<StatusReporterOptions, 'tlsProfile'> {
   readonly referrers?: readonly Referrer[];
   readonly unsynced?: readonly string[];
+  readonly contentProblems?: readonly string[];
   readonly areConfigsSynced?: boolean;
   readonly isForbidden?: boolean;
   readonly expiry?: Partial<Expiry>;
@@ -46,7 +46,8 @@ beforeEach(() => fakeUntilEnd('setTimeout', 'clearTimeout', 'performance'));
 
 /** A reporter that runs until the end of the test. It is the leader, unless another replica holds the Lease. */
 function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true, ...situation }: Situation) {
-  const { isForbidden = false, expiry = {}, isLeader = true, configs = [toConfig(CONFIG)], ...options } = situation;
+  const { isForbidden = false, expiry = {}, isLeader = true, configs = [toConfig(CONFIG)] } = situation;
+  const { contentProblems = [], tlsProfile } = situation;
   const cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   if (!isLeader) {
@@ -66,6 +67,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     index: {
       isSynced: unsynced.length === 0,
       unsynced,
+      contentProblems,
       referrers: () => referrers.values() as Generator<Referrer>,
       pools,
     },
@@ -86,7 +88,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     leaseHolder: 'this',
     leaseTiming: { durationMs: 60_000, retryMs: 10 },
     now: () => clock.now,
-    ...options,
+    tlsProfile,
   });
   runUntilEnd((signal) => reporter.run(signal));
   const readStatus = () => cluster.get(GUARDS, 'cluster')?.['status'] as StoredStatus | undefined;
@@ -137,6 +139,7 @@ test('writes mode, version, the number of configs in use and the conditions', as
 
 test.each<[string, Situation, string]>([
   ['a kind that was not listed', { unsynced: ['nodes'] }, 'Ready=False Reading: not listed yet: nodes'],
+  ['an unreadable object', { contentProblems: ['nodes: w0'] }, 'Ready=False Unreadable: nodes: w0'],
   ['unlisted MachineConfigs', { areConfigsSynced: false }, 'Ready=False Reading: not listed yet: machineconfigs'],
   ['references to unlisted MachineConfigs', { areConfigsSynced: false }, 'ReferencesConsistent=Unknown Reading: '],
   ['MachineConfigs that the guard may not read', FORBIDDEN, 'ReferencesConsistent=Unknown Forbidden: '],

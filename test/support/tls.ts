@@ -2,8 +2,7 @@ import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { createAuthority } from '../../src/certificates/authority.ts';
-import { issueLeaf } from '../../src/certificates/leaf.ts';
+import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 
 export type TestTls = Awaited<ReturnType<typeof createTestTls>>;

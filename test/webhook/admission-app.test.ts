@@ -16,7 +16,7 @@ import {
   type ReviewJudge,
 } from '../../src/webhook/admission-app.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
-import type { AdmissionReviewResponse } from '../../src/webhook/admission-response.ts';
+import type { AdmissionReviewResponse } from '../../src/webhook/admission-review.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { memoryLog } from '../support/log.ts';

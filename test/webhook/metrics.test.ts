@@ -2,7 +2,7 @@ import type { IntervalHistogram } from 'node:perf_hooks';
 import { expect, test, vi } from 'vitest';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { EventLoopDelay, Metrics } from '../../src/webhook/metrics.ts';
-import { parseReview } from '../../src/webhook/parse-review.ts';
+import { parseReview } from '../../src/webhook/admission-review.ts';
 import { allowUnused, CALL, reviewBody } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 

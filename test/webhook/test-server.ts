@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import express, { type RequestHandler } from 'express';
 import { onTestFinished } from 'vitest';
-import { ExternalCertificate } from '../../src/certificates/serving-certificate.ts';
+import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { Replaceable } from '../../src/common/replaceable.ts';
 import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';

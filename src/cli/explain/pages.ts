@@ -127,17 +127,37 @@ function formatLines(lines: readonly string[], file: string, format: TextFormat)
     else if (isNew) blocks.push(line);
     else blocks.push(`${blocks.pop()} ${line.trim()}`);
   }
-  return blocks
-    .filter((block) => !/^\|[-|: ]+$/.test(block))
-    .map((block) => (block.startsWith('```') ? `  ${block.slice(3)}` : formatBlock(toText(block, file), format)));
+  let headers: readonly string[] = [];
+  return blocks.flatMap((block) => {
+    if (block.startsWith('```')) return `  ${block.slice(3)}`;
+    const text = toText(block, file);
+    if (!text.startsWith('|')) headers = [];
+    else if (headers.length > 0) return /^\|[-|: ]+$/.test(text) ? [] : formatRow(splitCells(text), headers, format);
+    else headers = splitCells(text);
+    return headers.length > 0 ? [] : formatBlock(text, format);
+  });
+}
+
+function splitCells(row: string): readonly string[] {
+  return row
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
+
+/** The first cell names the row, and the headers name the others if there are several. */
+function formatRow([name = '', ...cells]: readonly string[], [, ...headers]: readonly string[], format: TextFormat) {
+  if (cells.length === 1) return [wrapBeside('- ', `${name}: ${cells[0]}`, format.width)];
+  const lines = cells.map((cell, index) =>
+    cell === '' ? [] : wrapBeside('  ', `${headers[index]}: ${cell}`, format.width),
+  );
+  return [wrapBeside('- ', name, format.width), ...lines.flat()];
 }
 
 function formatBlock(text: string, format: TextFormat): string {
   const heading = HEADING.exec(text)?.[2];
   if (heading !== undefined) return applyStyle(format, 'bold', wrapBeside('', heading, format.width));
-  const cells = text.startsWith('| ') ? text.split('|').map((cell) => cell.trim()) : [];
-  const item = cells.length === 0 ? text : `- ${cells.filter(Boolean).join('; ')}`;
-  const [, label = '', content = ''] = LIST_ITEM.exec(item) ?? [];
+  const [, label = '', content = ''] = LIST_ITEM.exec(text) ?? [];
   return wrapBeside(label, content, format.width);
 }
 

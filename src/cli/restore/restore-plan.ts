@@ -33,6 +33,7 @@ type Spec = RenderedConfig['spec'];
 
 /** A hash takes 20 to 150 ms. */
 const MAX_VARIANTS = 200;
+const MAX_DESCRIBED = 5;
 
 /**
  * Chooses the copy that matches the hash in the name. If there is none, tries to undo what the machine-config-server
@@ -51,6 +52,8 @@ export async function chooseContent(
   if (hasMatchingName(config)) return { config };
   let variantsLeft = MAX_VARIANTS;
   for (const copy of copies) {
+    // No copy matches as it is, so the others need no hash.
+    if (variantsLeft <= 0) break;
     for (const spec of listVariants(copy.spec, images)) {
       signal.throwIfAborted();
       if (hasMatchingName({ name: copy.name, spec })) {
@@ -95,7 +98,7 @@ function describeCorrection({ source, spec }: RenderedConfig, proven: Spec): str
 }
 
 function describeCopies(copies: readonly RenderedConfig[]): string {
-  const clauses = copies.map(({ name, spec, source }) => {
+  const clauses = copies.slice(0, MAX_DESCRIBED).map(({ name, spec, source }) => {
     try {
       const [hash] = computeRenderedName(parsePoolName(name) ?? '', spec).match(/\w+$/) ?? [];
       return `the hash of the content of ${source} is ${hash}, not the one in the name`;
@@ -104,7 +107,8 @@ function describeCopies(copies: readonly RenderedConfig[]): string {
       return `no hash can verify the content of ${source}, which contains ${error.message}`;
     }
   });
-  return clauses.join('; ');
+  const others = copies.length - clauses.length;
+  return [...clauses, ...(others > 0 ? [`the same for ${others} more`] : [])].join('; ');
 }
 
 /** Why a config is not restored. Part of the JSON of `restore`. */
@@ -250,6 +254,19 @@ function explainMismatch(reason: string): Rejection {
   return { code: 'HashDiffers', reason, advice };
 }
 
+/** Without the daemon's pod, a node's file comes over SSH. */
+const FROM_NODE = /^(?:node\/|standard input$)/;
+
+/**
+ * Whether new machines of the pool get the content: from its spec once a machine is updated, and else from its status
+ * (machine-config-operator, pkg/server/cluster_server.go).
+ */
+function isServed(name: ConfigName, pool: InspectedPool | undefined, steps: readonly RestoreStep[]): boolean {
+  if (pool === undefined) return false;
+  const field = pool.updatedMachineCount > 0 ? 'spec' : 'status';
+  return findReferencedConfig(pool.referrer, field) === name || steps.some(({ action }) => action === 'SetPoolStatus');
+}
+
 function findWarnings(
   { config, correction, mismatch }: Content,
   pool: InspectedPool | undefined,
@@ -262,7 +279,7 @@ function findWarnings(
   if (mismatch !== undefined) {
     warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
   }
-  if (config.source.startsWith('node/') && steps.some(({ action }) => action === 'SetPoolStatus')) {
+  if (FROM_NODE.test(config.source) && isServed(config.name, pool, steps)) {
     const meaning = 'A matching hash proves that name and content belong together, not that the operator rendered it';
     warnings.push(`New machines of pool ${pool?.referrer.name} boot with the content of ${config.source}. ${meaning}.`);
   }

@@ -3,8 +3,7 @@ import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
-import { type KeyGenerator, pregenerateLeafKeys } from '../../certificates/sign-certificate.ts';
-import type { ServingCertificate } from '../../certificates/serving-certificate.ts';
+import type { ServingCertificate } from '../../certificates/key-pair.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
@@ -28,7 +27,6 @@ import {
 import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
-/** RFC 1123 label. */
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
 
@@ -51,7 +49,6 @@ interface ServeFlags extends ClusterFlags {
 
 const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
-/** RFC 1123 label and subdomain. */
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 const parseCipherSuites = toArgumentParser((value) => toOpenSslCiphers(value.split(',')));
 const parseSecretName = createParser(
@@ -139,17 +136,15 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
       advice: advise('create the files with', ['machineconfig-guard', 'certs']),
     });
   }
-  // Starts the key generation now, because it takes longer than the imports.
-  const generateKeys = tlsSecret === undefined ? undefined : pregenerateLeafKeys();
   const log = createJsonLog(flags.logLevel);
   const api = await createKubeApi(flags, 'machineconfig-guard');
-  const { runGuard } = await import('../../guard/run-guard.ts');
+  const { runGuard } = await import('../../guard/guard.ts');
   void stopped.then(() => log.info('stopping'));
   try {
     const options = {
       api,
       log,
-      loadCertificate: (signal: AbortSignal) => loadCertificate(flags, generateKeys, { api, log, signal }),
+      loadCertificate: (signal: AbortSignal) => loadCertificate(flags, { api, log, signal }),
       initialSpec: { mode: flags.initialMode, holdSuperseded: flags.initialHold },
       tlsParameters: toTlsParameters(flags),
       leaseNamespace: flags.namespace,
@@ -169,13 +164,12 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
 
 async function loadCertificate(
   { tlsSecret, tlsCertFile = '', tlsPrivateKeyFile = '' }: ServeFlags,
-  generateKeys: KeyGenerator | undefined,
   options: { readonly api: KubeApi; readonly log: Logger; readonly signal: AbortSignal },
 ): Promise<ServingCertificate> {
   if (tlsSecret !== undefined) {
     const { followAuthoritySecret } = await import('../../certificates/authority-secret.ts');
     const [namespace = '', name = ''] = tlsSecret.split('/');
-    return await followAuthoritySecret({ ...options, namespace, name, generateKeys });
+    return await followAuthoritySecret({ ...options, namespace, name });
   }
   const { watchCertificateFiles } = await import('../../certificates/certificate-files.ts');
   return await watchCertificateFiles({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...options });
@@ -191,7 +185,6 @@ function toTlsParameters({ tlsMinVersion, tlsCipherSuites }: ServeFlags): TlsPar
   };
 }
 
-/** The certificate files and the ports come from flags. */
 function toCliError(error: unknown, flags: ServeFlags): unknown {
   if (error instanceof CertificateFilesError) {
     const { message, file } = error;

@@ -1,5 +1,6 @@
 import { formatName, formatTime } from '../../decision/message.ts';
 import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { ReferencesReport, ConfigReport, ReferenceEntry } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
@@ -20,12 +21,6 @@ import {
 } from '../../client/output/text-format.ts';
 
 const NONE = '<none>';
-const COLUMNS = [
-  { header: 'NAME' },
-  { header: 'POOL' },
-  { header: 'AGE', isRightAligned: true },
-  { header: 'USED BY' },
-];
 const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot update; list them with', [
   'machineconfig-guard',
   'check',
@@ -58,11 +53,12 @@ export function formatConfigList(format: ReportFormat, report: ReferencesReport,
   const sentences = [
     `${formatCounts(configs, areUnused)} ${POINT_IN_TIME_NOTICE}`,
     configs.some(isHeld) ? 'The guard denies the deletion of a held config, because a machine may boot with it.' : '',
+    formatOverridden(configs.filter(({ used, overridden }) => used && overridden)),
     formatUnreported(report),
   ];
   const lines = sentences.filter(Boolean).flatMap((sentence) => wrapText(sentence, format.width));
   const next = configs.every(({ exists }) => exists) ? [] : formatNext(format, CHECK_ADVICE);
-  return `${formatTable(format, COLUMNS, rows)}\n${toLines([...lines, ...next])}`;
+  return `${formatTable(format, ['NAME', 'POOL', 'AGE', 'USED BY'], rows)}\n${toLines([...lines, ...next])}`;
 }
 
 function formatUsers({ isWide }: ReportFormat, { used, usedBy, heldUntil }: ConfigReport): string {
@@ -109,6 +105,7 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
   const sentences = [
     exists ? existsSentence : `${name} does not exist. ${danglingSentence}`,
     exists || recoverableReason === null ? '' : `${recoverableReason}.`,
+    used && config.overridden ? `Its annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete it.` : '',
     heldUntil === null ? '' : `The guard holds it until ${formatTime(new Date(heldUntil))}.`,
     weak === '' ? '' : `Informational references of ${weak} do not keep it.`,
     suggestion === null ? '' : `Closest existing name: ${suggestion}.`,
@@ -126,12 +123,11 @@ function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]
     const row = JSON.stringify([kind, name, keepsConfig]);
     fieldsByRow.set(row, [...(fieldsByRow.get(row) ?? []), field]);
   }
-  const columns = ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'].map((header) => ({ header }));
   const rows = [...fieldsByRow].map(([row, fields]) => {
     const [kind, name, keepsConfig] = JSON.parse(row) as [string, string, boolean];
-    return [kind, name, fields.join(', '), keepsConfig ? 'yes' : 'no'].map((text) => ({ text }));
+    return [kind, name, fields.join(', '), keepsConfig ? 'yes' : 'no'];
   });
-  return formatTable(format, columns, rows);
+  return formatTable(format, ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'], rows);
 }
 
 function countReferrers(entries: readonly ReferenceEntry[]): string[] {
@@ -139,6 +135,13 @@ function countReferrers(entries: readonly ReferenceEntry[]): string[] {
     const { size } = new Set(entries.filter((entry) => entry.kind === kind).map(({ name }) => name));
     return size === 0 ? [] : [countNoun(size, REFERRER_NOUNS[kind])];
   });
+}
+
+function formatOverridden(configs: readonly ConfigReport[]): string {
+  const count = countNoun(configs.length, 'config');
+  return configs.length === 0
+    ? ''
+    : `The annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete ${count} in use.`;
 }
 
 function formatUnreported({ unreportedNodes: count }: ReferencesReport): string {

@@ -1,12 +1,17 @@
 import { finished } from 'node:stream/promises';
-import { type ApiObject, parseTime } from '../api-object.ts';
+import {
+  ACCEPT_PROTOBUF_LIST,
+  type ApiObject,
+  parseTime,
+  PROTOBUF_MEDIA_TYPE,
+  type Resource,
+  toListPath,
+} from '../api-object.ts';
 import { parseCollection } from '../api-paths.ts';
 import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
-import { ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE, type Resource, toListPath } from '../resource.ts';
-import { JsonListParser } from './json-list.ts';
-import { type ListParser, METADATA } from './list-parser.ts';
+import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
@@ -18,7 +23,6 @@ const MAX_ITEMS = 50_000;
 const MAX_BYTES = 1024 ** 3;
 
 export interface ListResult {
-  /** The collection that was listed. */
   readonly path: string;
   readonly resourceVersion: string;
   /** By the clock of the API server, in whole seconds. */

@@ -35,17 +35,19 @@ export function createRender(renderer: Renderer, signal: AbortSignal) {
   let facts = { version: '', featureGates: [] as readonly string[] };
   return async (files: ReadonlyMap<string, Buffer | string>): Promise<Render> => {
     for (let attempt = 0; ; attempt += 1) {
-      const base = createBaseManifests(facts);
+      // Renders side by side learn the same.
+      const known = facts;
+      const base = createBaseManifests(known);
       const result = await render(
         new Map([...files, [PULL_SECRET_FILE, PULL_SECRET], [BASE_FILE, base]]),
         renderer,
         signal,
       );
       const { error = '' } = result;
-      const [, version = facts.version] = VERSION_ERROR.exec(error) ?? [];
+      const [, version = known.version] = VERSION_ERROR.exec(error) ?? [];
       const gates = Array.from(GATE_ERROR.exec(error) ?? []).slice(1);
-      if ((version === facts.version && gates.length === 0) || attempt === MAX_ATTEMPTS) return result;
-      facts = { version, featureGates: [...facts.featureGates, ...gates] };
+      if ((version === known.version && gates.length === 0) || attempt === MAX_ATTEMPTS) return result;
+      facts = { version, featureGates: [...new Set([...facts.featureGates, ...gates])] };
     }
   };
 }

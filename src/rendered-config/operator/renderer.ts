@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { ProgramError, type ProgramResult, runProgram } from '../../common/run-program.ts';
+import { ProgramError, type ProgramResult, runProgram } from './run-program.ts';
 import { formatPath } from '../../files/file-error.ts';
 import { RELEASE_VERSION } from './base-manifests.ts';
 

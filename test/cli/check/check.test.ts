@@ -74,6 +74,8 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   const explanation = 'The guard has not seen this config since it started at 2026-11-20T11:00:00Z';
   const danglingReferences = [{ config: TYPO, explanation }, { config: NEW }, null];
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status: { danglingReferences } });
+  const annotations = { 'machineconfig-guard.io/allow-deletion': 'planted' };
+  for (const name of [NEW, OLD]) cluster.patch('machineconfigs', name, { metadata: { annotations } });
   const signer = 'kubernetes.io/kubelet-serving';
   cluster.create('certificatesigningrequests', {
     metadata: { name: 'csr-a' },
@@ -96,6 +98,7 @@ test('prints each part of the report as JSON, with commands for the cluster of t
     ...summary,
     nodes: [{ ...node, conflictingPools: [], state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
+    overriddenConfigs: [NEW],
     pools: [{ ...pool, ...counts, terminating: false }],
     problems: [{ ...problem, recoverable: false, recoverableReason, suggestion: NEW, explanation, message }],
     pendingCertificateRequests: { readable: true, reason: null, requests },
@@ -104,6 +107,8 @@ test('prints each part of the report as JSON, with commands for the cluster of t
       { command: `${oc} adm certificate approve csr-a`, alternative: false },
     ],
   });
+  const sentence = `annotation machineconfig-guard.io/allow-deletion lets any client delete them: ${NEW}.`;
+  expect((await run('check')).stdout.replaceAll(/\s+/g, ' ')).toContain(`In use, but the ${sentence}`);
   const parts = [report.problems[0], report.repairs[0], report.pendingCertificateRequests.requests[0]];
   const keys = parts.map((part) => Object.keys(part ?? {}).toSorted());
   expect(keys.map((names) => names.join(' '))).toEqual([

@@ -87,13 +87,15 @@ test('prints the references of each config, and null for unknown values, as JSON
   const { run, cluster, address } = inspected;
   annotate(cluster, 'worker-0', { lastAppliedDrain: `uncordon-${OLD}` });
   cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: GONE } } });
+  const annotations = { 'machineconfig-guard.io/allow-deletion': 'planted' };
+  for (const name of [NEW, OLD]) cluster.patch('machineconfigs', name, { metadata: { annotations } });
   const { exitCode, stdout, stderr } = await run('who-uses', NEW, OLD, TYPO, GONE, '--output', 'json');
   expect([exitCode, stderr]).toEqual([1, '']);
   const report = JSON.parse(stdout) as ReferencesReport;
   const exists = { exists: true, rendered: true, createdAt: TIME };
   const isMissing = { exists: false, createdAt: null, heldUntil: null };
   const configs = [
-    { name: NEW, ...exists, pool: 'worker', used: true, suggestion: null },
+    { name: NEW, ...exists, pool: 'worker', used: true, overridden: true, suggestion: null },
     { name: OLD, ...exists, used: false },
     { name: TYPO, ...isMissing, rendered: false, pool: null, used: false, suggestion: NEW },
     { name: GONE, ...isMissing, pool: 'worker', used: true },
@@ -105,6 +107,11 @@ test('prints the references of each config, and null for unknown values, as JSON
     [],
     ['MachineConfigPool worker spec true'],
   ]);
+  const sentence = 'annotation machineconfig-guard.io/allow-deletion lets any client delete';
+  const print = async (...args: string[]) => (await run('who-uses', ...args)).stdout.replaceAll(/\s+/g, ' ');
+  expect(await print(NEW)).toContain(`Its ${sentence} it.`);
+  expect(await print(OLD)).not.toContain(sentence);
+  expect(await print()).toContain(`The ${sentence} 1 config in use.`);
   expect(await readReport(inspected, GONE)).toMatchObject({ allUsed: true, configs: [{ name: GONE }] });
 });
 

@@ -6,7 +6,7 @@ import { connect } from 'node:tls';
 
 import { expect, test } from 'vitest';
 
-import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { issueLeaf } from '../../../src/certificates/authority.ts';
 import { forceReconnect, SERVICE_NAME } from '../support/guard-service.ts';
 import { probeCalls } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';

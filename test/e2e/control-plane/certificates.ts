@@ -1,5 +1,4 @@
-import { type Authority, createAuthority } from '../../../src/certificates/authority.ts';
-import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { type Authority, createAuthority, issueLeaf } from '../../../src/certificates/authority.ts';
 
 /** The certificate of a server, its key, and the authority that clients must trust. PEM. */
 export type ServerCertificate = Awaited<ReturnType<typeof issueServerCertificate>>;

@@ -1,8 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 
-import { type ApiObject, parseTime } from '../../../src/kube/api-object.ts';
+import { ACCEPT_PROTOBUF_LIST, type ApiObject, parseTime, PROTOBUF_MEDIA_TYPE } from '../../../src/kube/api-object.ts';
 import { listCollection } from '../../../src/kube/lists/list.ts';
-import { ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../../../src/kube/resource.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 

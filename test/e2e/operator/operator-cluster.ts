@@ -31,7 +31,7 @@ export interface Pool extends KubeObject {
   };
   readonly status?: {
     readonly configuration?: { readonly name?: string };
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly conditions?: readonly Readonly<Record<'type' | 'status' | 'lastTransitionTime', string>>[];
     readonly machineCount?: number;
     readonly updatedMachineCount?: number;
     readonly degradedMachineCount?: number;

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { pause } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { OPERATOR_USER, OperatorCluster, type Pool } from './operator-cluster.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const KUBELET_CONFIGS = `/apis/${MCO}/v1/kubeletconfigs`;
 const HOLD_MS = 15_000;
+/** Longer than the 5 s after which the operator looks at changed nodes. */
+const FLAP_MS = 6_000;
 
 const operator = await OperatorCluster.shared();
 const { admin, installed, server } = operator;
@@ -23,6 +26,8 @@ interface Observation {
   servedAt?: number;
   /** After the answer to the deletion. */
   deletedAt?: number;
+  /** How long before that the condition `Updated` of the pool has changed. */
+  sinceTransitionMs?: number;
 }
 
 /** For a moment, the server also serves from its cache what the pool no longer names. The hold is much longer. */
@@ -35,11 +40,25 @@ async function observeServer(pool: string, observations: ReadonlyMap<string, Obs
   if (observation !== undefined && isNamed) observation.servedAt = now;
 }
 
-async function deleteConfigs(observations: ReadonlyMap<string, Observation>) {
+async function deleteConfigs(pool: string, observations: ReadonlyMap<string, Observation>) {
   for (const [config, observation] of observations) {
     if (observation.deletedAt !== undefined) continue;
+    const { status: pools } = (await admin.find(`${PATHS.pools}/${pool}`)) as Pool;
     const { status } = await cluster.delete(config);
-    if (status === 200) observation.deletedAt = performance.now();
+    if (status !== 200) continue;
+    observation.deletedAt = performance.now();
+    const updated = pools?.conditions?.find(({ type }) => type === 'Updated');
+    observation.sinceTransitionMs = Date.now() - Date.parse(updated?.lastTransitionTime ?? '');
+  }
+}
+
+/** The node turns not ready and ready again, and so `Updated` of its pool changes. */
+async function flap(node: string, isDone: () => boolean) {
+  for (let isReady = true; !isDone() || !isReady;) {
+    isReady = !isReady;
+    const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False', reason: 'Flap', message: '' }];
+    await admin.patch(`${PATHS.nodes}/${node}/status`, { status: { conditions } });
+    await pause(FLAP_MS);
   }
 }
 
@@ -50,9 +69,9 @@ async function isGuardSatisfied() {
 }
 
 describe.concurrent('during roll-outs of the real operator', () => {
-  test('a superseded config can be deleted only after the hold since the server last served it', async () => {
+  test('while a node flaps, a config can be deleted after the hold since the server last served it', async () => {
     const [pool, source] = ['hold', '50-hold'];
-    const { config: first } = await operator.bootPool(pool);
+    const { config: first, name: node } = await operator.bootPool(pool);
     const observations = new Map<string, Observation>([[first, {}]]);
     const areAllDeleted = () =>
       observations.size === 2 && [...observations.values()].every(({ deletedAt }) => deletedAt !== undefined);
@@ -68,12 +87,15 @@ describe.concurrent('during roll-outs of the real operator', () => {
     await Promise.all([
       rollOutTwice(),
       operator.until('the end of the hold', () => observeServer(pool, observations).then(areAllDeleted)),
-      operator.until('the deletion of both', () => deleteConfigs(observations).then(areAllDeleted)),
+      operator.until('the deletion of both', () => deleteConfigs(pool, observations).then(areAllDeleted)),
+      flap(node, areAllDeleted),
     ]);
 
     expect(observations.get(first)?.servedAt).toBeDefined();
     for (const { servedAt = 0, deletedAt = 0 } of observations.values())
       expect(deletedAt - servedAt).toBeGreaterThanOrEqual(HOLD_MS);
+    // Without its memory, the guard would still hold the config.
+    expect(observations.get(first)?.sinceTransitionMs).toBeLessThan(HOLD_MS);
   });
 
   test('the guard denies no request of the operator and raises no alarm', async () => {

@@ -88,31 +88,6 @@ async function writeReaderKubeconfig(): Promise<string> {
   return file;
 }
 
-test('reports a pool that stays paused for a restore, in condition, metric and check', async () => {
-  const { name: pool } = (await cluster.pool({ spec: await cluster.config() })).metadata;
-  const marker = { 'machineconfig-guard.io/paused-for-restore': 'rendered-master-gone' };
-  const path = `${PATHS.pools}/${pool}`;
-  await cluster.admin.patch(path, { metadata: { annotations: marker }, spec: { paused: true } });
-  // The API server sets the times of the writes itself, so a test cannot set one of an hour ago. It can delete them.
-  await cluster.admin.patch(path, { metadata: { managedFields: [{}] } });
-
-  const status = await cluster.awaitStatus(({ conditions }) =>
-    conditions.some(({ type, status: value }) => type === 'RestoresComplete' && value === 'False'),
-  );
-
-  const condition = status.conditions.find(({ type }) => type === 'RestoresComplete');
-  expect(condition).toMatchObject({ reason: 'PoolPausedForRestore' });
-  expect(condition?.message).toContain(`pool ${pool} is paused for a restore of rendered-master-gone`);
-  const flags = ['--kubeconfig', controlPlane.apiServer.kubeconfig, '--output', 'json'];
-  const { stdout, exitCode } = await runProgram(['check', ...flags]);
-  expect(exitCode).toBe(1);
-  expect((JSON.parse(stdout) as { problems: object[] }).problems).toContainEqual(
-    expect.objectContaining({ code: 'PausedForRestore', name: pool, recoverable: false }),
-  );
-  await cluster.admin.patch(path, { spec: { paused: false } });
-  await cluster.awaitStatus((current) => formatConditions(current).includes('RestoresComplete=True'));
-});
-
 test('reports dangling references in status, columns and Events until their repair', async () => {
   await createIncidentB(cluster);
   const { masters, master, missing } = INCIDENT_B;
@@ -164,27 +139,6 @@ test('reports a config in use whose annotation allows its deletion', async () =>
   expect(condition).toMatchObject({ reason: 'ConfigInUse', message: expect.stringContaining(config) as unknown });
   await cluster.admin.delete(`${PATHS.nodes}/${node}`);
   await cluster.awaitStatus((status) => formatConditions(status).includes('OverridesUnused=True'));
-});
-
-test('keeps the condition that another client adds, and adds its own to it', async () => {
-  const { conditions } = await cluster.awaitStatus(() => true);
-  const foreign = {
-    type: 'Foreign',
-    status: 'True',
-    reason: 'R',
-    message: 'm',
-    lastTransitionTime: '2026-01-01T00:00:00Z',
-  };
-  await cluster.admin.patch(`${PATHS.guard}/status`, { status: { conditions: [...conditions, foreign] } });
-  // The leader writes the status again.
-  const config = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': 'planted' } });
-  await cluster.node({ currentConfig: config });
-
-  const status = await cluster.awaitStatus((current) => formatConditions(current).includes('OverridesUnused=False'));
-
-  expect(formatConditions(status)).toContain('Foreign=True');
-  const own = status.conditions.filter(({ type }) => type !== foreign.type);
-  await cluster.admin.patch(`${PATHS.guard}/status`, { status: { conditions: own } });
 });
 
 test('reports the last denial with user and referrers', async () => {

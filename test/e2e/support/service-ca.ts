@@ -1,5 +1,4 @@
-import { createAuthority, type Authority } from '../../../src/certificates/authority.ts';
-import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { type Authority, createAuthority, issueLeaf } from '../../../src/certificates/authority.ts';
 import { encodeBase64 } from '../../../src/install/manifest.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';

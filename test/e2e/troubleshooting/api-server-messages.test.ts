@@ -5,8 +5,7 @@ import { createServer as createTlsServer } from 'node:tls';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { createAuthority } from '../../../src/certificates/authority.ts';
-import { issueLeaf } from '../../../src/certificates/leaf.ts';
+import { createAuthority, issueLeaf } from '../../../src/certificates/authority.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { kubectl } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';

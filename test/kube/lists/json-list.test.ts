@@ -1,8 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { JsonReader } from '../../../src/common/json-reader.ts';
-import { JsonListParser } from '../../../src/kube/lists/json-list.ts';
-import { METADATA } from '../../../src/kube/lists/list-parser.ts';
+import { JsonListParser, METADATA } from '../../../src/kube/lists/list-parser.ts';
 
 const NODE = { apiVersion: 'v1', kind: 'Node' };
 const LIST = '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}';

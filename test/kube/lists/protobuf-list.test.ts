@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { checkProperty } from '../../support/check-property.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list.ts';
-import { NODE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/parse-referrer.ts';
-import { NODES } from '../../../src/references/sources.ts';
+import { NODE_ANNOTATIONS, NODES, parseNodeReferrer } from '../../../src/references/sources.ts';
 import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
 
 const CURRENT = 'machineconfiguration.openshift.io/currentConfig';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { toPrintableLine } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
 import { type Advice, advise } from '../../../client/output/advice.ts';
-import { ProgramError } from '../../../common/run-program.ts';
+import { ProgramError } from '../../../rendered-config/operator/run-program.ts';
 import type { TableFormat } from '../../../client/output/text-format.ts';
 import { compareRenders, type PoolRenders } from './compare-renders.ts';
 import { findProblems, type ManifestProblem } from './find-problems.ts';

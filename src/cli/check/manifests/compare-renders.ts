@@ -1,4 +1,4 @@
-import { ProgramError } from '../../../common/run-program.ts';
+import { ProgramError } from '../../../rendered-config/operator/run-program.ts';
 import { parsePoolName } from '../../../decision/references.ts';
 import { diffSpecs, type ExplainedDifference, explainDifferences } from '../../../rendered-config/config-parts.ts';
 import { isRenderInput } from '../../../rendered-config/inputs/kinds.ts';

@@ -201,7 +201,7 @@ test('prints the static check, and exits with 2, if the operator cannot render a
     `Fine: 0 errors and 0 warnings in 1 manifest of ${directory}.`,
   ]);
   const reason = 'the operator cannot render a cluster without manifests: no controllerconfig found in dir:';
-  expect(stderr.replace(PROGRESS, '').replace(/ \S+\n$/, '')).toBe(`machineconfig-guard: ${reason}`);
+  expect(stderr).toMatch(`machineconfig-guard: ${reason} `);
 });
 
 test.each([
@@ -285,8 +285,6 @@ test('says why an image cannot be pulled', async () => {
   writeProgram(path.join(bin, 'docker'), PODMAN);
   writeFiles(path.join(directory, 'openshift'), { 'a.yaml': createConfig('99-a', 'worker', {}) });
   const { exitCode, stderr } = await runProgram(['check', '--manifests', directory, '--operator', 'quay.io/lab/mco:1']);
-  expect([exitCode, stderr.replace(PROGRESS, '')]).toEqual([
-    2,
-    'machineconfig-guard: docker cannot pull quay.io/lab/mco:1: Error: unauthorized\n',
-  ]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(/^machineconfig-guard: docker cannot pull quay\.io\/lab\/mco:1: Error: unauthorized\n$/m);
 });

@@ -1,12 +1,17 @@
 import { isObjectName } from '../decision/references.ts';
 import { JsonReader, type WantedMembers } from '../common/json-reader.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
-import type { ConfigToDelete, Review } from '../decision/verdict.ts';
+import {
+  type ConfigToDelete,
+  type DenialStatus,
+  type Review,
+  toRecordedReferrers,
+  type Verdict,
+} from '../decision/verdict.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 import { parseHoldableConfig } from '../kube/api-object.ts';
 
-/** There is no review to judge. */
 export class ReviewFault extends Error {
   /** Empty if the request has no readable uid. */
   readonly uid: string;
@@ -153,4 +158,52 @@ function quoteValue(value: unknown): string {
 function asRecord(value: unknown): Record<string, unknown> | undefined {
   const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isRecord ? (value as Record<string, unknown>) : undefined;
+}
+
+/**
+ * The outcome is the key, because a DELETECOLLECTION is one audit event, which keeps only the first value of
+ * a key.
+ */
+export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
+  if (verdict.config === undefined) return {};
+  const referrers = toRecordedReferrers(verdict);
+  return {
+    [verdict.outcome]: JSON.stringify({
+      name: toPrintableLine(verdict.config, 253),
+      code: verdict.code,
+      cause: verdict.cause,
+      referrers,
+      more: verdict.referencesTotal - referrers.length,
+      reason: verdict.overrideReason === undefined ? undefined : toPrintableLine(verdict.overrideReason, 256),
+    }),
+  };
+}
+
+export interface AdmissionReviewResponse {
+  readonly apiVersion: 'admission.k8s.io/v1';
+  readonly kind: 'AdmissionReview';
+  readonly response: {
+    readonly uid: string;
+    readonly allowed: boolean;
+    readonly status?: DenialStatus & { readonly status: 'Failure'; readonly message: string };
+    readonly warnings?: readonly string[];
+    readonly auditAnnotations?: Readonly<Record<string, string>>;
+  };
+}
+
+/** A verdict without a denial status allows the deletion. */
+export function toAdmissionReview(uid: string, verdict: Verdict): AdmissionReviewResponse {
+  const { denialStatus, message, warnings } = verdict;
+  const auditAnnotations = toAuditAnnotations(verdict);
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: {
+      uid,
+      allowed: denialStatus === undefined,
+      ...(denialStatus === undefined ? {} : { status: { status: 'Failure', message, ...denialStatus } }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+      ...(Object.keys(auditAnnotations).length === 0 ? {} : { auditAnnotations }),
+    },
+  };
 }

@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { createAuthority } from '../../src/certificates/authority.ts';
-import { issueLeaf } from '../../src/certificates/leaf.ts';
-import { computeValidity, findRenewalReason, readValidity } from '../../src/certificates/validity.ts';
+import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
+import { computeValidity, findRenewalReason, readValidity } from '../../src/certificates/key-pair.ts';
 
 const issuedAt = new Date('2026-11-20T12:00:00Z');
 let leaf: X509Certificate;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
-import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/parse-referrer.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const MCO = 'machineconfiguration.openshift.io';

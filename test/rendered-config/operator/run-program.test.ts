@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProgramError, runProgram } from '../../src/common/run-program.ts';
+import { ProgramError, runProgram } from '../../../src/rendered-config/operator/run-program.ts';
 
 const TIMEOUT_MS = 60_000;
 
