@@ -168,7 +168,7 @@ test('a machine that turns ready holds nothing that its pool named long ago, and
   expect((status as Partial<HoldStatus>).heldConfigs?.map((config) => config.name)).not.toContain(first);
   const { kubeconfig } = controlPlane.apiServer;
   const names = await runProgramOk('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
-  expect(names.split('\n')).toContain(first);
+  expect(names).toContain(`/${first}\n`);
   expect(await kubectlOk(controlPlane, ['get', 'mcguard', '-o', 'wide'])).toMatch(/HOLD +HELD +VERSION[^]* 15s +\d+ /);
   await installed.setSettings(HOLD);
   expect((await expectHeld(next)).reason).toMatch(/^pool \S+ last named it at /);
