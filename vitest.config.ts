@@ -4,7 +4,7 @@ import { defineConfig, type ViteUserConfig } from 'vitest/config';
 /** They replace modules, so each gets a process of its own. */
 const MOCKED = ['test/exploration/exploration.test.ts', 'test/status/dangling-reference-detector.test.ts'];
 /** `npm run test:slow`: they start programs in processes of their own. */
-export const PROGRAM_TESTS = ['test/cli/{program,completion/completion,dev/dev,restore/restore,serve/serve}.test.ts'];
+export const PROGRAM_TESTS = ['test/cli/{program,restore/restore,serve/serve}.test.ts'];
 /** `npm run test:slow`: they build programs or packages. */
 export const BUILD_TESTS = ['test/build/{bundle,ci-run,lean-libraries,package}.test.ts'];
 export const LARGER_BOUNDS = ['test/exploration/larger-bounds-*.test.ts'];

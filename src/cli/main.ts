@@ -1,8 +1,8 @@
 import process from 'node:process';
-import { parseInvocation, runProgram } from './program.ts';
+import { getProgramName, runProgram } from './program.ts';
 import { runInProcess } from './run-process.ts';
 
-const [, file = '', ...words] = process.argv;
-const { name, args } = parseInvocation(file, words);
+const [, file = '', ...args] = process.argv;
+const name = getProgramName(file);
 
 runInProcess(name, async (io) => await runProgram(args, io, name));

@@ -8,44 +8,28 @@ import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
-import { COMPLETE_COMMAND, formatCompletion } from './completion/complete.ts';
-import { createCompletionCommand } from './completion/completion.ts';
-import { createDevCommand } from './dev/dev.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
-import { createGatherCommand } from './gather/gather.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
 import { createServeCommand } from './serve/serve.ts';
 import { createStatusCommand } from './protection/status.ts';
 import { createUninstallCommand } from './uninstall/uninstall.ts';
 import { createVerifyCommand } from './protection/verify.ts';
-import { createVersionCommand } from './version/version.ts';
 import { createWhoUsesCommand } from './who-uses/who-uses.ts';
 
 /** Limits error messages, which can quote untrusted values. */
 const MAX_MESSAGE_LENGTH = 2_000;
 const PROGRAM_NAME = 'machineconfig-guard';
 const EXAMPLE_COMMAND = /^( +)machineconfig-guard(?= )/gm;
-/**
- * The file of a kubectl or oc plugin, and the one that kubectl runs for the completion of a plugin (kubernetes,
- * kubectl/pkg/cmd/plugin).
- */
-const PLUGIN_FILE = /^(?<client>kubectl|oc)(?<completion>_complete)?-mcguard$/;
+const PLUGIN_FILE = /^(?<client>kubectl|oc)-mcguard$/;
 /** kubectl accepts `-o=json`, and commander only `-o json` and `-ojson`. */
 const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
 
-/**
- * Returns the name of the program, such as `kubectl mcguard`, and its arguments.
- *
- * @param file the file that was started
- */
-export function parseInvocation(file: string, args: readonly string[]) {
-  const { client, completion } = PLUGIN_FILE.exec(path.basename(file))?.groups ?? {};
-  return {
-    name: client === undefined ? PROGRAM_NAME : `${client} mcguard`,
-    args: completion === undefined ? args : [COMPLETE_COMMAND, ...args],
-  };
+/** Returns the name of the program, such as `kubectl mcguard`, from the file that was started. */
+export function getProgramName(file: string): string {
+  const { client } = PLUGIN_FILE.exec(path.basename(file))?.groups ?? {};
+  return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
 }
 
 /** The streams of a process. */
@@ -54,18 +38,9 @@ export interface ProcessIo {
   readonly stderr: (text: string) => void;
 }
 
+/** Never rejects. */
 export async function runProgram(args: readonly string[], io: ProcessIo, name = PROGRAM_NAME): Promise<ExitCode> {
   const root = createProgram(name);
-  const [first, ...words] = args;
-  // Commander would read the flags among the words.
-  if (first !== COMPLETE_COMMAND) return await runCommand(root, args, io);
-  io.stdout(formatCompletion(root, words));
-  return EXIT_CODE.success;
-}
-
-/** Never rejects. */
-export async function runCommand(root: Command, args: readonly string[], io: ProcessIo): Promise<ExitCode> {
-  const name = root.name();
   let flags: RepeatedFlags = {};
   try {
     configureOutput(root, io, name);
@@ -104,7 +79,7 @@ export function reportError(
 }
 
 /** Actions import slow packages only when they run (@kubernetes/client-node: 450 ms; node-forge: 50 ms, 12 MB). */
-function createProgram(name: string): Command {
+export function createProgram(name: string): Command {
   return (
     addClusterFlags(new Command(name).version(packageJson.version))
       .description('Deny the deletion of rendered MachineConfigs that are in use.')
@@ -137,12 +112,8 @@ Examples:
       .addCommand(createRestoreCommand())
       .addCommand(createWhoUsesCommand())
       .addCommand(createExplainCommand())
-      .addCommand(createGatherCommand())
       .addCommand(createUninstallCommand())
-      .addCommand(createDevCommand())
       .addCommand(createCertsCommand())
-      .addCommand(createCompletionCommand())
-      .addCommand(createVersionCommand())
   );
 }
 

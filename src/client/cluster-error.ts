@@ -36,7 +36,7 @@ export function toCliError(error: unknown, { address }: KubeApi, flags: ClusterF
   if (!(error instanceof ClusterAccessError)) return error;
   if (isTimeout(error.cause)) return explain(`${server} did not answer in time; raise --request-timeout`);
   const { access, cause } = error;
-  if (access.resource === 'nodes' && cause instanceof ApiError && cause.status === 400) {
+  if (access.verb === 'list' && access.resource === 'nodes' && cause instanceof ApiError && cause.status === 400) {
     const reason = toPrintableLine(cause.message, MAX_QUOTE_LENGTH);
     return explain(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage);
   }
@@ -68,8 +68,7 @@ function explainAccessError({ access, cause }: ClusterAccessError, server: strin
       return { message: `${server} rejects the credentials of the kubeconfig`, advice: LOGIN_ADVICE };
     case 403: {
       const scope = namespace === undefined ? [] : ['-n', namespace];
-      const { as: user, asGroup: groups = [] } = flags;
-      const users = [...(user === undefined ? [] : [`--as=${user}`]), ...groups.map((group) => `--as-group=${group}`)];
+      const users = flags.as === undefined ? [] : [`--as=${flags.as}`];
       return {
         message: `${server} denies you "${verb}" on ${target}`,
         advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]),

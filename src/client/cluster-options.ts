@@ -1,22 +1,16 @@
 import { type Command, Option } from 'commander';
 import { CliError, EXIT_CODE } from './exit.ts';
-import { createEnvOption, createNumberParser, parseDurationOption } from './option-parsers.ts';
+import { createEnvOption, parseDurationOption } from './option-parsers.ts';
 
 export interface ClusterFlags {
   readonly as?: string;
-  readonly asGroup?: readonly string[];
   readonly context?: string;
   readonly kubeconfig?: string;
   /** In milliseconds; 0 sets no limit. */
   readonly requestTimeout?: number;
-  readonly v?: number;
 }
 
 const HELP_GROUP = 'Cluster flags, also before the command:';
-/** At this level kubectl prints its requests, too. */
-export const REQUEST_VERBOSITY = 6;
-const MAX_VERBOSITY = 10;
-const parseVerbosity = createNumberParser(0, MAX_VERBOSITY, `Must be a number from 0 to ${MAX_VERBOSITY}.`);
 
 /**
  * Adds kubectl's flags for a cluster. {@link inheritClusterFlags} accepts them before the command, too. Without
@@ -26,14 +20,10 @@ export function addClusterFlags(command: Command): Command {
   addConnectionFlags(command);
   const options = [
     new Option('--as <user>', 'user to impersonate, such as system:serviceaccount:NAMESPACE:NAME'),
-    new Option('--as-group <group>', 'group to impersonate; repeatable').argParser(collect),
     new Option(
       '--request-timeout <duration>',
       'give up on a request after this time, such as 5 or 5s; 0 keeps the default',
     ).argParser(parseTimeout),
-    new Option('-v, --v <level>', `log level; from ${REQUEST_VERBOSITY} on, print each request on stderr`).argParser(
-      parseVerbosity,
-    ),
   ];
   for (const option of options) command.addOption(option.helpGroup(HELP_GROUP));
   return command;
@@ -62,8 +52,4 @@ export function inheritClusterFlags(root: Command, command: Command): void {
 /** As in kubectl, a number without a unit means seconds. */
 function parseTimeout(value: string): number {
   return parseDurationOption(/^\d+$/.test(value) ? `${value}s` : value);
-}
-
-function collect(value: string, previous: readonly string[] = []): string[] {
-  return [...previous, value];
 }

@@ -37,7 +37,6 @@ const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 /** A connection that a kubeconfig or a service account describes. */
 export class KubeConnection implements Connection {
   readonly #load: () => KubeConfig;
-  readonly #groups: readonly string[];
   #config: KubeConfig;
   #cluster: Cluster;
   #cached: { credentials: Credentials; until: number } | undefined;
@@ -46,12 +45,10 @@ export class KubeConnection implements Connection {
 
   /**
    * @param load reads the configuration; called again by {@link reload}
-   * @param groups groups to impersonate; the configuration contains the user
    * @throws KubeconfigError if the configuration contains no usable cluster
    */
-  constructor(load: () => KubeConfig, groups: readonly string[] = []) {
+  constructor(load: () => KubeConfig) {
     this.#load = load;
-    this.#groups = groups;
     this.#config = this.#watchCommands(load());
     this.#cluster = findCluster(this.#config);
   }
@@ -77,10 +74,9 @@ export class KubeConnection implements Connection {
       throw explainCredentials(exec ? String(exec.command) : undefined, error as NodeJS.ErrnoException);
     }
     // A token file often ends with a line feed, which is invalid in a header.
-    const headers: Record<string, string | string[]> = Object.fromEntries(
+    const headers: Record<string, string> = Object.fromEntries(
       Object.entries(options.headers).map(([key, value]) => [key, value.trim()]),
     );
-    if (this.#groups.length > 0) headers['Impersonate-Group'] = [...this.#groups];
     assertUsable(options, headers);
     const credentials = { ...options, headers } as Credentials;
     this.#cached = { credentials, until: Date.now() + CREDENTIALS_TTL_MS };
@@ -115,8 +111,7 @@ export class KubeConnection implements Connection {
 
 /** @throws CredentialsError instead of an error in the middle of a request */
 function assertUsable({ cert, key }: RequestOptions, headers: Credentials['headers']): void {
-  const [name] =
-    Object.entries(headers).find(([, values]) => [values].flat().some((text) => UNSENDABLE.test(text))) ?? [];
+  const [name] = Object.entries(headers).find(([, text]) => UNSENDABLE.test(text)) ?? [];
   if (name !== undefined) {
     const subject = name === 'Authorization' ? 'the token of the kubeconfig' : name;
     throw new CredentialsError(`${subject} contains a character that no HTTP header can have, such as a line break`);

@@ -31,7 +31,7 @@ export function loadConnection(options: ClusterFlags, env: Environment = process
     config.users = config.users.map((user) => (user.name === name ? { ...user, ...impersonate } : user));
     return config;
   };
-  return explainErrors(() => new KubeConnection(load, options.asGroup));
+  return explainErrors(() => new KubeConnection(load));
 }
 
 function loadConfig({ kubeconfig }: ClusterFlags, env: Environment, root = ''): KubeConfig {

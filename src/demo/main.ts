@@ -1,6 +1,10 @@
-import process from 'node:process';
-import { runCommand } from '../cli/program.ts';
+import { CliError, EXIT_CODE } from '../client/exit.ts';
+import { createFormat } from '../client/output/text-format.ts';
 import { runInProcess } from '../cli/run-process.ts';
-import { createDemoCommand } from './demo-command.ts';
+import { runDemo } from './run-demo.ts';
 
-runInProcess('demo', async (io) => await runCommand(createDemoCommand(), process.argv.slice(2), io));
+runInProcess('demo', async ({ stdout }) => {
+  if (await runDemo(createFormat(), stdout)) return EXIT_CODE.success;
+  const expected = 'the install should be stuck without the guard, and complete after the restore and with the guard';
+  throw new CliError(`unexpected result: ${expected}; please report it`, EXIT_CODE.failure);
+});

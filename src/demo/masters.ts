@@ -4,18 +4,16 @@ import { computeRenderedName } from '../rendered-config/config-hash.ts';
 import type { InMemoryCluster } from './cluster/in-memory-cluster.ts';
 
 export type MachineConfig = ReturnType<typeof renderMachineConfig>;
-type State = 'Done' | 'Degraded';
 
 interface NodeView {
   readonly name: string;
   readonly currentConfig: string;
   readonly desiredConfig: string;
-  readonly state: State;
+  readonly state: 'Done' | 'Degraded';
 }
 
 const POOL = 'master';
 const MASTER_LABEL = 'node-role.kubernetes.io/master';
-const API_VERSION = `${MCO_GROUP}/v1`;
 /** The fields of a node that the operator writes (machine-config-operator, pkg/daemon/constants). */
 const PREFIX = `${MCO_GROUP}/`;
 
@@ -32,7 +30,7 @@ export function renderMachineConfig(fileContent: string) {
     [`${PREFIX}release-image-version`]: '4.18.30',
   };
   const metadata = { name: computeRenderedName(POOL, spec), annotations };
-  return { apiVersion: API_VERSION, kind: 'MachineConfig', metadata, spec };
+  return { apiVersion: `${MCO_GROUP}/v1`, kind: 'MachineConfig', metadata, spec };
 }
 
 /**
@@ -43,17 +41,10 @@ export class Masters {
   /** What each machine boots with. */
   readonly disks = new Map<string, MachineConfig>();
   readonly #cluster: InMemoryCluster;
-  readonly #minMastersToDrain: number;
   readonly #print: (actor: string, message: string) => void;
-  readonly #booting: string[] = [];
-  /** The configs of each node when its daemon last looked. It watches its node, but not the configs. */
-  readonly #seen = new Map<string, string>();
-  readonly #waits = new Set<string>();
 
-  /** @param minMastersToDrain as etcd's PodDisruptionBudget wants */
-  constructor(cluster: InMemoryCluster, minMastersToDrain: number, print: (actor: string, message: string) => void) {
+  constructor(cluster: InMemoryCluster, print: (actor: string, message: string) => void) {
     this.#cluster = cluster;
-    this.#minMastersToDrain = minMastersToDrain;
     this.#print = print;
     const nodeSelector = { matchLabels: { [MASTER_LABEL]: '' } };
     cluster.create('machineconfigpools', { metadata: { name: POOL }, spec: { nodeSelector, paused: false } });
@@ -63,7 +54,7 @@ export class Masters {
     return this.#cluster.list('nodes').map(({ metadata: { name, annotations = {} } }) => {
       const read = (key: string): string => annotations[PREFIX + key] ?? '';
       const [currentConfig, desiredConfig] = [read('currentConfig'), read('desiredConfig')];
-      return { name, currentConfig, desiredConfig, state: read('state') as State };
+      return { name, currentConfig, desiredConfig, state: read('state') as NodeView['state'] };
     });
   }
 
@@ -77,23 +68,18 @@ export class Masters {
       readonly status?: { readonly configuration?: { readonly name: string }; readonly updatedMachineCount?: number };
     };
     const { configuration, updatedMachineCount = 0 } = status;
-    return {
-      config: spec?.configuration?.name ?? '',
-      isPaused: spec?.paused === true,
-      /** The last config that all machines had. Empty if there was none. */
-      statusConfig: configuration?.name ?? '',
-      updatedMachineCount,
-    };
+    const config = spec?.configuration?.name ?? '';
+    // The status keeps the last config that all machines had. It is empty if there was none.
+    return { config, isPaused: spec?.paused === true, statusConfig: configuration?.name ?? '', updatedMachineCount };
   }
 
   /** Creates a config, which the pool rolls out. */
   rollOut(config: MachineConfig): void {
     this.#cluster.create('machineconfigs', config);
-    const { name } = config.metadata;
-    this.#cluster.patch('machineconfigpools', POOL, { spec: { configuration: { name } } });
+    this.#cluster.patch('machineconfigpools', POOL, { spec: { configuration: { name: config.metadata.name } } });
   }
 
-  /** Creates the node of a host that has booted with a config. The config need not exist in the API. */
+  /** Creates the node of a host that has booted with a config. */
   join(host: string, config: MachineConfig): void {
     const { name } = config.metadata;
     this.disks.set(host, config);
@@ -103,25 +89,12 @@ export class Masters {
     this.#annotate(host, { currentConfig: name, desiredConfig: name, state: 'Done' });
   }
 
-  /** The host boots with what the machine-config-server of the cluster serves. */
-  boot(host: string): void {
-    this.#booting.push(host);
-  }
-
   /** Runs until every actor waits for another one, or for a node in this state. */
   settle(isReached: (node: NodeView) => boolean = () => false): void {
     let hasReacted = true;
     while (hasReacted && !this.nodes.some(isReached)) {
-      hasReacted =
-        this.#bootHost() ||
-        this.nodes.some((node) => this.#runDaemon(node)) ||
-        this.#updateStatus() ||
-        this.#chooseNode();
+      hasReacted = this.nodes.some((node) => this.#runDaemon(node)) || this.#updateStatus() || this.#chooseNode();
     }
-  }
-
-  #has(config: string): boolean {
-    return this.#cluster.get('machineconfigs', config) !== undefined;
   }
 
   #annotate(node: string, values: Partial<NodeView> & { readonly reason?: string }): void {
@@ -129,34 +102,14 @@ export class Masters {
     this.#cluster.patch('nodes', node, { metadata: { annotations } });
   }
 
-  /** Prints once what an actor waits for. */
-  #wait(actor: string, message: string): boolean {
-    if (!this.#waits.has(message)) this.#print(actor, message);
-    this.#waits.add(message);
-    return false;
-  }
-
-  /** From the spec once a machine is updated, until then from the status (pkg/server/cluster_server.go). */
-  #bootHost(): boolean {
-    const [host] = this.#booting;
-    if (host === undefined) return false;
-    const { config, statusConfig, updatedMachineCount } = this.pool;
-    const served = this.#cluster.get('machineconfigs', updatedMachineCount > 0 ? config : statusConfig);
-    if (served === undefined) {
-      return this.#wait('hosts', `${host} asks the machine-config-server for its config: HTTP 500; retries`);
-    }
-    this.#booting.shift();
-    this.join(host, served as unknown as MachineConfig);
-    this.#print('hosts', `${host} joins, running ${served.metadata.name}`);
-    return true;
-  }
-
-  /** Without its current or desired config, a node is Degraded (pkg/daemon/daemon.go). Else it gets the desired one. */
+  /**
+   * Without its current or desired config, a node that shall change is Degraded (pkg/daemon/daemon.go). The daemon
+   * watches its node, but not the configs. Else the node gets the desired config.
+   */
   #runDaemon({ name, currentConfig, desiredConfig, state }: NodeView): boolean {
-    const input = `${currentConfig} ${desiredConfig}`;
-    if (this.#seen.get(name) === input && state !== 'Degraded') return false;
-    this.#seen.set(name, input);
-    const missing = [currentConfig, desiredConfig].find((config) => !this.#has(config));
+    const configs = [currentConfig, desiredConfig];
+    const missing = configs.find((config) => this.#cluster.get('machineconfigs', config) === undefined);
+    if (currentConfig === desiredConfig && state === 'Done') return false;
     if (missing !== undefined) {
       if (state === 'Degraded') return false;
       const reason = `missing MachineConfig ${missing}`;
@@ -167,8 +120,8 @@ export class Masters {
     if (state === 'Degraded') {
       this.#annotate(name, { state: 'Done', reason: '' });
       this.#print('daemon', `${name} is no longer Degraded`);
+      return true;
     }
-    if (currentConfig === desiredConfig) return state === 'Degraded';
     this.disks.set(name, this.#cluster.require('machineconfigs', desiredConfig, '') as unknown as MachineConfig);
     this.#annotate(name, { currentConfig: desiredConfig });
     this.#print('daemon', `${name} drains, writes ${desiredConfig}, reboots and is back`);
@@ -201,16 +154,7 @@ export class Masters {
   #chooseNode(): boolean {
     const { config, isPaused } = this.pool;
     const next = this.nodes.find(({ desiredConfig }) => desiredConfig !== config);
-    if (isPaused || next === undefined) return false;
-    const degraded = this.nodes.filter(({ state }) => state === 'Degraded').map(({ name }) => name);
-    if (degraded.length > 0) {
-      const names = degraded.join(' and ');
-      return this.#wait(
-        'operator',
-        `No capacity left (unavail=${degraded.length} >= maxUnavailable=1): ${names} Degraded`,
-      );
-    }
-    if (this.nodes.length < this.#minMastersToDrain) return false;
+    if (isPaused || next === undefined || this.nodes.some(({ state }) => state === 'Degraded')) return false;
     this.#annotate(next.name, { desiredConfig: config });
     this.#print('operator', `${next.name} is next: desired -> ${config}`);
     return true;

@@ -11,7 +11,7 @@ import { Replaceable } from '../common/replaceable.ts';
 import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
 import { REFERRER_RESOURCES } from '../references/sources.ts';
-import { type AnswerListener, createAdmissionApp } from '../webhook/admission-app.ts';
+import { createAdmissionApp } from '../webhook/admission-app.ts';
 import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
 import { HealthServer } from '../webhook/health-server.ts';
 import { createMetricsApp } from '../webhook/metrics-app.ts';
@@ -44,7 +44,6 @@ export interface GuardOptions {
   readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'>;
-  readonly onAnswer?: AnswerListener;
   readonly reflectorTiming?: ReflectorTiming;
 }
 
@@ -116,7 +115,6 @@ export class Guard {
       log,
       isDraining: () => this.#isDraining,
       onAnswer: (judged, call) => {
-        options.onAnswer?.(judged, call);
         recorder.record(judged, call);
       },
     });

@@ -16,8 +16,8 @@ import { ProblemLog } from '../common/logs.ts';
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
-  /** The spec of an object that the follower creates; empty by default. Null creates none. */
-  readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }> | null;
+  /** The spec of an object that the follower creates; empty by default. */
+  readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
   readonly intervalMs?: number;
   readonly createIntervalMs?: number;
 }
@@ -87,7 +87,7 @@ export class SettingsFollower {
   /** A 409 means that another replica was faster. */
   async #createIfDue(signal: AbortSignal): Promise<void> {
     const { api, log, initialSpec = {}, createIntervalMs = CREATE_INTERVAL_MS } = this.#options;
-    if (initialSpec === null || performance.now() < this.#createAt) return;
+    if (performance.now() < this.#createAt) return;
     this.#createAt = performance.now() + createIntervalMs;
     const body = {
       apiVersion: 'machineconfig-guard.io/v1alpha1',

@@ -10,7 +10,6 @@ export const DIRECTORY_BY_PROFILE = {
   'reference-policy': 'components/reference-policy',
   'restore-role': 'overlays/restore-role',
   'verify-role': 'overlays/verify-role',
-  'webhook-deletion-reason': 'components/webhook-deletion-reason',
 } as const;
 
 type GuardProfile = (typeof GUARD_PROFILES)[number];

@@ -8,7 +8,7 @@ interface RegistrationOptions {
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
 
-/** The webhook of the manifests, but at a URL instead of a Service. For `dev` and tests. */
+/** The webhook of the manifests, but at a URL instead of a Service. For the demo and tests. */
 export function buildWebhookConfiguration({
   name = 'machineconfig-guard',
   clientConfig,

@@ -9,7 +9,7 @@ export type Credentials = Pick<
   RequestOptions,
   'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized' | 'auth' | 'agent'
 > & {
-  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly headers: Readonly<Record<string, string>>;
 };
 
 export interface Connection {
@@ -44,8 +44,6 @@ export interface ApiResponse {
 export interface KubeApiOptions {
   /** Limits each request that is not a watch, until the end of its response. */
   readonly requestTimeoutMs?: number | undefined;
-  /** Called after each request with its method, URL, result and duration. */
-  readonly onRequest?: ((summary: string) => void) | undefined;
 }
 
 export const MERGE_PATCH = 'application/merge-patch+json';
@@ -114,32 +112,19 @@ export class KubeApi {
     this.#transport.close();
   }
 
-  /** Applies the timeout, until the body of the response closes, and reports the request. */
+  /** Applies the timeout, until the body of the response closes. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
     const { timeoutMs = this.#options.requestTimeoutMs } = request;
     const limit =
       timeoutMs === undefined || request.purpose === 'watches' ? undefined : limitSignal(timeoutMs, request.signal);
-    const startedAt = performance.now();
     try {
       const response = await this.#send(limit === undefined ? request : { ...request, signal: limit.signal });
       if (limit !== undefined) response.body.once('close', limit.release);
-      this.#report(request, String(response.status), startedAt);
       return response;
     } catch (error) {
       limit?.release();
-      const result = error instanceof ApiError ? String(error.status) : `failed (${describeError(error)})`;
-      this.#report(request, result, startedAt);
       throw error;
     }
-  }
-
-  #report({ method = 'GET', path }: ApiRequest, result: string, startedAt: number): void {
-    const { onRequest } = this.#options;
-    if (onRequest === undefined) return;
-    const { origin, pathname } = this.#connection.server;
-    // Without the user and the password that the URL of a server can contain.
-    const url = origin + pathname.replace(/\/$/, '') + path;
-    onRequest(`${method} ${url} ${result} in ${Math.round(performance.now() - startedAt)} ms`);
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
@@ -187,7 +172,7 @@ export class KubeApi {
 }
 
 /** @throws ApiUnreachable if the body is incomplete or has more than 16 MiB, or the signal's reason */
-export async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
+async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
   const bytes = await readBytes(body, signal, MAX_TEXT_BYTES);
   if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
   return bytes.toString('utf8');
@@ -267,7 +252,7 @@ const TCP_KEEP_ALIVE_MS = 15_000;
  * It sends a request again only once. The first response counts, because the API server can also be slow. In all these
  * cases it closes the idle connections, which can be dead for the same reason.
  */
-class Transport {
+export class Transport {
   #tls: AgentOptions | undefined;
   readonly #agents = new Map<Purpose, Agent>();
 

@@ -20,7 +20,7 @@ export interface ClusterEvent {
 }
 
 /** The `reportingController` of the guard's Events. */
-export const EVENT_REPORTER = 'machineconfig-guard.io/guard';
+const EVENT_REPORTER = 'machineconfig-guard.io/guard';
 /** The namespace of Events about cluster-scoped objects (client-go, tools/events). */
 const NAMESPACE = 'default';
 const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;

@@ -72,10 +72,7 @@ test('npm install adds no other package and runs no script', () => {
   expect(Object.keys(scripts).filter((name) => INSTALL_SCRIPTS.has(name))).toEqual([]);
 });
 
-test.each(['kubectl-mcguard', 'kubectl_complete-mcguard', 'machineconfig-guard'])(
-  'the program %s runs',
-  async (name) => {
-    const { stdout } = await run(installed, path.join('node_modules', '.bin', name), 'check', '--help');
-    expect(stdout).not.toBe('');
-  },
-);
+test.each(['kubectl-mcguard', 'machineconfig-guard'])('the program %s runs', async (name) => {
+  const { stdout } = await run(installed, path.join('node_modules', '.bin', name), 'check', '--help');
+  expect(stdout).not.toBe('');
+});

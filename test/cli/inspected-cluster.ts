@@ -17,14 +17,11 @@ export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\
 /** A line of each command that reads a cluster. */
 export const CLUSTER_COMMAND_LINES: readonly (readonly [string, ...string[]])[] = [
   ['check'],
-  ['dev'],
-  ['gather', '--out', 'DIRECTORY'],
   ['render', '--from-cluster', '--out', '-', '--image', 'registry.example.com/guard:1'],
   ['restore', '--from', 'node/worker-0'],
   ['status'],
   ['uninstall'],
   ['verify'],
-  ['version'],
   ['who-uses'],
 ];
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { CommanderError } from 'commander';
 import { expect, inject, test, vi } from 'vitest';
 import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
-import { parseInvocation, reportError } from '../../src/cli/program.ts';
+import { getProgramName, reportError } from '../../src/cli/program.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram } from './run-program.ts';
@@ -37,15 +37,16 @@ test('reportError adds the stack and the causes with MCG_DEBUG=1', () => {
   expect(stderr).toMatch(stacks);
 });
 
-test.runIf(process.getuid?.() === 0)('starts as a user without a name, as in a pod', () => {
+test('starts as a user without a name, as in a pod', ({ skip }) => {
+  skip(process.getuid?.() !== 0, 'only root can start a program as another user');
   // Only root may read the directory of the bundle.
   const script = readFileSync(inject('program'));
-  const { status, stdout } = spawnSync(process.execPath, ['-', 'version', '--client'], {
+  const { status, stdout } = spawnSync(process.execPath, ['-', '--version'], {
     uid: 1_234_567,
     cwd: '/',
     input: script,
   });
-  expect([status, stdout.toString()]).toEqual([0, expect.stringMatching(/^Client Version: /)]);
+  expect([status, stdout.toString()]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
 });
 
 test('without a command, prints the help on stderr and exits with 2', async () => {
@@ -54,12 +55,11 @@ test('without a command, prints the help on stderr and exits with 2', async () =
 });
 
 test.each([
-  ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard', ['check']],
-  ['/usr/local/bin/oc-mcguard', 'oc mcguard', ['check']],
-  ['/usr/local/bin/kubectl_complete-mcguard', 'kubectl mcguard', ['__complete', 'check']],
-  ['/kubectl-mcguard/main.ts', 'machineconfig-guard', ['check']],
-])('the program file %s is %s with the arguments %j', (file, name, args) => {
-  expect(parseInvocation(file, ['check'])).toEqual({ name, args });
+  ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard'],
+  ['/usr/local/bin/oc-mcguard', 'oc mcguard'],
+  ['/kubectl-mcguard/main.ts', 'machineconfig-guard'],
+])('the program file %s has the name %s', (file, name) => {
+  expect(getProgramName(file)).toBe(name);
 });
 
 test('as a kubectl plugin, help and errors have the name that a user types', async () => {

@@ -69,9 +69,9 @@ test('explains a timeout of no request', () => {
 
 test.each([
   [401, / log in with: oc --kubeconfig lab\.yaml login$/],
-  [403, / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith' --as-group=a --as-group=b$/],
+  [403, / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith'$/],
 ])('repeats the flags of the run in the command after %i', (status, command) => {
   const error = new ClusterAccessError('list', NODES_PATH, new ApiError(status, '', ''));
-  const flags = { context: 'lab', kubeconfig: 'lab.yaml', as: 'alice smith', asGroup: ['a', 'b'] };
+  const flags = { context: 'lab', kubeconfig: 'lab.yaml', as: 'alice smith' };
   expect(describe(toCliError(error, API, flags), flags)).toMatch(command);
 });

@@ -9,9 +9,10 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { Agent } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { once } from 'node:events';
-import { type ApiRequest, KubeApi, type KubeApiOptions, type Purpose } from '../../src/kube/api.ts';
+import { type ApiRequest, KubeApi, type KubeApiOptions, type Purpose, Transport } from '../../src/kube/api.ts';
 import { KubeconfigError, KubeConnection } from '../../src/client/kube-connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
@@ -137,12 +138,14 @@ test.each([
 ])('ends a request after a timeout %s, although a garbage collection runs before', async (_case, options, request) => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
   // The response has started, and the request waits for the rest of the body.
-  const onRequest = () => {
-    setImmediate(collectGarbage);
-    setImmediate(() => vi.advanceTimersByTime(500));
-  };
-  const { send } = await startApi((_request, response) => void response.write('{'), { ...options, onRequest });
-  await expect(send(request)).rejects.toThrow(/^the response is incomplete/);
+  const exchange = vi.spyOn(Transport.prototype, 'send');
+  const { send } = await startApi((_request, response) => void response.write('{'), options);
+  const response = send(request);
+  while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
+  await setImmediate();
+  collectGarbage();
+  vi.advanceTimersByTime(500);
+  await expect(response).rejects.toThrow(/^the response is incomplete/);
 });
 
 /** Answers the first requests together, so that each needs a connection of its own. */

@@ -15,10 +15,7 @@ const COMMAND_TIMEOUT_MS = 20 * 60_000;
 /** Commands that are steps of their own in .ci/run. */
 const STEPS_OF_CI = new Set(['npm test']);
 /** Commands that run until Ctrl-C, and their output when they are ready. */
-const SERVERS = new Map([
-  ['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+) PATH=(?<bin>[^:]+):/],
-  ['npm run guard -- dev', /guarding rendered MachineConfigs/],
-]);
+const SERVERS = new Map([['npm run control-plane', /export KUBECONFIG=(?<kubeconfig>\S+) PATH=(?<bin>[^:]+):/]]);
 /** It mostly waits and depends on no other command, so the others run meanwhile. */
 const DEMO = 'npm run demo';
 /** A comment after a command that must fail with this text. */

@@ -42,7 +42,7 @@ function findMeaning(runbook: string): string {
   return toText(paragraph.replaceAll('\n', ' '), runbook);
 }
 
-/** The section or page of a topic, and the commands that its links lead to. Undefined without such a section. */
+/** The section or page of a topic, and the topics that its links lead to. Undefined without such a section. */
 export function formatTopic(topic: string, format: TextFormat): string | undefined {
   const [name = '', anchor = topic.startsWith('MCG_') ? topic.toLowerCase() : undefined] = topic.split('/');
   const file = toFile(name);
@@ -50,8 +50,8 @@ export function formatTopic(topic: string, format: TextFormat): string | undefin
   if (lines === undefined) return undefined;
   const topics = [...lines.join(' ').matchAll(LINK)].flatMap(([, , target = '']) => toTopic(file, target) ?? []);
   const others = [...new Set(topics)].filter((other) => other !== topic && other !== OWN_INSTALLATION);
-  const seeAlso =
-    others.length === 0 ? [] : ['', applyStyle(format, 'bold', 'See also'), ...others.map(formatReference)];
+  const references = others.map((other) => `  machineconfig-guard explain ${other}`);
+  const seeAlso = others.length === 0 ? [] : ['', applyStyle(format, 'bold', 'See also'), ...references];
   return `${[formatLines(lines, file, format).join('\n').trimEnd(), ...seeAlso].join('\n')}\n`;
 }
 
@@ -93,27 +93,6 @@ function toAnchor(line: string): string {
     .toLowerCase()
     .replaceAll(/[^\w\- ]/g, '')
     .replaceAll(' ', '-');
-}
-
-/** How to read the section, and its commands, or without any those of its parts. */
-function formatReference(topic: string): string {
-  const [name = '', anchor] = topic.split('/');
-  const lines = name.startsWith('MCG_') ? [] : (findSection(toFile(name), anchor ?? 'mitigation') ?? []);
-  const commands: string[] = [];
-  let language = '';
-  for (const [index, line] of lines.entries()) {
-    const [fence, opened = ''] = FENCE.exec(line) ?? [];
-    if (fence !== undefined) language = language === '' ? opened : '';
-    else if (language === '' && HEADING.test(line) && commands.length > 0) break;
-    // A console block has output, too.
-    else if (
-      language === 'sh' ||
-      line.startsWith('$ ') ||
-      (language === 'console' && lines[index - 1]?.endsWith('\\') === true)
-    )
-      commands.push(`    ${line.replace(/^\$ /, '')}`);
-  }
-  return [`  machineconfig-guard explain ${topic}`, ...commands].join('\n');
 }
 
 /** Formats Markdown for a terminal: wraps it, and makes a list of a table. */

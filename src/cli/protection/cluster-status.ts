@@ -1,5 +1,5 @@
 import type { StoredGuard } from '../../client/guard-report.ts';
-import { type Evidence, findCondition, findMainWebhook, type PolicyBinding } from './evidence.ts';
+import { type Evidence, findCondition, type PolicyBinding } from './evidence.ts';
 import { deriveProtection, type Protection, type ProtectionState } from './protection.ts';
 
 /** The JSON of `status`. Its keys are a contract. */
@@ -42,7 +42,7 @@ export function summarizeEvidence(evidence: Evidence): Omit<ClusterStatus, 'cont
     unreadable: (Object.keys(evidence) as (keyof Evidence)[]).filter((part) => evidence[part] === undefined),
     version: status.version ?? null,
     mode,
-    failurePolicy: findMainWebhook(evidence)?.failurePolicy ?? null,
+    failurePolicy: evidence.webhooks?.[0]?.failurePolicy ?? null,
     floor: floor ?? null,
     replicas: deployment?.replicas ?? null,
     readyReplicas: deployment?.readyReplicas ?? null,

@@ -28,11 +28,8 @@ export interface RegisteredWebhook {
   readonly configuration: string;
   readonly failurePolicy: string;
   readonly caBundle: boolean;
-  /**
-   * `dev`: `machineconfig-guard dev`. `service-ca` and `cert-manager`: an overlay or a rendering whose caBundle they
-   * inject. `rendered`: the caBundle is in the manifest.
-   */
-  readonly installation: Injector | 'dev' | 'rendered';
+  /** What injects the caBundle. `rendered`: it is in the manifest. */
+  readonly installation: Injector | 'rendered';
   /** `Service NAMESPACE/NAME:PORT` or a URL. */
   readonly target: string;
   /** Of `render`, as its labels record them. */
@@ -78,8 +75,6 @@ interface StoredLease {
 }
 
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
-/** The registration of `machineconfig-guard dev`. */
-const DEV_CONFIGURATION = /^machineconfig-guard-dev-/;
 
 /**
  * Reads the evidence, and sends no dry run.
@@ -105,12 +100,7 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
   return guard?.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** A webhook of `dev` can exist beside that of the manifests. It fails open, so its failures deny nothing. */
-export function findMainWebhook({ webhooks = [] }: Pick<Evidence, 'webhooks'>): RegisteredWebhook | undefined {
-  return webhooks.find(({ installation }) => installation !== 'dev') ?? webhooks[0];
-}
-
-/** Any configuration can contain the webhook. `dev` uses another name. */
+/** Any configuration can contain the webhook. */
 async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list', signal)) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
@@ -125,7 +115,7 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
           configuration,
           failurePolicy,
           caBundle: caBundle !== '',
-          installation: DEV_CONFIGURATION.test(configuration) ? 'dev' : (findInjector(stored) ?? 'rendered'),
+          installation: findInjector(stored) ?? 'rendered',
           target: service === undefined ? url : target,
           flags: flags === '' ? undefined : flags,
         };

@@ -4,7 +4,7 @@ import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';
-import { type Evidence, findCondition, findMainWebhook } from './evidence.ts';
+import { type Evidence, findCondition } from './evidence.ts';
 
 /** What the guard, the policy floor or another component does with the deletion of a config in use. */
 export interface Finding {
@@ -114,7 +114,7 @@ function predictGuard(evidence: Evidence): Finding {
     const reason = 'you may not list validatingwebhookconfigurations, so it is unknown whether the guard is installed';
     return toFinding('unknown', reason, advise('ask for the ClusterRole machineconfig-guard-reader'));
   }
-  const webhook = findMainWebhook(evidence);
+  const webhook = evidence.webhooks?.[0];
   if (webhook === undefined) return toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
   if (mode !== null && mode !== 'Enforce')
     return toFinding('allows', `the mode of the guard is ${mode}`, ENFORCE_ADVICE);
@@ -183,7 +183,7 @@ function explainCallFailure(message: string, evidence: Evidence): Finding {
 /** Why the API server cannot call the guard, as far as the objects of the cluster tell. */
 function findCallFailure(evidence: Evidence): Finding | undefined {
   const { deployment } = evidence;
-  const { caBundle = true, target = '' } = findMainWebhook(evidence) ?? {};
+  const { caBundle = true, target = '' } = evidence.webhooks?.[0] ?? {};
   // Without a caBundle, the API server checks the certificate of a URL with the CAs of its host.
   if (!caBundle && target.startsWith('Service ')) {
     return toCallFailure('the webhook has no caBundle', TRUST_ADVICE, evidence);
@@ -211,7 +211,7 @@ function findExpiry(evidence: Evidence): Finding | undefined {
 
 /** No annotation and no mode help while the API server cannot call the guard. */
 function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Finding {
-  const { configuration = '' } = findMainWebhook(evidence) ?? {};
+  const { configuration = '' } = evidence.webhooks?.[0] ?? {};
   const wayOut = adviseWayOut(['oc', 'delete', 'validatingwebhookconfiguration', configuration]);
   return { effect: 'blocks', reason, advice, wayOut };
 }
@@ -223,7 +223,7 @@ function adviseWayOut(removal: readonly string[]): Advice {
 /** What somebody should look at although configs in use are protected. Clauses. */
 export function listWarnings(evidence: Evidence, undatedPools: readonly string[]): string[] {
   const { deployment, authorityFlags = '' } = evidence;
-  const { flags = '' } = findMainWebhook(evidence) ?? {};
+  const { flags = '' } = evidence.webhooks?.[0] ?? {};
   const withoutNode = (deployment?.flags ?? flags).replace(' --single-node', '');
   const warnings: string[] = [];
   if (flags !== '' && withoutNode !== flags) {

@@ -4,29 +4,23 @@ import { type Cell, formatTable } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import type { ClusterStatus, StatusReport } from './cluster-status.ts';
-import type { Evidence } from './evidence.ts';
 import { VERIFY_ADVICE } from './findings.ts';
 
 const MAX_REASON_LENGTH = 400;
 
-/** Printed only with `-o wide`. */
-const WIDE_COLUMNS = new Set(['VERSION', 'FAILURE POLICY', 'LEADER', 'IN USE']);
-const RIGHT_ALIGNED_COLUMNS = new Set(['REPLICAS', 'IN USE', 'DANGLING', 'LAST DENIAL']);
+const RIGHT_ALIGNED_COLUMNS = new Set(['REPLICAS', 'DANGLING', 'LAST DENIAL']);
 
 /** One line for each cluster, then what to do about those that are not protected by the guard. */
 export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
   const now = new Date(readAt).getTime();
-  const cells = clusters.map((entry) =>
-    Object.entries(createCells(entry, now)).filter(([header]) => format.isWide === true || !WIDE_COLUMNS.has(header)),
-  );
-  const columns = (cells[0] ?? []).map(([header]) => {
+  const cells = clusters.map((entry) => createCells(entry, now));
+  const columns = Object.keys(cells[0] ?? {}).map((header) => {
     return { header, isRightAligned: RIGHT_ALIGNED_COLUMNS.has(header) };
   });
-  const rows = clusters.map((entry, index) => {
-    const row = (cells[index] ?? []).map(([, cell]) => cell);
-    // Of a cluster that was not read, context and state are known.
-    return isRead(entry) ? row : row.slice(0, 2);
-  });
+  // Of a cluster that was not read, context and state are known.
+  const rows = clusters.map((entry, index) =>
+    Object.values(cells[index] ?? {}).slice(0, isRead(entry) ? undefined : 2),
+  );
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
   // Of several clusters, the reader chooses one.
   const [first, ...others] = clusters.filter(isRead);
@@ -41,17 +35,14 @@ function createCells(entry: ClusterStatus, now: number): Readonly<Record<string,
   const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
   const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;
   const denialAge = lastDenial?.time === undefined ? null : formatAge(now - Date.parse(lastDenial.time));
-  const orUnknown = (part: keyof Evidence, cell: Cell) => (unreadable.includes(part) ? { text: '<unknown>' } : cell);
   return {
     CONTEXT: toCell(entry.context),
     STATE: toCell(entry.by === 'floor' ? `${entry.state} (floor)` : entry.state, !entry.protected),
-    VERSION: toCell(entry.version),
     MODE: toCell(entry.mode),
-    'FAILURE POLICY': orUnknown('webhooks', toCell(entry.failurePolicy)),
-    REPLICAS: orUnknown('deployment', toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0))),
-    LEADER: orUnknown('lease', toCell(entry.leader)),
+    REPLICAS: unreadable.includes('deployment')
+      ? { text: '<unknown>' }
+      : toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0)),
     CERTIFICATES: toCell(certificates?.reason ?? null, certificates?.valid === false),
-    'IN USE': toCell(entry.protectedConfigs),
     DANGLING: toCell(danglingCount, (danglingCount ?? 0) > 0),
     'LAST DENIAL': toCell(denialAge),
   };

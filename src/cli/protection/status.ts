@@ -14,7 +14,7 @@ import { isComplete } from './protection.ts';
 
 interface StatusFlags extends ClusterFlags {
   readonly contexts?: string;
-  readonly output: 'text' | 'wide' | 'json' | 'yaml';
+  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** An administrator's machine and a VPN serve this many handshakes at once. */
@@ -34,7 +34,7 @@ export function createStatusCommand(): Command {
         .argParser(parseContexts)
         .conflicts('context'),
     )
-    .addOption(createOutputOption(['text', 'wide', 'json', 'yaml']))
+    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -61,11 +61,10 @@ Examples:
     )
     .action(async (flags: StatusFlags) => {
       const contexts = await selectContexts(flags);
-      const { mapConcurrently } = await import('../../client/map-concurrently.ts');
+      const { default: PQueue } = await import('p-queue');
       const output = new Output(command, flags);
-      const results = await mapConcurrently(contexts, MAX_CONCURRENT_CLUSTERS, (context) =>
-        readEntry(flags, context, output),
-      );
+      const queue = new PQueue({ concurrency: MAX_CONCURRENT_CLUSTERS });
+      const results = await queue.addAll(contexts.map((context) => () => readEntry(flags, context, output)));
       const clusters = results.map(({ entry }) => entry);
       const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       output.printReport(report, formatStatusReport(output.format, report));

@@ -67,8 +67,6 @@ Profiles without it, in addition or alone; policies need OpenShift 4.17:
                            that no rendered MachineConfig can have
   restore-role             ClusterRoles for \`restore\`, bound to no user
   verify-role              a ClusterRole for \`verify\`, bound to no user
-  webhook-deletion-reason  a policy denies the deletion of the guard's webhook
-                           configuration without a reason
 
 Permissions: none. With --from-cluster: get the objects of the installed guard.
 Exit codes: 0 written, 1 the installed guard cannot be upgraded, 2 wrong usage,

@@ -33,6 +33,7 @@ type Spec = RenderedConfig['spec'];
 
 /** A hash takes 20 to 150 ms. */
 const MAX_VARIANTS = 200;
+const MAX_DESCRIBED = 5;
 
 /**
  * Chooses the copy that matches the hash in the name. If there is none, tries to undo what the machine-config-server
@@ -51,6 +52,8 @@ export async function chooseContent(
   if (hasMatchingName(config)) return { config };
   let variantsLeft = MAX_VARIANTS;
   for (const copy of copies) {
+    // No copy matches as it is, so the others need no hash.
+    if (variantsLeft <= 0) break;
     for (const spec of listVariants(copy.spec, images)) {
       signal.throwIfAborted();
       if (hasMatchingName({ name: copy.name, spec })) {
@@ -95,7 +98,7 @@ function describeCorrection({ source, spec }: RenderedConfig, proven: Spec): str
 }
 
 function describeCopies(copies: readonly RenderedConfig[]): string {
-  const clauses = copies.map(({ name, spec, source }) => {
+  const clauses = copies.slice(0, MAX_DESCRIBED).map(({ name, spec, source }) => {
     try {
       const [hash] = computeRenderedName(parsePoolName(name) ?? '', spec).match(/\w+$/) ?? [];
       return `the hash of the content of ${source} is ${hash}, not the one in the name`;
@@ -104,7 +107,8 @@ function describeCopies(copies: readonly RenderedConfig[]): string {
       return `no hash can verify the content of ${source}, which contains ${error.message}`;
     }
   });
-  return clauses.join('; ');
+  const others = copies.length - clauses.length;
+  return [...clauses, ...(others > 0 ? [`the same for ${others} more`] : [])].join('; ');
 }
 
 /** Why a config is not restored. Part of the JSON of `restore`. */

@@ -1,17 +1,7 @@
 import { expect, test } from 'vitest';
 import { type ClusterStatus, summarizeEvidence } from '../../../src/cli/protection/cluster-status.ts';
 import type { Evidence } from '../../../src/cli/protection/evidence.ts';
-import {
-  DEV,
-  expectProtection,
-  FLOOR,
-  GUARDED,
-  inMode,
-  NO_POD,
-  OPEN,
-  WARNING_FLOOR,
-  WEBHOOK,
-} from './guarded-evidence.ts';
+import { expectProtection, FLOOR, GUARDED, inMode, NO_POD, OPEN, WARNING_FLOOR, WEBHOOK } from './guarded-evidence.ts';
 
 const BY_URL = { ...WEBHOOK, caBundle: false, target: 'https://guard.example.com/validate' };
 const STALE = { holder: 'a', renewedAt: '2026-11-23T07:56:40.000000Z', durationMs: 137_000 };
@@ -55,7 +45,6 @@ test('reports every value', () => {
 test.each<[string, ClusterStatus['state'], string | null, Partial<Evidence>, RegExp, RegExp]>([
   ['there is no MachineConfigGuard', 'PROTECTED', 'guard', EMPTY, /a replica runs$/, /^$/],
   ['its mode is invalid', 'PROTECTED', 'guard', inMode('Off'), /a replica runs$/, /^$/],
-  ['dev runs beside it', 'PROTECTED', 'guard', { webhooks: [DEV, WEBHOOK] }, /runs$/, /^$/],
   ['its Deployment is not readable', 'PROTECTED', 'guard', { deployment: undefined }, /runs$/, /^$/],
   ['it has no leader', 'PROTECTED', 'guard', { lease: null }, /runs$/, /^$/],
   ['its Lease is late within the tolerance', 'PROTECTED', 'guard', { lease: LATE }, /runs$/, /^$/],
@@ -87,7 +76,6 @@ test.each<[string, ClusterStatus['state'], string | null, Partial<Evidence>, Reg
     /--profile policy-floor --out - \| oc apply -f -$/,
   ],
   ['the leader is silent', 'UNKNOWN', null, { lease: STALE }, /not renewed its Lease since 2026-11-23T07:56/, /verify/],
-  ['only dev is registered', 'UNKNOWN', null, { webhooks: [DEV], ...SILENT }, /no Deployment or Lease/, /verify/],
   ['its URL has no leader', 'UNKNOWN', null, { webhooks: [BY_URL], ...SILENT }, /no Deployment or Lease/, /verify/],
   ['the floor is not readable', 'UNKNOWN', null, { webhooks: [], floor: undefined }, /bindings of the pol/, /^install/],
   ['no webhook is readable', 'UNKNOWN', null, { webhooks: undefined }, /you may not list/, /-reader$/],

@@ -12,12 +12,6 @@ export const WEBHOOK: RegisteredWebhook = {
   target: 'Service machineconfig-guard/machineconfig-guard:443',
 };
 export const OPEN = { ...WEBHOOK, failurePolicy: 'Ignore' };
-export const DEV = {
-  ...OPEN,
-  configuration: 'machineconfig-guard-dev-0123456789',
-  installation: 'dev',
-  target: 'https://127.0.0.1:9443/validate',
-} as const;
 export const FLOOR: PolicyBinding[] = ['nodes', 'pools'].map((name) => ({
   policy: `${name}.machineconfig-guard.io`,
   actions: ['Deny'],

@@ -14,6 +14,7 @@ import { log, runCommand } from '../support/runner.ts';
 import { findBinaries } from './binaries.ts';
 import { ControlPlane } from './control-plane.ts';
 import type { KubeObject } from './kube-client.ts';
+import { startGuard } from './local-guard.ts';
 import { selectRelease } from './releases.ts';
 
 const CRD = new URL('../../../manifests/base/crd.yaml', import.meta.url);
@@ -26,7 +27,7 @@ const GUARD = {
 };
 
 const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift and a
-MachineConfigGuard, until Ctrl-C.
+MachineConfigGuard, until Ctrl-C. Without nodes, the guard runs as a process of this machine.
 
 Usage: npm run control-plane [-- --version VERSION]
        npm run node [-- --nodes NUMBER | --missing-packages]
@@ -99,6 +100,7 @@ async function printUsage(controlPlane: ControlPlane, nodeCount: number) {
   const { admin, kubeconfig } = apiServer;
   await controlPlane.installCrds([parse(readFileSync(CRD, 'utf8')) as KubeObject]);
   await admin.create(dirname(PATHS.guard), GUARD);
+  if (nodeCount === 0) await startGuard(controlPlane);
   const flag = nodeCount === 1 ? ' --single-node' : '';
   const render = `npm run guard -- render --out openshift --image machineconfig-guard:0.1.0${flag}`;
   const install = `${render}\n  kubectl apply -f openshift`;
@@ -106,9 +108,8 @@ async function printUsage(controlPlane: ControlPlane, nodeCount: number) {
 
   export KUBECONFIG=${kubeconfig} PATH=${binaries.directory}:$PATH
 
-Paste this line into other terminals. Then try:
-  ${nodeCount > 0 ? install : 'npm run guard -- dev'}
-  kubectl apply -f docs/examples/worker-in-use.yaml
+Paste this line into another terminal. Then try:
+  ${nodeCount > 0 ? `${install}\n  ` : ''}kubectl apply -f docs/examples/worker-in-use.yaml
   kubectl delete machineconfig rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90
   kubectl patch machineconfigguard cluster --type merge --patch '{"spec":{"mode":"Warn"}}'
 

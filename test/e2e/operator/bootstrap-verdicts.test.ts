@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 
 import * as fc from 'fast-check';
+import PQueue from 'p-queue';
 import { expect, test } from 'vitest';
 
 import { compareRenders } from '../../../src/cli/check/manifests/compare-renders.ts';
 import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
 import { readManifests } from '../../../src/cli/check/manifests/read-manifests.ts';
-import { mapConcurrently } from '../../../src/client/map-concurrently.ts';
 import { createRender } from '../../../src/rendered-config/operator/render.ts';
 import { findRenderer } from '../../../src/rendered-config/operator/renderer.ts';
 import { IS_LONG } from '../support/runner.ts';
@@ -32,10 +32,9 @@ test(
       await findRenderer(join(binaries, 'machine-config-controller'), undefined, signal),
       signal,
     );
-    const verdicts = await mapConcurrently(
-      fc.sample(manifestDirectory, { numRuns: DIRECTORIES, seed: SEED }),
-      CONCURRENCY,
-      async (directory) => {
+    const directories = fc.sample(manifestDirectory, { numRuns: DIRECTORIES, seed: SEED });
+    const verdicts = await new PQueue({ concurrency: CONCURRENCY }).addAll(
+      directories.map((directory) => async () => {
         const real = await judge.judge(directory);
         const path = await writeFiles(parent, directory);
         const { directory: manifests, problems } = await findProblems(readManifests(path, signal), '4.20');
@@ -49,7 +48,7 @@ test(
           hasError: problems.some(({ severity }) => severity === 'error'),
           renders: { fails: codes.has('RenderFails'), isDifferent: codes.has('RendersDiffer') },
         };
-      },
+      }),
     );
     expect(verdicts.filter(({ hasError, isUnsafe }) => hasError !== isUnsafe)).toEqual([]);
     expect(

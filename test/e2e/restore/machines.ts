@@ -3,7 +3,7 @@ import { type Cluster, unique } from '../support/cluster.ts';
 import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 
 /** Tells the API server at which port of this machine the kubelet of a node listens. */
-export async function setKubeletPort({ admin }: Cluster, nodeName: string, port: number): Promise<void> {
+async function setKubeletPort({ admin }: Cluster, nodeName: string, port: number): Promise<void> {
   const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
   const daemonEndpoints = { kubeletEndpoint: { Port: port } };
   await admin.patch(`${PATHS.nodes}/${nodeName}/status`, { status: { addresses, daemonEndpoints } });

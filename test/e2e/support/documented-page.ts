@@ -14,7 +14,7 @@ export const DOCUMENTED_DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
  */
 const NEEDS_ANOTHER_MACHINE: readonly RegExp[] = [
   /^(podman|cosign|skopeo|openshift-install|kustomize|\(cd \S+ && kustomize|npm run) /,
-  /^oc (adm prune|adm must-gather|image mirror|mirror) /,
+  /^oc (adm prune|adm inspect|image mirror|mirror) /,
   // A published release. test/release builds one.
   /^npm ci |X\.Y\.Z|^issuer=|SHA256SUMS|\bIMAGE\b|^tar /,
   // The kind AlertingRule belongs to OpenShift's monitoring.
