@@ -16,7 +16,7 @@ type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch';
 
 const PATH = /^\/(?:api|apis\/(?<group>[^/]+))\/[^/]+(?:\/namespaces\/(?<namespace>[^/]+))?\/(?<resource>[^/?]+)/;
 const ACCESS_FAILURES = [ApiError, ApiUnreachable, MalformedList, MalformedObject];
-/** Of a request, and of several that one answer needs. kube-apiserver itself ends a request after 60 s. */
+/** Of a request. kube-apiserver itself ends one after 60 s. */
 export const READ_TIMEOUT_MS = 30_000;
 
 /** The cause is an error that {@link isAccessFailure} accepts. */

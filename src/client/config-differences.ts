@@ -57,15 +57,8 @@ export function formatDifferences(
   differences: readonly ConfigDifference[],
   header: string,
 ): string {
-  const rows = differences.map(({ kind, name, copy, cluster, setBy }) =>
-    [kind, name, copy ?? NONE, cluster ?? NONE, setBy.join(', ') || NONE].map((text) => ({ text })),
-  );
-  const headers = ['DIFFERENT', 'NAME', header, 'CLUSTER', 'SET BY'];
-  return rows.length === 0
-    ? ''
-    : formatTable(
-        format,
-        headers.map((text) => ({ header: text })),
-        rows,
-      );
+  const rows = differences.map(({ kind, name, copy, cluster, setBy }) => {
+    return [kind, name, copy ?? NONE, cluster ?? NONE, setBy.join(', ') || NONE];
+  });
+  return rows.length === 0 ? '' : formatTable(format, ['DIFFERENT', 'NAME', header, 'CLUSTER', 'SET BY'], rows);
 }

@@ -1,5 +1,5 @@
 import { NEVER_ABORTED, sleep, withTimeout } from '../common/wait.ts';
-import { isRetryableRead, READ_TIMEOUT_MS } from './cluster-access.ts';
+import { isRetryableRead } from './cluster-access.ts';
 
 export interface PollOptions<Answer> {
   /** Limited by the timeout, too. */
@@ -16,6 +16,8 @@ export interface PollOptions<Answer> {
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
+/** Of all requests of an answer, each of which has its own timeout: 50,000 nodes take tens of seconds. */
+const MAX_READ_MS = 120_000;
 /** In less time the last read would fail. */
 const MIN_READ_TIMEOUT_MS = 5_000;
 const INTERVAL_MS = 2_000;
@@ -24,7 +26,7 @@ const PAUSE_FACTOR = 4;
 /** A slow read does not always mean load. */
 const MAX_PAUSE_MS = 10_000;
 
-const RETRY_TIMEOUT_MS = 5_000;
+const RETRY_MS = 5_000;
 const RETRY_INTERVAL_MS = 500;
 
 /** @throws the last error of `read`, when it is not retried, or the signal's reason */
@@ -38,7 +40,7 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
     const readStartMs = getElapsedMs();
     let untilMs = timeoutMs;
     try {
-      const limitMs = Math.min(READ_TIMEOUT_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS));
+      const limitMs = Math.min(MAX_READ_MS, Math.max(timeoutMs - readStartMs, MIN_READ_TIMEOUT_MS));
       const answer = await withTimeout(limitMs, signal, read);
       hasAnswered = true;
       const elapsedMs = getElapsedMs();
@@ -68,8 +70,8 @@ export async function readWithRetries<T>(
   const { answer } = await pollUntilSettled({
     read,
     isSettled: () => true,
-    timeoutMs: RETRY_TIMEOUT_MS,
-    retryUntilMs: (error) => (isRetryableRead(error) ? RETRY_TIMEOUT_MS : 0),
+    timeoutMs: MAX_READ_MS,
+    retryUntilMs: (error) => (isRetryableRead(error) ? RETRY_MS : 0),
     intervalMs: RETRY_INTERVAL_MS,
     signal,
   });

@@ -1,14 +1,18 @@
+import { groupBy } from '../common/group-by.ts';
 import {
   type ConfigName,
   findReferencedConfig,
   findUsedConfigs,
   isRenderedConfig,
   type NodeReferrer,
+  parsePoolName,
   type PoolReferrer,
+  REASON_FIELD,
   REFERRER_NOUNS,
 } from '../decision/references.ts';
 import { findPoolOfNode } from '../references/node-pool.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
+import { findDanglingReferences } from './dangling-references.ts';
 import { judgeConfig } from './findings.ts';
 import type { Cluster, DiagnosisScope, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
 import { planMarkRemoval, planRepairs, type Repair } from './repairs.ts';
@@ -65,12 +69,20 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
   const used = findUsedConfigs([...snapshot.nodes, ...snapshot.pools].map(({ referrer }) => referrer));
   const poolByNode = new Map(snapshot.nodes.map((node) => [node, findPoolOfNode(node.labels, snapshot.pools)]));
   const problemsByNode = new Map<InspectedNode, readonly Problem[]>();
-  const nodesOf = (pool: InspectedPool) => snapshot.nodes.filter((node) => poolByNode.get(node)?.pool === pool);
+  const nodesByPool = groupBy(snapshot.nodes, (node) => poolByNode.get(node)?.pool);
+  const nodesOf = (pool: InspectedPool) => nodesByPool.get(pool) ?? [];
   const judged = new Map<ConfigName, Finding | undefined>();
+  const livePools = snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true);
+  const referrers = snapshot.nodes.map(({ referrer }) => referrer);
+  const dangling = findDanglingReferences(referrers, snapshot.configs);
   const cluster: Cluster = {
     ...snapshot,
     ...scope,
-    livePools: snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true),
+    livePools,
+    livePoolsBySpec: groupBy(livePools, ({ referrer }) => findReferencedConfig(referrer, 'spec')),
+    livePoolByName: new Map(livePools.map((pool) => [pool.referrer.name, pool])),
+    poolsWithDanglingNode: new Set(dangling.map(({ config }) => parsePoolName(config))),
+    nodeWithCopy: findNodesWithCopy(snapshot.nodes),
     poolOf: (node) => poolByNode.get(node) ?? findPoolOfNode(node.labels, snapshot.pools),
     nodesOf,
     problemsOfNodes: (pool) => nodesOf(pool).flatMap((node) => problemsByNode.get(node) ?? []),
@@ -108,6 +120,18 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
       ...selectedPools.flatMap((pool) => planMarkRemoval(pool)),
     ],
   };
+}
+
+/** The first node that names a config as its current one, or else in its reason. */
+function findNodesWithCopy(nodes: readonly InspectedNode[]): ReadonlyMap<ConfigName, InspectedNode> {
+  const found = new Map<ConfigName, InspectedNode>();
+  for (const field of ['currentConfig', REASON_FIELD]) {
+    for (const node of nodes) {
+      const config = findReferencedConfig(node.referrer, field);
+      if (config !== undefined && !found.has(config)) found.set(config, node);
+    }
+  }
+  return found;
 }
 
 function applyRules(

@@ -63,12 +63,12 @@ export function judgeConfig(config: ConfigName, cluster: Cluster): Finding | und
 }
 
 /** The operator renders the config in the spec of a pool, and the first config of a new pool. */
-function judgeRendering(config: ConfigName, { livePools, now }: Cluster): Recovery {
+function judgeRendering(config: ConfigName, { livePools, livePoolByName, livePoolsBySpec, now }: Cluster): Recovery {
   const poolName = parsePoolName(config);
-  const own = livePools.find(({ referrer }) => referrer.name === poolName);
+  const own = livePoolByName.get(poolName);
   // Early in an install nodes have configs of the bootstrap, but no pool exists or has a spec.
   if (own === undefined && poolName !== undefined && livePools.length === 0) return judgeRenderer(undefined, now);
-  const naming = livePools.filter(({ referrer }) => findReferencedConfig(referrer, 'spec') === config);
+  const naming = livePoolsBySpec.get(config) ?? [];
   const isFirst = own !== undefined && findReferencedConfig(own.referrer, 'spec') === undefined;
   const able = naming.find(({ conditions }) => conditions.RenderDegraded === undefined) ?? naming[0];
   if (able === undefined && !isFirst) return no(NO_SPEC);
@@ -130,11 +130,7 @@ export function findEmptyStatus(
   pool: InspectedPool,
   cluster: Cluster,
 ): Finding[] {
-  const { name, emptyStatus } = pool.referrer;
-  if (emptyStatus === undefined) return [];
-  const nodes = cluster.nodes.map(({ referrer }) => referrer);
-  const dangling = findDanglingReferences(nodes, cluster.configs);
-  const hasDanglingNode = dangling.some(({ config }) => parsePoolName(config) === name);
+  const hasDanglingNode = cluster.poolsWithDanglingNode.has(pool.referrer.name);
   if (judgeEmptyStatus(pool.referrer, hasDanglingNode, cluster.now) !== code) return [];
   return [{ ...judgeRollout(pool, cluster), field: 'status' }];
 }

@@ -62,9 +62,16 @@ export interface DiagnosisScope {
   readonly guardReports?: ReadonlyMap<string, MissingConfigReport>;
 }
 
-/** A snapshot with what several rules need. */
+/** A snapshot with what several rules need. There can be 50,000 nodes or 20,000 pools, so it has indexes. */
 export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly livePools: readonly InspectedPool[];
+  /** The live pools by the config in their spec. */
+  readonly livePoolsBySpec: ReadonlyMap<ConfigName | undefined, readonly InspectedPool[]>;
+  readonly livePoolByName: ReadonlyMap<string | undefined, InspectedPool>;
+  /** Pools of which a node names a missing config. */
+  readonly poolsWithDanglingNode: ReadonlySet<string | undefined>;
+  /** A node that ran the config, so its disk has a copy. */
+  readonly nodeWithCopy: ReadonlyMap<ConfigName, InspectedNode>;
   readonly poolOf: (node: InspectedNode) => PoolOfNode<InspectedPool>;
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
   /** Of the nodes of a pool. Empty until all nodes are diagnosed. */

@@ -1,11 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
-import {
-  type ConfigName,
-  findReferencedConfig,
-  isObjectName,
-  parsePoolName,
-  REASON_FIELD,
-} from '../decision/references.ts';
+import { type ConfigName, findReferencedConfig, isObjectName, parsePoolName } from '../decision/references.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { canHaveBootstrapHost, findConfigOfPool, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import { isMissingForever, isOnDisk } from './findings.ts';
@@ -63,7 +57,7 @@ const REPAIRS = {
   resetSpec: forEachPool('spec', (pool, cluster) => {
     const missing = findReferencedConfig(pool.referrer, 'spec');
     const config = findResetConfig(pool, cluster);
-    if (missing === undefined || config === undefined || findNodeWithCopy(missing, cluster) !== undefined) return [];
+    if (missing === undefined || config === undefined || cluster.nodeWithCopy.has(missing)) return [];
     const text = `pool ${pool.referrer.name}: name a config that exists. No node ran the missing one`;
     return [patchPool(text, pool, { spec: { configuration: { name: config } } })];
   }),
@@ -83,9 +77,8 @@ const REPAIRS = {
       return { text: 'correct the misspelled name', field: problem.field, config: problem.suggestion };
     }),
   restore: (problems, cluster) =>
-    [...new Set(problems.map(({ config }) => config))].flatMap((config) => {
-      const node = config === null || !isRestorable(config) ? undefined : findNodeWithCopy(config, cluster);
-      const problem = problems.find((each) => each.config === config);
+    [...groupBy(problems, ({ config }) => config)].flatMap(([config, [problem]]) => {
+      const node = config === null || !isRestorable(config) ? undefined : cluster.nodeWithCopy.get(config);
       if (config === null || problem === undefined || node === undefined || isTypo(node, problem, cluster)) return [];
       const place = canHaveBootstrapHost(cluster, cluster.now)
         ? `. On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`
@@ -272,12 +265,6 @@ function isTypo(node: InspectedNode, { suggestion, deletedAt }: Problem, { poolO
 function isCompared({ referrer }: InspectedNode, { field }: Problem): boolean {
   const current = findReferencedConfig(referrer, CURRENT);
   return field === CURRENT || (field === DESIRED && current === findReferencedConfig(referrer, DESIRED));
-}
-
-/** A node that ran the config has it on its disk. */
-function findNodeWithCopy(config: ConfigName, { nodes }: Cluster): InspectedNode | undefined {
-  const findByField = (field: string) => nodes.find(({ referrer }) => findReferencedConfig(referrer, field) === config);
-  return findByField(CURRENT) ?? findByField(REASON_FIELD);
 }
 
 /** A config that a pool can have in its spec instead of a missing one. */

@@ -160,14 +160,8 @@ class YamlReader {
         if (escape !== undefined) this.#fail('an escape that only JSON has', start + index);
       }
     }
-    if (type.startsWith('BLOCK')) {
-      const [, spaces = ''] = /\n( *)[^ \t\n]/.exec(raw) ?? [];
-      for (const { 1: indentation = '', index } of raw.matchAll(/\n( *)\t/g)) {
-        if (indentation.length < spaces.length) this.#fail('a tab as indentation', start + index + 1);
-      }
-      // The library ends the last line with a line feed.
-      if (end === this.#body.length && !raw.endsWith('\n')) text = text.replace(/\n$/, '');
-    }
+    // The library ends the last line with a line feed.
+    if (type.startsWith('BLOCK') && end === this.#body.length && !raw.endsWith('\n')) text = text.replace(/\n$/, '');
     const isResolved = tag === '' ? type === 'PLAIN' : RESOLVED_TAG.test(tag);
     const resolved = isResolved ? resolvePlainScalar(text) : text;
     // JSON has no infinite number.

@@ -4,12 +4,14 @@ const GUARD_PROFILES = ['fail-closed', 'fail-open-with-floor'] as const;
 /** Objects that need no guard, by their directory. */
 export const DIRECTORY_BY_PROFILE = {
   monitoring: 'components/monitoring',
+  'override-policy': 'components/override-policy',
   'platform-alert': 'components/platform-alert',
   'policy-floor': 'overlays/policy-floor',
   'pool-deletion-warning': 'components/pool-deletion-warning',
   'reference-policy': 'components/reference-policy',
   'restore-role': 'overlays/restore-role',
   'verify-role': 'overlays/verify-role',
+  'webhook-deletion-reason': 'components/webhook-deletion-reason',
 } as const;
 
 type GuardProfile = (typeof GUARD_PROFILES)[number];

@@ -31,7 +31,7 @@ const WRITES = parseAllDocuments(readFileSync(new URL('node.yaml', import.meta.u
 export const NODE_SIZE = 'A node has 18.4 kB of JSON, 6.1 kB of it metadata.';
 
 /** The name of the node with this index. */
-function nodeName(index: number): string {
+export function nodeName(index: number): string {
   return `worker-${String(index).padStart(5, '0')}.cluster.example.com`;
 }
 

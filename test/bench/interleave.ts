@@ -1,5 +1,5 @@
 /** Percentiles by the nearest rank: each is a value that was measured. NaN without a value. */
-function summarize(values: readonly number[]) {
+export function summarize(values: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b);
   const percentile = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
   return { p50: percentile(0.5), p99: percentile(0.99) };

@@ -21,16 +21,6 @@ function pool(spec?: string, status?: string, deletionTimestamp?: string) {
   });
 }
 
-test('finds missing configs in one or both annotations of a node', () => {
-  const object = { kind: 'Node', name: 'worker-0' };
-  const reference = { ...object, field: 'desiredConfig', config: MISSING };
-  const [one, both] = [CONFIG, MISSING].map((config) =>
-    findDanglingReferences([node({ currentConfig: config, desiredConfig: MISSING })], CONFIGS),
-  );
-  expect(one).toEqual([reference]);
-  expect(both).toEqual([{ ...reference, field: 'currentConfig' }, reference]);
-});
-
 test.each([
   ['existing configs', pool(CONFIG, CONFIG)],
   ['an existing source config', node({ currentConfig: CONFIG, desiredConfig: '99-worker' })],

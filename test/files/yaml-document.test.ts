@@ -70,6 +70,7 @@ test.each([
     '"\\q"',
     '"\\ud83d\\ude00"',
     '\ta: 1',
+    'a:\n\t',
     'a: *x',
     'a: &x *x',
     'a: &x [*x]',
@@ -105,6 +106,7 @@ test.each([
     'a: b\n%YAML 1.1 c',
     'a: b\n-c: d: e',
   ],
+  [3, 'a: |\n  b\n\t\n  c', 'a:\n  - |\n\t\n   b', 'a: b\n\n\t'],
 ] as [number, ...string[]][])('fails in line %i: %#', (line, ...texts) => {
   for (const text of texts) expect([text, findErrorLine(text)]).toEqual([text, line]);
 });

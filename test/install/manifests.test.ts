@@ -24,6 +24,7 @@ test.each([
   // An expression that fails blocks no write.
   [REFERENCE_POLICY, 'MCG_UNKNOWN_CONFIG', 'Ignore'],
   ['components/pool-deletion-warning/policy.yaml', undefined, 'Ignore'],
+  ['components/webhook-deletion-reason/policy.yaml', undefined, 'Ignore'],
 ] as const)('%s has the help for %s, and the failure policy %s', (policy, code, failurePolicy) => {
   if (code !== undefined) expect(readMessage(policy)).toContain(formatHelpNote(code));
   expect(read(policy, 'spec.failurePolicy')).toBe(failurePolicy);

@@ -75,10 +75,7 @@ function listFiles(directory: string): string[] {
 
 async function makeCertificates({ out, days, force, dns, ip }: CertsFlags, now: Date): Promise<void> {
   await prepareOutputDirectory(out, CERTIFICATE_FILES, force === true);
-  const [{ createAuthority }, { issueLeaf }] = await Promise.all([
-    import('../../certificates/authority.ts'),
-    import('../../certificates/authority.ts'),
-  ]);
+  const { createAuthority, issueLeaf } = await import('../../certificates/authority.ts');
   const authority = await createAuthority({ days: MAX_DAYS, now });
   const names = { dnsNames: [...new Set(dns ?? DEFAULT_DNS_NAMES)], ipAddresses: [...new Set(ip)] };
   const leaf = await issueLeaf({ authority, ...names, days, now });

@@ -143,11 +143,18 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
   if (manifests !== undefined) {
     const { checkManifests } = await import('./manifests/check-manifests.ts');
     const startedAt = Date.now();
+    let last = '';
+    const printProgress = (): void => output.printProgress(last, Date.now() - startedAt);
+    const timer = setTimeout(printProgress, QUIET_MS);
     const onProgress = (text: string): void => {
-      const elapsedMs = Date.now() - startedAt;
-      if (elapsedMs >= QUIET_MS) output.printProgress(text, elapsedMs);
+      last = text;
+      if (Date.now() - startedAt >= QUIET_MS) printProgress();
     };
-    return await withFiles((signal) => checkManifests(manifests, { ...flags, format, signal, onProgress }));
+    try {
+      return await withFiles((signal) => checkManifests(manifests, { ...flags, format, signal, onProgress }));
+    } finally {
+      clearTimeout(timer);
+    }
   }
   const stray = MANIFESTS_OPTIONS.find((name) => command.getOptionValueSource(name) !== undefined);
   if (stray !== undefined) {

@@ -6,17 +6,16 @@ import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../
 import type { BootstrapConfig, BootstrapReport } from './check-bootstrap.ts';
 
 const NONE = '<none>';
-const CONFIG_COLUMNS = ['CONFIG', 'NAMED BY', 'API'].map((header) => ({ header }));
 const STATES = { exists: 'exists', missing: 'missing', different: 'other content', terminating: 'being deleted' };
 
 export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport, isInstalling: boolean): string {
   const { ok, configs } = report;
   const rows = configs.map(({ name, usedBy, state, needed, recoverable }) => {
     const style = state === 'exists' ? undefined : needed && !recoverable ? ('red' as const) : ('magenta' as const);
-    return [{ text: name }, { text: formatObjectNames(usedBy) || NONE }, { text: STATES[state], style }];
+    return [name, formatObjectNames(usedBy) || NONE, { text: STATES[state], style }];
   });
   const parts = [
-    formatTable(format, CONFIG_COLUMNS, rows),
+    formatTable(format, ['CONFIG', 'NAMED BY', 'API'], rows),
     ...configs.filter(({ state }) => state !== 'exists').flatMap((config) => formatConfig(format, config)),
     applyStyle(format, ok ? 'bold' : ['red', 'bold'], wrapParagraph(format, formatConclusion(report, isInstalling))),
   ];

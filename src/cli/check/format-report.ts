@@ -6,7 +6,7 @@ import {
   formatObjectNames,
   formatResourceName,
 } from '../../client/output/short-forms.ts';
-import { type Cell, type Column, formatTable } from '../../client/output/table.ts';
+import { type Cell, formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
   formatCommand,
@@ -30,12 +30,8 @@ const MAX_STATE_LENGTH = 24;
 const MAX_PROGRESS_MESSAGES = 5;
 const MAX_PROGRESS_LENGTH = 800;
 
-const NODE_COLUMNS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'].map((header) => ({ header }));
-const POOL_COLUMNS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'].map((header, index) => ({
-  header,
-  isRightAligned: index === 1 || index === 2,
-}));
-const REQUEST_COLUMNS = ['REQUEST', 'AGE', 'SIGNER', 'NODE'].map((header) => ({ header }));
+const NODE_HEADERS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'];
+const POOL_HEADERS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'];
 
 export function formatCheckReport(format: ReportFormat, report: CheckReport, hasWaited = false): string {
   const { ok, recoverable, skippedNodes } = report;
@@ -117,26 +113,26 @@ function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt 
     return createRow('MachineConfigPool', texts, getNote(pool, checkedAt));
   });
   return [
-    nodes.length === 0 ? '' : formatNarrowTable(format, NODE_COLUMNS, nodeRows),
-    pools.length === 0 ? '' : formatNarrowTable(format, POOL_COLUMNS, poolRows),
+    nodes.length === 0 ? '' : formatNarrowTable(format, NODE_HEADERS, nodeRows),
+    pools.length === 0 ? '' : formatNarrowTable(format, POOL_HEADERS, poolRows),
   ];
 }
 
 /** Shortens names and leaves out columns until the table fits into the terminal: it shows the last column whole. */
 function formatNarrowTable(
   { columns: width, ...format }: ReportFormat,
-  columns: readonly Column[],
+  headers: readonly string[],
   rows: Rows,
 ): string {
   const fits = (text: string): boolean =>
     width === undefined || format.isWide === true || text.split('\n').every((line) => line.length <= width);
   const dropped = new Set<string>();
-  const isKept = (_cell: unknown, index: number): boolean => !dropped.has(columns[index]?.header ?? '');
+  const isKept = (_cell: unknown, index: number): boolean => !dropped.has(headers[index] ?? '');
   let cells = rows;
   const render = (as: TextFormat): string =>
     formatTable(
       as,
-      columns.filter(isKept),
+      headers.filter(isKept),
       cells.map((row) => row.filter(isKept)),
     );
   for (const header of ['', ...DISPENSABLE]) {
@@ -201,9 +197,9 @@ function formatRequests(format: ReportFormat, { pendingCertificateRequests, chec
   if (!readable) return formatItem(format, `Cannot list pending certificate requests of nodes (${reason}).`);
   const rows = requests.map(({ name, node, signer, createdAt }) => {
     const age = createdAt === null ? NONE : formatAge(Date.parse(checkedAt) - Date.parse(createdAt));
-    return [name, age, signer.replace('kubernetes.io/', ''), node ?? NONE].map((text) => ({ text }));
+    return [name, age, signer.replace('kubernetes.io/', ''), node ?? NONE];
   });
-  const table = formatTable(format, REQUEST_COLUMNS, rows);
+  const table = formatTable(format, ['REQUEST', 'AGE', 'SIGNER', 'NODE'], rows);
   return rows.length === 0 ? '' : `Pending certificate requests of nodes:\n${table}`;
 }
 

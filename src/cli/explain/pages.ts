@@ -42,7 +42,7 @@ function findMeaning(runbook: string): string {
   return toText(paragraph.replaceAll('\n', ' '), runbook);
 }
 
-/** The section or page of a topic, and the topics that its links lead to. Undefined without such a section. */
+/** The section or page of a topic, and the commands that its links lead to. Undefined without such a section. */
 export function formatTopic(topic: string, format: TextFormat): string | undefined {
   const [name = '', anchor = topic.startsWith('MCG_') ? topic.toLowerCase() : undefined] = topic.split('/');
   const file = toFile(name);
@@ -50,8 +50,8 @@ export function formatTopic(topic: string, format: TextFormat): string | undefin
   if (lines === undefined) return undefined;
   const topics = [...lines.join(' ').matchAll(LINK)].flatMap(([, , target = '']) => toTopic(file, target) ?? []);
   const others = [...new Set(topics)].filter((other) => other !== topic && other !== OWN_INSTALLATION);
-  const references = others.map((other) => `  machineconfig-guard explain ${other}`);
-  const seeAlso = others.length === 0 ? [] : ['', applyStyle(format, 'bold', 'See also'), ...references];
+  const seeAlso =
+    others.length === 0 ? [] : ['', applyStyle(format, 'bold', 'See also'), ...others.map(formatReference)];
   return `${[formatLines(lines, file, format).join('\n').trimEnd(), ...seeAlso].join('\n')}\n`;
 }
 
@@ -95,6 +95,27 @@ function toAnchor(line: string): string {
     .replaceAll(' ', '-');
 }
 
+/** How to read the section, and its commands, or without any those of its parts. */
+function formatReference(topic: string): string {
+  const [name = '', anchor] = topic.split('/');
+  const lines = name.startsWith('MCG_') ? [] : (findSection(toFile(name), anchor ?? 'mitigation') ?? []);
+  const commands: string[] = [];
+  let language = '';
+  for (const [index, line] of lines.entries()) {
+    const [fence, opened = ''] = FENCE.exec(line) ?? [];
+    if (fence !== undefined) language = language === '' ? opened : '';
+    else if (language === '' && HEADING.test(line) && commands.length > 0) break;
+    // A console block has output, too.
+    else if (
+      language === 'sh' ||
+      line.startsWith('$ ') ||
+      (language === 'console' && lines[index - 1]?.endsWith('\\') === true)
+    )
+      commands.push(`    ${line.replace(/^\$ /, '')}`);
+  }
+  return [`  machineconfig-guard explain ${topic}`, ...commands].join('\n');
+}
+
 /** Formats Markdown for a terminal: wraps it, and makes a list of a table. */
 function formatLines(lines: readonly string[], file: string, format: TextFormat): string[] {
   const blocks: string[] = [];
@@ -106,17 +127,37 @@ function formatLines(lines: readonly string[], file: string, format: TextFormat)
     else if (isNew) blocks.push(line);
     else blocks.push(`${blocks.pop()} ${line.trim()}`);
   }
-  return blocks
-    .filter((block) => !/^\|[-|: ]+$/.test(block))
-    .map((block) => (block.startsWith('```') ? `  ${block.slice(3)}` : formatBlock(toText(block, file), format)));
+  let headers: readonly string[] = [];
+  return blocks.flatMap((block) => {
+    if (block.startsWith('```')) return `  ${block.slice(3)}`;
+    const text = toText(block, file);
+    if (!text.startsWith('|')) headers = [];
+    else if (headers.length > 0) return /^\|[-|: ]+$/.test(text) ? [] : formatRow(splitCells(text), headers, format);
+    else headers = splitCells(text);
+    return headers.length > 0 ? [] : formatBlock(text, format);
+  });
+}
+
+function splitCells(row: string): readonly string[] {
+  return row
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
+
+/** The first cell names the row, and the headers name the others if there are several. */
+function formatRow([name = '', ...cells]: readonly string[], [, ...headers]: readonly string[], format: TextFormat) {
+  if (cells.length === 1) return [wrapBeside('- ', `${name}: ${cells[0]}`, format.width)];
+  const lines = cells.map((cell, index) =>
+    cell === '' ? [] : wrapBeside('  ', `${headers[index]}: ${cell}`, format.width),
+  );
+  return [wrapBeside('- ', name, format.width), ...lines.flat()];
 }
 
 function formatBlock(text: string, format: TextFormat): string {
   const heading = HEADING.exec(text)?.[2];
   if (heading !== undefined) return applyStyle(format, 'bold', wrapBeside('', heading, format.width));
-  const cells = text.startsWith('| ') ? text.split('|').map((cell) => cell.trim()) : [];
-  const item = cells.length === 0 ? text : `- ${cells.filter(Boolean).join('; ')}`;
-  const [, label = '', content = ''] = LIST_ITEM.exec(item) ?? [];
+  const [, label = '', content = ''] = LIST_ITEM.exec(text) ?? [];
   return wrapBeside(label, content, format.width);
 }
 

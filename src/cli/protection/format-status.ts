@@ -8,15 +8,11 @@ import { VERIFY_ADVICE } from './findings.ts';
 
 const MAX_REASON_LENGTH = 400;
 
-const RIGHT_ALIGNED_COLUMNS = new Set(['REPLICAS', 'DANGLING', 'LAST DENIAL']);
-
 /** One line for each cluster, then what to do about those that are not protected by the guard. */
 export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
   const now = new Date(readAt).getTime();
   const cells = clusters.map((entry) => createCells(entry, now));
-  const columns = Object.keys(cells[0] ?? {}).map((header) => {
-    return { header, isRightAligned: RIGHT_ALIGNED_COLUMNS.has(header) };
-  });
+  const headers = Object.keys(cells[0] ?? {});
   // Of a cluster that was not read, context and state are known.
   const rows = clusters.map((entry, index) =>
     Object.values(cells[index] ?? {}).slice(0, isRead(entry) ? undefined : 2),
@@ -27,7 +23,7 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
   const isAdvised = clusters.some((entry) => entry.advice?.text === VERIFY_ADVICE.text);
   const next = advice === undefined || isAdvised ? [] : formatNext(format, advice);
-  return [formatTable(format, columns, rows), ...details, ...next, ''].join('\n');
+  return [formatTable(format, headers, rows), ...details, ...next, ''].join('\n');
 }
 
 /** Keyed by column. A value that the user may not read is unknown. */

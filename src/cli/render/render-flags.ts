@@ -15,9 +15,6 @@ export type FlagValues = Partial<Readonly<Record<RecordedFlagName, FlagValue>>>;
 export interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFlags {
   readonly out: string;
   readonly tls: 'generated' | 'service-ca';
-  readonly days?: number;
-  readonly caCertFile?: string;
-  readonly caKeyFile?: string;
   readonly openshiftVersion?: InstallationOptions['kubernetesVersion'];
   readonly fromCluster?: boolean;
   readonly newAuthority?: boolean;
@@ -62,9 +59,6 @@ const FLAGS_OF_A_GUARD: readonly string[] = [
   ...RECORDED_FLAGS.map((option) => option.attributeName()).filter((name) => name !== 'profile'),
   'image',
   'newAuthority',
-  'days',
-  'caCertFile',
-  'caKeyFile',
 ];
 
 /** Adds each flag, and for a flag without a value the opposite that takes it back. */
@@ -124,7 +118,7 @@ export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => 
 }
 
 function findConflict(flags: RenderFlags, isGiven: (name: string) => boolean): string | undefined {
-  const { out, output, tls, days, caCertFile, caKeyFile, fromCluster, newAuthority = false, policy, profile } = flags;
+  const { out, output, tls, fromCluster, newAuthority, policy, profile } = flags;
   if (out === STDOUT && output !== 'text') {
     return `--output ${output} cannot be used with --out -, which prints the manifests`;
   }
@@ -140,14 +134,6 @@ function findConflict(flags: RenderFlags, isGiven: (name: string) => boolean): s
   if (policy === true && (tls !== 'service-ca' || profile !== 'fail-closed')) {
     return 'a guard in a --policy needs --tls service-ca and the profile fail-closed';
   }
-  const hasAuthority = caCertFile !== undefined || caKeyFile !== undefined;
-  if (newAuthority && fromCluster !== true) return '--new-authority needs --from-cluster';
-  if (tls === 'service-ca' && (hasAuthority || newAuthority || days !== undefined)) {
-    return '--days, --new-authority, --ca-cert-file and --ca-key-file cannot be used with --tls service-ca';
-  }
-  if (!hasAuthority) return undefined;
-  if (caCertFile === undefined || caKeyFile === undefined)
-    return '--ca-cert-file and --ca-key-file must be used together';
-  if (fromCluster === true) return '--from-cluster reads the authority, too; leave out --ca-cert-file';
-  return days === undefined ? undefined : '--days cannot be used with --ca-cert-file, which keeps its own expiry';
+  if (newAuthority !== true || (fromCluster === true && tls === 'generated')) return undefined;
+  return '--new-authority needs --from-cluster, and cannot be used with --tls service-ca';
 }

@@ -1,9 +1,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { checkImage } from '../../install/image.ts';
 import { parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
 import { addClusterFlags } from '../../client/cluster-options.ts';
-import { createOutputOption, parseDays, parseOutputDirectory, toArgumentParser } from '../../client/option-parsers.ts';
+import { createOutputOption, parseOutputDirectory, toArgumentParser } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { addRecordedFlags, assertNoConflict, EXAMPLE_IMAGE, type RenderFlags, STDOUT } from './render-flags.ts';
 
@@ -29,9 +28,6 @@ export function createRenderCommand(): Command {
         'print a Policy of Advanced Cluster Management for clusters from OpenShift 4.15 on',
       ).conflicts(['singleNode', 'fromCluster', 'openshiftVersion']),
     )
-    .option('--days <n>', `days until a new authority expires, 1 to ${MAX_DAYS} (default: ${MAX_DAYS})`, parseDays)
-    .option('--ca-cert-file <file>', 'reuse this authority, PEM, instead of creating one')
-    .option('--ca-key-file <file>', 'private key of the reused authority, PEM')
     .option('--force', 'overwrite or remove the files of an earlier run; keep all other files')
     .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
@@ -41,8 +37,8 @@ For a running cluster, pipe the output of --out - to \`oc apply\`. It contains t
 private key of the authority, so do not store it. The same command installs,
 upgrades and repairs: --from-cluster keeps image, authority, and each flag of
 the installed guard that you do not pass, and names the flags on stderr. An
-existing MachineConfigGuard keeps its mode and hold. Without --from-cluster,
---ca-cert-file or --tls service-ca, every run creates a new authority.
+existing MachineConfigGuard keeps its mode and hold. Without --from-cluster or
+--tls service-ca, every run creates a new authority.
 
 With --new-authority, the API servers trust both authorities. Then apply the
 output without it: they trust only the new one.
@@ -60,6 +56,8 @@ Profiles with the guard:
 Profiles without it, in addition or alone; policies need OpenShift 4.17:
   monitoring               metrics and alerts; --from-cluster finds the issuer
                            of the guard's certificates
+  override-policy          a policy lets only users who may delete a MachineConfig
+                           set its annotation that allows the deletion
   platform-alert           alerts that use metrics of the API server
   policy-floor             policies deny the deletion of a config in use
   pool-deletion-warning    a policy warns if a deleted pool still has machines
@@ -67,6 +65,8 @@ Profiles without it, in addition or alone; policies need OpenShift 4.17:
                            that no rendered MachineConfig can have
   restore-role             ClusterRoles for \`restore\`, bound to no user
   verify-role              a ClusterRole for \`verify\`, bound to no user
+  webhook-deletion-reason  a policy denies the deletion of the guard's webhook
+                           configuration without a reason
 
 Permissions: none. With --from-cluster: get the objects of the installed guard.
 Exit codes: 0 written, 1 the installed guard cannot be upgraded, 2 wrong usage,

@@ -1,7 +1,7 @@
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { type Authority, checkAuthority, createAuthority } from '../../certificates/authority.ts';
+import { type Authority, createAuthority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { summarizeCertificate } from '../../client/certificate-summary.ts';
 import { withKubeApi } from '../../client/with-kube-api.ts';
@@ -48,7 +48,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   const previousAuthority = newAuthority ? cluster?.authority : undefined;
   const kept = newAuthority ? undefined : cluster?.authority;
   const needsAuthority = hasGuard && tls === 'generated';
-  const authority = needsAuthority ? (kept ?? (await readOrCreateAuthority(flags, now))) : undefined;
+  const authority = needsAuthority ? (kept ?? (await createAuthority({ days: MAX_DAYS, now }))) : undefined;
   const options: InstallationOptions = {
     ...flags,
     kubernetesVersion: openshiftVersion ?? cluster?.version,
@@ -70,8 +70,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   if (previousAuthority !== undefined) output.printNote(ROTATION_NOTE);
   if (out === STDOUT) {
     for (const object of installation.omittedObjects) output.printNote(`Omitted ${object}.`);
-    const isNew = needsAuthority && flags.caCertFile === undefined && given.fromCluster !== true;
-    if (isNew) output.printNote(NEW_AUTHORITY_NOTE);
+    if (needsAuthority && given.fromCluster !== true) output.printNote(NEW_AUTHORITY_NOTE);
     output.print(formatStream(installation.files));
     return;
   }
@@ -148,22 +147,4 @@ async function writeDirectory(
     leftOut: omittedObjects,
     warnings,
   };
-}
-
-async function readOrCreateAuthority(flags: RenderFlags, now: Date): Promise<Authority> {
-  const { days = MAX_DAYS, caCertFile, caKeyFile } = flags;
-  if (caCertFile === undefined || caKeyFile === undefined) return await createAuthority({ days, now });
-  const authority = { certificatePem: await readPem(caCertFile), privateKeyPem: await readPem(caKeyFile) };
-  const check = checkAuthority(authority, now);
-  if (check.usable) return authority;
-  throw new CliError(`${caCertFile} and ${caKeyFile} cannot be used: ${check.reason}`, EXIT_CODE.usage);
-}
-
-async function readPem(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new CliError(`cannot read ${file}: ${code ?? String(error)}`, EXIT_CODE.usage, { cause: error });
-  }
 }

@@ -129,7 +129,7 @@ export async function readConfigsFromNode(
   for (const file of files) {
     const result = await readFile(api, pod, nodeName, file, signal);
     const isWanted = (config: ConfigName) => wanted.includes(config) || (wanted.length === 0 && configs.length === 0);
-    if (typeof result === 'string') failures.push(`${file}: ${result}`);
+    if (typeof result === 'string') failures.push(result);
     else if (isWanted(result.name) || result.name === configs[0]?.name) addCopy(configs, result);
     else failures.push(`${file} contains ${result.name}`);
   }
@@ -161,7 +161,7 @@ async function findDaemonPod(api: KubeApi, node: string, signal: AbortSignal): P
   return pod;
 }
 
-/** @returns the config, or why it cannot be read */
+/** @returns the config, or why it cannot be read, with the name of the file */
 async function readFile(
   api: KubeApi,
   pod: string,
@@ -178,7 +178,7 @@ async function readFile(
     if (signal.aborted) throw signal.reason;
     // The message of the API server says whether a right is missing, or how the kubelet cannot be reached.
     const reason = error instanceof ApiError ? error.message : describeError(error);
-    return toPrintableLine(reason, MAX_REASON_LENGTH);
+    return toPrintableLine(error instanceof FileError ? reason : `${file}: ${reason}`, MAX_REASON_LENGTH);
   }
 }
 

@@ -254,6 +254,19 @@ function explainMismatch(reason: string): Rejection {
   return { code: 'HashDiffers', reason, advice };
 }
 
+/** Without the daemon's pod, a node's file comes over SSH. */
+const FROM_NODE = /^(?:node\/|standard input$)/;
+
+/**
+ * Whether new machines of the pool get the content: from its spec once a machine is updated, and else from its status
+ * (machine-config-operator, pkg/server/cluster_server.go).
+ */
+function isServed(name: ConfigName, pool: InspectedPool | undefined, steps: readonly RestoreStep[]): boolean {
+  if (pool === undefined) return false;
+  const field = pool.updatedMachineCount > 0 ? 'spec' : 'status';
+  return findReferencedConfig(pool.referrer, field) === name || steps.some(({ action }) => action === 'SetPoolStatus');
+}
+
 function findWarnings(
   { config, correction, mismatch }: Content,
   pool: InspectedPool | undefined,
@@ -266,7 +279,7 @@ function findWarnings(
   if (mismatch !== undefined) {
     warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
   }
-  if (config.source.startsWith('node/') && steps.some(({ action }) => action === 'SetPoolStatus')) {
+  if (FROM_NODE.test(config.source) && isServed(config.name, pool, steps)) {
     const meaning = 'A matching hash proves that name and content belong together, not that the operator rendered it';
     warnings.push(`New machines of pool ${pool?.referrer.name} boot with the content of ${config.source}. ${meaning}.`);
   }

@@ -16,6 +16,7 @@ import {
   parseConfigName,
   toDurationOption,
 } from '../../client/option-parsers.ts';
+import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
@@ -140,11 +141,12 @@ async function runRestore(
   throwUnlessComplete(ending);
 }
 
-/** A restore that has created its config needs no content. @throws CliError if there is none */
-function findStarted(name: ConfigName | undefined, { configs, pools }: ClusterSnapshot): RenderedConfig {
-  const isStarted = name !== undefined && configs.has(name) && pools.some(({ pausedFor }) => pausedFor === name);
-  if (isStarted) return { name, source: 'the API', apiVersion: '', annotations: {}, spec: {} };
-  throw new CliError("required option '--from <source>' not specified", EXIT_CODE.usage);
+/** A config that a restore has created needs no content. @throws CliError if it does not exist */
+function findStarted(name: ConfigName | undefined, { configs }: ClusterSnapshot): RenderedConfig {
+  if (name !== undefined && configs.has(name))
+    return { name, source: 'the API', apiVersion: '', annotations: {}, spec: {} };
+  const advice = advise('see which node has a copy', ['machineconfig-guard', 'check']);
+  throw new CliError("required option '--from <source>' not specified", EXIT_CODE.usage, { advice });
 }
 
 /** A second run resolves a name like the first one, although the config is no longer missing. */

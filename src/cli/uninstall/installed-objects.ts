@@ -1,6 +1,7 @@
 import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
 import { advise } from '../../client/output/advice.ts';
 import { toDeletion } from '../../client/write.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { POLICY_BINDINGS_PATH } from '../../install/webhook-configuration.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { INSTALLED_NAME, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
@@ -34,6 +35,7 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   CustomResourceDefinition: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
   Namespace: '/api/v1/namespaces',
 };
+const REASON_POLICY = 'webhook-deletion.machineconfig-guard.io';
 /** Of every object in manifests/. A namespace of another product can have one of these labels. */
 const LABELS = ['name', 'managed-by', 'part-of'].map((label) => `app.kubernetes.io/${label}`);
 
@@ -57,6 +59,30 @@ export async function findInstalledObjects(api: KubeApi, signal: AbortSignal): P
     }
   }
   return found;
+}
+
+/** Steps that give the reasons which the policy `webhook-deletion-reason` wants, if it is installed. */
+export function createReasonSteps(objects: readonly InstalledObject[]) {
+  const isInstalled = objects.some(({ kind, name }) => kind.endsWith('Binding') && name === REASON_POLICY);
+  return objects
+    .filter(({ kind }) => isInstalled && kind === 'ValidatingWebhookConfiguration')
+    .map(({ kind, name, uid }) => {
+      const path = objectPath(WEBHOOK_CONFIGURATIONS_PATH, name);
+      const annotations = { [ALLOW_DELETION_ANNOTATION]: 'machineconfig-guard uninstall' };
+      const step: Step = {
+        action: 'GiveReason',
+        description: `give a reason for the deletion of ${kind} ${name}`,
+        result: `gave a reason for the deletion of ${kind} ${name}`,
+        isNeeded: true,
+        write: { method: 'PATCH', path, body: { metadata: { uid, annotations } } },
+      };
+      const look = async (api: KubeApi, signal: AbortSignal): Promise<Step | undefined> => {
+        const { metadata } = ((await readObject(api, path, 'get', signal)) ?? {}) as ApiObject;
+        const { [ALLOW_DELETION_ANNOTATION]: reason = '' } = metadata?.annotations ?? {};
+        return metadata?.uid !== uid || String(reason).trim() !== '' ? undefined : step;
+      };
+      return { step, look };
+    });
 }
 
 /** The step that deletes an object, as long as it has the labels of the guard. */

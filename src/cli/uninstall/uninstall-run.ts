@@ -6,7 +6,12 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from '../protection/dry-run-deletion.ts';
 import { type Step, type StepOptions, type StepReport, StepRun } from '../steps/step-run.ts';
-import { createDeletionStep, findInstalledObjects, type InstalledObject } from './installed-objects.ts';
+import {
+  createDeletionStep,
+  createReasonSteps,
+  findInstalledObjects,
+  type InstalledObject,
+} from './installed-objects.ts';
 
 export interface UninstallOptions extends Omit<StepOptions, 'timeoutMs'> {
   /** Without it, nothing is written. */
@@ -55,7 +60,8 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
   const run = new StepRun(api, { ...options, timeoutMs: TIMEOUT_MS });
   const objects = await readWithRetries((signal) => findInstalledObjects(api, signal), run.signal);
   const deletions = objects.map(createDeletionStep);
-  const steps = [...deletions.map(({ step }) => step), DRY_RUN_STEP];
+  const reasons = createReasonSteps(objects);
+  const steps = [...[...reasons, ...deletions].map(({ step }) => step), DRY_RUN_STEP];
   let dryRun: UninstallReport['dryRun'] = null;
 
   const lookAtDryRun = async (signal: AbortSignal): Promise<Step | undefined> => {
@@ -74,7 +80,7 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
     // Finds a missing right to it. The guard still denies the deletion.
     await readWithRetries(lookAtDryRun, run.signal);
     dryRun = null;
-    for (const { step, look } of deletions) await run.take(step, (signal) => look(api, signal));
+    for (const { step, look } of [...reasons, ...deletions]) await run.take(step, (signal) => look(api, signal));
     await run.take(DRY_RUN_STEP, lookAtDryRun, run.elapsedMs + DRY_RUN_TIMEOUT_MS);
     return null;
   });

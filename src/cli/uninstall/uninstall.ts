@@ -28,8 +28,9 @@ Deletes webhook configurations and policies before the rest, because without the
 guard they deny deletions. Then a dry-run deletion of a rendered MachineConfig
 shows that nothing denies it. The namespace and the CRD take their content with
 them. Waits up to 2 minutes for their end. Run it again to continue.
-Permissions: list all these kinds. --confirm: get and delete them, and those of
-verify.
+Permissions: list all these kinds. --confirm: get and delete them; those of
+verify; patch webhook configurations if the policy webhook-deletion-reason is
+installed.
 
 Exit codes:
   0    listed, or deleted and nothing denies a deletion

@@ -21,12 +21,6 @@ import {
 } from '../../client/output/text-format.ts';
 
 const NONE = '<none>';
-const COLUMNS = [
-  { header: 'NAME' },
-  { header: 'POOL' },
-  { header: 'AGE', isRightAligned: true },
-  { header: 'USED BY' },
-];
 const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot update; list them with', [
   'machineconfig-guard',
   'check',
@@ -64,7 +58,7 @@ export function formatConfigList(format: ReportFormat, report: ReferencesReport,
   ];
   const lines = sentences.filter(Boolean).flatMap((sentence) => wrapText(sentence, format.width));
   const next = configs.every(({ exists }) => exists) ? [] : formatNext(format, CHECK_ADVICE);
-  return `${formatTable(format, COLUMNS, rows)}\n${toLines([...lines, ...next])}`;
+  return `${formatTable(format, ['NAME', 'POOL', 'AGE', 'USED BY'], rows)}\n${toLines([...lines, ...next])}`;
 }
 
 function formatUsers({ isWide }: ReportFormat, { used, usedBy, heldUntil }: ConfigReport): string {
@@ -129,12 +123,11 @@ function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]
     const row = JSON.stringify([kind, name, keepsConfig]);
     fieldsByRow.set(row, [...(fieldsByRow.get(row) ?? []), field]);
   }
-  const columns = ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'].map((header) => ({ header }));
   const rows = [...fieldsByRow].map(([row, fields]) => {
     const [kind, name, keepsConfig] = JSON.parse(row) as [string, string, boolean];
-    return [kind, name, fields.join(', '), keepsConfig ? 'yes' : 'no'].map((text) => ({ text }));
+    return [kind, name, fields.join(', '), keepsConfig ? 'yes' : 'no'];
   });
-  return formatTable(format, columns, rows);
+  return formatTable(format, ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'], rows);
 }
 
 function countReferrers(entries: readonly ReferenceEntry[]): string[] {

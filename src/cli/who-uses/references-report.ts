@@ -1,5 +1,7 @@
+import { groupBy } from '../../common/group-by.ts';
 import {
   type ConfigName,
+  findUsedConfigs,
   isRenderedConfig,
   isUnreportedNode,
   type NamedReference,
@@ -11,7 +13,6 @@ import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
 import { readHold } from '../../client/guard-report.ts';
-import { findUnusedConfigs } from '../../client/holds.ts';
 import { findHolds } from '../../decision/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
@@ -59,22 +60,24 @@ type ClusterReferences = Awaited<ReturnType<typeof readReferences>>;
 export async function readReferencesReport(api: KubeApi, selection: Selection): Promise<ReferencesReport> {
   const references = await readWithRetries((signal) => readReferences(api, signal));
   const { configs, referrers, pools, at, hold, problems } = references;
+  // There can be 50,000 nodes, or thousands of pools with a config each.
+  const referrersByConfig = groupEach(referrers, (referrer) => referrer.references.map(({ config }) => config));
+  const poolsBySource = groupEach(pools, ({ sources }) => sources);
   const names = selectNames(selection, references);
   const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
   const holds = findHolds(references.unused, referrers, { ...hold, now: at, createdAt });
   const reports = names.map((name): ConfigReport => {
-    const { strong, weak } = summarizeReferences(name, referrers);
+    const { strong, weak } = summarizeReferences(name, referrersByConfig.get(name) ?? []);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
       return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
     });
     const exists = configs.has(name);
-    const merging = pools.filter(({ sources }) => sources.includes(name));
     return {
       name,
       exists,
       rendered: isRenderedConfig(name),
       pool: parsePoolName(name) ?? null,
-      mergedBy: merging.map(({ referrer }) => referrer.name),
+      mergedBy: (poolsBySource.get(name) ?? []).map(({ referrer }) => referrer.name),
       createdAt: configs.get(name)?.createdAt.toISOString() ?? null,
       used: strong.total > 0,
       overridden: configs.get(name)?.isOverridden === true && isRenderedConfig(name),
@@ -102,12 +105,15 @@ async function readReferences(api: KubeApi, signal: AbortSignal) {
   const { referrers, nodes, pools, at } = await readReferrers(api, signal);
   const configs = new Map((await readConfigs(api, signal)).map((config) => [config.name, config]));
   const hold = await readHold(api, signal);
-  const listedTwice = [...configs.values()].filter(({ name }) => before.has(name));
-  const unused = findUnusedConfigs(listedTwice, referrers);
+  const used = findUsedConfigs(referrers);
+  // The oldest comes first.
+  const unused = [...configs.values()]
+    .filter(({ name }) => before.has(name) && isRenderedConfig(name) && !used.has(name))
+    .toSorted((a, b) => compare(a.createdAt, b.createdAt) || compare(a.name, b.name));
   // A config that is being deleted exists, as far as references are concerned.
   const snapshot = { nodes, pools, configs: new Set(configs.keys()), terminatingConfigs: new Set<ConfigName>() };
   const { problems } = diagnose(snapshot, { now: at });
-  return { configs, referrers, pools, at, hold, unused, problems };
+  return { configs, referrers, pools, at, hold, used, unused, problems };
 }
 
 function selectNames(selection: Selection, references: ClusterReferences): readonly ConfigName[] {
@@ -120,9 +126,7 @@ function selectNames(selection: Selection, references: ClusterReferences): reado
 }
 
 /** Missing configs come first. The others are sorted by pool, the newest config first. */
-function listNames({ configs, referrers, unused }: ClusterReferences): readonly ConfigName[] {
-  const references = referrers.flatMap((referrer) => referrer.references);
-  const used = references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
+function listNames({ configs, used, unused }: ClusterReferences): readonly ConfigName[] {
   const names = new Set([...used, ...unused.map(({ name }) => name)]);
   const listed = [...names].filter((name) => !configs.has(name) || isRenderedConfig(name));
   const compareNames = (a: ConfigName, b: ConfigName): number =>
@@ -134,4 +138,11 @@ function listNames({ configs, referrers, unused }: ClusterReferences): readonly 
 
 function compare(a: string | Date = '', b: string | Date = ''): number {
   return a < b ? -1 : Number(a > b);
+}
+
+/** Like `groupBy`, for items with several keys. */
+function groupEach<Item>(items: readonly Item[], listKeys: (item: Item) => readonly string[]) {
+  const pairs = items.flatMap((item) => [...new Set(listKeys(item))].map((key) => ({ key, item })));
+  const groups = groupBy(pairs, ({ key }) => key);
+  return new Map([...groups].map(([key, group]) => [key, group.map(({ item }) => item)]));
 }

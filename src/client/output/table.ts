@@ -6,33 +6,32 @@ export interface Cell {
   readonly style?: Style | undefined;
 }
 
-export interface Column {
-  readonly header: string;
-  readonly isRightAligned?: boolean;
-}
+export type Rows = readonly (readonly (Cell | string)[])[];
+
+/** Headers of columns with numbers and ages. */
+const RIGHT_ALIGNED = new Set(['AGE', 'DANGLING', 'IN USE', 'LAST DENIAL', 'MACHINES', 'REPLICAS', 'UPDATED']);
 
 const GAP = '  ';
 /** Longer than every name. */
 const MAX_CELL_LENGTH = 1_000;
 
 /** Never truncates names, because users search and copy them. */
-export function formatTable(
-  format: TextFormat,
-  columns: readonly Column[],
-  rows: readonly (readonly Cell[])[],
-): string {
-  const header = columns.map(({ header: text }): Cell => ({ text, style: 'bold' }));
+export function formatTable(format: TextFormat, headers: readonly string[], rows: Rows): string {
+  const header = headers.map((text): Cell => ({ text, style: 'bold' }));
   const cells = [header, ...rows].map((row) =>
-    row.map(({ text, style }) => ({ text: toPrintableLine(text, MAX_CELL_LENGTH), style })),
+    row.map((cell) => {
+      const { text, style }: Cell = typeof cell === 'string' ? { text: cell } : cell;
+      return { text: toPrintableLine(text, MAX_CELL_LENGTH), style };
+    }),
   );
-  const widths = columns.map((_column, index) =>
+  const widths = headers.map((_header, index) =>
     cells.reduce((max, row) => Math.max(max, countCharacters(row[index]?.text ?? '')), 0),
   );
   const lines = cells.map((row) => {
     const texts = row.map(({ text, style }, index) => {
       const padding = ' '.repeat((widths[index] ?? 0) - countCharacters(text));
       const styledText = applyStyle(format, style, text);
-      return columns[index]?.isRightAligned === true ? padding + styledText : styledText + padding;
+      return RIGHT_ALIGNED.has(headers[index] ?? '') ? padding + styledText : styledText + padding;
     });
     return `${texts.join(GAP).trimEnd()}\n`;
   });

@@ -41,6 +41,8 @@ export async function runProgram(
   return await new Promise((resolve, reject) => {
     const end = (reason: unknown): void => {
       child.kill('SIGKILL');
+      // A program that it started can keep them open.
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
       reject(reason instanceof Error ? reason : new Error('aborted'));
     };
     const onAbort = (): void => end(signal.reason);

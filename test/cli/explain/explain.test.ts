@@ -35,7 +35,7 @@ test.each([...CODES, ...[...ALERTS, ...PAGES].map((topic) => [topic, ''] as cons
   },
 );
 
-test('every topic below "See also" exists', async () => {
+test('every topic below "See also" exists, with its commands', async () => {
   const topics = [...CODES.map(([code]) => code), ...ALERTS, ...PAGES];
   const texts = await Promise.all(topics.map((topic) => explain(topic)));
   const linked = new Set(texts.flatMap((text) => findAll(text, /^ {2}machineconfig-guard explain (\S+)$/gm)));
@@ -47,12 +47,19 @@ test('every topic below "See also" exists', async () => {
   );
 });
 
-test('prints a section of a page', async () => {
+test('prints a section of a page, and the commands that its links lead to', async () => {
   const [section = ''] = findAll(readFile('docs/operate.md'), /^### One config\n([^]*?)^###? /gm);
   const text = await explain('operate/one-config');
   expect(text.split('\n')[0]).toBe('One config');
   const [command = ''] = findAll(section, /^(oc annotate .*)$/gm);
   expect(text).toContain(`\n  ${command}\n`);
+  const unverified = await explain('MachineConfigGuardUnverified');
+  expect(unverified).toContain(`\n  machineconfig-guard explain operate/one-config\n    ${command}\n`);
+  // A table is a list of its rows, each with the headers.
+  expect(await explain('year')).toMatch(/\n- scale a pool\n {2}the guard: holds .*\n {2}you: choose /);
+  expect(await explain('operate')).toMatch(/\n- EXPOSED: can be deleted\n/);
+  // The output of a console block is no command.
+  expect(await explain('MachineConfigGuardDanglingReference')).not.toMatch(/^ {4}NODE /m);
 });
 
 test.each([

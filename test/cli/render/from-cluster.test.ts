@@ -22,6 +22,7 @@ const UNUSABLE = { data: { 'ca.crt': SECRET.data['ca.crt'], 'ca.key': '' } };
 const DEPLOYMENT = '/apis/apps/v1/namespaces/machineconfig-guard/deployments/machineconfig-guard';
 const INFRASTRUCTURE = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
+const SINGLE_NODE = { [INFRASTRUCTURE]: { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } } };
 
 interface KubeObject {
   readonly apiVersion: string;
@@ -91,7 +92,7 @@ function readTrust(directory: string) {
 }
 
 test('--new-authority trusts the old authority and a new one before it replaces the Secret', async () => {
-  const { exitCode, stderr, out } = await render({ [AUTHORITY_SECRET_PATH]: SECRET }, '--new-authority', '--days', '9');
+  const { exitCode, stderr, out } = await render({ [AUTHORITY_SECRET_PATH]: SECRET }, '--new-authority');
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('The API servers trust both until')]);
   const { files, created, trusted } = readTrust(out);
   expect(created).not.toBe(SECRET.data['ca.crt']);
@@ -181,8 +182,7 @@ test.each(FORGOTTEN)('keeps the forgotten flags of %j, and the image', async (ch
     '/customresourcedefinitions/',
     'deployments',
   ]) {
-    const single = { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } };
-    const topology = 'singleNode' in changes ? { [INFRASTRUCTURE]: single } : {};
+    const topology = 'singleNode' in changes ? SINGLE_NODE : {};
     const { exitCode, stdout, stderr, out } = await render({ ...omit(installed, missing), ...topology });
     expect([missing, exitCode, stderr]).toEqual([missing, 0, toLines(notes)]);
     expect(JSON.parse(stdout)).toHaveProperty('image', image);
@@ -216,18 +216,15 @@ test.each([
   expect(second).toBe(objects.length === 0 ? '' : removal);
 });
 
-test('takes a definition that a person created alone for no installation', async () => {
-  const definition = Object.keys(install({})).find((requested) => requested.includes('customresource')) ?? '';
-  const { exitCode, stderr } = await render({ [definition]: {} }, '--openshift-version', '4.18');
-  expect([exitCode, stderr]).toEqual([0, '']);
-});
+const DEFINITION = Object.keys(install({})).find((requested) => requested.includes('customresource')) ?? '';
 
 test.each([
-  [[], 'machineconfig-guard: --single-node: is set, because the cluster has one control-plane node\n'],
-  [['--no-single-node'], ''],
-])('on a cluster with one control-plane node, %j prints %j', async (flags, note) => {
-  const single = { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } };
-  expect((await render({ [INFRASTRUCTURE]: single }, '--openshift-version', '4.18', ...flags)).stderr).toBe(note);
+  ['a definition that a person created alone', { [DEFINITION]: {} }, [], []],
+  ['one node', SINGLE_NODE, [], ['--single-node: is set, because the cluster has one control-plane node']],
+  ['one node', SINGLE_NODE, ['--no-single-node'], []],
+])('a first installation beside %s, with %j', async (_name, answers, flags, notes) => {
+  const { exitCode, stderr } = await render(answers, '--openshift-version', '4.18', ...flags);
+  expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
 });
 
 test.each([
@@ -264,8 +261,10 @@ test('says that a lost Secret makes a new authority, and that no guard has an im
 test.each([
   [{}, 'machineconfig-guard-ca'],
   [{ authority: undefined }, 'machineconfig-guard-service-ca'],
-])('with %j, Prometheus trusts %s', async (changes, trusted) => {
-  const { exitCode, stdout } = await render(install(changes), '--profile', 'monitoring', '--out', '-', '-o', 'text');
+  ['cert-manager', 'machineconfig-guard-tls'],
+])('with %j, Prometheus trusts %s', async (installed, trusted) => {
+  const answers = typeof installed === 'string' ? label('tls', installed) : install(installed);
+  const { exitCode, stdout } = await render(answers, '--profile', 'monitoring', '--out', '-', '-o', 'text');
   const monitor = stdout.split('---\n').find((text) => text.includes('kind: ServiceMonitor')) ?? '';
   expect([exitCode, /ca:\n +\w+:\n +name: (.*)/.exec(monitor)?.[1]]).toEqual([0, trusted]);
 });

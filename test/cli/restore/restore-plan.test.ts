@@ -86,6 +86,9 @@ test.each<[string, Situation, readonly StepAction[]]>([
 
 const mismatch = 'the hash of the content of a.json is b, not the one in the name';
 
+const OF_NODE = { config: { ...CONFIG, source: 'node/a:/b' } };
+const OF_STDIN = { config: { ...CONFIG, source: 'standard input' } };
+
 test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
   ['it is unknown, but the config exists', { ...INTERRUPTED, replicas: undefined }, []],
@@ -94,6 +97,10 @@ test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
   ['the content was corrected', {}, ['has changed osImageURL'], { correction: 'It has changed osImageURL.' }],
   ['the content is accepted', {}, ['The hash in the name does not prove the content: '], { mismatch }],
+  ['a copy of a node is served', {}, ['New machines of pool master boot with the content of node/a:/b.'], OF_NODE],
+  ['the status names it', { status: MISSING }, ['boot with the content of standard input'], OF_STDIN],
+  ['the spec names it and a machine is updated', { spec: MISSING, updated: 1 }, ['New machines of pool'], OF_NODE],
+  ['a machine is updated, and the status names it', { status: MISSING, updated: 1 }, [], OF_NODE],
 ])('warns if %s', (_condition, situation, warnings, content) => {
   const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
   const options = { ...OPTIONS, acceptContent: true };

@@ -1,5 +1,9 @@
 import { expect, test, vi } from 'vitest';
+import { readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import { restore, type RestoreOptions } from '../../../src/cli/restore/restore-run.ts';
+import { readClusterSnapshot } from '../../../src/client/cluster-reader.ts';
+import type { CliError } from '../../../src/client/exit.ts';
+import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 import { fakeUntilEnd } from '../../support/until-end.ts';
@@ -105,6 +109,33 @@ test('restores the config of a disk that no annotation names, and then lets the 
   expect((await runRestore(cluster, options)).advice).toMatchObject([{ command: null }]);
   const other = await runRestore(cluster, { ...options, configs: [createConfigOnDisk('infra').config] });
   expect(other.configs).toMatchObject([{ rejection: { code: 'NotReferenced' } }]);
+});
+
+test.each([
+  ['currentconfig', WORKER.name, 'mcs-machine-config-content.json'],
+  ['mcs-machine-config-content.json', undefined, 'currentconfig'],
+])('if the API server does not trust the kubelet, prints the way by SSH to %s first', async (first, status, second) => {
+  const cluster = await startStuckCluster();
+  cluster.patch('machineconfigpools', 'worker', { status: { configuration: { name: status } } });
+  const type = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' };
+  const items = [{ ...type, metadata: { name: 'mcd' } }];
+  const message =
+    'error dialing backend: tls: failed to verify certificate: x509: certificate signed by unknown authority';
+  const body = { kind: 'Status', apiVersion: 'v1', message, code: 500 };
+  const list = { ...type, kind: 'PartialObjectMetadataList', metadata: { resourceVersion: '1' }, items };
+  cluster.faults.intercept(({ path }) =>
+    path.endsWith('/exec') ? { status: 500, body } : path.endsWith('/pods') ? { status: 200, body: list } : 'pass',
+  );
+  const api = cluster.connect();
+  const { signal } = new AbortController();
+  const snapshot = await readClusterSnapshot(api, undefined, signal);
+  const reading = readConfigsFromNode(api, snapshot, 'worker0', undefined, signal);
+  const error = (await reading.catch((failure: unknown) => failure)) as CliError;
+  const text = error.describe(new CommandFormatter('machineconfig-guard', {}));
+  expect(text).toContain('x509: certificate signed by unknown authority');
+  const files = [first, second].map((file) => String.raw`/etc/\S*${file}`);
+  expect(text).toMatch(new RegExp(`has another config, read ${files[1]}: ssh core@worker0 sudo cat ${files[0]} \\| `));
+  expect(text).toMatch(new RegExp(` restore ${WORKER.name} --from -$`));
 });
 
 test('unpauses a pool while another pool waits for a machine', async () => {

@@ -27,7 +27,14 @@ test('completes the beginning of the name of a missing config', async () => {
 
 test('continues a restore that has created its config, by its name alone or the beginning of it', async () => {
   const { run, cluster } = await startHealthyCluster();
-  expect(await run('restore', GONE)).toEqual(usageError("required option '--from <source>' not specified\n"));
+  const missing = await run('restore', GONE);
+  expect([missing.exitCode, missing.stderr]).toEqual([
+    2,
+    expect.stringMatching(/'--from <source>' not .* check --kube/),
+  ]);
+  expect((await run('restore', NEW)).stdout).toBe(
+    `${NEW} (from the API)\n  exists. Nothing to do.\n\nNothing to restore.\n`,
+  );
   annotate(cluster, 'worker-0', { desiredConfig: GONE });
   createConfig(cluster, GONE);
   const metadata = { annotations: { 'machineconfig-guard.io/paused-for-restore': GONE } };

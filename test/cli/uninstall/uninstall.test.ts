@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
-import type { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { expect, test, vi } from 'vitest';
+import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
 import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import type { ApiRequest } from '../../../src/kube/api.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
@@ -94,6 +95,33 @@ test('without --confirm, lists the objects and sends no deletion', async () => {
   expect(report.objects.map(({ kind }) => kind)).toEqual(INSTALLED.map(([, kind]) => kind));
   expect(new Set(report.steps.map(({ state }) => state))).toEqual(new Set(['planned']));
   expect([report.advice?.text, ending.exitCode]).toEqual(['delete these objects', 0]);
+});
+
+test.each([
+  ['', 'machineconfig-guard uninstall'],
+  ['CHG-4711', 'CHG-4711'],
+])('with the policy that asks for reasons, and the reason %j, gives %j first', async (given, reason) => {
+  const cluster = createGuardedCluster();
+  const policy = 'webhook-deletion.machineconfig-guard.io';
+  cluster.create('validatingadmissionpolicybindings', { metadata: { name: policy, labels: LABELS } });
+  const annotations = { [ALLOW_DELETION_ANNOTATION]: given };
+  cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { annotations } });
+  const erased = vi.spyOn(cluster, 'erase').mockImplementation((resource, name, namespace) => {
+    if (resource === 'validatingwebhookconfigurations') {
+      expect(cluster.require(resource, name, namespace ?? '').metadata.annotations).toEqual({
+        [ALLOW_DELETION_ANNOTATION]: reason,
+      });
+    }
+    InMemoryCluster.prototype.erase.call(cluster, resource, name, namespace);
+  });
+  const { report, outcome } = await run(cluster);
+  expect(outcome).toEqual(COMPLETE);
+  expect(erased).toHaveBeenCalledWith('validatingwebhookconfigurations', INSTALLED_NAME, expect.anything());
+  expect(report.steps[0]).toEqual({
+    action: 'GiveReason',
+    description: `give a reason for the deletion of ValidatingWebhookConfiguration ${INSTALLED_NAME}`,
+    state: given === '' ? 'done' : 'unnecessary',
+  });
 });
 
 test.each(Object.keys(LABELS))('keeps a namespace without the label %s', async (label) => {

@@ -1,14 +1,15 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
-import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
-import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
+import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
+import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { unique } from '../support/cluster.ts';
 import type { Rule } from '../control-plane/kube-client.ts';
-import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 import { Shell } from '../support/shell.ts';
-import { createIncidentB, INCIDENT_B } from './incident-b.ts';
 
 const READ_ONLY: readonly Rule[] = [
   { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list'] },
@@ -19,11 +20,6 @@ const READ_ONLY: readonly Rule[] = [
   },
   { apiGroups: ['machineconfig-guard.io'], resources: ['machineconfigguards'], verbs: ['get'] },
 ];
-const REQUESTS: Rule = {
-  apiGroups: ['certificates.k8s.io'],
-  resources: ['certificatesigningrequests'],
-  verbs: ['get', 'list'],
-};
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
@@ -34,51 +30,6 @@ beforeEach(() => installed.clear());
 afterAll(async () => {
   api.close();
   await installed.clear();
-});
-
-test('check finds the problems and the pending request, and its last resort works', async () => {
-  await createIncidentB(cluster);
-  const shell = await Shell.openAs(controlPlane, [...READ_ONLY, REQUESTS]);
-
-  const { exitCode, stdout, stderr } = await shell.run('machineconfig-guard check --output json');
-
-  expect([exitCode, stderr]).toEqual([1, '']);
-  const { recoverable, problems, pendingCertificateRequests } = JSON.parse(stdout) as CheckReport;
-  expect(recoverable).toBe(false);
-  const missing = {
-    code: 'ConfigMissing',
-    kind: 'Node',
-    config: INCIDENT_B.missing,
-    recoverable: false,
-    suggestion: null,
-  };
-  expect(problems).toMatchObject([
-    ...INCIDENT_B.masters.flatMap((name) => [
-      { ...missing, name, field: 'currentConfig' },
-      { ...missing, name, field: 'desiredConfig' },
-    ]),
-    { code: 'StatusEmpty', name: 'master', field: 'status', recoverable: false },
-  ]);
-  expect(pendingCertificateRequests.requests).toMatchObject([{ node: INCIDENT_B.waiting }]);
-
-  const page = await shell.run('machineconfig-guard check');
-  expect(page.stdout).toContain(`machineconfig-guard restore ${INCIDENT_B.missing} --from node/`);
-  const repairs = [...page.stdout.matchAll(/^ {2}(?:# )?(?<command>oc (?:.*\\\n)*.*)$/gm)];
-  expect(repairs).toHaveLength(2);
-  for (const { groups } of repairs) {
-    // The command without oc is `kubectl certificate`.
-    const lines = (groups?.['command'] ?? '').replaceAll('\n  #', '\n');
-    const command = lines.replace(/^oc adm /, 'oc ');
-    expect(await admins.run(command)).toMatchObject({ exitCode: 0 });
-  }
-  // The daemon does so after a comparison with the disk.
-  const done = { [`${MCO_GROUP}/state`]: 'Done', [`${MCO_GROUP}/reason`]: '' };
-  for (const name of INCIDENT_B.masters) {
-    await cluster.admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations: done } });
-  }
-  const { stdout: repaired } = await shell.run('machineconfig-guard check --output json');
-  // The operator sets the status once the machines run the config.
-  expect((JSON.parse(repaired) as CheckReport).problems).toMatchObject([{ code: 'StatusEmpty', recoverable: true }]);
 });
 
 test('check names who deleted a config that a node names afterwards', async () => {
@@ -98,7 +49,7 @@ test('check names who deleted a config that a node names afterwards', async () =
   expect(stdout).toMatch(/^ {2}oc annotate node \S+ --overwrite .*\n.*desiredConfig=/m);
 });
 
-test('who-uses needs only get and list, and lists unused configs', async () => {
+test('who-uses and check --bootstrap-dir need only get and list', async () => {
   const [old, used, built, unused] = ['infra-d', 'worker-a', 'worker-b', 'worker-c'].map(
     (name) => `rendered-${name}4983d88dabdc54ecf977ee120fd3796`,
   ) as [string, string, string, string];
@@ -117,6 +68,9 @@ test('who-uses needs only get and list, and lists unused configs', async () => {
   expect(referrers.stdout).toContain(build);
   const { exitCode } = await shell.run(`machineconfig-guard who-uses ${unused}`);
   expect(exitCode).toBe(1);
+  const directory = await mkdtemp(path.join(controlPlane.directory, 'bootstrap-'));
+  await writeFile(path.join(directory, 'a.yaml'), createConfigOnDisk('worker').bootstrapText);
+  expect((await shell.run(`machineconfig-guard check --bootstrap-dir ${directory}`)).exitCode).toBe(0);
   const { stdout } = await shell.run('machineconfig-guard who-uses --unused --output json');
   const report = JSON.parse(stdout) as ReferencesReport;
   expect(report.configs.map(({ name }) => name).toSorted()).toEqual([old, unused]);

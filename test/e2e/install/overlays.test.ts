@@ -59,16 +59,6 @@ test.each(APPLICABLE)('%s is valid and causes no warning, and a second apply cha
   expect(second.trimEnd().split('\n').filter(isChange)).toEqual([]);
 });
 
-test('the namespace of service-ca rejects pods in the network of the host', async () => {
-  await kubectlOk(controlPlane, ['apply', '--kustomize', await overlayForRelease(controlPlane, 'service-ca')]);
-  const deployment = JSON.stringify(findObjects('host-network', 'Deployment')[0]);
-  const apply = ['apply', '--dry-run=server', '--filename=-'];
-
-  const { stderr } = await kubectl(controlPlane, apply, deployment);
-
-  expect(stderr).toContain('would violate PodSecurity "restricted');
-});
-
 test('install.yaml of a release is valid, and changes the image and the label of the version', async ({ skip }) => {
   skip(!hasFloor, 'this release serves no policies');
   await kubectlOk(controlPlane, ['apply', '--kustomize', overlay('service-ca')]);

@@ -1,8 +1,11 @@
+import { join } from 'node:path';
+
 import { afterAll, expect, test } from 'vitest';
 
+import { until } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { kubectlOk } from '../support/kubectl.ts';
-import { hasPolicies, listLeftovers, overlayForRelease } from '../support/overlays.ts';
+import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { hasPolicies, listLeftovers, MANIFESTS, overlayForRelease } from '../support/overlays.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { Shell } from '../support/shell.ts';
 
@@ -18,19 +21,31 @@ afterAll(() => installed.stop());
 /** No guard runs, so the webhook and the policies deny. */
 const readStatus = async () => (await cluster.dryRun(config)).status;
 
+const REASON = 'webhook-deletion-reason';
 // Together they have every kind of object. The other installations differ from them in the Deployment.
-const FLOORS = [['fail-open-with-floor'], ...(IS_LONG ? [['policy-floor']] : [])];
+const FLOORS = [['fail-open-with-floor', REASON], ...(IS_LONG ? [['policy-floor']] : [])];
 
 test.each([['monitoring'], ...(hasPolicies(controlPlane) ? FLOORS : [])])(
   'uninstall removes %s, and proves that nothing denies a deletion',
-  async (name) => {
+  async (name, component) => {
     await installed.applyOverlay(name);
     await expect.poll(readStatus).not.toBe(200);
+    if (component !== undefined) {
+      await installed.applyOverlay(join(MANIFESTS, 'components', component));
+      const deletion = ['delete', 'validatingwebhookconfiguration', 'machineconfig-guard'];
+      // It comes back until the policy denies the deletion.
+      await until('the policy', async () => {
+        await installed.applyOverlay(name);
+        return (await kubectl(controlPlane, deletion)).stderr.includes(`denied request: without its webhook`);
+      });
+    }
 
     const listed = await shell.run('machineconfig-guard uninstall');
     expect({ exitCode: listed.exitCode, stdout: listed.stdout }).toMatchObject({
       exitCode: 0,
-      stdout: expect.stringMatching(/^ {2}1\. delete Validating[^]*\n {2}machineconfig-guard uninstall .*--confirm\n$/),
+      stdout: expect.stringMatching(
+        /^ {2}1\. (?:delete|give a reason .*) Validating[^]*\n {2}machineconfig-guard uninstall .*--confirm\n$/,
+      ),
     });
     expect(await readStatus()).not.toBe(200);
 

@@ -17,7 +17,7 @@ import { RealJudge } from './real-verdict.ts';
 
 const DIRECTORIES = IS_LONG ? 300 : 20;
 /** Fixed, so that a failure repeats. */
-const SEED = 20_261_125;
+const SEED = 20_261_156;
 const CONCURRENCY = 2;
 const TIMEOUT_MS = IS_LONG ? 7_200_000 : 600_000;
 const { signal } = new AbortController();

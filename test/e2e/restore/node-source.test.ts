@@ -116,7 +116,11 @@ async function describeFailure(reading: Promise<unknown>): Promise<string> {
 
 test.each<[string, string | ExecResult, RegExp]>([
   ['no file exists', NO_FILE, /mcs-machine-config-content\.json: cat: No such file/],
-  ['a hostile node has a file that is no config', '\u001B]52;c;YQ==\u0007', /: \S+ contains no object of Kubernetes/],
+  [
+    'a hostile node has a file that is no config',
+    '\u001B]52;c;YQ==\u0007',
+    /: node\/\S+content\.json is neither JSON nor YAML/,
+  ],
   ['a hostile node prints on standard error', { stderr: '\u001B[2J', exitCode: 1 }, /content\.json: \[2J/],
   ['the kubelet ends the connection', { end: 'close' }, /the connection closed before the command ended/],
 ])('prints the way by SSH if %s', async (_condition, result, reason) => {
