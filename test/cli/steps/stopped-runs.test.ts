@@ -135,6 +135,8 @@ test.each(RUNS.flatMap(([command, create]) => STOPS.map((stop) => [command, stop
         expect(done.filter((text) => WRITE.test(text) && !effects.includes(text))).toEqual([]);
         expect(effects.filter((effect) => !done.includes(effect) && !failed.includes(effect))).toEqual([]);
         if (effects.length > 0) expect(outcome.report.written).toBe(true);
+        // The API server has rejected the write.
+        else if (stop === '403') expect(outcome.report.written).toBe(false);
       }
 
       const next = await scenario.run(new StoppingApi(scenario.cluster));

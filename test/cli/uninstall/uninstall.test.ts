@@ -158,7 +158,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
   [
     'the dry runs are not honored',
     ({ path }) => (path.includes('Invalid') ? { kind: 'Status' } : undefined),
-    { ok: false, exitCode: 3, written: false },
+    { ok: false, exitCode: 3, written: false, advice: 'continue' },
     /does not honor dry runs: it answered a success instead of 422$/,
     INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
   ],
@@ -176,7 +176,12 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
     'a policy denies a deletion',
     ({ method, path }) =>
       method === 'DELETE' && path.includes('/namespaces/machineconfig-guard') ? DENIAL : undefined,
-    { ok: false, exitCode: 1, written: false },
+    {
+      ok: false,
+      exitCode: 1,
+      written: false,
+      advice: 'change what the policy or webhook asks for, and run the same command again',
+    },
     /^the API server denies to delete Namespace machineconfig-guard: admission webhook "other.example.com" denied/,
     INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
   ],
@@ -187,7 +192,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
       cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { deletionTimestamp: 'now' } });
       return {};
     },
-    { ok: false, exitCode: 1, written: true },
+    { ok: false, exitCode: 1, written: true, advice: 'see in its status and finalizers what keeps it' },
     /^timed out waiting for ValidatingWebhookConfiguration machineconfig-guard to be removed$/,
     INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
   ],
@@ -206,19 +211,20 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
   [
     'something else denies deletions of configs',
     ({ method, path }) => (method === 'DELETE' && path.includes(IN_USE) ? DENIAL : undefined),
-    { ok: false, exitCode: 1, written: true },
+    { ok: false, exitCode: 1, written: true, advice: 'list what can deny' },
     new RegExp(`^timed out waiting until nothing denies the deletion of ${IN_USE}: 403 admission webhook "other`),
     [],
   ],
 ])('if %s, says so', async (_condition, answer, expected, problem, remaining) => {
   const cluster = createGuardedCluster();
   const { report, outcome } = await run(cluster, (request) => answer(request, cluster));
-  expect({ ...outcome, written: report.written }).toMatchObject(expected);
+  expect({ ...outcome, written: report.written, advice: report.advice?.text }).toMatchObject(expected);
   expect(report.problem).toMatch(problem);
   const left = listInstalled(cluster);
   expect(left).toEqual(remaining.map((pattern) => expect.stringMatching(pattern)));
   expect(report.remaining.map(({ kind }) => kind)).toEqual(left.map((title) => title.split(' ')[0]));
-  expect(report.advice?.text).toBeDefined();
+  // Of the dry run after the deletions.
+  expect(report.dryRun === null).toBe(left.length > 0);
 });
 
 test.each<[string, (cluster: InMemoryCluster, request: ApiRequest) => unknown]>([
@@ -232,4 +238,30 @@ test.each<[string, (cluster: InMemoryCluster, request: ApiRequest) => unknown]>(
   const cluster = createGuardedCluster();
   const { report, outcome } = await run(cluster, (request) => change(cluster, request));
   expect([outcome, report.dryRun, listInstalled(cluster)]).toEqual([COMPLETE, null, []]);
+});
+
+test('sends another dry run if the config was replaced meanwhile', async () => {
+  let conflicts = 0;
+  const { outcome, report } = await run(createGuardedCluster(), ({ method, path }) => {
+    if (method !== 'DELETE' || !path.includes(IN_USE) || conflicts > 0) return undefined;
+    conflicts += 1;
+    return new ApiError(409, 'Conflict', 'the UID in the precondition does not match');
+  });
+  expect([outcome, report.dryRun?.config, conflicts]).toEqual([COMPLETE, IN_USE, 1]);
+});
+
+test('goes on if an object is gone before its dry run, or has changed before its deletion', async () => {
+  const cluster = createGuardedCluster();
+  let conflicts = 0;
+  const { outcome, report } = await run(cluster, ({ method, path }) => {
+    if (method !== 'DELETE') return undefined;
+    if (path.includes('/configmaps/machineconfig-guard?'))
+      cluster.erase('configmaps', INSTALLED_NAME, 'openshift-config-managed');
+    if (!path.endsWith('/clusterroles/machineconfig-guard') || conflicts > 0) return undefined;
+    conflicts += 1;
+    return new ApiError(409, 'Conflict', 'the object has been modified');
+  });
+  expect([outcome, conflicts, listInstalled(cluster)]).toEqual([COMPLETE, 1, []]);
+  const unnecessary = report.steps.filter(({ state }) => state === 'unnecessary');
+  expect(unnecessary.map(({ description }) => description)).toEqual([expect.stringMatching(/^delete ConfigMap /)]);
 });
