@@ -18,7 +18,6 @@ export interface SettingsFollowerOptions {
   readonly log: Logger;
   /** The spec of an object that the follower creates; empty by default. */
   readonly initialSpec?: Readonly<{ mode?: Mode | undefined; holdSuperseded?: string | undefined }>;
-  /** Milliseconds between two reads. */
   readonly intervalMs?: number;
   readonly createIntervalMs?: number;
 }
