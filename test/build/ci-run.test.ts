@@ -124,6 +124,6 @@ test.each<[Machine, boolean]>([
   [{ args: ['--install'] }, true],
   [{ env: { CI: 'true' } }, true],
 ])('installs Debian packages only with --install or CI: %j', (machine, isInstalled) => {
-  const install = 'update\ninstall --yes --no-install-recommends runc\n';
+  const install = 'update\ninstall --yes --no-install-recommends runc podman\n';
   expect(runCi(machine)).toMatchObject({ exitCode: 0, aptGet: isInstalled ? install : '' });
 });

@@ -56,8 +56,8 @@ Profiles with the guard:
 Profiles without it, in addition or alone; policies need OpenShift 4.17:
   monitoring               metrics and alerts; --from-cluster finds the issuer
                            of the guard's certificates
-  override-policy          a policy lets only users who may delete a MachineConfig
-                           set its annotation that allows the deletion
+  override-policy          a policy lets only users who may delete a
+                           MachineConfig set the annotation that allows it
   platform-alert           alerts that use metrics of the API server
   policy-floor             policies deny the deletion of a config in use
   pool-deletion-warning    a policy warns if a deleted pool still has machines

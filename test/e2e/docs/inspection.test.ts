@@ -63,8 +63,6 @@ test('kubectl lists the plugin without a warning, and passes its exit code on', 
     exitCode: 2,
     stderr: expect.stringMatching(/^kubectl mcguard: config name must not be empty/),
   });
-  // The last line is the directive: no files.
-  expect((await shell.run('kubectl __complete mcguard who')).stdout).toMatch(/^who-uses\t.*\n:4\n$/);
 });
 
 test('the documented script prints the repair instead of a reboot for a missing config', async () => {

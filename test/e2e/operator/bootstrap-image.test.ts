@@ -50,16 +50,17 @@ async function check(manifest: string, source: string) {
   const directory = createTemporaryDirectory();
   writeFiles(directory, { 'openshift/a.yaml': manifest });
   const args = ['check', '--manifests', directory, '--operator', source, '--output', 'json'];
-  const { exitCode, stdout, stderr } = await runProgram(args);
+  const { exitCode, stdout } = await runProgram(args);
   const { problems = [], renders = [] } = JSON.parse(stdout) as {
     problems?: readonly { code: string; message: string }[];
     renders?: readonly { pool: string; bootstrap: string; cluster: string }[];
   };
   const isSame = Object.fromEntries(renders.map(({ pool, bootstrap, cluster }) => [pool, bootstrap === cluster]));
-  return { exitCode, stderr, problems: problems.map(({ code, message }) => `${code}: ${message}`), isSame, renders };
+  return { exitCode, problems: problems.map(({ code, message }) => `${code}: ${message}`), isSame, renders };
 }
 
-test.runIf(canRunImages)('renders with an image as with its program: both sides, and the errors', async () => {
+test('renders with an image as with its program: both sides, and the errors', async ({ skip }) => {
+  skip(!canRunImages, 'An image needs the Debian packages podman and runc.');
   const storage = createTemporaryDirectory();
   await importImage(storage);
   const first = createConfig('worker', { kernelArguments: ['a'] });
@@ -67,9 +68,9 @@ test.runIf(canRunImages)('renders with an image as with its program: both sides,
   const broken = createConfig('worker', { config: { ignition: { version: '3.6.0' } } });
   const [different, fails] = [await check(second, IMAGE), await check(broken, IMAGE)];
 
-  expect(different).toMatchObject({ exitCode: 1, stderr: '', isSame: { master: false, worker: true } });
+  expect(different).toMatchObject({ exitCode: 1, isSame: { master: false, worker: true } });
   expect(different.problems[0]).toMatch(/^RendersDiffer: .*: kernel argument b$/);
-  expect(fails).toMatchObject({ exitCode: 1, stderr: '', renders: [] });
+  expect(fails).toMatchObject({ exitCode: 1, renders: [] });
   expect(fails.problems[0]).toMatch(/^RenderFails: .*unknown version/);
   const program = join(operator, 'machine-config-controller');
   expect([await check(second, program), await check(broken, operator)]).toEqual([different, fails]);
