@@ -69,9 +69,15 @@ function explainAccessError({ access, cause }: ClusterAccessError, server: strin
     case 403: {
       const scope = namespace === undefined ? [] : ['-n', namespace];
       const users = flags.as === undefined ? [] : [`--as=${flags.as}`];
+      // The API server names a subresource, or another right that the request needs, only in its message.
+      const [, reason = ''] = /is forbidden: (.*)/.exec(cause.message) ?? [];
+      const [right, subresource] = /cannot [a-z]+ resource "[^"/]+(?:\/([a-z]+))?"/.exec(reason) ?? [];
+      const [place, part] =
+        subresource === undefined ? ['', []] : [` (${subresource})`, [`--subresource=${subresource}`]];
+      const quote = right === undefined && reason !== '' ? `: ${toPrintableLine(reason, MAX_QUOTE_LENGTH)}` : '';
       return {
-        message: `${server} denies you "${verb}" on ${target}`,
-        advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...scope, ...users]),
+        message: `${server} denies you "${verb}" on ${target}${place}${quote}`,
+        advice: advise('check with', ['oc', 'auth', 'can-i', verb, kind, ...part, ...scope, ...users]),
       };
     }
     case 404: {

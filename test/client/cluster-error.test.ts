@@ -3,13 +3,14 @@ import { toCliError } from '../../src/client/cluster-error.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import type { CliError } from '../../src/client/exit.ts';
 import { CommandFormatter, type RepeatedFlags } from '../../src/client/output/advice.ts';
-import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../src/kube/api-paths.ts';
+import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 
 const API = { address: 'api:6443' } as KubeApi;
 const SERVER = 'the API server at api:6443';
 const CONFIGS = 'machineconfigs.machineconfiguration.openshift.io';
+const POOLS = 'machineconfigpools.machineconfiguration.openshift.io';
 const GUARDS = 'machineconfigguards.machineconfig-guard.io';
 const SECRET_PATH = '/api/v1/namespaces/ns/secrets/name';
 const SECRETS = 'secrets in namespace ns';
@@ -34,6 +35,21 @@ test.each<['create' | 'get' | 'list' | 'delete', string, number, string]>([
   const error = toCliError(new ClusterAccessError(verb, path, cause), API);
   expect(error).toMatchObject({ exitCode: 3, cause: {} });
   expect(describe(error)).toEqual(message);
+});
+
+// Messages of kube-apiserver 1.33.
+test.each([
+  [
+    'User "u" cannot patch resource "machineconfigpools/status" in API group "m" at the cluster scope',
+    `"patch" on ${POOLS} (status); check with: oc auth can-i patch ${POOLS} --subresource=status`,
+  ],
+  [
+    "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>",
+    `"patch" on ${POOLS}: cannot set blockOwnerDeletion if `,
+  ],
+])('names the subresource or the other right of a 403: %s', (reason, expected) => {
+  const cause = new ApiError(403, '', `pools "a" is forbidden: ${reason}`);
+  expect(describe(toCliError(new ClusterAccessError('patch', POOLS_PATH, cause), API))).toContain(expected);
 });
 
 test.each([
