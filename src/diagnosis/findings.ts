@@ -7,6 +7,7 @@ import {
   type NodeReferrer,
   parsePoolName,
   type PoolReferrer,
+  REASON_FIELD,
 } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import { CONTROL_PLANE_POOL, findJoinedNodes, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
@@ -20,6 +21,7 @@ const MAX_QUOTE = 300;
 const MAX_NAMES = 3;
 /** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
 export const FAILED_STATES: ReadonlySet<string> = new Set(['Degraded', 'Unreconcilable']);
+const RETRY = 'The machine-config-daemon tries again';
 const NO_SPEC = "No pool's spec names it, so waiting does not help";
 
 function yes(recoverableReason: string): Recovery {
@@ -112,12 +114,26 @@ export function findDegradedNode(node: InspectedNode, cluster: Cluster): Finding
   if (!FAILED_STATES.has(state) || findDanglingReferences([referrer], cluster.configs).length > 0) return [];
   const evidence = quote(reason);
   const since = cluster.poolOf(node).pool?.conditions.NodeDegraded?.since;
+  if (isReasonOld(node))
+    return [{ ...yes(`${RETRY} within some minutes; if the reason stays, read its log`), evidence }];
   if (isOnDisk(node))
     return [no('The disk differs from the config, and the daemon overwrites no difference', evidence)];
   if (state === 'Unreconcilable') return [no('The daemon cannot make this change, so undo it in its source', evidence)];
-  const explanation = 'The machine-config-daemon tries again';
-  if (isStalled(since, cluster.now)) return [no(`${explanation} since ${toSeconds(since)} without success`, evidence)];
-  return [{ ...yes(explanation), evidence }];
+  if (isStalled(since, cluster.now)) return [no(`${RETRY} since ${toSeconds(since)} without success`, evidence)];
+  return [{ ...yes(RETRY), evidence }];
+}
+
+/**
+ * Whether the reason is from before the last repair: it names a config that the node no longer names. The daemon
+ * validates the disk against `currentConfig` (machine-config-operator, pkg/daemon/daemon.go).
+ */
+function isReasonOld({ referrer, state }: InspectedNode): boolean {
+  const named = findReferencedConfig(referrer, REASON_FIELD);
+  return (
+    state === 'Degraded' &&
+    named !== undefined &&
+    NODE_FIELDS.every((field) => ![named, undefined].includes(findReferencedConfig(referrer, field)))
+  );
 }
 
 /** The daemon compares the disk with the config before an update (machine-config-operator, pkg/daemon/daemon.go). */
@@ -163,7 +179,9 @@ export function findDegradedPool(pool: InspectedPool, cluster: Cluster): Finding
   // The problems of its nodes say the same.
   const isExplained = RenderDegraded === undefined && problems.length > 0;
   const evidence = isExplained ? null : quote(cause.message);
-  const since = isStalled(cause.since, cluster.now) ? `It has been since ${toSeconds(cause.since)}` : undefined;
+  const isRetried = cluster.nodesOf(pool).some(isReasonOld);
+  const since =
+    !isRetried && isStalled(cause.since, cluster.now) ? `It has been since ${toSeconds(cause.since)}` : undefined;
   const isStuck = since !== undefined || problems.some(({ recoverable }) => !recoverable);
   return [
     { ...(isStuck ? no(since ?? 'Solve the problems of its nodes') : yes('The operator tries again')), evidence },

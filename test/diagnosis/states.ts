@@ -136,6 +136,15 @@ export const STATES = {
     N control2 · master · Y · Y · Degraded · ${ON_DISK}
     P master · Y · Y · 2/0/0/2
     MC Y`,
+  // After the printed repairs: the daemon has not tried again.
+  'R38-annotated': `
+    N control1 · master · X · X · Degraded · ${ON_DISK}
+    P master · Y · Y · 1/0/0/1 · @180
+    MC X Y`,
+  'R7-restored': `
+    N control0 · master · Y · Y · Degraded · ${NOT_FOUND}
+    P master · Y · Y · 1/0/0/1 · @180
+    MC X Y`,
   'two missing': `
     N worker-0 · worker · X · Z · Degraded · ${NOT_FOUND}
     P worker · W · W · 1/0/0/1
@@ -342,6 +351,8 @@ export const EXPECTED: Readonly<Record<StateName, readonly [codes: string, ...re
   R25: ['TooFewNodes?', 'oc adm certificate approve csr-8vnps'],
   R28: [''],
   R38: ['NodeDegraded', 'restore --from node/control1', FORCE('control1')],
+  'R38-annotated': ['NodeDegraded?'],
+  'R7-restored': ['NodeDegraded?'],
   'two missing': [
     'ConfigMissing',
     'oc annotate node worker-0 desiredConfig=W',

@@ -212,12 +212,14 @@ function findExpiry(evidence: Evidence): Finding | undefined {
 /** No annotation and no mode help while the API server cannot call the guard. */
 function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Finding {
   const { configuration = '' } = evidence.webhooks?.[0] ?? {};
-  const wayOut = adviseWayOut(['oc', 'delete', 'validatingwebhookconfiguration', configuration]);
+  const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
+  const wayOut = adviseWayOut(['oc', 'delete', 'validatingwebhookconfiguration', configuration], rest);
   return { effect: 'blocks', reason, advice, wayOut };
 }
 
-function adviseWayOut(removal: readonly string[]): Advice {
-  return advise('to delete configs meanwhile, remove what denies; then nothing protects configs in use', removal);
+/** @param rest what still protects then */
+function adviseWayOut(removal: readonly string[], rest = 'nothing'): Advice {
+  return advise(`to delete configs meanwhile, remove what denies; then ${rest} protects configs in use`, removal);
 }
 
 /** What somebody should look at although configs in use are protected. Clauses. */

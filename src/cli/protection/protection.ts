@@ -63,7 +63,9 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
   if (floor?.effect === 'denies') {
     if (guard.effect === 'denies')
       return toProtection('floor', `${floor.reason}, before the API server calls the guard`);
-    return toProtection('floor', `only ${floor.reason}: ${reason}. ${FLOOR_LIMITS}`, isGuardAbsent ? null : reason);
+    const protection = toProtection('floor', `only ${floor.reason}: ${reason}. ${FLOOR_LIMITS}`);
+    // Without the guard, the policies are what the administrator has chosen.
+    return isGuardAbsent ? { ...protection, advice: null } : { ...protection, failing: reason };
   }
   if (other?.effect === 'denies')
     return toProtection('other', `only ${other.reason}: ${reason}`, isGuardAbsent ? null : reason);
@@ -75,7 +77,6 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
     state: 'EXPOSED',
     explanation: `a config in use can be deleted: ${reasons}`,
     failing: isGuardAbsent ? null : reason,
-    // Without the guard, the policies are what the administrator has chosen.
     advice: isGuardAbsent ? (floor?.advice ?? advice) : advice,
   };
 }

@@ -42,7 +42,7 @@ test.each<Case>([
   ['the guard denies', IN_USE, {}, 'guard', /^the guard denies.*in use$/, /^$/],
   ['the guard holds the config, which is in use no more,', `${DENIED}MCG_HELD: x`, {}, 'guard', /denies/, /^$/],
   ['a policy denies', FLOOR_IN_USE, { floor: FLOOR }, 'floor', /^the policy nodes\..*before the API server/, /^$/],
-  ['only a policy is installed', FLOOR_IN_USE, FLOOR_ONLY, 'floor', /^only the policy nodes.* is not inst/, /^inst/],
+  ['only a policy is installed', FLOOR_IN_USE, FLOOR_ONLY, 'floor', /^only the policy nodes.* is not inst/, /^$/],
   ['the mode is Warn', FLOOR_IN_USE, { floor: FLOOR, ...inMode('Warn') }, 'floor', /^only .* is Warn\. /, /"Enforce"/],
   ['only Kyverno denies', KYVERNO, ABSENT, 'other', /^only the webhook validate\.kyverno\.svc-fail denies/, /^install/],
   [
@@ -152,6 +152,14 @@ test.each([
   [deniedBy(NODES, 'failed to configure'), BINDING],
 ])('says how to delete a config while each deletion is denied by %j', (message, wayOut) => {
   expect(COMMANDS.toClause(derive(deny(message)).wayOut ?? expect.fail())).toMatch(wayOut);
+});
+
+test.each([
+  [undefined, 'then nothing protects'],
+  [FLOOR, 'then only the policy floor protects'],
+])('says what protects without the webhook beside the floor %j', (floor, rest) => {
+  const { wayOut } = derive(deny(`${FAILED}EOF`), floor && { floor });
+  expect(wayOut?.text).toContain(rest);
 });
 
 test('is protected if the guard holds the unused config', () => {
