@@ -220,7 +220,14 @@ function formatConclusion({
   const accepted = 'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';
   if (has('planned')) return ['magenta', accepted];
   if (!ok) return ['red', has('restored') ? 'Not every config was restored.' : 'Nothing was written.'];
-  if (has('restored')) return ['bold', 'Restored. The operator now rolls out its own config.'];
+  if (has('restored')) {
+    // The operator rolls out nothing to a node that names another config than its disk has.
+    const isDone = advice.length === 0;
+    return [
+      'bold',
+      `Restored. ${isDone ? 'The operator now rolls out its own config' : 'The nodes wait for what follows'}.`,
+    ];
+  }
   const reason = configs.length === 0 ? ': no node and no pool names a config of this source' : '';
   return ['bold', `Nothing to restore${reason}.`];
 }
