@@ -53,7 +53,7 @@ const CLUSTER_SCOPED = new RegExp(
 /** Of a client or of a hub that installs clusters, by their group or their kind. */
 const CLIENT_KINDS = [
   /^(?:ku\w+\.config\.k8s|(?:agent-install|\S*hive|ran)\.openshift|\w+\.open-cluster-\w+)\.io\//,
-  /^(?:\S*openshift\.io\/)?v\w+\/(?:AgentConfig|ClusterInstance|Ku\w+ation|NMStateConfig)$/,
+  /^(?:\S*(?:k8s|openshift)\.io\/)?v\w+\/(?:AgentConfig|ClusterInstance|Ku\w+ation|NMStateConfig)$/,
 ];
 /** Of every new cluster. */
 const GROUPS =

@@ -123,6 +123,7 @@ test.each<[code: string, harmless: readonly (Json | string)[], harmful: readonly
     [createObject('ran.example.com/v1', 'SiteConfig')],
     [
       { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' },
+      { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Kustomization' },
       createObject('v1alpha1', 'AgentConfig'),
       createObject('agent-install.openshift.io/v1beta1', 'NMStateConfig'),
       createObject('siteconfig.open-cluster-management.io/v1alpha1', 'ClusterInstance'),
