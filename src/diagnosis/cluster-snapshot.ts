@@ -5,8 +5,7 @@ import {
   type NodeReferrer,
   type PoolReferrer,
 } from '../decision/references.ts';
-import { findPoolOfNode } from '../references/node-pool.ts';
-import type { Labels } from '../references/node-pool.ts';
+import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
 
 export interface InspectedNode {
   readonly referrer: NodeReferrer;

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { FileError } from './file-error.ts';
-import { type NodeBudget, parseYaml, type YamlDocument } from './yaml-document.ts';
-import { YamlError } from './yaml-document.ts';
+import { type NodeBudget, parseYaml, type YamlDocument, YamlError } from './yaml-document.ts';
 
 /** One document, as a program of the bootstrap host reads it. */
 export interface StreamDocument {

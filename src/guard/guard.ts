@@ -60,7 +60,7 @@ const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
 const MAX_CONNECTIONS = 500;
 const MAX_SCRAPE_CONNECTIONS = 100;
 
-/** Connects all parts of the guard for `serve`, `dev` and the demo. */
+/** Connects all parts of the guard for `serve` and the demo. */
 export class Guard {
   readonly #options: GuardOptions;
   readonly #settings: NonNullable<GuardOptions['settings']>;

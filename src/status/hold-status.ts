@@ -1,5 +1,4 @@
-import { formatDuration, parseDuration } from '../common/duration.ts';
-import { toSeconds } from '../common/duration.ts';
+import { formatDuration, parseDuration, toSeconds } from '../common/duration.ts';
 import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../decision/hold.ts';
 import { explainHold, formatTime } from '../decision/message.ts';
 import { type ConfigName, findUsedConfigs, isRenderedConfig } from '../decision/references.ts';

@@ -1,5 +1,5 @@
 import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
-import { toCliError } from '../../client/cluster-error.ts';
+import { isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
 import type { ClusterFlags } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
@@ -8,7 +8,6 @@ import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { isDeniedByAdmission } from '../../client/cluster-error.ts';
 import { ApiError, describeError } from '../../kube/errors.ts';
 
 /*

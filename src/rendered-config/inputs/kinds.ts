@@ -33,7 +33,10 @@ const CLUSTER_INPUTS = [
 /** What the operator writes for a role in every cluster, and for a KubeletConfig or a ContainerRuntimeConfig. */
 const OPERATOR_NAME =
   /^(?:00-ROLE|01-ROLE-(?:kubelet|container-runtime)|9[78]-ROLE-generated-kubelet|99-ROLE-generated-registries)$/;
-const GENERATED_NAME = /^99-ROLE-generated-(kubelet|containerruntime)$/;
+const KIND_BY_NAME = new Map([
+  ['99-ROLE-generated-kubelet', 'KubeletConfig'],
+  ['99-ROLE-generated-containerruntime', 'ContainerRuntimeConfig'],
+]);
 
 /** The only apiVersions of kinds. A version v1alpha1 of the first ones has other kinds. */
 const SERVED: Readonly<Record<string, RegExp>> = {
@@ -108,9 +111,9 @@ export function isExistingNamespace(namespace: string): boolean {
   return NAMESPACES.test(namespace);
 }
 
-/** @param selectingKinds the kinds of the objects that select the pool of the role */
-export function isOperatorName(name: string, role: string, selectingKinds: readonly string[]): boolean {
+/** @param isSelectedBy whether an object of the kind selects the pool of the role; only asked if the name needs it */
+export function isOperatorName(name: string, role: string, isSelectedBy: (kind: string) => boolean): boolean {
   const pattern = name.replace(`-${role}`, '-ROLE');
-  const [, cause] = GENERATED_NAME.exec(pattern) ?? [];
-  return OPERATOR_NAME.test(pattern) || selectingKinds.some((kind) => kind.toLowerCase() === `${cause}config`);
+  const kind = KIND_BY_NAME.get(pattern);
+  return OPERATOR_NAME.test(pattern) || (kind !== undefined && isSelectedBy(kind));
 }

@@ -7,13 +7,12 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 
 import { pause, until } from '../control-plane/until.ts';
-import type { Answer } from '../support/prober.ts';
+import { type Answer, Prober } from '../support/prober.ts';
 import { debianProgram } from '../support/debian-program.ts';
 import type { Launch } from '../support/guard-process.ts';
 import type { GuardedCluster } from '../support/guarded-cluster.ts';
 import { nodeConfigPatch } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import { Prober } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
 

@@ -28,7 +28,7 @@ const MAX_PARTS = 3;
  *
  * @throws ProgramError if the operator cannot render; FileError; the signal's reason
  */
-export async function compareRenders({ manifests }: ManifestDirectory, render: ReturnType<typeof createRender>) {
+export async function compareRenders({ manifests, all }: ManifestDirectory, render: ReturnType<typeof createRender>) {
   const visible = manifests.filter(({ fileName }) => !fileName.startsWith('.'));
   const bootstrap = await render(new Map(visible.map(({ fileName, content }) => [fileName, content])));
   if (bootstrap.error !== undefined) {
@@ -36,24 +36,23 @@ export async function compareRenders({ manifests }: ManifestDirectory, render: R
     if (error !== undefined) throw new ProgramError(`the operator cannot render a cluster without manifests: ${error}`);
     return { renders: [], problems: [createFailure(bootstrap.error, manifests)] };
   }
-  const created = listCreatedObjects(manifests, bootstrap);
+  const created = listCreatedObjects(manifests, all, bootstrap);
   const cluster = await render(
     new Map(created.map(({ manifest }) => [`${manifest.fileName}.json`, JSON.stringify(manifest.inCluster.value)])),
   );
   if (cluster.error !== undefined) return { renders: [], problems: [createFailure(cluster.error, manifests)] };
-  const objects = manifests.flatMap((manifest) => manifest.objects);
-  const lost = objects.filter((object) => !created.includes(object) && isRenderInput(object.id));
+  const lost = all.filter((object) => !created.includes(object) && isRenderInput(object.id));
   const lostFiles = [...new Set(lost.map(({ manifest }) => manifest.file))];
   const renders = [...bootstrap.configs, ...cluster.configs]
     .map(({ name }) => parsePoolName(name) ?? '')
     .filter((pool, index, pools) => pools.indexOf(pool) === index)
-    .map((pool) => comparePool(pool, [bootstrap, cluster], objects, lostFiles));
+    .map((pool) => comparePool(pool, [bootstrap, cluster], all, lostFiles));
   return { renders, problems: renders.flatMap(createDifference) };
 }
 
 /** What stays of the first documents: an object is created once, and the operator replaces configs with its names. */
-function listCreatedObjects(manifests: readonly Manifest[], { sources }: Render): ManifestObject[] {
-  const configs = manifests.flatMap(({ objects }) => objects).filter(({ kind }) => kind === 'MachineConfig');
+function listCreatedObjects(manifests: readonly Manifest[], all: readonly ManifestObject[], { sources }: Render) {
+  const configs = all.filter(({ kind }) => kind === 'MachineConfig');
   const isReplaced = ({ kind, name }: ManifestObject): boolean =>
     kind === 'MachineConfig' &&
     sources.filter((source) => source === name).length > configs.filter((config) => config.name === name).length;

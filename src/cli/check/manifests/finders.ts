@@ -93,6 +93,7 @@ export function changesRenders(object: ManifestObject, directory: ManifestDirect
 
 function findMissingDefinition({ apiVersion }: ManifestObject, { all }: ManifestDirectory): Findings {
   const group = kinds.findForeignGroup(apiVersion);
+  if (group === undefined) return undefined;
   return !all.some(({ kind, spec }) => kind === 'CustomResourceDefinition' && spec['group'] === group) && group;
 }
 
@@ -125,9 +126,9 @@ function getRole(labels: Json | undefined): string | undefined {
 
 function hasOperatorName({ name }: ManifestObject, { all, findSelectedPools }: ManifestDirectory): boolean {
   return ROLES.some((role) => {
-    const selecting = all.filter(({ kind }) => SELECTING.includes(kind));
-    const kindsOfRole = selecting.filter((object) => findSelectedPools(object).includes(role)).map(({ kind }) => kind);
-    return kinds.isOperatorName(name, role, kindsOfRole);
+    const isSelectedBy = (kind: string) =>
+      all.some((each) => each.kind === kind && findSelectedPools(each).includes(role));
+    return kinds.isOperatorName(name, role, isSelectedBy);
   });
 }
 
