@@ -211,8 +211,8 @@ function predictFloor({ floor }: Evidence, kinds: readonly string[] = Object.key
   if (policies.includes(undefined)) {
     return toFinding('allows', 'the policies do not check MachineOSBuilds', INSTALL_ADVICE);
   }
-  const deny = floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy);
-  const missing = policies.find((policy) => !deny.includes(String(policy)));
+  const deny = new Set(floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy));
+  const missing = policies.find((policy) => !deny.has(String(policy)));
   if (missing === undefined) return toFinding('denies', 'the policy floor is active');
   const advice = advise('apply the policy floor', [...RENDER, '--profile', 'policy-floor', ...APPLY]);
   return toFinding('allows', `the policy ${missing} has no binding with the action Deny`, advice);
