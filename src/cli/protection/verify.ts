@@ -181,17 +181,17 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Pr
 }
 
 /** What somebody should look at although configs in use are protected. Clauses. */
-export function listWarnings(evidence: Evidence, undatedPools: readonly string[]): string[] {
-  const { deployment, authorityFlags = '' } = evidence;
-  const { flags = '' } = evidence.webhooks?.[0] ?? {};
-  const withoutNode = (deployment?.flags ?? flags).replace(' --single-node', '');
+export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {
+  const flags = {
+    'the webhook': webhooks?.[0]?.flags,
+    'the Deployment': deployment?.flags,
+    'the Secret machineconfig-guard-ca': authorityFlags,
+  };
+  const known = Object.entries(flags).filter(([, text]) => text);
   const warnings: string[] = [];
-  if (flags !== '' && withoutNode !== flags) {
-    warnings.push(`the webhook was rendered with ${flags}, but the Deployment with ${deployment?.flags || 'no flags'}`);
-  }
-  const [issuer] = /--tls=\S+/.exec(authorityFlags) ?? [];
-  if (issuer !== undefined && flags !== '' && !flags.includes(issuer)) {
-    warnings.push(`the Secret machineconfig-guard-ca is left of an installation with ${issuer}; now it has ${flags}`);
+  // Only the Deployment depends on the number of nodes.
+  if (new Set(known.map(([, text]) => text?.replace(' --single-node', ''))).size > 1) {
+    warnings.push(`they were rendered with different flags: ${known.map((each) => each.join(' with ')).join(', ')}`);
   }
   if (undatedPools.length > 0) {
     const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;
