@@ -12,7 +12,6 @@ import {
 import { formatName } from '../decision/message.ts';
 import { CONTROL_PLANE_POOL, findJoinedNodes, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import { findDanglingReferences, judgeEmptyStatus } from './dangling-references.ts';
-import { findNearestName } from './nearest-name.ts';
 import type { Cluster, Finding, Problem, Recovery } from './problem.ts';
 
 /** Without a change in this time, the operator makes no progress. */
@@ -42,26 +41,19 @@ export function isMissingForever({ code, recoverable }: Problem): boolean {
 }
 
 /** @param reason that a node reports */
-export function findMissing(
-  referrer: NodeReferrer | PoolReferrer,
-  { configs, judgeMissing }: Cluster,
-  reason = '',
-): Finding[] {
-  return findDanglingReferences([referrer], configs).flatMap(({ field, config }) => {
-    const finding = judgeMissing(config);
-    const evidence = finding?.evidence ?? (reason.includes(config) ? quote(reason) : null);
-    return finding === undefined ? [] : [{ ...finding, field, evidence }];
+export function findMissing(referrer: NodeReferrer | PoolReferrer, cluster: Cluster, reason = ''): Finding[] {
+  return findDanglingReferences([referrer], cluster.configs).flatMap(({ field, config }) => {
+    const finding = judgeMissing(config, cluster);
+    const evidence = finding.evidence ?? (reason.includes(config) ? quote(reason) : null);
+    return [{ ...finding, field, evidence }];
   });
 }
 
-/** Undefined if the config exists. */
-export function judgeConfig(config: ConfigName, cluster: Cluster): Finding | undefined {
-  if (cluster.configs.has(config)) return undefined;
+function judgeMissing(config: ConfigName, cluster: Cluster): Finding {
   const recovery = judgeRendering(config, cluster);
   // Once a terminating config is gone, the operator may render it again.
   if (cluster.terminatingConfigs.has(config)) return { config, ...recovery };
-  const suggestion = findNearestName(config, cluster.configs) ?? null;
-  return { config, suggestion, ...recovery, ...cluster.guardReports?.get(config) };
+  return { config, suggestion: cluster.findNearest(config) ?? null, ...recovery, ...cluster.guardReports?.get(config) };
 }
 
 /** The operator renders the config in the spec of a pool, and the first config of a new pool. */
