@@ -8,11 +8,10 @@ import { type ConfigName, findReferencedConfig } from '../../decision/references
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
 import { toUnpauseCommand } from '../../diagnosis/repairs.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { hasMatchingName } from '../../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { type StepOptions, type StepReport, StepRun, type Wait, WaitTimeout, WriteDenied } from '../steps/step-run.ts';
-import { chooseContent, type Content, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
-import { findPool, readImages, readRestoreState, type RestoreState } from './restore-state.ts';
+import { chooseContent, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
+import { findPool, readRestoreState, type RestoreState } from './restore-state.ts';
 import { listSteps, type RestoreStep, type StepAction } from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions {
@@ -103,7 +102,8 @@ class RestoreRun {
     const plans: RestorePlan[] = [];
     const comparisons = new Map<ConfigName, Comparison>();
     const ending = await this.#steps.finish(async () => {
-      for (const content of await this.#chooseContents(state)) {
+      for (const restored of this.#restoredNames) {
+        const content = chooseContent(this.#options.configs.filter((config) => config.name === restored));
         plans.push(planRestore(content, state, { name, acceptContent, restoredNames: this.#restoredNames }));
       }
       for (const [index, plan] of plans.entries()) {
@@ -136,22 +136,6 @@ class RestoreRun {
       pendingCertificateRequests: (this.#state ?? state).pendingRequests,
     };
     return { report, ending: { ...ending, exitCode } };
-  }
-
-  /** Reads the images in the cluster only if a missing config has no copy that matches its name. */
-  async #chooseContents({ configs: existing }: RestoreState): Promise<Content[]> {
-    const { configs } = this.#options;
-    const { signal } = this.#steps;
-    const isDoubtful = configs.some((config) => !existing.has(config.name) && hasMatchingName(config) !== true);
-    const images = isDoubtful
-      ? await readWithRetries((limited) => readImages(this.#api, limited), signal)
-      : new Set<string>();
-    const contents: Content[] = [];
-    for (const name of this.#restoredNames) {
-      const copies = configs.filter((config) => config.name === name);
-      contents.push(await chooseContent(copies, images, signal));
-    }
-    return contents;
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {

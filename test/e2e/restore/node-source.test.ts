@@ -79,20 +79,6 @@ test.each<[string, toServed: () => string | ExecResult, toCurrent: () => string 
   expect(exitCode).toBe(0);
 });
 
-test('undoes the image that the machine-config-server has changed, with the image of another config', async () => {
-  const { name, spec } = createConfigOnDisk('worker');
-  disk.set(MCS_FILE, change(missing, LAYERED));
-  const options = { api, configs: await readNode(), isConfirmed: false };
-  const plan = async () => (await stuck.restore(pool, options)).report.configs;
-  // Without the other config, the image is unknown.
-  expect(await plan()).toMatchObject([{ rejection: { code: 'HashDiffers' } }]);
-
-  await stuck.cluster.config({ name, spec });
-
-  const warnings = [expect.stringMatching(/^The machine-config-server has changed osImageURL in node\//), IS_SERVED];
-  expect(await plan()).toMatchObject([{ name: missing.name, outcome: 'planned', warnings }]);
-});
-
 test('reads both configs if a node names two missing ones', async () => {
   const desired = createConfigOnDisk();
   await stuck.cluster.moveNode(node, { desiredConfig: desired.name });
