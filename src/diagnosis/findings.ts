@@ -106,7 +106,7 @@ export function findDegradedNode(node: InspectedNode, cluster: Cluster): Finding
   if (!FAILED_STATES.has(state) || findDanglingReferences([referrer], cluster.configs).length > 0) return [];
   const evidence = quote(reason);
   const since = cluster.poolOf(node).pool?.conditions.NodeDegraded?.since;
-  if (isReasonOld(node))
+  if (isReasonOld(node, cluster))
     return [{ ...yes(`${RETRY} within some minutes; if the reason stays, read its log`), evidence }];
   if (isOnDisk(node))
     return [no('The disk differs from the config, and the daemon overwrites no difference', evidence)];
@@ -116,16 +116,20 @@ export function findDegradedNode(node: InspectedNode, cluster: Cluster): Finding
 }
 
 /**
- * Whether the reason is from before the last repair: it names a config that the node no longer names. The daemon
- * validates the disk against `currentConfig` (machine-config-operator, pkg/daemon/daemon.go).
+ * Whether the reason is from before a repair of the last hour: it names a config that the node no longer names. The
+ * daemon validates the disk against `currentConfig` (machine-config-operator, pkg/daemon/daemon.go).
  */
-function isReasonOld({ referrer, state }: InspectedNode): boolean {
+function isReasonOld({ referrer, state, namedAt }: InspectedNode, { createdAt, now }: Cluster): boolean {
   const named = findReferencedConfig(referrer, REASON_FIELD);
-  return (
-    state === 'Degraded' &&
-    named !== undefined &&
-    NODE_FIELDS.every((field) => ![named, undefined].includes(findReferencedConfig(referrer, field)))
-  );
+  if (state !== 'Degraded' || named === undefined || isStalled(findLatest([namedAt, createdAt?.get(named)]), now)) {
+    return false;
+  }
+  return NODE_FIELDS.every((field) => ![named, undefined].includes(findReferencedConfig(referrer, field)));
+}
+
+function findLatest(times: readonly (Date | undefined)[]): Date | undefined {
+  const known = times.flatMap((time) => (time === undefined ? [] : [time.getTime()]));
+  return known.length === 0 ? undefined : new Date(Math.max(...known));
 }
 
 /** The daemon compares the disk with the config before an update (machine-config-operator, pkg/daemon/daemon.go). */
@@ -156,9 +160,7 @@ function judgeRollout(pool: InspectedPool, cluster: Cluster): Recovery {
   if (isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount)) {
     return no('Every machine of the pool is Degraded, so the operator updates none');
   }
-  const times = [referrer.specChangedAt, referrer.statusChangedAt, referrer.updatedChangedAt];
-  const known = times.flatMap((time) => (time === undefined ? [] : [time.getTime()]));
-  const lastChange = known.length === 0 ? undefined : new Date(Math.max(...known));
+  const lastChange = findLatest([referrer.specChangedAt, referrer.statusChangedAt, referrer.updatedChangedAt]);
   if (isStalled(lastChange, cluster.now)) return no(`Nothing in the pool has changed since ${toSeconds(lastChange)}`);
   return yes('The operator sets the field when all machines of the pool run the config in its spec');
 }
@@ -171,7 +173,7 @@ export function findDegradedPool(pool: InspectedPool, cluster: Cluster): Finding
   // The problems of its nodes say the same.
   const isExplained = RenderDegraded === undefined && problems.length > 0;
   const evidence = isExplained ? null : quote(cause.message);
-  const isRetried = cluster.nodesOf(pool).some(isReasonOld);
+  const isRetried = cluster.nodesOf(pool).some((node) => isReasonOld(node, cluster));
   const since =
     !isRetried && isStalled(cause.since, cluster.now) ? `It has been since ${toSeconds(cause.since)}` : undefined;
   const isStuck = since !== undefined || problems.some(({ recoverable }) => !recoverable);

@@ -64,6 +64,12 @@ type Comparison = Partial<Pick<ConfigReport, 'comparedWith' | 'differences'>>;
 
 /** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
 const NODE_RECOVERY_MS = 120_000;
+/** `oc logs` cannot select the pods of a node. */
+const LOG_ADVICE = advise(
+  'the missing config is not the cause any more, so read the logs of the machine-config-daemons',
+  ['oc', 'logs', '-n', 'openshift-machine-config-operator', '-l', 'k8s-app=machine-config-daemon'],
+  ['-c', 'machine-config-daemon', '--prefix', '--tail=20'],
+);
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -192,8 +198,9 @@ class RestoreRun {
         waits.push(error.wait);
       }
     }
-    const advice = waits.find((wait) => wait.advice !== undefined)?.advice;
     const reason = waits.map((wait) => wait.reason).join('; ');
+    const known = waits.find((wait) => wait.advice !== undefined)?.advice;
+    const advice = known ?? (plans.every(({ next }) => next === undefined) ? LOG_ADVICE : undefined);
     if (waits.length > 0) throw new WaitTimeout({ reason, ...(advice && { advice }) });
     return null;
   }

@@ -51,7 +51,13 @@ beforeEach(async () => {
 });
 
 const readNode = async (client = api) =>
-  await readConfigsFromNode(client, await readClusterSnapshot(client, undefined, signal), node, undefined, signal);
+  await readConfigsFromNode(node, {
+    api: client,
+    snapshot: await readClusterSnapshot(client, undefined, signal),
+    name: undefined,
+    isConfirmed: false,
+    signal,
+  });
 
 function change({ spec, name }: ConfigOnDisk, changes: object): string {
   return toConfigOnDisk('master', { ...spec, ...changes }, name).text;
