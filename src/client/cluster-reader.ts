@@ -28,7 +28,15 @@ export async function readClusterSnapshot(
   const isEmpty = cluster.nodes.length + cluster.skippedNodes.length === 0;
   const roles = isEmpty && labelSelector !== undefined ? await readRoles(api, signal) : [];
   const overriddenConfigs = all.filter(({ isOverridden }) => isOverridden).map(({ name }) => name);
-  return { ...cluster, configs: findNames(false), terminatingConfigs: findNames(true), overriddenConfigs, roles };
+  const createdAt = new Map(all.map((config) => [config.name, config.createdAt]));
+  return {
+    ...cluster,
+    configs: findNames(false),
+    terminatingConfigs: findNames(true),
+    createdAt,
+    overriddenConfigs,
+    roles,
+  };
 }
 
 /** @returns also the time of the first list by the clock of the API server */
@@ -115,6 +123,7 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     labels: labels ?? {},
     state: readAnnotation('state'),
     reason: readAnnotation('reason'),
+    namedAt: findWriteTime(node, ['f:metadata', 'f:annotations', `f:${MCO_GROUP}/currentConfig`]),
   };
 }
 

@@ -13,7 +13,7 @@ import {
 import { findPoolOfNode } from '../references/node-pool.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
 import { findDanglingReferences } from './dangling-references.ts';
-import { judgeConfig } from './findings.ts';
+import { createNearestFinder } from './nearest-name.ts';
 import type { Cluster, DiagnosisScope, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
 import { planMarkRemoval, planRepairs, type Repair } from './repairs.ts';
 import { type Rule, RULES } from './rules.ts';
@@ -71,7 +71,6 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
   const problemsByNode = new Map<InspectedNode, readonly Problem[]>();
   const nodesByPool = groupBy(snapshot.nodes, (node) => poolByNode.get(node)?.pool);
   const nodesOf = (pool: InspectedPool) => nodesByPool.get(pool) ?? [];
-  const judged = new Map<ConfigName, Finding | undefined>();
   const livePools = snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const referrers = snapshot.nodes.map(({ referrer }) => referrer);
   const dangling = findDanglingReferences(referrers, snapshot.configs);
@@ -86,10 +85,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
     poolOf: (node) => poolByNode.get(node) ?? findPoolOfNode(node.labels, snapshot.pools),
     nodesOf,
     problemsOfNodes: (pool) => nodesOf(pool).flatMap((node) => problemsByNode.get(node) ?? []),
-    judgeMissing: (config) => {
-      if (!judged.has(config)) judged.set(config, judgeConfig(config, cluster));
-      return judged.get(config);
-    },
+    findNearest: createNearestFinder(snapshot.configs),
   };
   const ofCluster = applyRules(({ ofCluster }) => ofCluster?.(cluster));
   for (const node of snapshot.nodes) {

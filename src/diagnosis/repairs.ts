@@ -102,7 +102,7 @@ const REPAIRS = {
     return [patchPool(text, pool, { spec: { paused: false } })];
   }),
   setStatus: forEachPool('status', (pool, cluster) => {
-    const config = findReferencedConfig(pool.referrer, 'spec');
+    const config = findRunningConfig(pool, cluster) ?? findReferencedConfig(pool.referrer, 'spec');
     const { name } = pool.referrer;
     // A restore sets it, too.
     const isRestored = cluster.problemsOfNodes(pool).some(isMissingForever);
@@ -269,10 +269,15 @@ function isCompared({ referrer }: InspectedNode, { field }: Problem): boolean {
 
 /** A config that a pool can have in its spec instead of a missing one. */
 function findResetConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
+  return findConfigOfPool(pool, cluster) ?? findRunningConfig(pool, cluster);
+}
+
+/** A config of the pool that its nodes run. A restore sets the status to it, too, as the operator would. */
+function findRunningConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
   const currentConfigs = cluster.nodesOf(pool).map(({ referrer }) => findReferencedConfig(referrer, CURRENT));
-  const isUsable = (config: ConfigName | undefined): boolean =>
-    config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name;
-  return findConfigOfPool(pool, cluster) ?? currentConfigs.find(isUsable);
+  return currentConfigs.find(
+    (config) => config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name,
+  );
 }
 
 function isRestorable(config: ConfigName): boolean {

@@ -111,6 +111,7 @@ async function runRestore(
   signal: AbortSignal,
 ): Promise<void> {
   const output = new Output(command, flags);
+  const isConfirmed = flags.confirm === true;
   let outcome: Awaited<ReturnType<typeof restore>>;
   try {
     const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
@@ -118,12 +119,12 @@ async function runRestore(
     const { configs, problems } =
       flags.from === undefined
         ? { configs: [findStarted(name, snapshot)], problems: [] }
-        : await readSources(api, snapshot, flags.from, name, signal);
+        : await readSources(flags.from, { api, snapshot, name, isConfirmed, signal });
     for (const problem of problems) output.printStep(`skipped: ${problem}`, 0);
     outcome = await restore(api, {
       configs,
       name,
-      isConfirmed: flags.confirm === true,
+      isConfirmed,
       acceptContent: flags.acceptContent === true,
       timeoutMs: flags.timeout,
       controlPlaneReplicas: flags.controlPlaneReplicas,
@@ -207,9 +208,7 @@ function formatConclusion({
   if (problem !== null && !written && pausedPools.length === 0) return ['red', `Nothing was written: ${problem}.`];
   if (problem !== null && !has('incomplete') && has('restored')) {
     if (problem === INTERRUPTED) return ['red', 'Restored; stopped waiting until every node has recovered.'];
-    const cause = 'The missing config is not the cause any more, so read the log of the machine-config-daemon there.';
-    const isKnown = advice.length > 0;
-    return ['red', `Restored, but not every node has recovered: ${problem}.${isKnown ? '' : ` ${cause}`}`];
+    return ['red', `Restored, but not every node has recovered: ${problem}.`];
   }
   if (problem !== null) {
     const pools = joinWithAnd(pausedPools.map(({ name }) => name));

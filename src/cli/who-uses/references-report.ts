@@ -9,7 +9,7 @@ import {
   summarizeReferences,
 } from '../../decision/references.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
-import { findNearestName } from '../../diagnosis/nearest-name.ts';
+import { createNearestFinder } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
 import { readHold } from '../../client/guard-report.ts';
@@ -66,6 +66,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   const names = selectNames(selection, references);
   const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
   const holds = findHolds(references.unused, referrers, { ...hold, now: at, createdAt });
+  const findNearest = createNearestFinder(configs.keys());
   const reports = names.map((name): ConfigReport => {
     const { strong, weak } = summarizeReferences(name, referrersByConfig.get(name) ?? []);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
@@ -83,7 +84,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
       overridden: configs.get(name)?.isOverridden === true && isRenderedConfig(name),
       heldUntil: holds.get(name)?.until.toISOString() ?? null,
       usedBy,
-      suggestion: exists ? null : (findNearestName(name, configs.keys()) ?? null),
+      suggestion: exists ? null : (findNearest(name) ?? null),
       recoverableReason: problems.find(({ config }) => config === name)?.recoverableReason ?? null,
     };
   });

@@ -51,7 +51,13 @@ beforeEach(async () => {
 });
 
 const readNode = async (client = api) =>
-  await readConfigsFromNode(client, await readClusterSnapshot(client, undefined, signal), node, undefined, signal);
+  await readConfigsFromNode(node, {
+    api: client,
+    snapshot: await readClusterSnapshot(client, undefined, signal),
+    name: undefined,
+    isConfirmed: false,
+    signal,
+  });
 
 function change({ spec, name }: ConfigOnDisk, changes: object): string {
   return toConfigOnDisk('master', { ...spec, ...changes }, name).text;
@@ -77,20 +83,6 @@ test.each<[string, toServed: () => string | ExecResult, toCurrent: () => string 
   const source = `node/${node}:${file}`;
   expect(configs).toMatchObject([{ name: missing.name, source, outcome: 'planned', warnings: [IS_SERVED] }]);
   expect(exitCode).toBe(0);
-});
-
-test('undoes the image that the machine-config-server has changed, with the image of another config', async () => {
-  const { name, spec } = createConfigOnDisk('worker');
-  disk.set(MCS_FILE, change(missing, LAYERED));
-  const options = { api, configs: await readNode(), isConfirmed: false };
-  const plan = async () => (await stuck.restore(pool, options)).report.configs;
-  // Without the other config, the image is unknown.
-  expect(await plan()).toMatchObject([{ rejection: { code: 'HashDiffers' } }]);
-
-  await stuck.cluster.config({ name, spec });
-
-  const warnings = [expect.stringMatching(/^The machine-config-server has changed osImageURL in node\//), IS_SERVED];
-  expect(await plan()).toMatchObject([{ name: missing.name, outcome: 'planned', warnings }]);
 });
 
 test('reads both configs if a node names two missing ones', async () => {

@@ -40,11 +40,8 @@ async function expectPlan(granted: readonly Rule[], expected: unknown): Promise<
 const RIGHTS = rules.flatMap((rule) => rule.verbs.map((verb) => ({ rule, verb, resource: rule.resources?.[0] ?? '' })));
 const STEPS = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'];
 const COMPLETE = { steps: STEPS, requests: 1 };
-/** Without these rights the command knows less. The first three are of "undoes the image" in node-source.test.ts. */
+/** Without these rights the command knows less. */
 const OPTIONAL: Readonly<Record<string, unknown>> = {
-  controllerconfigs: COMPLETE,
-  machineosbuilds: COMPLETE,
-  osimagestreams: COMPLETE,
   configmaps: { ...COMPLETE, steps: STEPS.filter((step) => step !== 'AwaitMachines') },
   certificatesigningrequests: { ...COMPLETE, requests: 0 },
   'machineconfigpools/finalizers': expect.stringContaining('blockOwnerDeletion'),
