@@ -41,8 +41,8 @@ export interface AnsweredCall {
 export type AnswerListener = (judged: JudgedReview, call: AnsweredCall) => void;
 
 /**
- * How long a body may take to arrive if the client's own timeout is not shorter, and the memory of arriving bodies. With
- * 32 MiB, a flood would use all the memory of the pod, because V8 frees the bodies late.
+ * How long a body may take to arrive if the client's own timeout is not shorter, and the memory of arriving bodies.
+ * With 32 MiB, a flood would use all the memory of the pod, because V8 frees the bodies late.
  */
 const LIMITS = { timeoutMs: 5_000, bytes: 16 * 1024 * 1024 };
 
