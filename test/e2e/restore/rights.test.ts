@@ -79,7 +79,7 @@ test('each right on the pod that reads a disk is needed', async () => {
     const user = stuck.connect(await createServiceAccount(cluster.admin, unique('reader'), [...rules, ...granted]));
     const read = async () => {
       const snapshot = await readClusterSnapshot(user, undefined, signal);
-      return readConfigsFromNode(user, snapshot, node, undefined, signal).then(
+      return readConfigsFromNode(node, { api: user, snapshot, name: undefined, isConfirmed: false, signal }).then(
         (configs) => configs.map(({ name }) => name).join(),
         (error: Error) => (error.cause instanceof Error ? error.cause : error).message,
       );
