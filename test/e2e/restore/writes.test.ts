@@ -66,7 +66,7 @@ test('plans every step without a write, then pauses the pool, serves new machine
   const { report, texts } = await stuck.restore(pool, {
     api,
     reactions: [
-      [/^paused pool master/, look],
+      [/^pause pool master: done/, look],
       [pattern, () => look().then(join)],
     ],
   });
@@ -79,12 +79,12 @@ test('plans every step without a write, then pauses the pool, serves new machine
     [false, undefined, name],
   ]);
   expect(texts.filter((text) => !text.startsWith('waiting'))).toEqual([
-    'paused pool master',
-    `created ${name}`,
-    'set the status of pool master; new machines can get their config',
-    'all machines of pool master have joined',
-    'unpaused pool master',
-    `no node that names ${name} is Degraded`,
+    'pause pool master: done',
+    `create ${name}, owned by pool master: done`,
+    'set status.configuration.name of pool master, from which new machines get their config: done',
+    'wait until 1 more machine joins pool master: done',
+    'unpause pool master: done',
+    'wait until 2 nodes that name it leave Degraded: done',
   ]);
   // Nothing but the daemons has changed the nodes.
   const writers = await cluster.auditEvents(
@@ -119,9 +119,9 @@ const UNPAUSE = expect.stringMatching(/: oc patch machineconfigpool master /) as
 const CONTINUE = expect.stringMatching(/: machineconfig-guard restore \S+ --confirm$/) as string;
 
 test.each([
-  ['a missing config is the first problem', /^paused pool/, [UNPAUSE]],
-  ['the config was created', /^created/, [CONTINUE, UNPAUSE]],
-  ['the status was set', /^set the status/, [CONTINUE, UNPAUSE]],
+  ['a missing config is the first problem', /^pause pool/, [UNPAUSE]],
+  ['the config was created', /^create rendered/, [CONTINUE, UNPAUSE]],
+  ['the status was set', /^set status/, [CONTINUE, UNPAUSE]],
   ['it waits for a machine', /^waiting for 1 machine/, [CONTINUE, UNPAUSE]],
   ['the response to the pause is lost', 1, [UNPAUSE]],
   ['the response to the end of the pause is lost', 4, undefined],
