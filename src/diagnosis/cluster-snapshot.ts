@@ -63,8 +63,6 @@ export interface ClusterSnapshot {
   readonly createdAt?: ReadonlyMap<ConfigName, Date>;
   /** Those whose allow-deletion annotation gives a reason. */
   readonly overriddenConfigs?: readonly ConfigName[];
-  /** The roles of all nodes if the selector matches none. */
-  readonly roles?: readonly string[];
   readonly pendingRequests?: readonly PendingCertificateRequest[];
   /** The wanted number of control plane machines. Undefined if unknown. */
   readonly controlPlaneReplicas?: number | undefined;

@@ -20,7 +20,8 @@ const WORKERS = `
  * States of clusters from public reports, rebuilt without their names and hosts. The later ones are of the same kinds.
  *
  * `N name · roles · current · desired · state · reason · age of the names`,
- * `P pool · spec · status · machines/updated/ready/degraded · more`, `MC` the configs that exist, `K` the replicas of the install-config, `R` a pending certificate request. A
+ * `P pool · spec · status · machines/updated/ready/degraded · more`, `MC` the configs that exist,
+ * `K` the replicas of the install-config, `R` a pending certificate request. A
  * capital stands for a config of the pool in its line, or of the pool behind it. `-` is empty, `@` an age in minutes.
  */
 export const STATES = {
@@ -385,5 +386,5 @@ export const EXPECTED: Readonly<Record<StateName, readonly [codes: string, ...re
   'drain fails for long': ['NodeDegraded PoolDegraded'],
   Unreconcilable: ['NodeDegraded'],
   'cannot render': ['PoolDegraded'],
-  typo: ['ConfigMissing', 'oc annotate node worker-0 currentConfig=W desiredConfig=W'],
+  typo: ['ConfigMissing', '# oc annotate node worker-0 currentConfig=W desiredConfig=W'],
 };

@@ -19,12 +19,18 @@ import {
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
-import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import {
+  applyStyle,
+  formatNext,
+  indent,
+  type ReportFormat,
+  type Style,
+  wrapText,
+} from '../../client/output/text-format.ts';
+import { joinWithAnd } from '../../common/printable-text.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
-import { formatSteps, indent, MAX_TEXT_LENGTH, throwUnlessComplete } from '../steps/format-steps.ts';
-import { INTERRUPTED } from '../steps/step-run.ts';
+import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-state.ts';
 
@@ -171,7 +177,7 @@ function formatConfig(
   { name, source, outcome, namedBy, rejection, comparedWith, differences, warnings, steps }: ConfigReport,
 ) {
   // The name and the source can come from the disk of an untrusted node.
-  const lines = [toPrintableLine(`${name} (from ${source})`, MAX_TEXT_LENGTH)];
+  const lines = indent(format, `${name} (from ${source})`).map((line) => line.slice(2));
   if (outcome === 'exists') lines.push('  exists. Nothing to do.');
   if (outcome === 'rejected' && rejection !== null) {
     lines.push(...indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));

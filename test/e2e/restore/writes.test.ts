@@ -60,7 +60,7 @@ test('plans every step without a write, then pauses the pool, serves new machine
   const { report, texts } = await stuck.restore(pool, {
     api,
     reactions: [
-      [/^paused pool master/, look],
+      [/^pause pool master: done/, look],
       [pattern, () => look().then(join)],
     ],
   });
@@ -73,12 +73,12 @@ test('plans every step without a write, then pauses the pool, serves new machine
     [false, undefined, name],
   ]);
   expect(texts.filter((text) => !text.startsWith('waiting'))).toEqual([
-    'paused pool master',
-    `created ${name}`,
-    'set the status of pool master; new machines can get their config',
-    'all machines of pool master have joined',
-    'unpaused pool master',
-    `no node that names ${name} is Degraded`,
+    'pause pool master: done',
+    `create ${name}, owned by pool master: done`,
+    'set status.configuration.name of pool master, from which new machines get their config: done',
+    'wait until 1 more machine joins pool master: done',
+    'unpause pool master: done',
+    'wait until 2 nodes that name it leave Degraded: done',
   ]);
   // Nothing but the daemons has changed the nodes.
   const writers = await cluster.auditEvents(
