@@ -70,12 +70,9 @@ export async function startGuard(options: GuardOptions) {
   const { judge, index, configs, live, facts } = parts;
   const events = new EventRecorder(api, log);
   const metrics = new Metrics({ index, live, certificate, mode: () => settings().mode, reporter: () => reporter });
-  const onTaskError = (task: string, error: unknown): void => {
-    log.error({ err: error, task }, 'a background task failed; it runs again');
-    metrics.countTaskFailure(task);
-  };
+  const onTaskFailure = metrics.countTaskFailure.bind(metrics);
   const stored = () => source.object;
-  const reported = { api, log, index, configs, facts, events, certificate, settings, stored, onTaskError };
+  const reported = { api, log, index, configs, facts, events, certificate, settings, stored, onTaskFailure };
   const reporter = status === undefined ? undefined : new StatusReporter({ ...reported, ...status });
   const recordAnswer = (judged: JudgedReview): void => reporter?.recordAnswer(judged);
   const recorder = new AnswerRecorder({ log, metrics, events, recordAnswer });

@@ -55,7 +55,7 @@ export class Metrics {
   });
   readonly #taskFailures = new Counter({
     name: 'mcguard_task_failures_total',
-    help: 'Failures of background tasks because of a defect, by task. The guard repeats the task.',
+    help: 'Failures of background tasks, by task. The guard repeats the task.',
     labelNames: ['task'],
     registers: [this.#registry],
   });
