@@ -1,5 +1,5 @@
 import type { V1Deployment } from '@kubernetes/client-node';
-import { type Authority, checkAuthority } from '../../certificates/authority.ts';
+import { type Authority, parseAuthority } from '../../certificates/authority.ts';
 import { orForbidden, readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
@@ -136,13 +136,15 @@ async function readAuthority(api: KubeApi, isReplaced: boolean, now: Date): Prom
   const secret = await readObject(api, AUTHORITY_SECRET_PATH);
   if (secret === undefined) return undefined;
   const authority = readAuthoritySecret(secret);
-  const check = checkAuthority(authority, now);
-  if (check.usable) return authority;
-  if (isReplaced) return undefined;
-  const message =
-    `the authority in the Secret machineconfig-guard-ca cannot be used: ${check.reason}; ` +
-    'create a new authority with --new-authority';
-  throw new CliError(message, EXIT_CODE.failure);
+  try {
+    parseAuthority(authority, now);
+    return authority;
+  } catch (error) {
+    if (isReplaced) return undefined;
+    const { message: reason } = error as Error;
+    const message = `the authority in the Secret machineconfig-guard-ca cannot be used: ${reason}`;
+    throw new CliError(`${message}; create a new authority with --new-authority`, EXIT_CODE.failure, { cause: error });
+  }
 }
 
 function describeFlags(before: FlagValues, after: FlagValues, hasGuard: boolean): (string | Advice)[] {
