@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import type { StoredGuard } from '../../client/guard-report.ts';
 import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
@@ -12,8 +11,8 @@ import { type Cell, formatTable } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
-import { type Evidence, findCondition, type PolicyBinding, readEvidence } from './evidence.ts';
-import { deriveProtection, isComplete, type Protection, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
+import { type Evidence, findCondition, readEvidence } from './evidence.ts';
+import { deriveProtection, isComplete, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
 
 /** The JSON of `status`. Its keys are a contract. */
 export interface StatusReport {
@@ -22,27 +21,11 @@ export interface StatusReport {
 }
 
 /** One cluster. Unknown values are null. */
-export interface ClusterStatus extends Omit<Protection, 'state'> {
+export interface ClusterStatus extends Omit<ReturnType<typeof summarizeEvidence>, 'state'> {
   readonly context: string;
   /** Null if the kubeconfig has no usable server. */
   readonly server: string | null;
   readonly state: ProtectionState | 'UNREACHABLE';
-  /** What was not read, for lack of a right or after an error. The values are null. */
-  readonly unreadable: readonly (keyof Evidence)[];
-  readonly version: string | null;
-  readonly mode: string | null;
-  readonly failurePolicy: string | null;
-  readonly floor: readonly PolicyBinding[] | null;
-  readonly replicas: number | null;
-  readonly readyReplicas: number | null;
-  /** The pod that writes the status. */
-  readonly leader: string | null;
-  readonly leaderRenewedAt: string | null;
-  /** The condition CertificatesValid. */
-  readonly certificates: Readonly<{ valid: boolean; reason: string; message: string }> | null;
-  readonly protectedConfigs: number | null;
-  readonly danglingCount: number | null;
-  readonly lastDenial: NonNullable<StoredGuard['status']>['lastDenial'] | null;
 }
 
 interface StatusFlags extends ClusterFlags {
@@ -146,13 +129,14 @@ async function readEntry(flags: StatusFlags, context: string, output: Output) {
   }
 }
 
-export function summarizeEvidence(evidence: Evidence): Omit<ClusterStatus, 'context' | 'server'> {
+export function summarizeEvidence(evidence: Evidence) {
   const { guard, mode, floor, deployment, lease } = evidence;
   const status = guard?.status ?? {};
   const certificates = findCondition(guard, 'CertificatesValid');
   const { reason = '', message = '' } = certificates ?? {};
   return {
     ...deriveProtection(evidence),
+    /** What was not read, for lack of a right or after an error. The values are null. */
     unreadable: (Object.keys(evidence) as (keyof Evidence)[]).filter((part) => evidence[part] === undefined),
     version: status.version ?? null,
     mode,
@@ -160,7 +144,7 @@ export function summarizeEvidence(evidence: Evidence): Omit<ClusterStatus, 'cont
     floor: floor ?? null,
     replicas: deployment?.replicas ?? null,
     readyReplicas: deployment?.readyReplicas ?? null,
-    // The identity is the name of the pod and a random part.
+    // The pod that writes the status. The identity is its name and a random part.
     leader: lease?.holder.replace(/_.*$/, '') ?? null,
     leaderRenewedAt: lease?.renewedAt ?? null,
     certificates: certificates ? { valid: certificates.status === 'True', reason, message } : null,
