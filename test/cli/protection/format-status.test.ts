@@ -6,7 +6,11 @@ import type { TableFormat } from '../../../src/client/output/text-format.ts';
 import { GUARDED, inMode } from './guarded-evidence.ts';
 
 const PROTECTED: ClusterStatus = { context: 'prod-a', server: 'api.prod-a:6443', ...summarizeEvidence(GUARDED) };
-const AUDITED = summarizeEvidence({ ...GUARDED, ...inMode('Audit'), deployment: { replicas: 2, readyReplicas: 1 } });
+const AUDITED = summarizeEvidence({
+  ...GUARDED,
+  ...inMode('Audit'),
+  deployment: { replicas: 2, readyReplicas: 1, flags: '' },
+});
 const EXPOSED: ClusterStatus = {
   ...PROTECTED,
   ...AUDITED,
