@@ -1,4 +1,4 @@
-import type { V1Deployment } from '@kubernetes/client-node';
+import type { V1Deployment, V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { type Authority, parseAuthority } from '../../certificates/authority.ts';
 import { orForbidden, readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
@@ -28,14 +28,6 @@ import {
   RECORDED_FLAGS,
   type RenderFlags,
 } from './render-flags.ts';
-
-/** An object of the installation. */
-interface StoredObject {
-  readonly metadata?: {
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-}
 
 const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluster';
 /** Only a MachineConfigGuard that the guard creates gets them. */
@@ -94,7 +86,9 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
 export async function readInstalled(api: KubeApi) {
   const [deployment, webhook] = await Promise.all([
     readObject(api, deploymentPath(INSTALLED_NAME, INSTALLED_NAME)) as Promise<V1Deployment | undefined>,
-    readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)) as Promise<StoredObject | undefined>,
+    readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)) as Promise<
+      V1ValidatingWebhookConfiguration | undefined
+    >,
   ]);
   if (deployment === undefined && webhook === undefined) return undefined;
   const image = deployment?.spec?.template.spec?.containers[0]?.image;

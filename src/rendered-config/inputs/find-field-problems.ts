@@ -27,12 +27,13 @@ const NOT_A_STRING = 'be a text';
 const CONTENTS = /^spec\.(?:kernelType|extensions)\b/;
 
 /** Finds what is wrong with the fields of an object. A null stands for a field that is not set, as in Go. */
-export function findFieldProblems(
-  apiVersion: string,
-  kind: string,
-  value: Json,
-  document: StreamDocument,
-): readonly FieldProblem[] {
+export function findFieldProblems(object: {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly value: Json;
+  readonly document: StreamDocument;
+}): readonly FieldProblem[] {
+  const { apiVersion, kind, value, document } = object;
   const problems: FieldProblem[] = [];
   const search = { document, problems, knowsAllFields: false, isIgnition: false };
   const named = findShape(`Metadata of ${apiVersion.startsWith('rbac.') ? 'Role' : kind}`);

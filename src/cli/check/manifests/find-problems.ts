@@ -68,13 +68,7 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
       for (const [code, kinds, find] of OBJECT_FINDERS) {
         if (kinds === '' || kinds.split(' ').includes(object.kind)) add(code, file, find(object, directory), object);
       }
-      for (const { code, text, line } of findFieldProblems(
-        object.apiVersion,
-        object.kind,
-        object.value,
-        object.document,
-      ))
-        add(code, file, [[text, line]], object);
+      for (const { code, text, line } of findFieldProblems(object)) add(code, file, [[text, line]], object);
     }
   }
   const errors = problems.filter(({ severity }) => severity === 'error');
@@ -82,16 +76,17 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
   return { directory, problems: [...errors, ...warnings] };
 }
 
-interface Place {
-  readonly detail: string | true;
-  readonly file: string;
-  readonly line?: number;
-  readonly object?: ManifestObject | undefined;
-}
-
 /** @param isWarning overrides the severity of the rule */
-export function createProblem(code: string, place: Place, isWarning = false): ManifestProblem {
-  const { detail, file, line = 1, object } = place;
+export function createProblem(
+  code: string,
+  {
+    detail,
+    file,
+    line = 1,
+    object,
+  }: { detail: string | true; file: string; line?: number; object?: ManifestObject | undefined },
+  isWarning = false,
+): ManifestProblem {
   const { severity, message, advice, releases } = getRule(code);
   const text = message.replace('%s', () => toPrintableLine(String(detail), MAX_DETAIL_LENGTH));
   return {
