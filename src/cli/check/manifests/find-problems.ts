@@ -7,18 +7,8 @@ import { ManifestDirectory, type ManifestObject } from './manifest-directory.ts'
 import type { ManifestFile } from './read-manifests.ts';
 import { getRule } from './rules.ts';
 
-/** Part of the JSON of `check --manifests`. */
-export interface ManifestProblem {
-  readonly severity: 'error' | 'warning';
-  readonly code: string;
-  readonly file: string;
-  readonly line: number;
-  /** Null for a problem of the whole file. */
-  readonly kind: string | null;
-  readonly name: string | null;
-  readonly message: string;
-  readonly advice: string;
-}
+/** Part of the JSON of `check --manifests`. Its keys are a contract. */
+export type ManifestProblem = ReturnType<typeof createProblem>;
 
 const MAX_PROBLEMS = 10_000;
 const MAX_DETAIL_LENGTH = 1_000;
@@ -86,14 +76,15 @@ export function createProblem(
     object,
   }: { detail: string | true; file: string; line?: number; object?: ManifestObject | undefined },
   isWarning = false,
-): ManifestProblem {
+) {
   const { severity, message, advice, releases } = getRule(code);
   const text = message.replace('%s', () => toPrintableLine(String(detail), MAX_DETAIL_LENGTH));
   return {
-    severity: isWarning || severity === 'warning' ? 'warning' : 'error',
+    severity: isWarning || severity === 'warning' ? ('warning' as const) : ('error' as const),
     code,
     file,
     line,
+    /** Null for a problem of the whole file. */
     kind: object?.kind || null,
     name: object?.name || null,
     message: releases === undefined ? text : `OpenShift ${releases}: ${text}`,
