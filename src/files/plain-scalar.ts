@@ -28,7 +28,8 @@ export function resolvePlainScalar(text: string): string | boolean | number | nu
 function parseNumber(text: string): number | undefined {
   const digits = text.replace(/^[-+]/, '').toLowerCase();
   const literal = OCTAL.test(digits) ? `0o${digits.slice(1)}` : digits;
-  if (!INTEGER.test(literal)) return parseFloat64(text);
+  // Beyond 64 bits, Go reads only decimal digits.
+  if (!INTEGER.test(literal) || Number(literal) >= 2 ** 64) return parseFloat64(text);
   return text.startsWith('-') ? -Number(literal) : Number(literal);
 }
 
