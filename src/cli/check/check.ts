@@ -178,7 +178,7 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
       timeoutMs: flags.timeout,
       onAnswer: (report, elapsedMs) => report.ok || output.printProgress(formatProgress(report), elapsedMs),
       onFailure: (error, elapsedMs) =>
-        output.printProgress(`${output.describeError(toCliError(error, api, flags))}; retrying`, elapsedMs),
+        output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
     };
     const roleLabel = flags.role === undefined ? [] : [`node-role.kubernetes.io/${flags.role}`];
     const selector = [...roleLabel, ...(flags.selector === undefined ? [] : [flags.selector])].join(',') || undefined;
