@@ -149,20 +149,18 @@ function findCluster(config: KubeConfig): Cluster {
   const user = config.getUser(context.user ?? '');
   if (cluster === null || (hasText(context.user) && user === null)) {
     const missing = cluster === null ? `cluster "${context.cluster}"` : `user "${context.user}"`;
-    throw new KubeconfigError(
-      `the kubeconfig has an error: context "${current}" names ${missing}, which does not exist`,
-    );
+    throw new KubeconfigError(`in the kubeconfig, context "${current}" names ${missing}, which does not exist`);
   }
   const { name: provider, config: settings = {} } = (user?.authProvider ?? {}) as AuthProvider;
   // The client library runs the command of some providers in a shell. kubectl has dropped them.
   if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile')) {
     throw new KubeconfigError(
-      `the kubeconfig has an error: user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or a token file`,
+      `in the kubeconfig, user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or a token file`,
     );
   }
   if (!URL.canParse(cluster.server)) {
     throw new KubeconfigError(
-      `the kubeconfig has an error: the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`,
+      `in the kubeconfig, the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`,
     );
   }
   return { server: new URL(cluster.server), isProxied: (cluster.proxyUrl ?? '') !== '' };
