@@ -155,7 +155,7 @@ function findCluster(config: KubeConfig): Cluster {
   // The client library runs the command of some providers in a shell. kubectl has dropped them.
   if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile')) {
     throw new KubeconfigError(
-      `in the kubeconfig, user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or a token file`,
+      `in the kubeconfig, user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`,
     );
   }
   if (!URL.canParse(cluster.server)) {

@@ -118,7 +118,7 @@ test.each([
     withUser(NO_PEM),
     /^the client certificate in the kubeconfig cannot be used: /,
   ],
-  ['runs a gcp command', withUser(GCP), / user "u" has the auth-provider "gcp"; use an exec plugin or a token file$/],
+  ['runs a gcp command', withUser(GCP), / user "u" has the auth-provider "gcp"; use an exec plugin or token file$/],
   [
     'runs a command beside a token file',
     withUser(GCP.replace('gcp', 'tokenFile')),
