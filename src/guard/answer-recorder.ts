@@ -4,7 +4,7 @@ import { toRecordedReferrers } from '../decision/verdict.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { RateLimiter, ThrottledLog } from '../common/logs.ts';
 import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
-import type { Metrics } from '../webhook/metrics.ts';
+import type { Metrics } from '../status/metrics.ts';
 
 export interface AnswerRecorderOptions {
   readonly log: Logger;

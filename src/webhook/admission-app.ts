@@ -1,16 +1,13 @@
 import type { Express, Request, RequestHandler, Response } from 'express';
-import PQueue from 'p-queue';
 import type { Logger } from 'pino';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import type { ConfigName } from '../decision/references.ts';
 import { computeDeadlineMs, type Settings } from '../decision/settings.ts';
 import { denyBadReview, denyUnverified } from '../decision/decide.ts';
 import type { Review, Verdict } from '../decision/verdict.ts';
 import { withTimeout } from '../common/wait.ts';
 import { BadReview, findUid, parseReview, ReviewFault, toAdmissionReview } from './admission-review.ts';
-import type { ConnectionLimiter } from './connection-limiter.ts';
 import { createEndpointApp } from './endpoint-app.ts';
 
 /** The basis of a verdict: no cluster data, an index referrer that a GET confirmed, or a live read. */
@@ -43,31 +40,21 @@ export interface AnsweredCall {
 
 export type AnswerListener = (judged: JudgedReview, call: AnsweredCall) => void;
 
+/**
+ * How long a body may take to arrive if the client's own timeout is not shorter, and the memory of arriving bodies.
+ * With 32 MiB, a flood would use all the memory of the pod, because V8 frees the bodies late.
+ */
+const LIMITS = { timeoutMs: 5_000, bytes: 16 * 1024 * 1024 };
+
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;
-  readonly connections: ConnectionLimiter;
   readonly settings: () => Settings;
   readonly log: Logger;
   /** Called after every answer. There is none if the client has closed the connection. */
   readonly onAnswer: AnswerListener;
   readonly isDraining: () => boolean;
-  readonly limits?: Partial<BodyLimits>;
+  readonly limits?: Partial<typeof LIMITS>;
 }
-
-export interface BodyLimits {
-  /** How long a body may take to arrive if the client's own timeout is not shorter. */
-  readonly timeoutMs: number;
-  /** The memory of arriving bodies, for connections that have delivered a review of an existing config. */
-  readonly trustedBytes: number;
-  /** The memory of arriving bodies, for all other connections. */
-  readonly otherBytes: number;
-}
-
-/**
- * The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. For other
- * connections 32 MiB would let a flood use all the memory of the pod, because V8 frees the bodies late.
- */
-const LIMITS: BodyLimits = { timeoutMs: 5_000, trustedBytes: 32 * 1024 * 1024, otherBytes: 16 * 1024 * 1024 };
 
 /** Shared, because each new error would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
@@ -88,16 +75,13 @@ export function createAdmissionApp(options: AdmissionAppOptions): Express {
 
 class ReviewCalls {
   readonly #options: AdmissionAppOptions;
-  readonly #limits: BodyLimits;
-  readonly #trustedBodies: BodyReader;
-  readonly #otherBodies: BodyReader;
+  readonly #limits: typeof LIMITS;
+  readonly #bodies: BodyReader;
 
   constructor(options: AdmissionAppOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    this.#trustedBodies = new BodyReader(this.#limits.trustedBytes);
-    // Otherwise hundreds of reviews would be parsed before the next one of a trusted connection is read.
-    this.#otherBodies = new BodyReader(this.#limits.otherBytes, new PQueue({ concurrency: 1 }));
+    this.#bodies = new BodyReader(this.#limits.bytes);
   }
 
   async answer(request: Request, response: Response): Promise<void> {
@@ -123,8 +107,7 @@ class ReviewCalls {
   }
 
   async #receive(request: Request, timeoutMs: number): Promise<Review> {
-    const isTrusted = this.#options.connections.isTrusted(request.socket);
-    const review = await (isTrusted ? this.#trustedBodies : this.#otherBodies).read(request, parseReview, timeoutMs);
+    const review = await this.#bodies.read(request, parseReview, timeoutMs);
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;
     throw new BadReview('the content type is not application/json', review.uid);
@@ -151,11 +134,9 @@ class ReviewCalls {
 
   /** Every answer to a review comes from here, and is logged and counted. */
   #finish(response: Response, judged: JudgedReview, arrivedAt: number): void {
-    const { connections, isDraining } = this.#options;
     const { req: request } = response;
-    if (judged.configState === 'exists') connections.setTrusted(request.socket);
     // An unread body would delay the next request on the connection.
-    if (isDraining() || !request.complete) response.setHeader('connection', 'close');
+    if (this.#options.isDraining() || !request.complete) response.setHeader('connection', 'close');
     if (!response.destroyed) response.json(toAdmissionReview(judged.review.uid, judged.verdict));
     const call: AnsweredCall = {
       ms: performance.now() - arrivedAt,
@@ -188,7 +169,6 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const JOINED = Buffer.allocUnsafeSlow(MAX_BODY_BYTES);
 /** Each piece costs a call, however small it is. TLS records of the API server have 1 to 16 KiB. */
 const MAX_PIECES = 1_000;
-const TOO_MANY = 'too many requests at once';
 
 type GiveUp = () => void;
 
@@ -198,15 +178,12 @@ type GiveUp = () => void;
  */
 class BodyReader {
   readonly #maxBytes: number;
-  readonly #turns: PQueue | undefined;
   /** The bytes of each body that is arriving, the oldest body first. */
   readonly #arriving = new Map<GiveUp, number>();
   #bytes = 0;
 
-  /** @param turns lets the bodies of a flood be parsed one in each turn of the event loop */
-  constructor(maxBytes: number, turns?: PQueue) {
+  constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
-    this.#turns = turns;
   }
 
   /**
@@ -231,19 +208,16 @@ class BodyReader {
     const stop = (reason: string): void => {
       unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
     };
-    const giveUp = (): void => stop(TOO_MANY);
+    const giveUp = (): void => stop('too many requests at once');
     const onData = (piece: Buffer): void => {
       pieces.push(piece);
       this.#add(giveUp, piece.length);
       if (pieces.length > MAX_PIECES) stop(`the request body has more than ${MAX_PIECES} pieces`);
     };
-    const timer = setTimeout(() => {
-      stop(request.complete ? TOO_MANY : 'the request body did not arrive in time');
-    }, timeoutMs);
+    const timer = setTimeout(() => stop('the request body did not arrive in time'), timeoutMs);
     request.on('data', onData);
     try {
       await once(request, 'end', { signal: unread.signal });
-      await this.#turns?.add(async () => await waitForNextTurn(), { signal: unread.signal });
       return parse(joinPieces(pieces));
     } catch (error) {
       throw unread.signal.aborted ? unread.signal.reason : error;

@@ -55,7 +55,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     cluster.create('leases', { metadata: { namespace: 'ns', name: 'machineconfig-guard' }, spec });
   }
   const events: ClusterEvent[] = [];
-  const taskErrors: string[] = [];
+  const failedTasks: string[] = [];
   const pools = new PoolHistory();
   for (const pool of referrers) pools.update(undefined, pool, 'list');
   const { log, messages } = memoryLog();
@@ -83,7 +83,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     certificate: { expiries: () => [{ ...serving, ...expiry }] },
     settings: () => DEFAULT_SETTINGS,
     stored: () => structuredClone(cluster.get(GUARDS, 'cluster')),
-    onTaskError: (task, error) => void taskErrors.push(`${task}: ${String(error)}`),
+    onTaskFailure: (task) => void failedTasks.push(task),
     leaseNamespace: 'ns',
     leaseHolder: 'this',
     leaseTiming: { durationMs: 60_000, retryMs: 10 },
@@ -92,7 +92,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
   });
   runUntilEnd((signal) => reporter.run(signal));
   const readStatus = () => cluster.get(GUARDS, 'cluster')?.['status'] as StoredStatus | undefined;
-  return { reporter, events, messages, clock, readStatus, taskErrors };
+  return { reporter, events, messages, clock, readStatus, failedTasks };
 }
 
 /** Lets time pass until the reporter has the expected result. */
@@ -196,19 +196,20 @@ test('warns daily about a certificate that somebody must renew', async () => {
 });
 
 test('survives a defect, tries again ever later, and reports it each time', async () => {
-  const { readStatus, taskErrors } = startReporter({
+  const { readStatus, failedTasks, messages } = startReporter({
     tlsProfile: () => {
-      if (taskErrors.length < 3) throw new Error('a defect');
+      if (failedTasks.length < 3) throw new Error('a defect');
       return { profile: INTERMEDIATE };
     },
   });
   const after = async (ms: number) => {
     await vi.advanceTimersByTimeAsync(ms);
-    return taskErrors.length;
+    return failedTasks.length;
   };
   // A pause of one second, and between half and all of one, two and four seconds.
-  await pollInTime(() => taskErrors).toEqual(['write the status: Error: a defect']);
+  await pollInTime(() => failedTasks).toEqual(['write the status']);
   expect([await after(3_000), await after(3_000)]).toEqual([2, 3]);
+  expect(messages()).toContain('a background task failed; it runs again');
   await pollInTime(readStatus).toMatchObject({ mode: 'Enforce' });
 });
 

@@ -10,7 +10,6 @@ import { type ConfigName, findReferencedConfig } from '../../decision/references
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
 import { isOnDisk } from '../../diagnosis/findings.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
-import { isArchive } from '../../files/read-archive.ts';
 import { readRegularFile, readStream } from '../../files/read-file.ts';
 import { objectPath } from '../../kube/api-paths.ts';
 import { type KubeApi, readApiError } from '../../kube/api.ts';
@@ -69,7 +68,9 @@ async function readSource(source: string, options: SourceOptions): Promise<Found
     return { configs: await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options), problems: [] };
   }
   const stats = await stat(source).catch(() => undefined);
-  if (isArchive(source) || stats?.isDirectory() === true) {
+  if (/\.(?:tar|t?gz)$/.test(source))
+    throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
+  if (stats?.isDirectory() === true) {
     const names = name === undefined ? listReferencedNames(snapshot) : [name];
     const found = await readRenderedConfigs(source, (config) => names.includes(config), signal);
     if (found.configs.length > 0 || name === undefined) return found;

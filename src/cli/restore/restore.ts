@@ -46,7 +46,7 @@ interface RestoreFlags extends ClusterFlags {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, an archive, - or node/NAME.');
+const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
 const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
 
 export function createRestoreCommand(): Command {
@@ -62,7 +62,7 @@ export function createRestoreCommand(): Command {
     )
     .option(
       '--from <source>',
-      'file, directory, tar archive, - for standard input, or node/NAME',
+      'file, directory, - for standard input, or node/NAME',
       (value: string, others?: readonly string[]) => [...(others ?? []), parseSource(value)],
     )
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
@@ -70,10 +70,10 @@ export function createRestoreCommand(): Command {
     .addHelpText(
       'after',
       `
-The source is a MachineConfig as JSON or YAML, or a directory or tar archive of
-them, such as /etc/mcs/bootstrap of the bootstrap host or a must-gather. Of a
-directory, the command restores every missing config that a node or a pool
-names. node/NAME reads the disk of a node with its machine-config-daemon pod.
+The source is a MachineConfig as JSON or YAML, or a directory of them, such as
+/etc/mcs/bootstrap of the bootstrap host or a must-gather. Of a directory, the
+command restores every missing config that a node or a pool names. node/NAME
+reads the disk of a node with its machine-config-daemon pod.
 If copies of a config differ, the one that matches its name counts; repeat
 --from to compare copies.
 
@@ -95,7 +95,7 @@ Exit codes:
 Examples:
   machineconfig-guard restore --from node/control1.example.com
   machineconfig-guard restore --from /etc/mcs/bootstrap --confirm
-  machineconfig-guard restore --from must-gather.tar.gz
+  machineconfig-guard restore --from must-gather/
   oc debug node/control1 -- chroot /host \\
     cat /etc/mcs-machine-config-content.json |
     machineconfig-guard restore --from - --confirm`,
