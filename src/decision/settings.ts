@@ -94,9 +94,8 @@ function quote(value: unknown): string {
  * 2,500 ms.
  */
 
-/** The API client sends a GET again after 1 s of silence. */
+/** Longer than the second of silence after which the API client closes its idle connections. */
 export const LOOK_UP_TIMEOUT_MS = 2_000;
-/** Also longer than that second. */
 export const CONFIRM_TIMEOUT_MS = 1_250;
 /** The look-up for an override, which must also work while the API server cannot be reached. */
 export const OVERRIDE_LOOK_UP_TIMEOUT_MS = 500;

@@ -79,8 +79,8 @@ export async function startGuard(options: GuardOptions) {
   const describeUnreadiness = (): string | undefined => {
     if (isDraining) return 'stopping';
     // An object that no guard can read must not keep the modes and overrides from working.
-    const { untried } = index;
-    if (untried.length > 0) return `not listed yet: ${untried.join(', ')}`;
+    const untried = index.reflectors.filter((each) => !each.isSynced && each.contentProblem === undefined);
+    if (untried.length > 0) return `not listed yet: ${untried.map(({ resource }) => resource.name).join(', ')}`;
     return source.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   };
 

@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent, type AgentOptions, request as httpsRequest, type RequestOptions } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
@@ -167,7 +167,7 @@ export class KubeApi {
         this.#connection.isProxied || server.protocol === 'http:' ? proxyAgent : this.#transport.agentFor(tls, purpose),
     };
     // A request that waits for a connection does not notice the abort itself.
-    return await waitOrAbort(this.#transport.send(options, payload, purpose), signal);
+    return await waitOrAbort(this.#transport.send(options, payload), signal);
   }
 }
 
@@ -242,52 +242,39 @@ const MAX_IDLE_MS = 5_000;
 const TCP_KEEP_ALIVE_MS = 15_000;
 
 /**
- * Sends requests over connections that it keeps. What it does while there is no response:
- *
- *   request         1 s of silence, as of a dead connection   a used connection closes
- *   GET             sends it again on a new connection        sends it again on a new connection
- *   list of nodes   nothing: the LiveReader lists again       sends it again on a new connection
- *   others          waits: they may have had an effect        fails
- *
- * It sends a request again only once. The first response counts, because the API server can also be slow. In all these
- * cases it closes the idle connections, which can be dead for the same reason.
+ * Sends requests over connections that it keeps. If a GET has no response after a second of silence, its connection
+ * may be dead, so the idle ones close, which can be dead for the same reason. The request waits for its timeout,
+ * because the API server can also be slow. If a used connection closes before the response, a GET is sent again once
+ * on a new connection. Other requests fail: they may have had an effect.
  */
 export class Transport {
   #tls: AgentOptions | undefined;
   readonly #agents = new Map<Purpose, Agent>();
 
-  async send(options: RequestOptions, body: Buffer | undefined, purpose: Purpose): Promise<IncomingMessage> {
+  async send(options: RequestOptions, body: Buffer | undefined): Promise<IncomingMessage> {
     const createRequest = options.protocol === 'http:' ? httpRequest : httpsRequest;
     const isGet = options.method === 'GET';
-    const pending = new Set<ClientRequest>();
     let canSendAgain = isGet;
     return await new Promise((resolve, reject) => {
       const send = (): void => {
         const request = createRequest(isGet ? { ...options, timeout: SILENCE_MS } : options);
-        pending.add(request);
         request.on('response', (response) => {
           request.setTimeout(0);
           canSendAgain = false;
-          pending.delete(request);
-          for (const slower of pending) slower.destroy();
           resolve(response);
         });
-        request.on('timeout', () => sendAgain(purpose !== 'nodeLists'));
+        request.on('timeout', () => this.#closeIdleConnections());
         request.on('error', (error) => {
-          pending.delete(request);
-          if (request.reusedSocket && options.signal?.aborted !== true) sendAgain(true);
-          if (pending.size > 0) return;
+          if (canSendAgain && request.reusedSocket && options.signal?.aborted !== true) {
+            canSendAgain = false;
+            this.#closeIdleConnections();
+            send();
+            return;
+          }
           const address = `${options.hostname}:${options.port}`;
           reject(new ApiUnreachable(`${address} cannot be reached: ${describeError(error)}`, { cause: error }));
         });
         request.end(body);
-      };
-      const sendAgain = (isAllowed: boolean): void => {
-        if (!canSendAgain) return;
-        this.#closeIdleConnections();
-        if (!isAllowed) return;
-        canSendAgain = false;
-        send();
       };
       send();
     });

@@ -20,7 +20,12 @@ import {
 } from '../decision/references.ts';
 
 export interface StatusSources {
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'contentProblems' | 'referrers' | 'pools'>;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers' | 'pools'> & {
+    readonly reflectors: readonly Pick<
+      ReferenceIndex['reflectors'][number],
+      'resource' | 'isSynced' | 'contentProblem'
+    >[];
+  };
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
   readonly facts: HoldFacts;
   readonly settings: Settings;
@@ -91,13 +96,14 @@ export function describeStatus(sources: StatusSources) {
 }
 
 function findUnlisted({ index, configs }: StatusSources): readonly string[] {
-  return [...index.unsynced, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
+  const unlisted = index.reflectors.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.name);
+  return [...unlisted, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
 }
 
 function judgeReadiness(sources: StatusSources): Judgement {
   const unlisted = findUnlisted(sources);
-  const { contentProblems } = sources.index;
-  if (contentProblems.length > 0) return ['False', 'Unreadable', contentProblems.join(', ')];
+  const problems = sources.index.reflectors.flatMap(({ contentProblem }) => contentProblem ?? []);
+  if (problems.length > 0) return ['False', 'Unreadable', problems.join(', ')];
   return unlisted.length === 0
     ? ['True', 'Serving', 'the guard serves and has listed the cluster']
     : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];

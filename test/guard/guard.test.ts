@@ -269,9 +269,6 @@ test('reads the settings again after one of their reads hangs for 5 s', async ()
   const settings = new SettingsFollower({ api: cluster.connect(), log: memoryLog().log });
   runUntilEnd((signal) => settings.run(signal));
   await expect.poll(() => hungCount).toBe(1);
-  await vi.advanceTimersByTimeAsync(1_000);
-  // The client has sent it again on another connection.
-  await expect.poll(() => hungCount).toBe(2);
   cluster.faults.clear();
   await vi.advanceTimersByTimeAsync(5_000);
   await expect.poll(() => settings.settings?.mode).toBe('Audit');

@@ -92,7 +92,7 @@ test('the next process of a replica acquires its Lease at once', async () => {
   expect(lease.isHeld).toBe(true);
 });
 
-test('a replica that cannot renew the Lease loses it, logs the reason once, counts, backs off and recovers', async () => {
+test('a replica that cannot renew the Lease loses it, logs once, counts, backs off and recovers', async () => {
   const { lease, lines, onFailure } = runReplica('a');
   await pass(0);
   api.failure = new ApiUnreachable('unreachable');
