@@ -6,7 +6,6 @@ import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import type { ReflectorTiming } from '../kube/reflector.ts';
 import { Replaceable } from '../common/replaceable.ts';
 import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import { createAdmissionApp, type JudgedReview } from '../webhook/admission-app.ts';
@@ -41,7 +40,6 @@ export interface GuardOptions {
   readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'>;
-  readonly reflectorTiming?: ReflectorTiming;
 }
 
 const FLUSH_TIMEOUT_MS = 2_000;
@@ -66,8 +64,7 @@ export async function startGuard(options: GuardOptions) {
   const { settings: source = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
   const settings = () => source.settings ?? DEFAULT_SETTINGS;
   let isDraining = false;
-  const parts = createJudge({ api, log, settings: () => source.settings, timing: options.reflectorTiming });
-  const { judge, index, configs, live, facts } = parts;
+  const { judge, index, configs, live, facts } = createJudge({ api, log, settings: () => source.settings });
   const events = new EventRecorder(api, log);
   const metrics = new Metrics({ index, live, certificate, mode: () => settings().mode, reporter: () => reporter });
   const onTaskFailure = metrics.countTaskFailure.bind(metrics);
