@@ -211,7 +211,7 @@ function groupReferences(
     total += named.length;
     referrersByKind[kind] += 1;
     if (referrersByKind[kind] > maxReferrersPerKind) continue;
-    references.push(...named.map((reference) => ({ kind, name, ...reference })));
+    for (const reference of named) references.push({ kind, name, ...reference });
   }
   return { references, referrersByKind, total };
 }

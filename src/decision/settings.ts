@@ -51,8 +51,8 @@ export function parseSettings(object: unknown): { readonly settings: Settings; r
   if (validMode === undefined) {
     problems.push(`spec.mode ${quote(mode)} is not one of ${MODES.join(', ')}; using ${DEFAULT_SETTINGS.mode}`);
   }
-  const holdMs =
-    holdSuperseded === undefined ? DEFAULT_SETTINGS.holdSupersededMs : parseDuration(String(holdSuperseded));
+  const ms = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
+  const holdMs = holdSuperseded === undefined ? DEFAULT_SETTINGS.holdSupersededMs : ms;
   const isValid = holdMs !== undefined && holdMs <= MAX_HOLD_MS;
   if (!isValid) {
     problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; using 720h`);

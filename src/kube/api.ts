@@ -98,11 +98,13 @@ export class KubeApi {
     }
   }
 
-  /** Parses the whole response as JSON. Throws like {@link request}. */
+  /** Parses the whole response as JSON. Throws like {@link request}, and ApiUnreachable beyond 16 MiB. */
   async json(request: ApiRequest): Promise<unknown> {
-    const text = await readText(await this.request(request), request.signal);
+    const { body } = await this.request(request);
+    const bytes = await readBytes(body, request.signal, MAX_TEXT_BYTES);
+    if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
     try {
-      return JSON.parse(text);
+      return JSON.parse(bytes.toString('utf8'));
     } catch {
       throw new ApiUnreachable(`the response of ${this.address} is not JSON`);
     }
@@ -128,22 +130,15 @@ export class KubeApi {
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
-    const { server } = this.#connection;
+    const { purpose = 'requests', signal } = request;
+    const { server, isProxied } = this.#connection;
     let credentials: Credentials;
     try {
-      credentials = await this.#connection.credentials(request.signal);
+      credentials = await this.#connection.credentials(signal);
     } catch (error) {
-      if (error === request.signal.reason) throw error;
+      if (error === signal.reason) throw error;
       throw new ApiUnreachable(`no credentials for ${server.host}: ${describeError(error)}`, { cause: error });
     }
-    const response = await this.#exchange(server, credentials, request);
-    const status = response.statusCode ?? 0;
-    if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
-    throw await readApiError(status, response, request.signal);
-  }
-
-  async #exchange(server: URL, credentials: Credentials, request: ApiRequest): Promise<IncomingMessage> {
-    const { purpose = 'requests', signal } = request;
     const payload = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const { headers, auth, agent: proxyAgent, ...tls } = credentials;
     const options: RequestOptions = {
@@ -163,22 +158,17 @@ export class KubeApi {
       },
       signal,
       ...(auth === undefined ? {} : { auth }),
-      agent:
-        this.#connection.isProxied || server.protocol === 'http:' ? proxyAgent : this.#transport.agentFor(tls, purpose),
+      agent: isProxied || server.protocol === 'http:' ? proxyAgent : this.#transport.agentFor(tls, purpose),
     };
     // A request that waits for a connection does not notice the abort itself.
-    return await waitOrAbort(this.#transport.send(options, payload), signal);
+    const response = await waitOrAbort(this.#transport.send(options, payload), signal);
+    const status = response.statusCode ?? 0;
+    if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
+    throw await readApiError(status, response, signal);
   }
 }
 
-/** @throws ApiUnreachable if the body is incomplete or has more than 16 MiB, or the signal's reason */
-async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
-  const bytes = await readBytes(body, signal, MAX_TEXT_BYTES);
-  if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
-  return bytes.toString('utf8');
-}
-
-/** Reads a body until it ends or until there are `max` bytes. Throws like {@link readText}. */
+/** Reads a body until it ends or until there are `max` bytes. @throws ApiUnreachable, or the signal's reason */
 async function readBytes(body: IncomingMessage, signal: AbortSignal, max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;

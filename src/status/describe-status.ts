@@ -1,6 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../certificates/key-pair.ts';
-import { countNoun, joinWithAnd } from '../common/printable-text.ts';
+import { countNoun, joinFirst } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
 import type { HoldFacts } from '../decision/hold.ts';
 import { formatName } from '../decision/message.ts';
@@ -139,8 +139,7 @@ function judgeOverrides(sources: StatusSources): Judgement {
   if (unlisted.length > 0) return ['Unknown', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
   const overridden = findOverridesInUse(configs.objects(), index.referrers()).map(formatName);
   if (overridden.length === 0) return ['True', 'NoneInUse', 'no config in use has the allow-deletion annotation'];
-  const more = overridden.length > MAX_DESCRIBED ? [`${overridden.length - MAX_DESCRIBED} more`] : [];
-  const names = joinWithAnd([...overridden.slice(0, MAX_DESCRIBED), ...more]);
+  const names = joinFirst(overridden, MAX_DESCRIBED);
   const message = `in use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets them be deleted: ${names}`;
   return ['False', 'ConfigInUse', message];
 }
