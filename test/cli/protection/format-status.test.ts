@@ -37,8 +37,8 @@ function format(options: Partial<TableFormat>, clusters: readonly ClusterStatus[
 test('prints a line for each cluster, then what to do about it', () => {
   expect(format({}, [PROTECTED, EXPOSED, UNREACHABLE])).toEqual([
     'CONTEXT                       STATE        MODE     REPLICAS  CERTIFICATES  DANGLING  LAST DENIAL',
-    'prod-a                        PROTECTED    Enforce       2/2  Valid                0           3h',
-    'lab/api-lab:6443/alice smith  EXPOSED      Audit         1/2  Valid                3       <none>',
+    'prod-a                        PROTECTED    Enforce  2/2       Valid         0         3h',
+    'lab/api-lab:6443/alice smith  EXPOSED      Audit    1/2       Valid         3         <none>',
     'edge                          UNREACHABLE',
     '',
     'lab/api-lab:6443/alice smith: EXPOSED: a config in use can be deleted: the mode of the guard is',
