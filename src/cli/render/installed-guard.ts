@@ -5,7 +5,6 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { parseDuration } from '../../common/duration.ts';
-import { toPrintableLine } from '../../common/printable-text.ts';
 import { parseSettings } from '../../decision/settings.ts';
 import { IMAGE_ANNOTATION } from '../../install/installation.ts';
 import { parseKubernetesVersion } from '../../install/kubernetes-version.ts';
@@ -93,20 +92,10 @@ export async function readInstalled(api: KubeApi) {
   if (deployment === undefined && webhook === undefined) return undefined;
   const image = deployment?.spec?.template.spec?.containers[0]?.image;
   return {
-    flags: parseLabels({ ...deployment?.metadata?.labels, ...webhook?.metadata?.labels }),
+    flags: parseFlagLabels({ ...deployment?.metadata?.labels, ...webhook?.metadata?.labels }),
     hasDeployment: deployment !== undefined,
     image: image ?? webhook?.metadata?.annotations?.[IMAGE_ANNOTATION],
   };
-}
-
-function parseLabels(labels: Readonly<Record<string, string>>): FlagValues {
-  try {
-    return parseFlagLabels(labels);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    const message = `cannot know the flags of the installed guard: ${toPrintableLine(error.message, 200)}`;
-    throw new CliError(`${message}; uninstall it first`, EXIT_CODE.failure, { cause: error });
-  }
 }
 
 async function hasSingleNode(api: KubeApi): Promise<boolean> {
