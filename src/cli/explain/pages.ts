@@ -16,6 +16,8 @@ const LIST_ITEM = /^( *(?:- |\d+\. )|)(.*)$/;
 const CODE = /^```(\w*)\n([^]*?)^```$/m;
 /** Of a paragraph or a list item. Headings and tables have single lines. */
 const WRAPPED_LINE = /(?<=^[^#|\n].*)\n(?! *(?:- |\d+\. )|[#|]|$) */gm;
+/** Between the headers and the rows of a table. */
+const TABLE_RULE = /^\|[-|: ]+$/;
 /** In a console block, which has output, too. */
 const COMMAND = /^\$ (?:.*\\\n)*.*$/gm;
 
@@ -108,9 +110,28 @@ function formatMarkdown(markdown: string, file: string, format: TextFormat): str
       if (index % 3 === 1) return [];
       if (index % 3 === 2) return indent(2, part.replaceAll(/^\$ /gm, '').trimEnd());
       const lines = toText(part.replaceAll(WRAPPED_LINE, ' '), file).split('\n');
-      return lines.flatMap((line) => formatLine(line, format)).join('\n');
+      let headers: readonly string[] = [];
+      return lines
+        .flatMap((line, at) => {
+          const isHeader = TABLE_RULE.test(lines[at + 1] ?? '');
+          if (isHeader) headers = splitRow(line);
+          if (isHeader || TABLE_RULE.test(line)) return [];
+          return line.startsWith('|') ? formatRow(splitRow(line), headers, format) : formatLine(line, format);
+        })
+        .join('\n');
     })
     .join('');
+}
+
+function splitRow(line: string): readonly string[] {
+  return line.split(/ *\| */).slice(1, -1);
+}
+
+/** The first cell names the row, and the headers name the others if there are several. */
+function formatRow([name = '', ...cells]: readonly string[], [, ...headers]: readonly string[], { width }: TextFormat) {
+  if (cells.length === 1) return [wrapBeside('- ', `${name}: ${cells[0]}`, width)];
+  const named = cells.map((cell, index) => (cell === '' ? [] : wrapBeside('  ', `${headers[index]}: ${cell}`, width)));
+  return [wrapBeside('- ', name, width), ...named.flat()];
 }
 
 function indent(spaces: number, text: string): string {
@@ -121,9 +142,6 @@ function formatLine(line: string, format: TextFormat): string[] {
   const { width } = format;
   const heading = HEADING.exec(line)?.[2];
   if (heading !== undefined) return [applyStyle(format, 'bold', wrapBeside('', heading, width))];
-  if (/^\|[-|: ]+$/.test(line)) return [];
-  const [name = '', ...cells] = line.split(/ *\| */).slice(1, -1);
-  if (line.startsWith('|')) return [wrapBeside('- ', `${name || 'case'}: ${cells.filter(Boolean).join('; ')}`, width)];
   const [, label = '', content = ''] = LIST_ITEM.exec(line) ?? [];
   return [wrapBeside(label, content, width)];
 }
