@@ -1,4 +1,5 @@
 import { type Advice, advise, PIPE, type Word } from '../../client/output/advice.ts';
+import type { ReferrerKind } from '../../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
@@ -204,18 +205,15 @@ function predictGuard(evidence: Evidence): Finding {
 }
 
 /** @param kinds the referrers of the config. Each policy checks one kind, and none checks builds. */
-function predictFloor({ floor }: Evidence, kinds: readonly string[] = Object.keys(ADMISSION_POLICIES)) {
+function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['Node', 'MachineConfigPool']) {
   if (floor === undefined) return toFinding('unknown', 'you may not read the bindings of the policy floor');
   if (floor.length === 0) return undefined;
-  const policies = kinds.map((kind) => ADMISSION_POLICIES[kind as keyof typeof ADMISSION_POLICIES]);
-  if (policies.includes(undefined)) {
-    return toFinding('allows', 'the policies do not check MachineOSBuilds', INSTALL_ADVICE);
-  }
-  const deny = new Set(floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy));
-  const missing = policies.find((policy) => !deny.has(String(policy)));
-  if (missing === undefined) return toFinding('denies', 'the policy floor is active');
-  const advice = advise('apply the policy floor', [...RENDER, '--profile', 'policy-floor', ...APPLY]);
-  return toFinding('allows', `the policy ${missing} has no binding with the action Deny`, advice);
+  const denying = new Set(floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy));
+  const unchecked = kinds.find((kind) => !denying.has(ADMISSION_POLICIES[kind] ?? ''));
+  if (unchecked === undefined) return toFinding('denies', 'the policy floor is active');
+  const apply = advise('apply the policy floor', [...RENDER, '--profile', 'policy-floor', ...APPLY]);
+  const advice = unchecked in ADMISSION_POLICIES ? apply : INSTALL_ADVICE;
+  return toFinding('allows', `no policy with the action Deny checks ${unchecked}s`, advice);
 }
 
 /** Why the guard denies every deletion of a rendered config. Undefined for another answer. */
