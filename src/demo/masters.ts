@@ -25,11 +25,7 @@ export function renderMachineConfig(fileContent: string) {
     config: { ignition: { version: '3.4.0' }, storage: { files } },
     osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
   };
-  const annotations = {
-    [`${PREFIX}generated-by-controller-version`]: '33286190af0d4d340af5c61e603d185780e74b39',
-    [`${PREFIX}release-image-version`]: '4.18.30',
-  };
-  const metadata = { name: computeRenderedName(POOL, spec), annotations };
+  const metadata = { name: computeRenderedName(POOL, spec) };
   return { apiVersion: `${MCO_GROUP}/v1`, kind: 'MachineConfig', metadata, spec };
 }
 
@@ -108,9 +104,9 @@ export class Masters {
   #runDaemon({ name, currentConfig, desiredConfig, state }: NodeView): boolean {
     const configs = [currentConfig, desiredConfig];
     const missing = configs.find((config) => this.#cluster.get('machineconfigs', config) === undefined);
-    if (currentConfig === desiredConfig && state === 'Done') return false;
+    const isWaiting = state === 'Degraded' ? missing !== undefined : currentConfig === desiredConfig;
+    if (isWaiting) return false;
     if (missing !== undefined) {
-      if (state === 'Degraded') return false;
       const reason = `missing MachineConfig ${missing}`;
       this.#annotate(name, { state: 'Degraded', reason });
       this.#print('daemon', `${name} is Degraded: ${reason}`);
