@@ -118,7 +118,7 @@ const OVERLAID = [{ ...WEBHOOK, flags: OVERLAY }];
 const LEFT =
   /different flags: the webhook with .*service-ca, the Deployment with .*service-ca, the Secret .*=generated$/;
 const HALF =
-  /^they were rendered with different flags: the webhook with .*=service-ca, the Deployment with .*=generated$/;
+  /^the objects of the guard were rendered with different flags: the webhook with .*=service-ca, the Deployment with .*=generated$/;
 
 test.each<[string, Partial<Evidence>, string, string[], readonly RegExp[]]>([
   ['one rendering', { webhooks: WEBHOOKS, authorityFlags: RENDERED }, `${RENDERED} --single-node`, [], []],
