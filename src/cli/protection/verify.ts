@@ -181,9 +181,8 @@ export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence,
   const warnings: string[] = [];
   // Only the Deployment depends on the number of nodes.
   if (new Set(known.map(([, text]) => text?.replace(' --single-node', ''))).size > 1) {
-    warnings.push(
-      `the objects of the guard were rendered with different flags: ${known.map((each) => each.join(' with ')).join(', ')}`,
-    );
+    const list = known.map((each) => each.join(' with ')).join(', ');
+    warnings.push(`the objects of the guard were rendered with different flags: ${list}`);
   }
   if (undatedPools.length > 0) {
     const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;

@@ -117,8 +117,7 @@ const WEBHOOKS = [{ ...WEBHOOK, flags: RENDERED }];
 const OVERLAID = [{ ...WEBHOOK, flags: OVERLAY }];
 const LEFT =
   /different flags: the webhook with .*service-ca, the Deployment with .*service-ca, the Secret .*=generated$/;
-const HALF =
-  /^the objects of the guard were rendered with different flags: the webhook with .*=service-ca, the Deployment with .*=generated$/;
+const HALF = /^the objects .* different flags: the webhook with .*=service-ca, the Deployment with .*=generated$/;
 
 test.each<[string, Partial<Evidence>, string, string[], readonly RegExp[]]>([
   ['one rendering', { webhooks: WEBHOOKS, authorityFlags: RENDERED }, `${RENDERED} --single-node`, [], []],
