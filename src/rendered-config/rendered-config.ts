@@ -120,12 +120,7 @@ export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void
   else if (!copy.source.includes(' and ')) configs[index] = { ...copy, source: `${copy.source} and ${config.source}` };
 }
 
-interface FileContent {
-  readonly path: string;
-  readonly content: Buffer | FileError;
-}
-
-async function* readTexts(directory: string, signal: AbortSignal): AsyncGenerator<FileContent> {
+async function* readTexts(directory: string, signal: AbortSignal) {
   for await (const path of walkDirectory(directory, WALK_LIMITS, signal)) {
     if (!CONFIG_FILE.test(path)) continue;
     const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal).catch((error: unknown) => {
