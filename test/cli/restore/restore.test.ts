@@ -73,6 +73,8 @@ test('restores from a directory in spite of an unusable file, which it names, an
   writeFileSync(path.join(source, 'rendered-b.json'), `{"name":"${GONE}`);
   const unusable = await run('restore', '--from', path.join(source, 'rendered-b.json'));
   expect(unusable).toEqual(usageError('rendered-b.json is not complete JSON; copy the file again\n'));
+  const archive = await run('restore', '--from', 'must-gather.tar.gz');
+  expect(archive).toEqual(usageError('must-gather.tar.gz is an archive; unpack it, and give its directory\n'));
   const other = await run('restore', OTHER_GONE, '--from', source);
   expect([other.exitCode, other.stderr]).toEqual([2, expect.stringContaining(`does not contain ${OTHER_GONE}; `)]);
   const { stdout, stderr } = await run('restore', '--from', source);
