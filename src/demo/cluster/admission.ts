@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { json } from 'node:stream/consumers';
+import type { V1ValidatingWebhook } from '@kubernetes/client-node';
 import { ApiError } from '../../kube/errors.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
 
@@ -10,15 +11,6 @@ interface Deletion {
   readonly uid: string;
   readonly resource: Readonly<Record<'group' | 'version' | 'resource', string>>;
   readonly [field: string]: unknown;
-}
-
-/** The fields of a webhook that this API server follows: it calls webhooks by URL for deletions. */
-interface Webhook {
-  readonly name: string;
-  readonly clientConfig: { readonly url: string; readonly caBundle: string };
-  readonly rules: readonly { readonly resources: readonly string[] }[];
-  readonly failurePolicy: 'Fail' | 'Ignore';
-  readonly timeoutSeconds: number;
 }
 
 interface ReviewResponse {
@@ -35,14 +27,14 @@ interface ReviewResponse {
  */
 export async function askWebhooks(cluster: InMemoryCluster, deletion: Deletion): Promise<void> {
   const configurations = cluster.list('validatingwebhookconfigurations');
-  const webhooks = configurations.flatMap(({ webhooks = [] }) => webhooks as readonly Webhook[]);
-  const matching = webhooks.filter(({ rules }) =>
-    rules.some(({ resources }) => resources.includes(deletion.resource.resource)),
+  const webhooks = configurations.flatMap(({ webhooks = [] }) => webhooks as readonly V1ValidatingWebhook[]);
+  const matching = webhooks.filter(({ rules = [] }) =>
+    rules.some(({ resources = [] }) => resources.includes(deletion.resource.resource)),
   );
   await Promise.all(matching.map(async (webhook) => await askWebhook(webhook, deletion)));
 }
 
-async function askWebhook(webhook: Webhook, deletion: Deletion): Promise<void> {
+async function askWebhook(webhook: V1ValidatingWebhook, deletion: Deletion): Promise<void> {
   let response: ReviewResponse;
   try {
     response = await callWebhook(webhook, deletion);
@@ -56,11 +48,12 @@ async function askWebhook(webhook: Webhook, deletion: Deletion): Promise<void> {
   throw new ApiError(code, reason, `admission webhook "${webhook.name}" denied the request: ${message}`);
 }
 
-async function callWebhook({ clientConfig, timeoutSeconds }: Webhook, deletion: Deletion): Promise<ReviewResponse> {
+async function callWebhook(webhook: V1ValidatingWebhook, deletion: Deletion): Promise<ReviewResponse> {
+  const { clientConfig, timeoutSeconds = 10 } = webhook;
   const call = request(`${clientConfig.url}?timeout=${timeoutSeconds}s`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    ca: Buffer.from(clientConfig.caBundle, 'base64'),
+    ca: Buffer.from(clientConfig.caBundle ?? '', 'base64'),
     agent: false,
     // Limits the whole call. Received bytes do not reset the timeout.
     signal: AbortSignal.timeout(timeoutSeconds * 1_000),
