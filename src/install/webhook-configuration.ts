@@ -1,23 +1,5 @@
+import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import type { ReferrerKind } from '../decision/references.ts';
-
-/** The fields that this program reads. */
-export interface StoredWebhookConfiguration {
-  readonly metadata?: {
-    readonly name?: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-    readonly labels?: Readonly<Record<string, string>>;
-  };
-  readonly webhooks?: readonly {
-    readonly name?: string;
-    /** The API server sets its default. */
-    readonly failurePolicy: string;
-    readonly clientConfig?: {
-      readonly caBundle?: string;
-      readonly url?: string;
-      readonly service?: { readonly name?: string; readonly namespace?: string; readonly port?: number };
-    };
-  }[];
-}
 
 /** The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';
@@ -39,7 +21,7 @@ const INJECTORS = {
 export type Injector = (typeof INJECTORS)[keyof typeof INJECTORS];
 
 /** Undefined if the manifest contains the caBundle. */
-export function findInjector({ metadata }: StoredWebhookConfiguration): Injector | undefined {
+export function findInjector({ metadata }: V1ValidatingWebhookConfiguration): Injector | undefined {
   const { annotations = {} } = metadata ?? {};
   return Object.entries(INJECTORS).find(([annotation]) => annotation in annotations)?.[1];
 }

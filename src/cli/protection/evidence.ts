@@ -1,3 +1,4 @@
+import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { parseSettings } from '../../decision/settings.ts';
@@ -5,7 +6,6 @@ import {
   ADMISSION_POLICIES,
   findInjector,
   POLICY_BINDINGS_PATH,
-  type StoredWebhookConfiguration,
   WEBHOOK_NAME,
 } from '../../install/webhook-configuration.ts';
 import { formatFlagLabels } from '../../install/profiles.ts';
@@ -27,7 +27,7 @@ export type Evidence = Awaited<ReturnType<typeof readEvidence>>;
 export type RegisteredWebhook = Awaited<ReturnType<typeof readWebhooks>>[number];
 
 interface StoredObject {
-  readonly metadata?: StoredWebhookConfiguration['metadata'];
+  readonly metadata?: V1ValidatingWebhookConfiguration['metadata'];
   readonly spec?: {
     readonly replicas?: number;
     readonly validationActions?: readonly string[];
@@ -79,13 +79,14 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
 /** Any configuration can contain the webhook. */
 async function readWebhooks(api: KubeApi, signal: AbortSignal) {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list', signal)) as
-    { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
+    { readonly items?: readonly V1ValidatingWebhookConfiguration[] | null } | undefined;
   return (list?.items ?? []).flatMap((stored) =>
     (stored.webhooks ?? [])
       .filter(({ name }) => name === WEBHOOK_NAME)
-      .map(({ failurePolicy, clientConfig: { caBundle = '', url = '', service } = {} }) => ({
+      .map(({ failurePolicy, clientConfig: { caBundle = '', url = '', service } }) => ({
         configuration: stored.metadata?.name ?? '',
-        failurePolicy,
+        // The API server sets its default.
+        failurePolicy: String(failurePolicy),
         caBundle: caBundle !== '',
         /** What injects the caBundle. `rendered`: it is in the manifest. */
         installation: findInjector(stored) ?? ('rendered' as const),
