@@ -98,9 +98,9 @@ class RestoreRun {
       for (const [index, plan] of plans.entries()) {
         plans[index] = await this.#compare(await this.#sendDryRuns(plan), state);
       }
-      if (!isConfirmed) return null;
+      if (!isConfirmed) return;
       await this.#takeSteps(plans);
-      return await this.#awaitNodes(plans);
+      await this.#awaitNodes(plans);
     });
     const pausedPools = this.#listPausedPools(plans);
     for (const pool of pausedPools) {
@@ -175,7 +175,7 @@ class RestoreRun {
   }
 
   /** @throws WaitTimeout if nodes stay Degraded, which delays no other step */
-  async #awaitNodes(plans: readonly RestorePlan[]): Promise<null> {
+  async #awaitNodes(plans: readonly RestorePlan[]): Promise<void> {
     const untilMs = Math.min(this.#steps.elapsedMs + NODE_RECOVERY_MS, this.#options.timeoutMs);
     const waits: Wait[] = [];
     for (const plan of plans) {
@@ -190,7 +190,6 @@ class RestoreRun {
     const known = waits.find((wait) => wait.advice !== undefined)?.advice;
     const advice = known ?? (plans.every(({ next }) => next === undefined) ? LOG_ADVICE : undefined);
     if (waits.length > 0) throw new WaitTimeout({ reason, ...(advice && { advice }) });
-    return null;
   }
 
   /** Adds what differs from the config of its pool, unless the user may not get configs. */
