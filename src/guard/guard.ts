@@ -6,7 +6,6 @@ import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import type { ReflectorTiming } from '../kube/reflector.ts';
 import { Replaceable } from '../common/replaceable.ts';
 import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
 import { createAdmissionApp, type JudgedReview } from '../webhook/admission-app.ts';
@@ -41,7 +40,6 @@ export interface GuardOptions {
   readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'>;
-  readonly reflectorTiming?: ReflectorTiming;
 }
 
 const FLUSH_TIMEOUT_MS = 2_000;
@@ -66,8 +64,7 @@ export async function startGuard(options: GuardOptions) {
   const { settings: source = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
   const settings = () => source.settings ?? DEFAULT_SETTINGS;
   let isDraining = false;
-  const parts = createJudge({ api, log, settings: () => source.settings, timing: options.reflectorTiming });
-  const { judge, index, configs, live, facts } = parts;
+  const { judge, index, configs, live, facts } = createJudge({ api, log, settings: () => source.settings });
   const events = new EventRecorder(api, log);
   const metrics = new Metrics({ index, live, certificate, mode: () => settings().mode, reporter: () => reporter });
   const onTaskFailure = metrics.countTaskFailure.bind(metrics);
@@ -79,8 +76,8 @@ export async function startGuard(options: GuardOptions) {
   const describeUnreadiness = (): string | undefined => {
     if (isDraining) return 'stopping';
     // An object that no guard can read must not keep the modes and overrides from working.
-    const { untried } = index;
-    if (untried.length > 0) return `not listed yet: ${untried.join(', ')}`;
+    const untried = index.reflectors.filter((each) => !each.isSynced && each.contentProblem === undefined);
+    if (untried.length > 0) return `not listed yet: ${untried.map(({ resource }) => resource.name).join(', ')}`;
     return source.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   };
 

@@ -1,4 +1,3 @@
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServingCertificate } from '../certificates/key-pair.ts';
@@ -6,13 +5,14 @@ import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/re
 import { type Mode, MODES } from '../decision/settings.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
-import { REFERRER_RESOURCES } from '../references/sources.ts';
 import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
 import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
 
 export interface MetricsSources {
-  readonly index: Pick<ReferenceIndex, 'unsynced' | 'ages' | 'referrers'>;
+  readonly index: Pick<ReferenceIndex, 'referrers'> & {
+    readonly reflectors: readonly Pick<ReferenceIndex['reflectors'][number], 'resource' | 'isSynced' | 'silentMs'>[];
+  };
   readonly live: Pick<LiveReader, 'readCount'>;
   readonly mode: () => Mode;
   /** Undefined if the guard writes no status. */
@@ -92,19 +92,19 @@ export class Metrics {
     this.#addGauge('mcguard_protected_configs', protectedHelp, () => reporter()?.protectedConfigs);
     const syncedHelp = '1 if the kind has been read completely since the start.';
     this.#addGaugePer('resource', 'mcguard_index_synced', syncedHelp, () =>
-      REFERRER_RESOURCES.map(({ name }) => [name, index.unsynced.includes(name) ? 0 : 1]),
+      index.reflectors.map(({ resource, isSynced }) => [resource.name, isSynced ? 1 : 0]),
     );
     const ageHelp = 'Time since the last message from the API server about the resource.';
     this.#addGaugePer('resource', 'mcguard_index_age_seconds', ageHelp, () =>
-      index.ages.map(({ resource, ms }) => [resource, ms / 1000]),
+      index.reflectors.flatMap(({ resource, silentMs }) =>
+        silentMs === undefined ? [] : [[resource.name, silentMs / 1000]],
+      ),
     );
     const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';
     this.#addGaugePer('kind', 'mcguard_references', referencesHelp, () => countStrongReferences(index.referrers()));
     this.#addGaugePer('version', 'mcguard_build_info', 'Always 1; the label tells the version.', () => [
       [packageJson.version, 1],
     ]);
-    const delayHelp = 'The longest time in the last one to two minutes for which work held the event loop.';
-    this.#addGauge('mcguard_event_loop_delay_seconds', delayHelp, measureEventLoopDelay());
     this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
     // Computed once, because each result would differ by microseconds.
     const startedAt = Date.now() / 1000 - process.uptime();
@@ -159,28 +159,4 @@ function countStrongReferences(referrers: Iterable<Referrer>): Map<ReferrerKind,
     counts.set(kind, (counts.get(kind) ?? 0) + strong);
   }
   return counts;
-}
-
-/** The pause between two samples. A shorter one would cost more than the rest of an idle guard. */
-const RESOLUTION_MS = 10;
-/** Longer than the 30 s between scrapes. */
-const WINDOW_MS = 60_000;
-
-/**
- * Measures how long single pieces of work hold the event loop, during which no review is answered.
- *
- * @returns the longest delay in this window and in the last one, in seconds, precise to 10 ms. Every reader gets the
- *   same value.
- */
-export function measureEventLoopDelay(
-  intervals: Pick<IntervalHistogram, 'enable' | 'max' | 'reset'> = monitorEventLoopDelay({ resolution: RESOLUTION_MS }),
-): () => number {
-  const readWindow = (): number => Math.max(0, intervals.max / 1e6 - RESOLUTION_MS) / 1_000;
-  let lastWindow = 0;
-  intervals.enable();
-  setInterval(() => {
-    lastWindow = readWindow();
-    intervals.reset();
-  }, WINDOW_MS).unref();
-  return () => Math.max(lastWindow, readWindow());
 }

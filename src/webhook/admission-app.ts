@@ -1,4 +1,4 @@
-import type { Express, Request, RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -38,8 +38,6 @@ export interface AnsweredCall {
   readonly hasAuthorization: boolean;
 }
 
-export type AnswerListener = (judged: JudgedReview, call: AnsweredCall) => void;
-
 /**
  * How long a body may take to arrive if the client's own timeout is not shorter, and the memory of arriving bodies.
  * With 32 MiB, a flood would use all the memory of the pod, because V8 frees the bodies late.
@@ -51,7 +49,7 @@ export interface AdmissionAppOptions {
   readonly settings: () => Settings;
   readonly log: Logger;
   /** Called after every answer. There is none if the client has closed the connection. */
-  readonly onAnswer: AnswerListener;
+  readonly onAnswer: (judged: JudgedReview, call: AnsweredCall) => void;
   readonly isDraining: () => boolean;
   readonly limits?: Partial<typeof LIMITS>;
 }
@@ -65,78 +63,37 @@ const UNREAD_REVIEW: Review = { uid: '', isDryRun: false, user: 'unknown', confi
  * Answers every POST /validate with status 200 and a well-formed AdmissionReview. After any other answer,
  * `failurePolicy: Ignore` would allow the deletion.
  */
-export function createAdmissionApp(options: AdmissionAppOptions): Express {
-  const calls = new ReviewCalls(options);
-  const answer: RequestHandler = async (request, response) => {
-    await calls.answer(request, response);
-  };
-  return createEndpointApp('post', { '/validate': [answer] }, 'the guard answers POST /validate');
-}
+export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining, ...options }: AdmissionAppOptions) {
+  const { bytes, timeoutMs } = { ...LIMITS, ...options.limits };
+  const bodies = new BodyReader(bytes);
 
-class ReviewCalls {
-  readonly #options: AdmissionAppOptions;
-  readonly #limits: typeof LIMITS;
-  readonly #bodies: BodyReader;
-
-  constructor(options: AdmissionAppOptions) {
-    this.#options = options;
-    this.#limits = { ...LIMITS, ...options.limits };
-    this.#bodies = new BodyReader(this.#limits.bytes);
-  }
-
-  async answer(request: Request, response: Response): Promise<void> {
-    const arrivedAt = performance.now();
-    const deadlineMs = computeDeadlineMs(request.query['timeout']);
-    const closed = new AbortController();
-    response.on('close', () => closed.abort(CLIENT_CLOSED));
-    let review = UNREAD_REVIEW;
-    let judged: JudgedReview;
-    try {
-      review = await this.#receive(request, Math.min(deadlineMs, this.#limits.timeoutMs));
-      const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
-      const { judge } = this.#options;
-      // At the deadline the signal aborts, and the judge decides with what it has read.
-      judged = await withTimeout(remainingMs, closed.signal, (signal) => judge.judge(review, signal));
-    } catch (error) {
-      if (closed.signal.aborted || request.socket.destroyed) return;
-      judged = this.#judgeFault(error, review);
-    }
-    // The client did not wait, such as kubectl after Ctrl-C. So nothing was denied.
-    if (closed.signal.aborted) return;
-    this.#finish(response, judged, arrivedAt);
-  }
-
-  async #receive(request: Request, timeoutMs: number): Promise<Review> {
-    const review = await this.#bodies.read(request, parseReview, timeoutMs);
+  const receive = async (request: Request, deadlineMs: number): Promise<Review> => {
+    const review = await bodies.read(request, parseReview, Math.min(deadlineMs, timeoutMs));
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;
     throw new BadReview('the content type is not application/json', review.uid);
-  }
-
+  };
+  const denyForGuard = (reason: string, config?: ConfigName): Verdict =>
+    denyUnverified(config, [{ name: 'the guard', reason }], settings());
   /**
    * Every mode denies a malformed review, because the API server never sends one. After other faults the mode decides,
    * because the review may be a good one and the guard may be the cause.
    */
-  #judgeFault(error: unknown, review: Review): JudgedReview {
+  const judgeFault = (error: unknown, review: Review): JudgedReview => {
     const fault = { path: 'none', configState: 'unknown' } as const;
     if (error instanceof ReviewFault) {
       const { message, uid } = error;
-      const verdict = error instanceof BadReview ? denyBadReview(message) : this.#denyForGuard(message);
+      const verdict = error instanceof BadReview ? denyBadReview(message) : denyForGuard(message);
       return { ...fault, review: { ...review, uid }, verdict };
     }
-    this.#options.log.error({ err: error }, 'cannot answer a review');
-    return { ...fault, review, verdict: this.#denyForGuard('internal error', review.config?.name) };
-  }
-
-  #denyForGuard(reason: string, config?: ConfigName): Verdict {
-    return denyUnverified(config, [{ name: 'the guard', reason }], this.#options.settings());
-  }
-
+    log.error({ err: error }, 'cannot answer a review');
+    return { ...fault, review, verdict: denyForGuard('internal error', review.config?.name) };
+  };
   /** Every answer to a review comes from here, and is logged and counted. */
-  #finish(response: Response, judged: JudgedReview, arrivedAt: number): void {
+  const finish = (response: Response, judged: JudgedReview, arrivedAt: number): void => {
     const { req: request } = response;
     // An unread body would delay the next request on the connection.
-    if (this.#options.isDraining() || !request.complete) response.setHeader('connection', 'close');
+    if (isDraining() || !request.complete) response.setHeader('connection', 'close');
     if (!response.destroyed) response.json(toAdmissionReview(judged.review.uid, judged.verdict));
     const call: AnsweredCall = {
       ms: performance.now() - arrivedAt,
@@ -144,17 +101,34 @@ class ReviewCalls {
       hasAuthorization: request.headers.authorization !== undefined,
     };
     // Recording takes as long as an answer, so other answers of this turn go first.
-    setImmediate(() => this.#record(judged, call));
-  }
-
-  #record(judged: JudgedReview, call: AnsweredCall): void {
-    const { onAnswer, log } = this.#options;
+    setImmediate(() => {
+      try {
+        onAnswer(judged, call);
+      } catch (error) {
+        log.error({ err: error }, 'cannot record a decision');
+      }
+    });
+  };
+  const answer: RequestHandler = async (request, response) => {
+    const arrivedAt = performance.now();
+    const deadlineMs = computeDeadlineMs(request.query['timeout']);
+    const closed = new AbortController();
+    response.on('close', () => closed.abort(CLIENT_CLOSED));
+    let review = UNREAD_REVIEW;
+    let judged: JudgedReview;
     try {
-      onAnswer(judged, call);
+      review = await receive(request, deadlineMs);
+      const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
+      // At the deadline the signal aborts, and the judge decides with what it has read.
+      judged = await withTimeout(remainingMs, closed.signal, (signal) => judge.judge(review, signal));
     } catch (error) {
-      log.error({ err: error }, 'cannot record a decision');
+      if (closed.signal.aborted || request.socket.destroyed) return;
+      judged = judgeFault(error, review);
     }
-  }
+    // The client did not wait, such as kubectl after Ctrl-C. So nothing was denied.
+    if (!closed.signal.aborted) finish(response, judged, arrivedAt);
+  };
+  return createEndpointApp('post', { '/validate': [answer] }, 'the guard answers POST /validate');
 }
 
 /** The guard did not read the body to its end. The review may be a good one. */
@@ -205,9 +179,7 @@ class BodyReader {
     }
     const pieces: Buffer[] = [];
     const unread = new AbortController();
-    const stop = (reason: string): void => {
-      unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
-    };
+    const stop = (reason: string): void => unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
     const giveUp = (): void => stop('too many requests at once');
     const onData = (piece: Buffer): void => {
       pieces.push(piece);

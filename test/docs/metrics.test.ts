@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { denyBadReview } from '../../src/decision/decide.ts';
+import { NODES } from '../../src/references/sources.ts';
 import { Metrics } from '../../src/status/metrics.ts';
 import { CALL } from '../support/review.ts';
 import { readTableRows } from './pages.ts';
 
 test('docs/monitoring.md lists every metric with its type and labels', async () => {
   const metrics = new Metrics({
-    index: { unsynced: [], ages: [{ resource: 'nodes', ms: 1 }], referrers: function* () {} },
+    index: { reflectors: [{ resource: NODES, isSynced: true, silentMs: 1 }], referrers: function* () {} },
     live: { readCount: 1 },
     mode: () => 'Enforce',
     reporter: () => ({ danglingCount: 0, protectedConfigs: 0 }),

@@ -1,9 +1,9 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
-import { measureEventLoopDelay, Metrics } from '../../src/status/metrics.ts';
+import { NODES, POOLS } from '../../src/references/sources.ts';
+import { Metrics } from '../../src/status/metrics.ts';
 import { parseReview } from '../../src/webhook/admission-review.ts';
 import { allowUnused, CALL, reviewBody } from '../support/review.ts';
-import { fakeUntilEnd } from '../support/until-end.ts';
 
 const config = toConfigName('rendered-worker-1');
 const NODE: Referrer = {
@@ -26,10 +26,11 @@ const PAUSED: Referrer = {
 
 test('counts decisions and reads its sources at each scrape', async () => {
   const live = { readCount: 3 };
-  const index = { unsynced: ['nodes'], ages: [{ resource: 'nodes', ms: 1_500 }] };
+  const nodes = { resource: NODES, isSynced: false, silentMs: 1_500 };
+  const pools = { resource: POOLS, isSynced: true, silentMs: undefined };
   let danglingCount: number | undefined = 2;
   const metrics = new Metrics({
-    index: Object.assign(index, { referrers: () => [NODE, PAUSED].values() as Generator<Referrer> }),
+    index: { reflectors: [nodes, pools], referrers: () => [NODE, PAUSED].values() as Generator<Referrer> },
     live,
     mode: () => 'Audit',
     reporter: () => ({ danglingCount, protectedConfigs: 5 }),
@@ -67,41 +68,15 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_dangling_references 2',
       'mcguard_stalled_restores 1',
       'mcguard_protected_configs 5',
-      expect.stringMatching(/^mcguard_event_loop_delay_seconds 0(?:\.\d+)?$/),
       'mcguard_certificate_expiry_timestamp_seconds{certificate="authority"} 1800000000',
       expect.stringMatching(/^mcguard_build_info\{version="\d+\.\d+\.\d+"\} 1$/),
     ]),
   );
-  index.unsynced = [];
+  nodes.isSynced = true;
   live.readCount = 4;
   danglingCount = undefined;
   const later = (await metrics.scrape()).text;
   expect(later).toContain('mcguard_index_synced{resource="nodes"} 1\n');
   expect(later).toContain('mcguard_live_reads_total 4\n');
   expect(later).not.toMatch(/^mcguard_dangling_references /m);
-});
-
-test('remembers the longest delay, without the 10 ms between two samples, for one to two minutes', () => {
-  fakeUntilEnd('setInterval');
-  const intervals = { max: 0, enable: () => true, reset: () => void (intervals.max = 0) };
-  const readDelay = measureEventLoopDelay(intervals);
-  intervals.max = 310e6;
-  expect(readDelay()).toBeCloseTo(0.3);
-  vi.advanceTimersByTime(60_000);
-  expect(readDelay()).toBeCloseTo(0.3);
-  intervals.max = 110e6;
-  expect(readDelay()).toBeCloseTo(0.3);
-  vi.advanceTimersByTime(60_000);
-  expect(readDelay()).toBeCloseTo(0.1);
-});
-
-test('measures the work that holds the event loop', async () => {
-  const readDelay = measureEventLoopDelay();
-  const holdAndRead = () => {
-    const end = performance.now() + 300;
-    while (performance.now() < end);
-    return readDelay();
-  };
-  // A delay counts only between two samples, and the first one comes in a later turn of the event loop.
-  await expect.poll(holdAndRead).toBeGreaterThan(0.28);
 });
