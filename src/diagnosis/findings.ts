@@ -196,12 +196,9 @@ export function findTooFewNodes(cluster: Cluster): Finding[] {
 }
 
 function describeTooFewNodes(cluster: Cluster): string | undefined {
-  const { nodes, skippedNodes = [], selector, minNodes, hasControlPlane, controlPlaneReplicas = 0 } = cluster;
+  const { nodes, selector, minNodes, hasControlPlane, controlPlaneReplicas = 0 } = cluster;
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
-  if (nodes.length === 0) {
-    if (skippedNodes.length > 0) return `the Machine Config Operator manages no node ${selection}`;
-    return selector === undefined ? 'the cluster has no nodes' : `no node has label ${selector}`;
-  }
+  if (nodes.length === 0) return `the Machine Config Operator manages no node ${selection}`;
   if (minNodes !== undefined) {
     const isEnough = nodes.length >= minNodes;
     return isEnough ? undefined : `only ${countNoun(nodes.length, 'node')} ${selection}, ${minNodes} are required`;

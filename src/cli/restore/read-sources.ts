@@ -23,7 +23,7 @@ import {
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
-import { listMissingNames, listReferencedNames } from './restore-state.ts';
+import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 
 const STDIN = '-';
 const NODE_PREFIX = /^nodes?\//;

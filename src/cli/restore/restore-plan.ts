@@ -17,7 +17,7 @@ import { findPoolOfNode } from '../../references/node-pool.ts';
 import { chooseCopies, computeRenderedName, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { UnverifiableContent } from '../../rendered-config/go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import { findNodesOfConfig, findPool, type RestoreState } from './restore-state.ts';
+import { findNodesOfConfig, findPool, type RestoreState } from './restore-steps.ts';
 import { listSteps, type RestoreStep } from './restore-steps.ts';
 
 /** The content with which a config is restored. */
