@@ -62,23 +62,7 @@ export interface Rejection {
   readonly advice: Advice;
 }
 
-export interface RestorePlan {
-  readonly config: RenderedConfig;
-  /** The pool that the config was rendered for. Undefined if it does not exist. */
-  readonly pool: string | undefined;
-  readonly exists: boolean;
-  /** Nodes and pools that name the config, as a phrase. Empty if nothing names it. */
-  readonly referrers: string;
-  readonly rejection: Rejection | undefined;
-  readonly warnings: readonly string[];
-  /** What a person does once the config exists. */
-  readonly next: Advice | undefined;
-  /** The config of its pool, and how the copy differs from it. Absent if they are not compared. */
-  readonly comparedWith?: ConfigName;
-  readonly differences?: readonly ConfigDifference[];
-  /** Empty if the restore is rejected, or if there is nothing to do. */
-  readonly steps: readonly RestoreStep[];
-}
+export type RestorePlan = ReturnType<typeof planRestore>;
 
 export interface PlanOptions {
   /** The name on the command line. */
@@ -94,27 +78,39 @@ const DAEMON_CONSEQUENCE =
   '"unexpected on-disk state" and the node stays Degraded. If osImageURL differs, it boots that image';
 
 /** Derives the steps from the state alone, so a second run continues after the last step of the first. */
-export function planRestore(content: Content, state: RestoreState, options: PlanOptions): RestorePlan {
+export function planRestore(content: Content, state: RestoreState, options: PlanOptions) {
   const { config } = content;
-  const { name } = config;
+  const { name, source } = config;
   const pool = findPool(state, parsePoolName(name));
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
   const nodesOnDisk = findNodesOnDisk(name, state);
-  const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0);
+  const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
   const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
-  const steps = rejection === undefined && hasWrite ? neededSteps : [];
+  const steps = rejection === null && hasWrite ? neededSteps : [];
   return {
     config,
-    pool: pool?.referrer.name,
     exists,
-    referrers: formatReferrers(strong),
-    rejection,
-    warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
-    next: rejection === undefined ? adviseNames(name, nodesOnDisk) : undefined,
+    // Empty if the restore is rejected, or if there is nothing to do.
     steps,
+    // What a person does once the config exists.
+    next: rejection === null ? adviseNames(name, nodesOnDisk) : undefined,
+    /** Part of the JSON of `restore`. */
+    report: {
+      name,
+      source,
+      // The pool that the config was rendered for, if it exists.
+      pool: pool?.referrer.name ?? null,
+      // Nodes and pools, as a phrase.
+      namedBy: formatReferrers(strong) || null,
+      rejection,
+      // The config of its pool in the API, and how the copy differs from it.
+      comparedWith: null as ConfigName | null,
+      differences: [] as readonly ConfigDifference[],
+      warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
+    },
   };
 }
 

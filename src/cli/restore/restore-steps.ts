@@ -51,7 +51,7 @@ export function listMissingNames({ nodes, pools, configs, terminatingConfigs }: 
   return [...new Set(dangling.map(({ config }) => config))].filter(isObjectName);
 }
 
-export function findPool({ pools }: ClusterSnapshot, name: string | undefined): InspectedPool | undefined {
+export function findPool({ pools }: ClusterSnapshot, name: string | null | undefined): InspectedPool | undefined {
   return pools.find(({ referrer }) => referrer.name === name);
 }
 

@@ -79,9 +79,8 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
   ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, []],
 ])('plans these steps if %s', (_condition, situation, actions) => {
-  const { steps, rejection } = planRestore(CONTENT, createState(situation), OPTIONS);
-  expect(steps.map(({ action }) => action)).toEqual(actions);
-  expect(rejection).toBeUndefined();
+  const { steps, report } = planRestore(CONTENT, createState(situation), OPTIONS);
+  expect([steps.map(({ action }) => action), report.rejection]).toEqual([actions, null]);
 });
 
 const mismatch = 'the hash of the content of a.json is b, not the one in the name';
@@ -103,14 +102,14 @@ test.each<[string, Situation, readonly string[], Partial<Content>?]>([
 ])('warns if %s', (_condition, situation, warnings, content) => {
   const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
   const options = { ...OPTIONS, acceptContent: true };
-  expect(planRestore({ ...CONTENT, ...content }, createState(situation), options).warnings).toEqual(expected);
+  expect(planRestore({ ...CONTENT, ...content }, createState(situation), options).report.warnings).toEqual(expected);
 });
 
 test('plans a config without an owner, and warns, if its pool does not exist', () => {
   const state = { ...createState({ replicas: undefined }), pools: [] };
-  const { pool, steps, warnings } = planRestore(CONTENT, state, OPTIONS);
-  expect([pool, steps.map(({ action }) => action)]).toEqual([undefined, CREATE]);
-  expect(warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
+  const { report, steps } = planRestore(CONTENT, state, OPTIONS);
+  expect([report.pool, steps.map(({ action }) => action)]).toEqual([null, CREATE]);
+  expect(report.warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
 });
 
 test('counts a master as missing until it has reported its config', () => {
@@ -136,24 +135,19 @@ test.each<[string, string, Partial<RestoreState>, ConfigName?]>([
   ['OtherPool', 'only w0, w1, w2 and 1 more name it, and pool master does not select that', { nodes: WORKERS }],
 ])('rejects a config with %s, and warns about nothing else', (code, reason, changes, name) => {
   const state = { ...createState({ status: RENDERED, replicas: undefined }), ...changes };
-  const { rejection, steps, warnings } = planRestore(CONTENT, state, { ...OPTIONS, name });
-  expect(rejection).toMatchObject({ code, reason: expect.stringContaining(reason) as string });
-  expect([...steps, ...warnings]).toEqual([]);
+  const { report, steps } = planRestore(CONTENT, state, { ...OPTIONS, name });
+  expect(report.rejection).toMatchObject({ code, reason: expect.stringContaining(reason) as string });
+  expect([...steps, ...report.warnings]).toEqual([]);
 });
 
 test('accepts a config that a worker and a machine or the pool name', () => {
   const { nodes, ...state } = createState({ status: RENDERED });
-  const options = { ...OPTIONS, name: MISSING };
-  expect(planRestore(CONTENT, { ...state, nodes: [...WORKERS, ...nodes] }, options).rejection).toBeUndefined();
-  const pools = createState({ status: MISSING }).pools.flatMap((pool) => [
-    pool,
-    { ...pool, ...inspectedPool('w', {}) },
-  ]);
-  const { rejection, referrers } = planRestore(CONTENT, { ...state, nodes: WORKERS.slice(0, 1), pools }, options);
-  expect([rejection, referrers]).toEqual([
-    undefined,
-    'node w0 (currentConfig, desiredConfig) and pool master (status)',
-  ]);
+  const pools = [...createState({ status: MISSING }).pools, inspectedPool('w', {})];
+  const plan = (changes: Partial<RestoreState>) =>
+    planRestore(CONTENT, { ...state, nodes, ...changes }, { ...OPTIONS, name: MISSING }).report;
+  expect(plan({ nodes: [...WORKERS, ...nodes] }).rejection).toBeNull();
+  const namedBy = 'node w0 (currentConfig, desiredConfig) and pool master (status)';
+  expect(plan({ nodes: WORKERS.slice(0, 1), pools })).toMatchObject({ rejection: null, namedBy });
 });
 
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
@@ -165,7 +159,7 @@ test.each([
   ['another hash that is accepted', { config: CONFIG, mismatch }, true, undefined],
 ])('judges a content with %s', (_, content, acceptContent, code) => {
   const plan = planRestore(content, createState({}), { ...OPTIONS, acceptContent });
-  expect(plan.rejection?.code).toBe(code);
+  expect(plan.report.rejection?.code).toBe(code);
 });
 
 function copy(changes: object, source: string): RenderedConfig {
