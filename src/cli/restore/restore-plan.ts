@@ -14,8 +14,7 @@ import { CONTROL_PLANE_POOL, type InspectedNode, type InspectedPool } from '../.
 import { isOnDisk } from '../../diagnosis/findings.ts';
 import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { findPoolOfNode } from '../../references/node-pool.ts';
-import { chooseCopies, computeRenderedName, hasMatchingName } from '../../rendered-config/config-hash.ts';
-import { UnverifiableContent } from '../../rendered-config/go-yaml.ts';
+import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { findNodesOfConfig, findPool, type RestoreState } from './restore-steps.ts';
 import { listSteps, type RestoreStep } from './restore-steps.ts';
@@ -27,7 +26,7 @@ export interface Content {
   readonly mismatch?: string;
 }
 
-const MAX_DESCRIBED = 5;
+const MAX_SOURCES = 5;
 
 /**
  * Chooses the copy that matches the hash in the name. The machine-config-server changes some specs in the file that it
@@ -37,21 +36,9 @@ const MAX_DESCRIBED = 5;
  */
 export function chooseContent(copies: readonly RenderedConfig[]): Content {
   const [config] = chooseCopies(copies) as [RenderedConfig];
-  return hasMatchingName(config) === true ? { config } : { config, mismatch: describeCopies(copies) };
-}
-
-function describeCopies(copies: readonly RenderedConfig[]): string {
-  const clauses = copies.slice(0, MAX_DESCRIBED).map(({ name, spec, source }) => {
-    try {
-      const [hash] = computeRenderedName(parsePoolName(name) ?? '', spec).match(/\w+$/) ?? [];
-      return `the hash of the content of ${source} is ${hash}, not the one in the name`;
-    } catch (error) {
-      if (!(error instanceof UnverifiableContent)) throw error;
-      return `no hash can verify the content of ${source}, which contains ${error.message}`;
-    }
-  });
-  const others = copies.length - clauses.length;
-  return [...clauses, ...(others > 0 ? [`the same for ${others} more`] : [])].join('; ');
+  if (hasMatchingName(config) === true) return { config };
+  const sources = copies.map(({ source }) => source);
+  return { config, mismatch: `the hash in the name is not that of the content of ${joinFirst(sources, MAX_SOURCES)}` };
 }
 
 /** Why a config is not restored. Part of the JSON of `restore`. */

@@ -166,17 +166,11 @@ function copy(changes: object, source: string): RenderedConfig {
   return { ...toConfigOnDisk('master', { ...SPEC, ...changes }, MISSING).config, source };
 }
 
-test('takes the copy that matches the name, in any order, and else says of up to 5 copies why none does', () => {
+test('takes the copy that matches the name, in any order, and else names up to 5 copies', () => {
   const copies = [copy({}, 'good.json'), copy({ fips: true }, 'bad.json')];
   for (const given of [copies, copies.toReversed()]) expect(chooseContent(given)).toEqual({ config: copies[0] });
-  const bad = Array.from('bcdefgh', (source) => copy({ kernelType: '\u2028', config: null }, source));
-  const { mismatch: clauses = '' } = chooseContent([copy({ fips: true }, 'a'), ...bad]);
-  expect(clauses.split('; ')).toEqual([
-    expect.stringMatching(/^the hash of the content of a is [0-9a-f]{32}, not the one in the name$/),
-    ...Array.from(
-      'bcde',
-      (source) => `no hash can verify the content of ${source}, which contains the character U+2028`,
-    ),
-    'the same for 3 more',
-  ]);
+  // The second one has a character that no hash can verify.
+  const bad = [copy({ fips: true }, 'a'), ...Array.from('bcdefgh', (source) => copy({ kernelType: '\u2028' }, source))];
+  const mismatch = 'the hash in the name is not that of the content of a, b, c, d, e and 3 more';
+  expect(chooseContent(bad)).toEqual({ config: bad[0], mismatch });
 });
