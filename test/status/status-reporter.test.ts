@@ -4,7 +4,7 @@ import type { Expiry } from '../../src/certificates/key-pair.ts';
 import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
-import type { GuardStatus } from '../../src/status/describe-status.ts';
+import { findStalledRestores, type GuardStatus } from '../../src/status/describe-status.ts';
 import type { ClusterEvent } from '../../src/kube/event-recorder.ts';
 import { PoolHistory, type ReferenceIndex } from '../../src/references/reference-index.ts';
 import { NODES, parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/references/sources.ts';
@@ -242,4 +242,14 @@ test('records Events and its own answers, also if it is not the leader', async (
   const time = '2026-11-21T12:00:00Z';
   const lastDenial = { time, name: CONFIG, user: 'eve', referrers: [denial] };
   await pollInTime(readStatus).toEqual({ lastDenial, deletions: { [MISSING]: { time, user: 'alice' } } });
+});
+
+test.each([
+  ['a minute ago', new Date('2026-11-21T11:59:00Z'), false],
+  ['an hour ago', new Date('2026-11-21T11:00:00Z'), false],
+  ['more than an hour ago', new Date('2026-11-21T10:59:59Z'), true],
+  ['at an unknown time', undefined, true],
+])('a restore that paused a pool %s is stalled: %s', (_, since, isStalled) => {
+  const paused = { ...POOL, pausedForRestore: { config: CONFIG, since } };
+  expect(findStalledRestores([POOL, paused], NOW)).toEqual(isStalled ? [paused] : []);
 });
