@@ -3,8 +3,7 @@ import request from 'supertest';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiUnreachable } from '../../src/kube/errors.ts';
-import { createMetricsApp } from '../../src/webhook/metrics-app.ts';
-import { ScrapeAuthorizer } from '../../src/webhook/scrape-authorizer.ts';
+import { createMetricsApp, ScrapeAuthorizer } from '../../src/webhook/metrics-app.ts';
 import { memoryLog } from '../support/log.ts';
 
 const PROMETHEUS = 'system:serviceaccount:openshift-monitoring:prometheus-k8s';
