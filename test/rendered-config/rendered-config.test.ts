@@ -1,8 +1,5 @@
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { buffer } from 'node:stream/consumers';
-import { gzipSync } from 'node:zlib';
-import tar from 'tar-stream';
 import { beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { FileError } from '../../src/files/file-error.ts';
@@ -138,8 +135,8 @@ test.each([
   expect(() => parseRenderedConfig(text, 'config')).toThrow(/^(?!.*c2VjcmV0)/);
 });
 
-async function read(isWanted: (name: string) => boolean = () => true, source = directory) {
-  const { configs, problems } = await readRenderedConfigs(source, isWanted, signal);
+async function read(isWanted: (name: string) => boolean = () => true) {
+  const { configs, problems } = await readRenderedConfigs(directory, isWanted, signal);
   return { configs: configs.map(({ name, source: path }) => [name, path]), problems };
 }
 
@@ -178,20 +175,6 @@ test('reads every rendered config below a directory, equal copies as one and oth
   expect(await read((name) => name === OTHER_NAME)).toEqual({ configs: [other], problems: [] });
   await write('host/currentconfig', { ...CONFIG, spec: { ...CONFIG.spec, fips: true } });
   expect((await read()).configs).toEqual([both, [NAME, `${directory}/host/currentconfig`], other]);
-});
-
-test('reads an archive like a directory', async () => {
-  const pack = tar.pack();
-  for (const [name, content] of Object.entries(FILES)) {
-    pack.entry({ name }, typeof content === 'string' ? content : JSON.stringify(content));
-  }
-  pack.finalize();
-  const archive = path.join(directory, 'must-gather.tar.gz');
-  await writeFile(archive, gzipSync(await buffer(pack)));
-
-  const copies = expect.stringContaining(`${archive}:${BOOTSTRAP_FILE}`) as string;
-  const other = [OTHER_NAME, `${archive}:${OTHER_FILE}`];
-  expect(await read(undefined, archive)).toEqual({ configs: [[NAME, copies], other], problems: [] });
 });
 
 test('names at most ten unusable files that look like a config, and reads the others', async () => {

@@ -1,5 +1,5 @@
 import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
-import type { StoredGuard } from '../../client/guard-report.ts';
+import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Mode, parseSettings } from '../../decision/settings.ts';
 import {
   ADMISSION_POLICIES,
@@ -13,7 +13,6 @@ import { formatFlagLabels } from '../../install/profiles.ts';
 import {
   AUTHORITY_SECRET_PATH,
   deploymentPath,
-  GUARD_PATH,
   INSTALLED_NAME,
   leasesPath,
   objectPath,
@@ -60,18 +59,16 @@ export interface Evidence {
     { readonly holder: string; readonly renewedAt: string; readonly durationMs: number } | null | undefined;
 }
 
-interface StoredDeployment {
+interface StoredObject {
   readonly metadata?: StoredWebhookConfiguration['metadata'];
-  readonly spec?: { readonly replicas?: number };
-  readonly status?: { readonly readyReplicas?: number };
-}
-
-interface StoredLease {
   readonly spec?: {
+    readonly replicas?: number;
+    readonly validationActions?: readonly string[];
     readonly holderIdentity?: string | null;
     readonly renewTime?: string | null;
     readonly leaseDurationSeconds?: number | null;
   };
+  readonly status?: { readonly readyReplicas?: number };
 }
 
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
@@ -83,16 +80,18 @@ const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
  */
 export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
-  const guard = (await readObject(api, GUARD_PATH, 'get', signal)) as StoredGuard | undefined;
+  const guard = await readGuard(api, signal);
+  const read = async (path: string): Promise<StoredObject | undefined> =>
+    (await readObject(api, path, 'get', signal)) as StoredObject | undefined;
   const [webhooks, floor, deployment, lease, authorityFlags] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
-    orForbidden(readFloor(api, signal)),
-    orForbidden(readDeployment(api, signal)),
-    orForbidden(readLease(api, signal)),
+    orForbidden(Promise.all(Object.values(ADMISSION_POLICIES).map((policy) => readBinding(policy, read)))),
+    orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME)).then(toDeployment)),
+    orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME)).then(toLease)),
     orForbidden(readAuthorityFlags(api, signal)),
   ]);
   const mode = guard === undefined ? null : parseSettings(guard).settings.mode;
-  const objects = { webhooks, floor, deployment, lease, authorityFlags };
+  const objects = { webhooks, floor: floor?.flat(), deployment, lease, authorityFlags };
   return { readAt: new Date(), guard: guard ?? null, mode, ...objects };
 }
 
@@ -107,40 +106,32 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
   return (list?.items ?? []).flatMap((stored) =>
     (stored.webhooks ?? [])
       .filter(({ name }) => name === WEBHOOK_NAME)
-      .map(({ failurePolicy = 'Fail', clientConfig: { caBundle = '', url = '', service } = {} }) => {
-        const configuration = stored.metadata?.name ?? '';
-        const flags = formatFlagLabels(stored.metadata?.labels);
-        const target = `Service ${service?.namespace}/${service?.name}:${service?.port ?? 443}`;
-        return {
-          configuration,
-          failurePolicy,
-          caBundle: caBundle !== '',
-          installation: findInjector(stored) ?? 'rendered',
-          target: service === undefined ? url : target,
-          flags: flags === '' ? undefined : flags,
-        };
-      }),
+      .map(({ failurePolicy, clientConfig: { caBundle = '', url = '', service } = {} }) => ({
+        configuration: stored.metadata?.name ?? '',
+        failurePolicy,
+        caBundle: caBundle !== '',
+        installation: findInjector(stored) ?? 'rendered',
+        target: service ? `Service ${service.namespace}/${service.name}:${service.port ?? 443}` : url,
+        flags: formatFlagLabels(stored.metadata?.labels) || undefined,
+      })),
   );
 }
 
-/** Empty if the cluster does not serve policies. */
-async function readFloor(api: KubeApi, signal: AbortSignal): Promise<readonly PolicyBinding[]> {
-  const bindings: PolicyBinding[] = [];
-  for (const policy of Object.values(ADMISSION_POLICIES)) {
-    const binding = (await readObject(api, objectPath(POLICY_BINDINGS_PATH, policy), 'get', signal)) as
-      { readonly spec?: { readonly validationActions?: readonly string[] } } | undefined;
-    if (binding !== undefined) bindings.push({ policy, actions: binding.spec?.validationActions ?? [] });
-  }
-  return bindings;
+/** Empty also if the cluster does not serve policies. */
+async function readBinding(policy: string, read: (path: string) => Promise<StoredObject | undefined>) {
+  const binding = await read(objectPath(POLICY_BINDINGS_PATH, policy));
+  return binding === undefined ? [] : [{ policy, actions: binding.spec?.validationActions ?? [] }];
 }
 
-async function readDeployment(api: KubeApi, signal: AbortSignal): Promise<Evidence['deployment']> {
-  const path = deploymentPath(INSTALLED_NAME, INSTALLED_NAME);
-  const deployment = (await readObject(api, path, 'get', signal)) as StoredDeployment | undefined;
+function toDeployment(deployment: StoredObject | undefined): Evidence['deployment'] {
   if (deployment === undefined) return null;
-  const { metadata, spec, status } = deployment;
-  const flags = formatFlagLabels(metadata?.labels);
-  return { replicas: spec?.replicas ?? 0, readyReplicas: status?.readyReplicas ?? 0, flags };
+  const { metadata, spec: { replicas = 0 } = {}, status: { readyReplicas = 0 } = {} } = deployment;
+  return { replicas, readyReplicas, flags: formatFlagLabels(metadata?.labels) };
+}
+
+function toLease(lease: StoredObject | undefined): Evidence['lease'] {
+  const { holderIdentity: holder, renewTime: renewedAt, leaseDurationSeconds } = lease?.spec ?? {};
+  return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;
 }
 
 /** Without the private key. */
@@ -148,14 +139,6 @@ async function readAuthorityFlags(api: KubeApi, signal: AbortSignal): Promise<st
   const path = AUTHORITY_SECRET_PATH;
   const secret = (await accessCluster('get', path, signal, () =>
     orUndefined(api.json({ path, accept: METADATA, signal })),
-  )) as StoredDeployment | undefined;
+  )) as StoredObject | undefined;
   return formatFlagLabels(secret?.metadata?.labels);
-}
-
-async function readLease(api: KubeApi, signal: AbortSignal): Promise<Evidence['lease']> {
-  const path = objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME);
-  const { spec } = ((await readObject(api, path, 'get', signal)) ?? {}) as StoredLease;
-  const { holderIdentity, renewTime, leaseDurationSeconds } = spec ?? {};
-  if ((holderIdentity ?? '') === '' || typeof renewTime !== 'string') return null;
-  return { holder: holderIdentity ?? '', renewedAt: renewTime, durationMs: (leaseDurationSeconds ?? 0) * 1_000 };
 }

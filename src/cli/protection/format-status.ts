@@ -3,8 +3,8 @@ import { formatAge } from '../../client/output/short-forms.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import type { ClusterStatus, StatusReport } from './cluster-status.ts';
-import { VERIFY_ADVICE } from './findings.ts';
+import { VERIFY_ADVICE } from './protection.ts';
+import type { ClusterStatus, StatusReport } from './status.ts';
 
 const MAX_REASON_LENGTH = 400;
 

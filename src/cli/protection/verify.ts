@@ -5,14 +5,34 @@ import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options
 import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
+import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatNext, getLineWidth, type ReportFormat, wrapBeside, wrapText } from '../../client/output/text-format.ts';
 import { pollUntilSettled } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import type { RegisteredWebhook } from './evidence.ts';
-import { isComplete } from './protection.ts';
-import { type VerifyReport, verifyProtection } from './verify-protection.ts';
+import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
+import { type Evidence, type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
+import { deriveProtection, isComplete, type Protection, UNKNOWN } from './protection.ts';
+
+/** The JSON of `verify --output json`. Its keys are a contract. What the user may not read is null. */
+export interface VerifyReport extends Protection {
+  readonly server: string;
+  readonly webhooks: readonly RegisteredWebhook[] | null;
+  readonly floor: readonly PolicyBinding[] | null;
+  readonly mode: string | null;
+  /** Clauses. They do not change the state. */
+  readonly warnings: readonly string[];
+  /** A config in use, and one of its references. */
+  readonly dryRun: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
+  readonly answer: DryRunAnswer | null;
+  readonly unused: {
+    readonly config: string;
+    readonly wouldBeDeleted: boolean;
+    readonly message: string;
+  } | null;
+}
 
 interface VerifyFlags extends ClusterFlags {
   readonly wait?: boolean;
@@ -22,6 +42,10 @@ interface VerifyFlags extends ClusterFlags {
 
 /** The text output truncates longer messages. The JSON output does not. */
 const MAX_LINE_LENGTH = 1_000;
+
+const NOTHING_IN_USE =
+  'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
+const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator has rolled out a config');
 
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
@@ -113,4 +137,65 @@ function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webh
   const trust = caBundle ? 'with caBundle' : 'no caBundle';
   const origin = webhook.flags ?? webhook.installation;
   return `${configuration} (${origin}), failurePolicy ${failurePolicy}, ${trust}, ${target}`;
+}
+
+/**
+ * Sends dry-run deletions of a config in use and of an unused one, and derives the state from all that is known.
+ *
+ * @throws ClusterAccessError, CliError, or the signal's reason
+ */
+export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Promise<VerifyReport> {
+  const evidence = await readEvidence(api, signal);
+  const { used, unused, undatedPools } = await findCandidates(api, signal);
+  // The unused config comes first: deleting it would do less harm.
+  const unusedAnswer = unused && (await dryRunDeletion(api, unused, signal));
+  let answer = used && (await dryRunDeletion(api, used, signal));
+  // Its referrers can have released it since they were listed.
+  if (used && answer && answer.status < 400 && !(await findCandidates(api, signal)).inUse.has(used.config)) {
+    answer = undefined;
+  }
+  const { mode, webhooks = null, floor = null } = evidence;
+  const warnings = listWarnings(evidence, undatedPools);
+  const report = {
+    server: api.address,
+    webhooks,
+    floor,
+    mode,
+    warnings,
+    unused:
+      unused && unusedAnswer
+        ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }
+        : null,
+  };
+  if (used === undefined || answer === undefined) {
+    const blocked =
+      unusedAnswer && deriveProtection(evidence, { answer: unusedAnswer, kind: 'Node', unused: unusedAnswer });
+    const explanation =
+      used === undefined ? NOTHING_IN_USE : `${used.config} was released or deleted during the dry run`;
+    const unknown = { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
+    return { ...report, ...(blocked?.state === 'BLOCKED' ? blocked : unknown), dryRun: null, answer: null };
+  }
+  const { kind, name, field } = used.reference;
+  const protection = deriveProtection(evidence, { answer, kind, unused: unusedAnswer });
+  return { ...report, ...protection, dryRun: { config: used.config, kind, name, field }, answer };
+}
+
+/** What somebody should look at although configs in use are protected. Clauses. */
+export function listWarnings(evidence: Evidence, undatedPools: readonly string[]): string[] {
+  const { deployment, authorityFlags = '' } = evidence;
+  const { flags = '' } = evidence.webhooks?.[0] ?? {};
+  const withoutNode = (deployment?.flags ?? flags).replace(' --single-node', '');
+  const warnings: string[] = [];
+  if (flags !== '' && withoutNode !== flags) {
+    warnings.push(`the webhook was rendered with ${flags}, but the Deployment with ${deployment?.flags || 'no flags'}`);
+  }
+  const [issuer] = /--tls=\S+/.exec(authorityFlags) ?? [];
+  if (issuer !== undefined && flags !== '' && !flags.includes(issuer)) {
+    warnings.push(`the Secret machineconfig-guard-ca is left of an installation with ${issuer}; now it has ${flags}`);
+  }
+  if (undatedPools.length > 0) {
+    const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;
+    warnings.push(`${pools} without managedFields: the guard cannot tell since when the spec names its config`);
+  }
+  return warnings;
 }

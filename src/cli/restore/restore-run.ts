@@ -8,11 +8,10 @@ import { type ConfigName, findReferencedConfig } from '../../decision/references
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
 import { toUnpauseCommand } from '../../diagnosis/repairs.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { hasMatchingName } from '../../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { type StepOptions, type StepReport, StepRun, type Wait, WaitTimeout, WriteDenied } from '../steps/step-run.ts';
-import { chooseContent, type Content, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
-import { findPool, readImages, readRestoreState, type RestoreState } from './restore-state.ts';
+import { chooseContent, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
+import { findPool, readRestoreState, type RestoreState } from './restore-state.ts';
 import { listSteps, type RestoreStep, type StepAction } from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions {
@@ -65,6 +64,12 @@ type Comparison = Partial<Pick<ConfigReport, 'comparedWith' | 'differences'>>;
 
 /** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
 const NODE_RECOVERY_MS = 120_000;
+/** `oc logs` cannot select the pods of a node. */
+const LOG_ADVICE = advise(
+  'the missing config is not the cause any more, so read the logs of the machine-config-daemons',
+  ['oc', 'logs', '-n', 'openshift-machine-config-operator', '-l', 'k8s-app=machine-config-daemon'],
+  ['-c', 'machine-config-daemon', '--prefix', '--tail=20'],
+);
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -103,7 +108,8 @@ class RestoreRun {
     const plans: RestorePlan[] = [];
     const comparisons = new Map<ConfigName, Comparison>();
     const ending = await this.#steps.finish(async () => {
-      for (const content of await this.#chooseContents(state)) {
+      for (const restored of this.#restoredNames) {
+        const content = chooseContent(this.#options.configs.filter((config) => config.name === restored));
         plans.push(planRestore(content, state, { name, acceptContent, restoredNames: this.#restoredNames }));
       }
       for (const [index, plan] of plans.entries()) {
@@ -136,22 +142,6 @@ class RestoreRun {
       pendingCertificateRequests: (this.#state ?? state).pendingRequests,
     };
     return { report, ending: { ...ending, exitCode } };
-  }
-
-  /** Reads the images in the cluster only if a missing config has no copy that matches its name. */
-  async #chooseContents({ configs: existing }: RestoreState): Promise<Content[]> {
-    const { configs } = this.#options;
-    const { signal } = this.#steps;
-    const isDoubtful = configs.some((config) => !existing.has(config.name) && hasMatchingName(config) !== true);
-    const images = isDoubtful
-      ? await readWithRetries((limited) => readImages(this.#api, limited), signal)
-      : new Set<string>();
-    const contents: Content[] = [];
-    for (const name of this.#restoredNames) {
-      const copies = configs.filter((config) => config.name === name);
-      contents.push(await chooseContent(copies, images, signal));
-    }
-    return contents;
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
@@ -208,8 +198,9 @@ class RestoreRun {
         waits.push(error.wait);
       }
     }
-    const advice = waits.find((wait) => wait.advice !== undefined)?.advice;
     const reason = waits.map((wait) => wait.reason).join('; ');
+    const known = waits.find((wait) => wait.advice !== undefined)?.advice;
+    const advice = known ?? (plans.every(({ next }) => next === undefined) ? LOG_ADVICE : undefined);
     if (waits.length > 0) throw new WaitTimeout({ reason, ...(advice && { advice }) });
     return null;
   }

@@ -28,7 +28,6 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
   const createStep: RestoreStep = {
     action: 'CreateConfig',
     description: `create ${name}, ${owner}`,
-    result: `created ${name}`,
     isNeeded: isMissing,
     // Strict, because the API server drops unknown fields otherwise, and the content would change.
     write: { method: 'POST', path: `${MACHINE_CONFIGS_PATH}?fieldValidation=Strict`, body: buildConfig(config, pool) },
@@ -54,7 +53,6 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
     {
       action: 'PausePool',
       description: `pause pool ${poolName}`,
-      result: `paused pool ${poolName}`,
       isNeeded: isPauseNeeded,
       write: toPatch(poolPath, toPausePatch(name)),
     },
@@ -62,21 +60,18 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
     {
       action: 'SetPoolStatus',
       description: `set status.configuration.name of pool ${poolName}, from which new machines get their config`,
-      result: `set the status of pool ${poolName}; new machines can get their config`,
       isNeeded: isStatusNeeded,
       write: toPatch(`${poolPath}/status`, { status: { configuration: { name } } }),
     },
     {
       action: 'AwaitMachines',
       description: `wait until ${countNoun(missingCount, 'more machine')} ${joinVerb} pool ${poolName}`,
-      result: `all machines of pool ${poolName} have joined`,
       isNeeded: missingCount > 0,
       wait: describeMissingMachines(state, missingCount, poolName),
     },
     {
       action: 'UnpausePool',
       description: `unpause pool ${poolName}`,
-      result: `unpaused pool ${poolName}`,
       isNeeded: isPauseNeeded || isPausedForConfig,
       write: toPatch(poolPath, toPausePatch(null)),
     },
@@ -111,7 +106,6 @@ function createNodesStep(name: ConfigName, state: RestoreState): RestoreStep {
   return {
     action: 'AwaitNodes',
     description: `wait until ${countNoun(nodes.length, 'node')} that ${verbs} Degraded`,
-    result: `no node that names ${name} is Degraded`,
     isNeeded: nodes.length > 0,
     wait: describeFailedNodes(
       name,

@@ -6,7 +6,7 @@ import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { formatSteps, throwUnlessComplete } from '../steps/format-steps.ts';
+import { formatSteps, throwUnlessComplete } from '../steps/step-run.ts';
 import { uninstall, type UninstallReport } from './uninstall-run.ts';
 
 interface UninstallFlags extends ClusterFlags {

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { type ClusterStatus, summarizeEvidence } from '../../../src/cli/protection/cluster-status.ts';
+import { type ClusterStatus, summarizeEvidence } from '../../../src/cli/protection/status.ts';
 import { formatStatusReport } from '../../../src/cli/protection/format-status.ts';
 import { CommandFormatter, inContext } from '../../../src/client/output/advice.ts';
 import type { TableFormat } from '../../../src/client/output/text-format.ts';

@@ -1,7 +1,4 @@
-import { expect } from 'vitest';
 import type { Evidence, PolicyBinding, RegisteredWebhook } from '../../../src/cli/protection/evidence.ts';
-import type { Protection } from '../../../src/cli/protection/protection.ts';
-import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { parseSettings } from '../../../src/decision/settings.ts';
 
 export const WEBHOOK: RegisteredWebhook = {
@@ -50,22 +47,3 @@ export const GUARDED: Evidence = {
     durationMs: 137_000,
   },
 };
-
-export const COMMANDS = new CommandFormatter('machineconfig-guard', {});
-
-/** Expects a state, with its explanation and its advice as one clause. */
-export function expectProtection(
-  { advice, ...protection }: Protection,
-  state: string,
-  by: string | null,
-  explanation: RegExp,
-  adviceClause: RegExp,
-): void {
-  expect({ ...protection, advice: advice === null ? '' : COMMANDS.toClause(advice) }).toMatchObject({
-    state,
-    protected: by !== null,
-    by,
-    explanation: expect.stringMatching(explanation) as string,
-    advice: expect.stringMatching(adviceClause) as string,
-  });
-}

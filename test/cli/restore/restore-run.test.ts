@@ -129,13 +129,13 @@ test.each([
   const api = cluster.connect();
   const { signal } = new AbortController();
   const snapshot = await readClusterSnapshot(api, undefined, signal);
-  const reading = readConfigsFromNode(api, snapshot, 'worker0', undefined, signal);
+  const reading = readConfigsFromNode('worker0', { api, snapshot, name: undefined, isConfirmed: !status, signal });
   const error = (await reading.catch((failure: unknown) => failure)) as CliError;
   const text = error.describe(new CommandFormatter('machineconfig-guard', {}));
   expect(text).toContain('x509: certificate signed by unknown authority');
   const files = [first, second].map((file) => String.raw`/etc/\S*${file}`);
   expect(text).toMatch(new RegExp(`has another config, read ${files[1]}: ssh core@worker0 sudo cat ${files[0]} \\| `));
-  expect(text).toMatch(new RegExp(` restore ${WORKER.name} --from -$`));
+  expect(text).toMatch(new RegExp(` restore ${WORKER.name} --from -${status ? '' : ' --confirm'}$`));
 });
 
 test('unpauses a pool while another pool waits for a machine', async () => {

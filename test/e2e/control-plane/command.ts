@@ -1,33 +1,17 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
-
-import { parse } from 'yaml';
 
 import { parseWholeNumber, UsageError } from '../../support/usage.ts';
 import { MAX_NODES } from '../node/node-network.ts';
 import { NodeCluster } from '../node/node-cluster.ts';
 import { listMissingPackages, requireNode } from '../node/requirements.ts';
-import { PATHS } from '../support/paths.ts';
-import { log, runCommand } from '../support/runner.ts';
-import { findBinaries } from './binaries.ts';
-import { ControlPlane } from './control-plane.ts';
-import type { KubeObject } from './kube-client.ts';
-import { startGuard } from './local-guard.ts';
+import { startGuardedCluster } from '../support/guarded-cluster.ts';
+import { log, prepareRun, RELEASE_VARIABLE, runCommand } from '../support/runner.ts';
+import type { ControlPlane } from './control-plane.ts';
 import { selectRelease } from './releases.ts';
 
-const CRD = new URL('../../../manifests/base/crd.yaml', import.meta.url);
-/** All pools of a new control plane have just changed, so the default hold would deny every deletion for two hours. */
-const GUARD = {
-  apiVersion: 'machineconfig-guard.io/v1alpha1',
-  kind: 'MachineConfigGuard',
-  metadata: { name: 'cluster' },
-  spec: { mode: 'Enforce', holdSuperseded: '0s' },
-};
-
-const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift and a
-MachineConfigGuard, until Ctrl-C. Without nodes, the guard runs as a process of this machine.
+const HELP = `Starts a Kubernetes control plane on this machine, with the MachineConfig CRDs of OpenShift, until Ctrl-C.
+Without nodes, the guard runs as a process of this machine.
 
 Usage: npm run control-plane [-- --version VERSION]
        npm run node [-- --nodes NUMBER | --missing-packages]
@@ -71,17 +55,17 @@ async function main() {
   }
   // Before the builds, which take minutes.
   if (nodeCount > 0) requireNode(release);
-  const binaries = await findBinaries(release, log);
+  process.env[RELEASE_VARIABLE] = release.kubernetes;
+  const binaries = await prepareRun();
   log(`Starting Kubernetes ${release.kubernetes} …`);
   // Until this process waits for a signal, any ends it, and the reaper ends the others.
-  const nodes = nodeCount > 0 ? await NodeCluster.start(binaries, nodeCount, log) : undefined;
-  const controlPlane = nodes?.controlPlane ?? (await ControlPlane.start(binaries));
+  const cluster = nodeCount > 0 ? await NodeCluster.start(binaries, nodeCount, log) : await startGuardedCluster();
   try {
-    await printUsage(controlPlane, nodeCount);
+    printUsage(cluster.controlPlane, nodeCount);
     await waitForSignal();
   } finally {
     log('Stopping …');
-    await (nodes ?? controlPlane).stop();
+    await cluster.stop();
   }
   return 0;
 }
@@ -93,20 +77,13 @@ async function waitForSignal() {
   clearInterval(keepAlive);
 }
 
-/** Creates the MachineConfigGuard, and prints how to use the control plane. */
-async function printUsage(controlPlane: ControlPlane, nodeCount: number) {
-  const { binaries, apiServer, directory } = controlPlane;
+function printUsage({ binaries, apiServer, directory }: ControlPlane, nodeCount: number) {
   const { release } = binaries;
-  const { admin, kubeconfig } = apiServer;
-  await controlPlane.installCrds([parse(readFileSync(CRD, 'utf8')) as KubeObject]);
-  await admin.create(dirname(PATHS.guard), GUARD);
-  if (nodeCount === 0) await startGuard(controlPlane);
-  const flag = nodeCount === 1 ? ' --single-node' : '';
-  const render = `npm run guard -- render --out openshift --image machineconfig-guard:0.1.0${flag}`;
-  const install = `${render}\n  kubectl apply -f openshift`;
+  const flags = `--image machineconfig-guard:0.1.0${nodeCount === 1 ? ' --single-node' : ''} --hold 0s`;
+  const install = `npm run guard -- render --out openshift ${flags}\n  kubectl apply -f openshift`;
   process.stdout.write(`Kubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift} is ready.
 
-  export KUBECONFIG=${kubeconfig} PATH=${binaries.directory}:$PATH
+  export KUBECONFIG=${apiServer.kubeconfig} PATH=${binaries.directory}:$PATH
 
 Paste this line into another terminal. Then try:
   ${nodeCount > 0 ? `${install}\n  ` : ''}kubectl apply -f docs/examples/worker-in-use.yaml

@@ -3,13 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 
-import type { Attack } from './flood.ts';
-import type { Target } from './attacker.ts';
-
 /** Between two connections of a client, so that a closed port costs the attacker no processor. */
 const RECONNECT_MS = 10;
 
-const { target, kind, connections, bytes } = workerData as Attack & { readonly target: Target };
+interface Flood {
+  readonly target: { readonly host: string; readonly port: number; readonly ca: string };
+  readonly connections: number;
+  /** What each connection sends. When the guard has closed it, it opens another one. */
+  readonly bytes: Buffer;
+  /** Whether it sends them again after each answer. */
+  readonly repeats: boolean;
+}
+
+const { target, connections, bytes, repeats } = workerData as Flood;
 let startedCount = 0;
 
 /** Attacks over one connection until the guard closes it. */
@@ -22,7 +28,7 @@ async function attack(): Promise<void> {
   if (startedCount === Math.ceil(connections / 10)) parentPort?.postMessage('started', []);
   // Without a reader the end of the connection stays unseen.
   socket.on('data', (chunk: Buffer) => {
-    if (kind === 'requests' && chunk.includes('HTTP/1.1')) socket.write(bytes);
+    if (repeats && chunk.includes('HTTP/1.1')) socket.write(bytes);
   });
   socket.write(bytes);
   await closed;

@@ -79,7 +79,7 @@ interface PodFault {
   readonly inject: (prober: Prober) => Promise<void>;
 }
 
-/** By installation. They hit the pod that the API server calls, or its node. test/e2e/replicas restarts them. */
+/** By installation. They hit the pod that the API server calls, or its node. */
 const FAULTS: readonly PodFault[] = [
   {
     installation: 'one replica',

@@ -1,11 +1,6 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 
-import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
-import { CommandFormatter } from '../../../src/client/output/advice.ts';
-import type { ApiRequest, KubeApi } from '../../../src/kube/api.ts';
-import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
 import { until } from '../control-plane/until.ts';
-import { requestCertificate } from '../inspect/incident-b.ts';
 import { PATHS } from '../support/paths.ts';
 import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
 
@@ -14,7 +9,6 @@ const POOL = `${PATHS.pools}/master`;
 const stuck = await StuckCluster.shared();
 const { cluster } = stuck;
 const api = stuck.connect();
-const formatter = new CommandFormatter('machineconfig-guard', {});
 
 afterAll(() => api.close());
 
@@ -66,7 +60,7 @@ test('plans every step without a write, then pauses the pool, serves new machine
   const { report, texts } = await stuck.restore(pool, {
     api,
     reactions: [
-      [/^paused pool master/, look],
+      [/^pause pool master: done/, look],
       [pattern, () => look().then(join)],
     ],
   });
@@ -79,12 +73,12 @@ test('plans every step without a write, then pauses the pool, serves new machine
     [false, undefined, name],
   ]);
   expect(texts.filter((text) => !text.startsWith('waiting'))).toEqual([
-    'paused pool master',
-    `created ${name}`,
-    'set the status of pool master; new machines can get their config',
-    'all machines of pool master have joined',
-    'unpaused pool master',
-    `no node that names ${name} is Degraded`,
+    'pause pool master: done',
+    `create ${name}, owned by pool master: done`,
+    'set status.configuration.name of pool master, from which new machines get their config: done',
+    'wait until 1 more machine joins pool master: done',
+    'unpause pool master: done',
+    'wait until 2 nodes that name it leave Degraded: done',
   ]);
   // Nothing but the daemons has changed the nodes.
   const writers = await cluster.auditEvents(
@@ -92,74 +86,6 @@ test('plans every step without a write, then pauses the pool, serves new machine
       objectRef?.resource === 'nodes' && verb !== 'list' && userAgent?.startsWith('machineconfig-guard/') === true,
   );
   expect(writers).toEqual([]);
-});
-
-/** The client with another `json`. */
-function replaceJson(json: KubeApi['json']): KubeApi {
-  return new Proxy(api, {
-    get: (target, key) => {
-      if (key === 'json') return json;
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
-}
-
-function isWrite({ method = 'GET', path }: ApiRequest): boolean {
-  return method !== 'GET' && !path.includes('dryRun');
-}
-
-/** The clauses of `check` about a paused pool. */
-async function checkPools(): Promise<readonly string[]> {
-  const { repairs } = await checkCluster(api);
-  return repairs.map((repair) => formatter.toClause(repair)).filter((clause) => clause.includes('paused'));
-}
-
-const UNPAUSE = expect.stringMatching(/: oc patch machineconfigpool master /) as string;
-const CONTINUE = expect.stringMatching(/: machineconfig-guard restore \S+ --confirm$/) as string;
-
-test.each([
-  ['a missing config is the first problem', /^paused pool/, [UNPAUSE]],
-  ['the config was created', /^created/, [CONTINUE, UNPAUSE]],
-  ['the status was set', /^set the status/, [CONTINUE, UNPAUSE]],
-  ['it waits for a machine', /^waiting for 1 machine/, [CONTINUE, UNPAUSE]],
-  ['the response to the pause is lost', 1, [UNPAUSE]],
-  ['the response to the end of the pause is lost', 4, undefined],
-])('interrupted when %s, says that the pool stays paused, and a second run continues', async (_name, when, checks) => {
-  const pool = await stuck.createStuckPool();
-  const { name } = pool.missing;
-  const stop = new AbortController();
-  let writes = 0;
-  const client = replaceJson(async (request) => {
-    const answer = await api.json(request);
-    if (isWrite(request)) writes += 1;
-    if (writes === when) stop.abort();
-    stop.signal.throwIfAborted();
-    return answer;
-  });
-  const pattern = typeof when === 'number' ? /^$/ : when;
-
-  const first = await stuck.restore(pool, {
-    api: client,
-    signal: stop.signal,
-    reactions: [[pattern, async () => stop.abort()], stuck.join(pool)],
-  });
-
-  expect(first.report).toMatchObject({ ok: false, problem: 'interrupted', pausedPools: [{ name: 'master' }] });
-  expect(first.texts.at(-1)).toContain('pool master stays paused for this restore');
-  // Without a response the restore cannot know that the pool is not paused any more.
-  expect((await stuck.getPause())[0]).toBe(when !== 4);
-  if (checks !== undefined) {
-    const dryRun = await stuck.restore(pool, { api, isConfirmed: false });
-    expect(dryRun.texts).toEqual([expect.stringContaining('pool master stays paused')]);
-    expect(await checkPools()).toEqual(checks);
-  }
-
-  const second = await stuck.restore(pool, { api, reactions: [stuck.join(pool)] });
-
-  const outcome = when === 4 ? 'exists' : 'restored';
-  expect(second.report).toMatchObject({ ok: true, configs: [{ outcome }], pausedPools: [] });
-  expect(await stuck.getPause()).toEqual([false, undefined, name]);
 });
 
 /** Somebody changes the cluster just before the restore sends its first write to a path. */
@@ -185,32 +111,22 @@ test.each<[string, RegExp, (pool: StuckPool) => Promise<unknown>, (pool: StuckPo
 ])('keeps %s at the same moment', async (_name, path, change, toExpected) => {
   const pool = await stuck.createStuckPool({ masters: 3 });
   let isChanged = false;
-  const client = replaceJson(async (request) => {
-    const isFirst = !isChanged && isWrite(request) && path.test(request.path);
-    isChanged ||= isFirst;
-    if (isFirst) await change(pool);
-    return await api.json(request);
+  const send = api.json.bind(api);
+  vi.spyOn(api, 'json').mockImplementation(async (request) => {
+    const isWrite = request.method !== undefined && !request.path.includes('dryRun');
+    if (!isChanged && isWrite && path.test(request.path)) {
+      isChanged = true;
+      await change(pool);
+    }
+    return send(request);
   });
+  onTestFinished(() => void vi.restoreAllMocks());
 
-  const { report } = await stuck.restore(pool, { api: client });
+  const { report } = await stuck.restore(pool, { api });
 
   expect(isChanged).toBe(true);
   expect(report).toMatchObject(RESTORED);
   expect(await stuck.getPause()).toEqual(toExpected(pool));
-});
-
-test('stops at the timeout, and names the pending certificate request', async () => {
-  const pool = await stuck.createStuckPool();
-  await requestCertificate(cluster, 'control0');
-  const { report, texts } = await stuck.restore(pool, { api, timeoutMs: 500 });
-  expect(report.configs[0]?.outcome).toBe('incomplete');
-  expect(texts.at(-1)).toContain('pool master stays paused');
-  expect(report.problem).toBe(
-    'timed out waiting for 1 machine to join pool master; certificate requests of control0 are pending',
-  );
-  expect(report.advice.map((item) => formatter.toClause(item))).toEqual([
-    'check their requestors, then approve them: oc adm certificate approve csr-8vnps',
-  ]);
 });
 
 const POLICIES = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
@@ -242,27 +158,4 @@ test('rejects a restore if a policy denies the pause, with the message of the po
     for (const path of ['ybindings', 'ies']) await cluster.admin.delete(`${POLICIES}${path}/pool-selector`);
     await expect.poll(async () => (await plan()).ok, { interval: 500 }).toBe(true);
   }
-});
-
-test.each([
-  ['conflicts', new ApiError(409, 'Conflict', 'the object has been modified'), false],
-  ['is not sent because the API server is unreachable', new ApiUnreachable('connection refused'), false],
-  ['is answered, but the response is lost', new ApiUnreachable('connection reset'), true],
-])('continues if each write %s at first', async (_condition, failure, isResponseLost) => {
-  const pool = await stuck.createStuckPool();
-  const failed = new Set<string>();
-  const client = replaceJson(async (request) => {
-    const { spec } = (request.body ?? {}) as { spec?: { paused?: unknown } };
-    const key = `${request.method} ${request.path} ${String(spec?.paused)}`;
-    if (!isWrite(request) || failed.has(key)) return await api.json(request);
-    failed.add(key);
-    if (isResponseLost) await api.json(request);
-    throw failure;
-  });
-
-  const { report, texts } = await stuck.restore(pool, { api: client, reactions: [stuck.join(pool)] });
-
-  expect(report).toMatchObject(RESTORED);
-  expect(texts.filter((text) => text.endsWith('; retrying'))).toHaveLength(4);
-  expect(await stuck.getPause()).toEqual([false, undefined, pool.missing.name]);
 });

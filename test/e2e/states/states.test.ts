@@ -58,8 +58,9 @@ async function runJson<Report>(...args: string[]): Promise<Report> {
   return JSON.parse(stdout) as Report;
 }
 
-/** The API server dates every write itself, and `nothing moves` needs old ones. */
-const CHECKED = (Object.keys(STATES) as StateName[]).filter((name) => name !== 'nothing moves');
+/** The API server dates every write itself, and these states need old ones. */
+const OLD: ReadonlySet<StateName> = new Set(['nothing moves', 'R38-annotated long ago']);
+const CHECKED = (Object.keys(STATES) as StateName[]).filter((name) => !OLD.has(name));
 
 test('check finds the problems and the repairs of every state on a real API server', async () => {
   const results: unknown[] = [];

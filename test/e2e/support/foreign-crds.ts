@@ -26,9 +26,6 @@ const CRDS = {
     'example/prometheus-operator-crd/monitoring.coreos.com_',
     ['servicemonitors.yaml', 'prometheusrules.yaml'],
   ),
-  siteconfig: files('github.com/stolostron/siteconfig@v0.0.0-20241003162917-06ef126f7eba', 'config/crd/bases/', [
-    'siteconfig.open-cluster-management.io_clusterinstances.yaml',
-  ]),
   'topology-aware-lifecycle-manager': files(
     'github.com/openshift-kni/cluster-group-upgrades-operator@v0.0.0-20240918194836-a0a3f896c283',
     'config/crd/bases/',

@@ -4,13 +4,6 @@ import { freePorts } from '../control-plane/free-ports.ts';
 import { isHealthy } from '../control-plane/until.ts';
 import { imageEnvironment, PROGRAM } from './program.ts';
 
-/** Differences from the usual start of the guard. */
-export interface Launch {
-  /** A shell script that becomes the guard by `exec "$@"`. */
-  readonly script?: string;
-  readonly env?: NodeJS.ProcessEnv;
-}
-
 interface GuardProcessOptions {
   /** Of its kubeconfig and its log. */
   readonly name: string;
@@ -35,7 +28,7 @@ export class GuardProcess {
   readonly url: string;
   readonly healthUrl: string;
   readonly metricsUrl: string;
-  readonly #startChild: (launch?: Launch) => Child;
+  readonly #startChild: () => Child;
   #child: Child;
 
   private constructor(
@@ -53,11 +46,8 @@ export class GuardProcess {
     // The last flag counts. The replicas share the addresses of this machine.
     const ports = [`--secure-port=${securePort}`, `--health-port=${healthPort}`, `--metrics-port=${metricsPort}`];
     const serve = [PROGRAM, ...args, ...ports, `--kubeconfig=${kubeconfig}`, '--shutdown-delay-duration=0s'];
-    this.#startChild = ({ script, env: launchEnv } = {}) => {
-      const env = { PATH: process.env['PATH'], ...imageEnvironment(), ...launchEnv };
-      if (script === undefined) return controlPlane.startChild(name, process.execPath, serve, { env });
-      return controlPlane.startChild(name, '/bin/sh', ['-c', script, 'sh', process.execPath, ...serve], { env });
-    };
+    const env = { PATH: process.env['PATH'], ...imageEnvironment() };
+    this.#startChild = () => controlPlane.startChild(name, process.execPath, serve, { env });
     this.#child = this.#startChild();
   }
 
@@ -77,19 +67,14 @@ export class GuardProcess {
     return this.#child.pid;
   }
 
-  /** Sends a signal without waiting for its effect. */
-  signal(signal: NodeJS.Signals) {
-    this.#child.kill(signal);
-  }
-
   async stop(signal?: NodeJS.Signals) {
     await this.#child.stop(signal);
   }
 
   /** Kills the process and starts another one at the same ports, until it is ready. */
-  async restart(launch?: Launch) {
+  async restart() {
     await this.stop('SIGKILL');
-    this.#child = this.#startChild(launch);
+    this.#child = this.#startChild();
     await this.#awaitReady();
   }
 

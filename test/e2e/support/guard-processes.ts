@@ -71,6 +71,8 @@ export class GuardProcesses {
   /** Kills all replicas. The Service leads nowhere then. */
   async kill() {
     await Promise.all(this.#replicas.splice(0).map((replica) => replica.stop('SIGKILL')));
+    // A killed leader would keep the Lease for 137 s, in which tests would wait for a status in vain.
+    await this.#admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
     await this.#publish();
   }
 

@@ -72,8 +72,6 @@ async function startTlsServer(ipAddress: string, issuedAt: Date) {
 
 test('the page has the messages for no replica and for no Service', async () => {
   await installed.replicas.kill();
-  // A killed leader would keep the Lease for 137 s, in which later files wait for a status in vain.
-  await cluster.admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
 
   const message = headingPattern('no endpoints available for service "machineconfig-guard"');
   await expect.poll(readMessage).toMatch(message);

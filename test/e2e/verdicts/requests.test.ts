@@ -26,27 +26,6 @@ test('answers a dry run like the deletion, deletes nothing and writes no Event',
   expect((await cluster.delete(config)).body).toEqual(dryRun.body);
 });
 
-test('allows unused configs while a pool changes ten times per second', async () => {
-  const config = await cluster.config();
-  const { metadata } = await cluster.pool({ status: config });
-  const path = `${PATHS.pools}/${metadata.name}`;
-  const state = { writes: 0 };
-  const writer = setInterval(() => {
-    state.writes += 1;
-    const status = { readyMachineCount: state.writes };
-    void cluster.admin.patch(`${path}/status`, { status });
-  }, 100);
-  const statuses: number[] = [];
-  while (state.writes < 20) {
-    const unused = await cluster.config();
-    statuses.push((await cluster.delete(unused)).status);
-  }
-  clearInterval(writer);
-  await cluster.admin.delete(path);
-
-  expect(new Set(statuses)).toEqual(new Set([200]));
-});
-
 // The API server deletes in the order of the names (apiserver/pkg/registry/generic/registry/store.go).
 test('denies the config in use of a deleted collection, and audits it', async () => {
   const [label, pool] = [unique('mix'), unique('mixed')];
