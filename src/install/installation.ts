@@ -32,21 +32,8 @@ export interface InstallationOptions {
   readonly kubernetesVersion?: number | undefined;
 }
 
-export interface InstallationFile extends OutputFile {
-  readonly kind: string;
-  readonly objectName: string;
-}
-
-export interface Installation {
-  readonly files: readonly InstallationFile[];
-  /** Missing kinds, with the reason. */
-  readonly omittedObjects: readonly string[];
-  /** What the API server does with deletions while the guard is down: `Ignore` allows them. Null without a guard. */
-  readonly failurePolicy: FailurePolicy | null;
-  readonly warnings: readonly string[];
-}
-
-type FailurePolicy = 'Fail' | 'Ignore';
+export type InstallationFile = ReturnType<typeof toFiles>[number];
+export type Installation = ReturnType<typeof buildInstallation>;
 
 const NAME = 'machineconfig-guard';
 /** On the webhook configuration, which exists longer than the Deployment if somebody deletes the namespace. */
@@ -84,7 +71,7 @@ export const NEWER_KINDS = [
  *
  * @throws RangeError with a sentence if the cluster is too old
  */
-export function buildInstallation(options: InstallationOptions): Installation {
+export function buildInstallation(options: InstallationOptions) {
   const { profile, previousAuthority, kubernetesVersion = 0 } = options;
   const hasGuard = isGuardProfile(profile);
   const manifests = buildManifests(hasGuard ? chooseDirectories(options) : [getDirectory(profile, options.tls)]);
@@ -100,8 +87,10 @@ export function buildInstallation(options: InstallationOptions): Installation {
   const isOpenByVersion = failurePolicy === 'Ignore' && profile === 'fail-closed';
   return {
     files: toFiles(manifests, getFilePrefix(profile), previousAuthority !== undefined),
+    /** What the API server does with deletions while the guard is down: `Ignore` allows them. Null without a guard. */
     failurePolicy,
     warnings: isOpenByVersion ? [`failurePolicy is Ignore: ${IGNORE_REASON}`] : [],
+    /** Missing kinds, with the reason. */
     omittedObjects: (hasGuard ? omitted : []).map(({ kinds, requirement }) => {
       const reason = kubernetesVersion === 0 ? '--openshift-version is not set' : 'the cluster is older';
       return `${kinds.join(' and ')}: needs ${requirement}, but ${reason}`;
@@ -110,7 +99,7 @@ export function buildInstallation(options: InstallationOptions): Installation {
 }
 
 /** Sets what no component sets. */
-function configureGuard(manifests: Manifest[], options: InstallationOptions): FailurePolicy {
+function configureGuard(manifests: Manifest[], options: InstallationOptions) {
   const { authority, previousAuthority, mode, hold, image } = options;
   const deployment = findByKind(manifests, 'Deployment');
   const webhook = findByKind(manifests, 'ValidatingWebhookConfiguration');
@@ -131,7 +120,7 @@ function configureGuard(manifests: Manifest[], options: InstallationOptions): Fa
     const metadata = { name: AUTHORITY_SECRET, namespace: NAME, labels };
     manifests.push(createAuthoritySecret(comment, metadata, authority));
   }
-  return webhook.getIn(['webhooks', 0, 'failurePolicy']) as FailurePolicy;
+  return webhook.getIn(['webhooks', 0, 'failurePolicy']) as 'Fail' | 'Ignore';
 }
 
 function chooseDirectories({
@@ -191,7 +180,7 @@ export function isOwnFile(name: string, profile: Profile): boolean {
   return name.startsWith(prefix) && /^-\d\d-[a-z]+\.yaml$/.test(name.slice(prefix.length));
 }
 
-function toFiles(manifests: readonly Manifest[], prefix: string, isRotation: boolean): InstallationFile[] {
+function toFiles(manifests: readonly Manifest[], prefix: string, isRotation: boolean) {
   const countByKind = new Map<string, number>();
   const files = manifests.map((manifest) => {
     const kind = String(manifest.get('kind'));
