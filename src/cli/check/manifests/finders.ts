@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { matchesNodeSelector } from '../../../references/node-pool.ts';
 import { listParts } from '../../../rendered-config/config-parts.ts';
-import { findPlaceholders } from '../../../rendered-config/inputs/find-placeholders.ts';
 import * as kinds from '../../../rendered-config/inputs/kinds.ts';
 import { isRecord } from '../../../rendered-config/rendered-config.ts';
 import {
@@ -21,6 +20,11 @@ const GENERATED = 'machineconfiguration.openshift.io/generated-by-controller-ver
 const PREBUILT = 'machineconfiguration.openshift.io/pre-built-image';
 const RENDERED = /^rendered-/;
 const IGNITION_VERSION = /^(?:2\.[0-2]\.0|3\.[0-5]\.0|none)$/;
+const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
+/** Scripts contain such texts, too. So it must be the whole content. */
+const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
+/** Fields that can contain scripts. */
+const FREE_TEXT = /^(?:data|stringData|annotations|containerFile)$/;
 const CONFIG = 'MachineConfig';
 const POOL = 'MachineConfigPool';
 const RUNTIME = 'ContainerRuntimeConfig';
@@ -48,7 +52,7 @@ export const FINAL_FINDERS: Readonly<Record<string, Find>> = {
 export const OBJECT_FINDERS: readonly (readonly [code: string, kinds: string, find: Find])[] = [
   ['UnknownKind', '', ({ apiVersion, kind }) => kinds.findServedVersion(apiVersion, kind)],
   ['MissingDefinition', '', findMissingDefinition],
-  ['Placeholder', '', ({ id, value, document }) => findPlaceholders(value, kinds.isRenderInput(id), document)],
+  ['Placeholder', '', findPlaceholders],
   ['NoNamespace', '', ({ apiVersion, kind, namespace }) => !namespace && kinds.isNamespaced(apiVersion, kind)],
   ['MissingNamespace', '', (object, directory) => !isOpenShift(object) && findMissingNamespace(object, directory)],
   ['NewNamespace', '', (object, directory) => isOpenShift(object) && findMissingNamespace(object, directory)],
@@ -89,6 +93,22 @@ export function changesRenders(object: ManifestObject, directory: ManifestDirect
     return !isEmpty && directory.findPools(labels).length > 0 && !isEqualConfig(object, directory.first.get(id));
   }
   return kinds.isRenderInput(id) && (!SELECTING.includes(kind) || directory.findSelectedPools(object).length > 0);
+}
+
+/** Finds the texts that a template should have replaced, each with its path and its line. */
+function findPlaceholders({ id, value, document }: ManifestObject): Findings {
+  const found: [string, number][] = [];
+  const search = (collection: Json, path: string): void => {
+    for (const [key, item] of Object.entries(collection)) {
+      const pattern = key === 'source' && String(item).startsWith('data:') ? PLACEHOLDER_SOURCE : PLACEHOLDER;
+      if (FREE_TEXT.test(key) || (key === 'contents' && typeof item === 'string')) continue;
+      if (typeof item === 'object' && item !== null) search(item as Json, `${path}${key}.`);
+      else if (pattern.test(String(item))) found.push([path + key, document.findLine(collection, key)]);
+    }
+  };
+  // Other objects can contain templates.
+  search(kinds.isRenderInput(id) ? value : { metadata: value['metadata'] }, '');
+  return found;
 }
 
 function findMissingDefinition({ apiVersion }: ManifestObject, { all }: ManifestDirectory): Findings {
