@@ -94,7 +94,7 @@ export function check(
     waitedSeconds: 0,
     ...cluster,
     pendingCertificateRequests,
-    repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, ...command), alternative })),
+    repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, command), alternative })),
   };
 }
 

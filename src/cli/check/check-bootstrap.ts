@@ -93,7 +93,7 @@ async function checkConfig(api: KubeApi, config: RenderedConfig, host: Bootstrap
     // A config that the operator can render, or that no node names, must not be restored now.
     restore:
       isMissing && !recoverable && usedBy.length > 0
-        ? advise(RESTORE_TEXT, ['machineconfig-guard', 'restore', name], ['--from', host.directory])
+        ? advise(RESTORE_TEXT, ['machineconfig-guard', 'restore', name, '--from', host.directory])
         : null,
   };
 }

@@ -79,6 +79,6 @@ async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal):
     waitedSeconds: 0,
     ...cluster,
     pendingCertificateRequests,
-    repairs: repairs.flatMap(({ text, command, alternative }) => [{ ...advise(text, ...command), alternative }]),
+    repairs: repairs.flatMap(({ text, command, alternative }) => [{ ...advise(text, command), alternative }]),
   };
 }

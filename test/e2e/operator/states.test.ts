@@ -45,7 +45,7 @@ async function annotate(node: string, values: Readonly<Record<string, string>>):
 async function check(node: string, pool: string) {
   const { problems, repairs } = await checkCluster(api);
   const own = problems.filter(({ name }) => name === node || name === pool);
-  const commands = repairs.map(({ command }) => command?.lines.flat() as string[]);
+  const commands = repairs.map(({ command }) => command?.words as string[]);
   return {
     codes: [...new Set(own.map(({ code }) => code))],
     evidence: own.flatMap(({ evidence }) => evidence ?? []),
