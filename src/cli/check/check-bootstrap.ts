@@ -117,8 +117,8 @@ const STATES = { exists: 'exists', missing: 'missing', different: 'other content
 
 export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport, isInstalling: boolean): string {
   const { ok, configs } = report;
-  const rows = configs.map(({ name, usedBy, state, needed, recoverable }) => {
-    const style = state === 'exists' ? undefined : needed && !recoverable ? ('red' as const) : ('magenta' as const);
+  const rows = configs.map(({ name, usedBy, state, needed }) => {
+    const style = state === 'exists' || !needed ? undefined : ('red' as const);
     return [name, formatObjectNames(usedBy) || NONE, { text: STATES[state], style }];
   });
   const parts = [

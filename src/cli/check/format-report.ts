@@ -29,7 +29,7 @@ const NODE_HEADERS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'];
 const POOL_HEADERS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'];
 
 export function formatCheckReport(format: ReportFormat, report: CheckReport, hasWaited = false): string {
-  const { ok, recoverable, skippedNodes } = report;
+  const { ok, skippedNodes } = report;
   const skipped = `the Machine Config Operator does not manage: ${joinFirst(skippedNodes, MAX_NAMED_NODES)}.`;
   const repairs = report.repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
   const conclusion = wrapParagraph(format, formatConclusion(report, hasWaited));
@@ -41,7 +41,7 @@ export function formatCheckReport(format: ReportFormat, report: CheckReport, has
     formatReasons(format, report),
     formatRequests(format, report),
     repairs.length === 0 ? '' : ['Repair commands (not run):', ...repairs].join('\n'),
-    applyStyle(format, ok ? 'bold' : [recoverable ? 'magenta' : 'red', 'bold'], conclusion),
+    applyStyle(format, ok ? 'bold' : ['red', 'bold'], conclusion),
   ];
   const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
   return `${visibleParts.join('\n\n')}\n`;
@@ -84,7 +84,7 @@ function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt 
     const state = summarizeProblems(own) || 'ok';
     return [
       ...texts.map((text) => ({ text })),
-      { text: note === '' ? state : `${state}, ${note}`, style: getStyle(own) },
+      { text: note === '' ? state : `${state}, ${note}`, style: own.length === 0 ? undefined : 'red' },
     ];
   };
   const nodeRows = sortProblematicFirst(nodes).map(({ name, pool, conflictingPools, state, ...node }) => {
@@ -138,7 +138,7 @@ function formatProblems(format: ReportFormat, { problems }: CheckReport): string
   const groups = groupBy(problems, ({ code, config, recoverable, field }) =>
     [code, recoverable, config, config === null ? field : ''].join(' '),
   );
-  return [...groups.values()].map((group) => formatItem(format, explainProblems(group), getStyle(group))).join('\n');
+  return [...groups.values()].map((group) => formatItem(format, explainProblems(group), 'red')).join('\n');
 }
 
 function explainProblems(problems: readonly Problem[]): string {
@@ -204,11 +204,6 @@ function countProblems({ nodes, pools }: CheckReport): string {
     return count === 0 ? [] : [`${count} of ${countNoun(objects.length, noun)}`];
   });
   return counts.length === 0 ? '' : `problems with ${joinWithAnd(counts)}`;
-}
-
-function getStyle(problems: readonly Problem[]): Style | undefined {
-  if (problems.length === 0) return undefined;
-  return problems.every(({ recoverable }) => recoverable) ? 'magenta' : 'red';
 }
 
 function formatItem(format: ReportFormat, text: string, style?: Style): string {
