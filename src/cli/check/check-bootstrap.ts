@@ -135,18 +135,11 @@ export function formatBootstrapNames({ configs }: BootstrapReport): string {
 
 function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
   const { comparedWith, differences, restore } = config;
-  const paragraphs = [explainConfig(config)];
-  if (differences.length > 0) paragraphs.push(`Differences from ${comparedWith} in the API:`);
-  const table = formatDifferences(
-    format,
-    differences.flatMap(({ bootstrap: copy, ...difference }) => [{ copy, ...difference }]),
-    'BOOTSTRAP HOST',
-  );
-  return [
-    paragraphs.map((text) => wrapParagraph(format, text)).join('\n'),
-    ...(table === '' ? [] : [table]),
-    ...(restore === null ? [] : [formatCommand(format, restore).join('\n')]),
-  ];
+  const copies = differences.flatMap(({ bootstrap, ...difference }) => [{ copy: bootstrap, ...difference }]);
+  const table = formatDifferences(format, copies, 'BOOTSTRAP HOST');
+  const title = table === '' ? '' : `\n${wrapParagraph(format, `Differences from ${comparedWith} in the API:`)}`;
+  const parts = [wrapParagraph(format, explainConfig(config)) + title, table];
+  return [...parts, restore === null ? '' : formatCommand(format, restore).join('\n')].filter(Boolean);
 }
 
 function explainConfig(config: BootstrapConfig): string {

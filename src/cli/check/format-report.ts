@@ -29,15 +29,16 @@ const NODE_HEADERS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'];
 const POOL_HEADERS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'];
 
 export function formatCheckReport(format: ReportFormat, report: CheckReport, hasWaited = false): string {
-  const { ok, skippedNodes } = report;
-  const skipped = `the Machine Config Operator does not manage: ${joinFirst(skippedNodes, MAX_NAMED_NODES)}.`;
+  const { ok, skippedNodes, overriddenConfigs } = report;
+  const list = (text: string, names: readonly string[]): string =>
+    names.length === 0 ? '' : wrapParagraph(format, `${text}: ${joinFirst(names, MAX_NAMED_NODES)}.`);
   const repairs = report.repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
   const conclusion = wrapParagraph(format, formatConclusion(report, hasWaited));
   const parts = [
     ...formatTables(format, report),
-    skippedNodes.length === 0 ? '' : wrapParagraph(format, `Skipped nodes that ${skipped}`),
+    list('Skipped nodes that the Machine Config Operator does not manage', skippedNodes),
     formatProblems(format, report),
-    formatOverridden(format, report),
+    list(`In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them`, overriddenConfigs),
     formatReasons(format, report),
     formatRequests(format, report),
     repairs.length === 0 ? '' : ['Repair commands (not run):', ...repairs].join('\n'),
@@ -45,13 +46,6 @@ export function formatCheckReport(format: ReportFormat, report: CheckReport, has
   ];
   const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
   return `${visibleParts.join('\n\n')}\n`;
-}
-
-function formatOverridden(format: ReportFormat, { overriddenConfigs }: CheckReport): string {
-  if (overriddenConfigs.length === 0) return '';
-  const names = joinFirst(overriddenConfigs, MAX_NAMED_NODES);
-  const text = `In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them: ${names}.`;
-  return wrapParagraph(format, text);
 }
 
 /** Like `kubectl get -o name`: `node/worker-0`. */
