@@ -149,11 +149,8 @@ function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string 
   const groups = [...groupBy(nodesWithReason, ({ reason }) => reason)];
   const lines = groups.slice(0, MAX_REASONS).flatMap(([reason, own]) => {
     const quotation = wrapText(toPrintableLine(reason, MAX_REASON_LENGTH), width - 4);
-    const names = joinFirst(
-      own.map(({ name }) => toPrintableLine(name, MAX_REASON_LENGTH)),
-      MAX_NAMED_NODES,
-    );
-    return [`- ${names}:`, quotation.map((line) => `  > ${line}`).join('\n')];
+    const names = own.map(({ name }) => toPrintableLine(name, MAX_REASON_LENGTH));
+    return [`- ${joinFirst(names, MAX_NAMED_NODES)}:`, quotation.map((line) => `  > ${line}`).join('\n')];
   });
   return groups.length === 0 ? '' : ['State reported by the nodes:', ...lines].join('\n');
 }
@@ -188,15 +185,11 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
 
 /** `problems with 2 of 3 nodes and 1 of 2 pools`. Empty if no object has a problem. */
 function countProblems({ nodes, pools }: CheckReport): string {
-  const counts = (
-    [
-      ['node', nodes],
-      ['pool', pools],
-    ] as const
-  ).flatMap(([noun, objects]) => {
-    const count = objects.filter(({ ok }: { readonly ok: boolean }) => !ok).length;
-    return count === 0 ? [] : [`${count} of ${countNoun(objects.length, noun)}`];
-  });
+  const count = (noun: string, objects: readonly { readonly ok: boolean }[]): string[] => {
+    const { length } = objects.filter(({ ok }) => !ok);
+    return length === 0 ? [] : [`${length} of ${countNoun(objects.length, noun)}`];
+  };
+  const counts = [...count('node', nodes), ...count('pool', pools)];
   return counts.length === 0 ? '' : `problems with ${joinWithAnd(counts)}`;
 }
 
