@@ -185,12 +185,13 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
 
 /** `problems with 2 of 3 nodes and 1 of 2 pools`. Empty if no object has a problem. */
 function countProblems({ nodes, pools }: CheckReport): string {
-  const count = (noun: string, objects: readonly { readonly ok: boolean }[]): string[] => {
-    const { length } = objects.filter(({ ok }) => !ok);
-    return length === 0 ? [] : [`${length} of ${countNoun(objects.length, noun)}`];
-  };
-  const counts = [...count('node', nodes), ...count('pool', pools)];
+  const counts = [...countBad('node', nodes), ...countBad('pool', pools)];
   return counts.length === 0 ? '' : `problems with ${joinWithAnd(counts)}`;
+}
+
+function countBad(noun: string, objects: readonly { readonly ok: boolean }[]): string[] {
+  const { length } = objects.filter(({ ok }) => !ok);
+  return length === 0 ? [] : [`${length} of ${countNoun(objects.length, noun)}`];
 }
 
 function formatItem(format: ReportFormat, text: string, style?: Style): string {
