@@ -1,10 +1,10 @@
 import { isObjectName } from '../decision/references.ts';
 import type { PendingCertificateRequest } from '../diagnosis/cluster-snapshot.ts';
-import type { ApiObject } from '../kube/api-object.ts';
+import { type ApiObject, parseTime } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
-import { listCollection } from '../kube/lists/list.ts';
-import { isAccessFailure } from './cluster-access.ts';
+import { ClusterAccessError } from './cluster-access.ts';
+import { listAll } from './cluster-reader.ts';
 
 /** Part of the JSON of `check`. An API server that denies the list is no error. */
 export interface PendingCertificateRequests {
@@ -15,11 +15,13 @@ export interface PendingCertificateRequests {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const COLLECTION = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+const RESOURCE = {
+  kind: 'CertificateSigningRequest',
+  paths: ['/apis/certificates.k8s.io/v1/certificatesigningrequests'],
+  isMetadataOnly: false,
+} as const;
 /** For a kubelet's first client certificate and its serving certificate. */
 const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
-/** The kubelet's names are `csr-` and five characters. Others, such as `--server=…`, could change a command. */
-const KUBELET_REQUEST_NAME = /^[a-z0-9][-.a-z0-9]*$/;
 const NODE_USER_PREFIX = 'system:node:';
 
 /** Sorted by name. Rejects only after a defect of this program, or with the signal's reason. */
@@ -27,41 +29,30 @@ export async function readPendingCertificateRequests(
   api: KubeApi,
   signal: AbortSignal,
 ): Promise<PendingCertificateRequests> {
-  const pendingRequests: ApiObject[] = [];
-  const addIfPending = (object: ApiObject): void => {
-    if (isPendingKubeletRequest(object)) pendingRequests.push(object);
-  };
   try {
-    const resource = { kind: 'CertificateSigningRequest', isMetadataOnly: false };
-    await listCollection(api, COLLECTION, resource, addIfPending, signal);
+    const requests = (await listAll(api, RESOURCE, parsePendingRequest, signal)).flat();
+    return { readable: true, reason: null, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
   } catch (error) {
-    if (signal.aborted || !isAccessFailure(error)) throw error;
-    const isForbidden = error instanceof ApiError && error.status === 403;
+    if (!(error instanceof ClusterAccessError)) throw error;
+    const { cause } = error;
+    const isForbidden = cause instanceof ApiError && cause.status === 403;
     const permission = '403 Forbidden: you need "list" on certificatesigningrequests.certificates.k8s.io';
-    return { readable: false, reason: isForbidden ? permission : describeError(error), requests: [] };
+    return { readable: false, reason: isForbidden ? permission : describeError(cause), requests: [] };
   }
-  const requests = pendingRequests.map(parseRequest);
-  return { readable: true, reason: null, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-function isPendingKubeletRequest({ metadata, spec, status }: ApiObject): boolean {
-  const { signerName } = (spec ?? {}) as Fields;
+/** @returns nothing if the request is answered, or not of a kubelet */
+function parsePendingRequest({ metadata, spec, status }: ApiObject): PendingCertificateRequest[] {
+  const { signerName, username, request } = (spec ?? {}) as Fields;
   const { conditions, certificate } = (status ?? {}) as Fields;
   const hasAnswer = (Array.isArray(conditions) && conditions.length > 0) || typeof certificate === 'string';
-  return KUBELET_REQUEST_NAME.test(String(metadata?.name)) && KUBELET_SIGNERS.has(String(signerName)) && !hasAnswer;
-}
-
-function parseRequest({ metadata, spec }: ApiObject): PendingCertificateRequest {
-  const { signerName, username, request } = spec as Fields;
-  const createdAt = new Date(String(metadata?.creationTimestamp));
+  const [name, signer] = [String(metadata?.name), String(signerName)];
+  // The kubelet's names are `csr-` and five characters. Others, such as `--server=…`, could change a command.
+  if (hasAnswer || !KUBELET_SIGNERS.has(signer) || !isObjectName(name)) return [];
   const user = String(username).startsWith(NODE_USER_PREFIX) ? String(username) : readRequestedUser(request);
   const node = user?.slice(NODE_USER_PREFIX.length) ?? '';
-  return {
-    name: String(metadata?.name),
-    node: isObjectName(node) ? node : null,
-    signer: String(signerName),
-    createdAt: Number.isNaN(createdAt.getTime()) ? null : createdAt.toISOString(),
-  };
+  const createdAt = parseTime(metadata?.creationTimestamp)?.toISOString() ?? null;
+  return [{ name, node: isObjectName(node) ? node : null, signer, createdAt }];
 }
 
 /**

@@ -19,7 +19,7 @@ const ACCESS_FAILURES = [ApiError, ApiUnreachable, MalformedList, MalformedObjec
 /** Of a request. kube-apiserver itself ends one after 60 s. */
 export const READ_TIMEOUT_MS = 30_000;
 
-/** The cause is an error that {@link isAccessFailure} accepts. */
+/** The cause is an error that a read or a write can have. */
 export class ClusterAccessError extends Error {
   override readonly name = 'ClusterAccessError';
   /** The core group is empty. */
@@ -54,7 +54,7 @@ export async function accessCluster<T>(
 }
 
 /** Any other error is a defect of this program. */
-export function isAccessFailure(error: unknown): boolean {
+function isAccessFailure(error: unknown): boolean {
   return isTimeout(error) || ACCESS_FAILURES.some((type) => error instanceof type);
 }
 

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { createEnvOption, parseDurationOption } from './option-parsers.ts';
 
@@ -10,31 +10,25 @@ export interface ClusterFlags {
   readonly requestTimeout?: number;
 }
 
-const HELP_GROUP = 'Cluster flags, also before the command:';
-
 /**
  * Adds kubectl's flags for a cluster. {@link inheritClusterFlags} accepts them before the command, too. Without
  * `--namespace`, because the manifests have one namespace and all other objects have none.
  */
 export function addClusterFlags(command: Command): Command {
-  addConnectionFlags(command);
-  const options = [
-    new Option('--as <user>', 'user to impersonate, such as system:serviceaccount:NAMESPACE:NAME'),
-    new Option(
-      '--request-timeout <duration>',
-      'give up on a request after this time, such as 5 or 5s; 0 keeps the default',
-    ).argParser(parseTimeout),
-  ];
-  for (const option of options) command.addOption(option.helpGroup(HELP_GROUP));
-  return command;
+  const timeout = 'give up on a request after this time, such as 5 or 5s; 0 keeps the default';
+  return addConnectionFlags(command)
+    .option('--as <user>', 'user to impersonate, such as system:serviceaccount:NAMESPACE:NAME')
+    .option('--request-timeout <duration>', timeout, parseTimeout);
 }
 
-/** Adds the flags that select a cluster. */
+/** Adds the flags that select a cluster. They and all later ones are a group in the help. */
 export function addConnectionFlags(command: Command): Command {
-  const description = 'kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod)';
   return command
-    .addOption(createEnvOption('--kubeconfig <file>', description).helpGroup(HELP_GROUP))
-    .addOption(createEnvOption('--context <name>', 'context of the kubeconfig').helpGroup(HELP_GROUP));
+    .optionsGroup('Cluster flags, also before the command:')
+    .addOption(
+      createEnvOption('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod)'),
+    )
+    .addOption(createEnvOption('--context <name>', 'context of the kubeconfig'));
 }
 
 /** Applies the flags before the command. A flag after the command wins. */

@@ -1,6 +1,5 @@
 import type { HoldOptions } from '../decision/hold.ts';
-import { UNKNOWN_TO_GUARD } from '../diagnosis/diagnose.ts';
-import type { MissingConfigReport } from '../diagnosis/problem.ts';
+import type { DiagnosisScope, MissingConfigReport } from '../diagnosis/problem.ts';
 import { parseSettings } from '../decision/settings.ts';
 import { createFindLastNaming } from '../status/hold-status.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
@@ -53,23 +52,21 @@ export async function readHold(
 export async function readGuardReports(
   api: KubeApi,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, MissingConfigReport>> {
+): Promise<NonNullable<DiagnosisScope['guardReports']>> {
   const guard = await readGuard(api, signal).catch((error: unknown) => {
     if (error instanceof ClusterAccessError) return undefined;
     throw error;
   });
-  const reports = new Map<string, MissingConfigReport>();
+  const reports = new Map<string, Partial<MissingConfigReport>>();
   const { danglingReferences = [], deletions = {} } = guard?.status ?? {};
   for (const [config, deletion] of Object.entries(deletions)) {
-    const deletedBy = toText(deletion?.['user']);
-    reports.set(config, { explanation: null, deletedAt: toText(deletion?.['time']), deletedBy });
+    reports.set(config, { deletedAt: toText(deletion?.['time']), deletedBy: toText(deletion?.['user']) });
   }
   for (const reference of danglingReferences) {
     const config = String(reference?.['config']);
-    const { deletedAt, deletedBy } = reports.get(config) ?? UNKNOWN_TO_GUARD;
-    const watchedDeletion = toText(reference?.['deletedAt']);
+    const deletedAt = toText(reference?.['deletedAt']);
     const explanation = toText(reference?.['explanation']);
-    reports.set(config, { explanation, deletedAt: watchedDeletion ?? deletedAt, deletedBy });
+    reports.set(config, { ...reports.get(config), explanation, ...(deletedAt !== null && { deletedAt }) });
   }
   return reports;
 }

@@ -37,7 +37,7 @@ export interface Diagnosis {
   readonly repairs: readonly Repair[];
 }
 
-export const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };
+const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };
 const UNKNOWN = { field: null, config: null, evidence: null, suggestion: null, ...UNKNOWN_TO_GUARD };
 
 /** Applies every rule to the cluster, its nodes and its pools. */

@@ -59,7 +59,7 @@ export interface DiagnosisScope {
   readonly hasControlPlane?: boolean;
   readonly now: Date;
   /** About missing configs. */
-  readonly guardReports?: ReadonlyMap<string, MissingConfigReport>;
+  readonly guardReports?: ReadonlyMap<string, Partial<MissingConfigReport>>;
 }
 
 /** A snapshot with what several rules need. There can be 50,000 nodes or 20,000 pools, so it has indexes. */

@@ -9,8 +9,8 @@ import type { Cluster, Problem, ProblemCode } from './problem.ts';
 export interface Repair {
   /** A clause without a period. */
   readonly text: string;
-  /** Its words. A terminal shows each inner list on its own line. */
-  readonly command: readonly (readonly string[])[];
+  /** Its words. */
+  readonly command: readonly string[];
   /** Whether another repair is better, so that a person must choose. */
   readonly alternative: boolean;
 }
@@ -71,7 +71,7 @@ const REPAIRS = {
   continueRestore: (problems, { configs, nodes }) =>
     problems.flatMap(({ name, config }) => {
       const isNamed = nodes.some(({ referrer }) => referrer.references.some((each) => each.config === config));
-      const giveUp = plan(`pool ${name}: unpause it, only to give up its restore`, ...toUnpauseCommand(String(name)));
+      const giveUp = plan(`pool ${name}: unpause it, only to give up its restore`, toUnpauseCommand(String(name)));
       if (config === null || !isNamed || !isRestorable(config)) return [giveUp];
       // Without the config, another repair has the restore.
       if (!configs.has(config)) return [{ ...giveUp, alternative: true }];
@@ -166,21 +166,18 @@ export function toPausePatch(config: string | null) {
   return { metadata: { annotations: { [PAUSED_FOR_RESTORE]: config } }, spec: { paused: config !== null } };
 }
 
-/** The lines of the command that unpauses a pool which `restore` has paused. */
-export function toUnpauseCommand(pool: string): readonly [readonly string[], readonly string[]] {
-  return [
-    ['oc', 'patch', 'machineconfigpool', pool, '--type=merge'],
-    ['-p', JSON.stringify(toPausePatch(null))],
-  ];
+/** Unpauses a pool that `restore` has paused. */
+export function toUnpauseCommand(pool: string): readonly string[] {
+  return ['oc', 'patch', 'machineconfigpool', pool, '--type=merge', '-p', JSON.stringify(toPausePatch(null))];
 }
 
-function plan(text: string, ...command: readonly (readonly string[])[]): Repair {
+function plan(text: string, command: readonly string[]): Repair {
   return { text, command, alternative: false };
 }
 
 function patchPool(text: string, { referrer }: InspectedPool, patch: object, ...flags: readonly string[]): Repair {
-  const words = ['oc', 'patch', 'machineconfigpool', referrer.name, ...flags, '--type=merge'];
-  return plan(text, words, ['-p', JSON.stringify(patch)]);
+  const words = ['oc', 'patch', 'machineconfigpool', referrer.name, ...flags, '--type=merge', '-p'];
+  return plan(text, [...words, JSON.stringify(patch)]);
 }
 
 function forEachNode(planOne: (node: InspectedNode, cluster: Cluster) => readonly Repair[], max?: number): Plan {
@@ -215,11 +212,11 @@ function planAnnotations(
       return node === undefined || config === undefined ? [] : [{ name: node.referrer.name, annotation }];
     });
     const annotationsByNode = [...groupBy(changes, ({ name }) => name)].map(([name, own]) => {
-      return { name, annotations: own.map(({ annotation }) => [annotation]) };
+      return { name, annotations: own.map(({ annotation }) => annotation) };
     });
     return [...groupBy(annotationsByNode, ({ annotations }) => annotations.join(' ')).values()].flatMap((group) => {
       const words = ['oc', 'annotate', 'node', ...group.map(({ name }) => name), '--overwrite'];
-      return [{ ...plan(text, words, ...(group[0]?.annotations ?? [])), alternative }];
+      return [{ ...plan(text, [...words, ...(group[0]?.annotations ?? [])]), alternative }];
     });
   };
 }

@@ -4,7 +4,7 @@ import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster
 import { advise } from '../../src/client/output/advice.ts';
 import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
-import { diagnose, UNKNOWN_TO_GUARD } from '../../src/diagnosis/diagnose.ts';
+import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import type { DiagnosisScope, MissingConfigReport } from '../../src/diagnosis/problem.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 
@@ -84,17 +84,18 @@ export function check(
     pendingRequests: pendingCertificateRequests.requests,
     ...facts,
   };
-  const reports = Object.entries(guard).map(
-    ([config, report]) => [config, { ...UNKNOWN_TO_GUARD, ...report }] as const,
-  );
-  const { repairs, ...cluster } = diagnose(snapshot, { now: NOW, guardReports: new Map(reports), ...scope });
+  const { repairs, ...cluster } = diagnose(snapshot, {
+    now: NOW,
+    guardReports: new Map(Object.entries(guard)),
+    ...scope,
+  });
   return {
     server: '127.0.0.1:6443',
     checkedAt: NOW.toISOString(),
     waitedSeconds: 0,
     ...cluster,
     pendingCertificateRequests,
-    repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, ...command), alternative })),
+    repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, command), alternative })),
   };
 }
 

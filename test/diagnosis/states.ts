@@ -322,10 +322,7 @@ function toLetters(text: string): string {
 
 /** A command without the words that are always the same. An alternative begins with `#`. */
 export function formatRepair({ command, alternative }: Repair): string {
-  const line = command
-    .flat()
-    .join(' ')
-    .replaceAll(/machineconfiguration\.openshift\.io\/|node-role\.kubernetes\.io\//g, '');
+  const line = command.join(' ').replaceAll(/machineconfiguration\.openshift\.io\/|node-role\.kubernetes\.io\//g, '');
   return (alternative ? '# ' : '') + toLetters(line.replaceAll(/machineconfig-guard |--overwrite /g, ''));
 }
 

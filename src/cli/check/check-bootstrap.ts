@@ -93,7 +93,7 @@ async function checkConfig(api: KubeApi, config: RenderedConfig, host: Bootstrap
     // A config that the operator can render, or that no node names, must not be restored now.
     restore:
       isMissing && !recoverable && usedBy.length > 0
-        ? advise(RESTORE_TEXT, ['machineconfig-guard', 'restore', name], ['--from', host.directory])
+        ? advise(RESTORE_TEXT, ['machineconfig-guard', 'restore', name, '--from', host.directory])
         : null,
   };
 }
@@ -117,8 +117,8 @@ const STATES = { exists: 'exists', missing: 'missing', different: 'other content
 
 export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport, isInstalling: boolean): string {
   const { ok, configs } = report;
-  const rows = configs.map(({ name, usedBy, state, needed, recoverable }) => {
-    const style = state === 'exists' ? undefined : needed && !recoverable ? ('red' as const) : ('magenta' as const);
+  const rows = configs.map(({ name, usedBy, state, needed }) => {
+    const style = state === 'exists' || !needed ? undefined : ('red' as const);
     return [name, formatObjectNames(usedBy) || NONE, { text: STATES[state], style }];
   });
   const parts = [
@@ -135,18 +135,11 @@ export function formatBootstrapNames({ configs }: BootstrapReport): string {
 
 function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
   const { comparedWith, differences, restore } = config;
-  const paragraphs = [explainConfig(config)];
-  if (differences.length > 0) paragraphs.push(`Differences from ${comparedWith} in the API:`);
-  const table = formatDifferences(
-    format,
-    differences.flatMap(({ bootstrap: copy, ...difference }) => [{ copy, ...difference }]),
-    'BOOTSTRAP HOST',
-  );
-  return [
-    paragraphs.map((text) => wrapParagraph(format, text)).join('\n'),
-    ...(table === '' ? [] : [table]),
-    ...(restore === null ? [] : [formatCommand(format, restore).join('\n')]),
-  ];
+  const copies = differences.flatMap(({ bootstrap, ...difference }) => [{ copy: bootstrap, ...difference }]);
+  const table = formatDifferences(format, copies, 'BOOTSTRAP HOST');
+  const title = table === '' ? '' : `\n${wrapParagraph(format, `Differences from ${comparedWith} in the API:`)}`;
+  const parts = [wrapParagraph(format, explainConfig(config)) + title, table];
+  return [...parts, restore === null ? '' : formatCommand(format, restore).join('\n')].filter(Boolean);
 }
 
 function explainConfig(config: BootstrapConfig): string {

@@ -1,28 +1,15 @@
 import type { KubeApi } from '../../kube/api.ts';
-import { type PendingCertificateRequests, readPendingCertificateRequests } from '../../client/certificate-requests.ts';
+import { readPendingCertificateRequests } from '../../client/certificate-requests.ts';
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
 import { readClusterSnapshot, readControlPlaneReplicas } from '../../client/cluster-reader.ts';
 import { readGuardReports } from '../../client/guard-report.ts';
-import { type Advice, advise } from '../../client/output/advice.ts';
+import { advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { diagnose, type Diagnosis } from '../../diagnosis/diagnose.ts';
 import type { DiagnosisScope } from '../../diagnosis/problem.ts';
 
-/** A command that solves a problem. Part of the JSON of `check`. */
-export interface RepairAdvice extends Advice {
-  /** Whether another repair is better, so that a person must choose. */
-  readonly alternative: boolean;
-}
-
 /** The JSON of `check --output json`. Its keys are a contract. Unknown values are null. */
-export interface CheckReport extends Omit<Diagnosis, 'repairs'> {
-  readonly server: string;
-  readonly checkedAt: string;
-  /** 0 without `--wait`. */
-  readonly waitedSeconds: number;
-  readonly pendingCertificateRequests: PendingCertificateRequests;
-  readonly repairs: readonly RepairAdvice[];
-}
+export type CheckReport = Awaited<ReturnType<typeof readReport>>;
 
 type CheckScope = Pick<DiagnosisScope, 'selector' | 'minNodes' | 'hasControlPlane'>;
 
@@ -54,7 +41,7 @@ export async function checkCluster(
   return { ...answer, waitedSeconds: Math.round(elapsedMs / 1_000) };
 }
 
-async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal): Promise<CheckReport> {
+async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
   const others = Promise.all([
     readGuardReports(api, signal),
     readPendingCertificateRequests(api, signal),
@@ -76,9 +63,10 @@ async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal):
   return {
     server: api.address,
     checkedAt: new Date().toISOString(),
+    // Without `--wait`.
     waitedSeconds: 0,
     ...cluster,
     pendingCertificateRequests,
-    repairs: repairs.flatMap(({ text, command, alternative }) => [{ ...advise(text, ...command), alternative }]),
+    repairs: repairs.flatMap(({ text, command, alternative }) => [{ ...advise(text, command), alternative }]),
   };
 }

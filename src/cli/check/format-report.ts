@@ -29,29 +29,23 @@ const NODE_HEADERS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'];
 const POOL_HEADERS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'];
 
 export function formatCheckReport(format: ReportFormat, report: CheckReport, hasWaited = false): string {
-  const { ok, recoverable, skippedNodes } = report;
-  const skipped = `the Machine Config Operator does not manage: ${joinFirst(skippedNodes, MAX_NAMED_NODES)}.`;
+  const { ok, skippedNodes, overriddenConfigs } = report;
+  const list = (text: string, names: readonly string[]): string =>
+    names.length === 0 ? '' : wrapParagraph(format, `${text}: ${joinFirst(names, MAX_NAMED_NODES)}.`);
   const repairs = report.repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
   const conclusion = wrapParagraph(format, formatConclusion(report, hasWaited));
   const parts = [
     ...formatTables(format, report),
-    skippedNodes.length === 0 ? '' : wrapParagraph(format, `Skipped nodes that ${skipped}`),
+    list('Skipped nodes that the Machine Config Operator does not manage', skippedNodes),
     formatProblems(format, report),
-    formatOverridden(format, report),
+    list(`In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them`, overriddenConfigs),
     formatReasons(format, report),
     formatRequests(format, report),
     repairs.length === 0 ? '' : ['Repair commands (not run):', ...repairs].join('\n'),
-    applyStyle(format, ok ? 'bold' : [recoverable ? 'magenta' : 'red', 'bold'], conclusion),
+    applyStyle(format, ok ? 'bold' : ['red', 'bold'], conclusion),
   ];
   const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
   return `${visibleParts.join('\n\n')}\n`;
-}
-
-function formatOverridden(format: ReportFormat, { overriddenConfigs }: CheckReport): string {
-  if (overriddenConfigs.length === 0) return '';
-  const names = joinFirst(overriddenConfigs, MAX_NAMED_NODES);
-  const text = `In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them: ${names}.`;
-  return wrapParagraph(format, text);
 }
 
 /** Like `kubectl get -o name`: `node/worker-0`. */
@@ -84,7 +78,7 @@ function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt 
     const state = summarizeProblems(own) || 'ok';
     return [
       ...texts.map((text) => ({ text })),
-      { text: note === '' ? state : `${state}, ${note}`, style: getStyle(own) },
+      { text: note === '' ? state : `${state}, ${note}`, style: own.length === 0 ? undefined : 'red' },
     ];
   };
   const nodeRows = sortProblematicFirst(nodes).map(({ name, pool, conflictingPools, state, ...node }) => {
@@ -138,7 +132,7 @@ function formatProblems(format: ReportFormat, { problems }: CheckReport): string
   const groups = groupBy(problems, ({ code, config, recoverable, field }) =>
     [code, recoverable, config, config === null ? field : ''].join(' '),
   );
-  return [...groups.values()].map((group) => formatItem(format, explainProblems(group), getStyle(group))).join('\n');
+  return [...groups.values()].map((group) => formatItem(format, explainProblems(group), 'red')).join('\n');
 }
 
 function explainProblems(problems: readonly Problem[]): string {
@@ -155,11 +149,8 @@ function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string 
   const groups = [...groupBy(nodesWithReason, ({ reason }) => reason)];
   const lines = groups.slice(0, MAX_REASONS).flatMap(([reason, own]) => {
     const quotation = wrapText(toPrintableLine(reason, MAX_REASON_LENGTH), width - 4);
-    const names = joinFirst(
-      own.map(({ name }) => toPrintableLine(name, MAX_REASON_LENGTH)),
-      MAX_NAMED_NODES,
-    );
-    return [`- ${names}:`, quotation.map((line) => `  > ${line}`).join('\n')];
+    const names = own.map(({ name }) => toPrintableLine(name, MAX_REASON_LENGTH));
+    return [`- ${joinFirst(names, MAX_NAMED_NODES)}:`, quotation.map((line) => `  > ${line}`).join('\n')];
   });
   return groups.length === 0 ? '' : ['State reported by the nodes:', ...lines].join('\n');
 }
@@ -194,21 +185,13 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
 
 /** `problems with 2 of 3 nodes and 1 of 2 pools`. Empty if no object has a problem. */
 function countProblems({ nodes, pools }: CheckReport): string {
-  const counts = (
-    [
-      ['node', nodes],
-      ['pool', pools],
-    ] as const
-  ).flatMap(([noun, objects]) => {
-    const count = objects.filter(({ ok }: { readonly ok: boolean }) => !ok).length;
-    return count === 0 ? [] : [`${count} of ${countNoun(objects.length, noun)}`];
-  });
+  const counts = [...countBad('node', nodes), ...countBad('pool', pools)];
   return counts.length === 0 ? '' : `problems with ${joinWithAnd(counts)}`;
 }
 
-function getStyle(problems: readonly Problem[]): Style | undefined {
-  if (problems.length === 0) return undefined;
-  return problems.every(({ recoverable }) => recoverable) ? 'magenta' : 'red';
+function countBad(noun: string, objects: readonly { readonly ok: boolean }[]): string[] {
+  const { length } = objects.filter(({ ok }) => !ok);
+  return length === 0 ? [] : [`${length} of ${countNoun(objects.length, noun)}`];
 }
 
 function formatItem(format: ReportFormat, text: string, style?: Style): string {

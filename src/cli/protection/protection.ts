@@ -52,11 +52,9 @@ const RENDER: readonly Word[] = ['machineconfig-guard', 'render', '--from-cluste
 const APPLY: readonly Word[] = ['--out', '-', PIPE, 'oc', 'apply', '-f', '-'];
 /** `status` sends no dry run. */
 export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', ['machineconfig-guard', 'verify']);
-const ENFORCE_ADVICE = advise(
-  'set the mode Enforce',
-  ['oc', 'patch', 'mcguard', 'cluster', '--type=merge'],
-  ['-p', '{"spec":{"mode":"Enforce"}}'],
-);
+const ENFORCE_PATCH = '{"spec":{"mode":"Enforce"}}';
+const ENFORCE_WORDS: readonly Word[] = ['oc', 'patch', 'mcguard', 'cluster', '--type=merge', '-p', ENFORCE_PATCH];
+const ENFORCE_ADVICE = advise('set the mode Enforce', ENFORCE_WORDS);
 /** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */
 const POLICY_ADVICE = advise('wait a minute; if it stays, look at the status of the policies', [
   'oc',

@@ -153,7 +153,6 @@ function compareSettings(
     ...(isGiven('hold') && parseDuration(String(hold)) !== settings.holdSupersededMs && { holdSuperseded: hold }),
   };
   if (guard === undefined || Object.keys(spec).length === 0) return [];
-  const patch = ['-p', JSON.stringify({ spec })];
   const text = 'the existing MachineConfigGuard keeps its settings; change them with';
-  return [advise(text, ['oc', 'patch', 'mcguard', 'cluster', '--type=merge'], patch)];
+  return [advise(text, ['oc', 'patch', 'mcguard', 'cluster', '--type=merge', '-p', JSON.stringify({ spec })])];
 }

@@ -98,7 +98,7 @@ function adviseRemoval(before: Installation, after: Installation): Advice | unde
   const removed = listNames(before).filter((name) => !names.has(name));
   if (removed.length === 0) return undefined;
   const text = 'after the upgrade, delete the objects that it no longer needs';
-  return advise(text, ['oc', 'delete', '-n', INSTALLED_NAME], ['--ignore-not-found', ...removed]);
+  return advise(text, ['oc', 'delete', '-n', INSTALLED_NAME, '--ignore-not-found', ...removed]);
 }
 
 function listNames({ files }: Installation): string[] {

@@ -116,9 +116,9 @@ function adviseNames(config: ConfigName, nodes: readonly InspectedNode[]): Advic
   if (isNamed) {
     return advise('the nodes already name the config of this disk. Change back the file that they report as different');
   }
-  const annotations = NODE_FIELDS.map((field) => [`${MCO_GROUP}/${field}=${config}`]);
+  const annotations = NODE_FIELDS.map((field) => `${MCO_GROUP}/${field}=${config}`);
   const text = 'let the nodes name the config that their disks have. The operator then updates one after another';
-  return advise(text, ['oc', 'annotate', 'node', ...names, '--overwrite'], ...annotations);
+  return advise(text, ['oc', 'annotate', 'node', ...names, '--overwrite', ...annotations]);
 }
 
 function findRejection(

@@ -39,11 +39,10 @@ export type ConfigReport = RestorePlan['report'] & {
 /** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
 const NODE_RECOVERY_MS = 120_000;
 /** `oc logs` cannot select the pods of a node. */
-const LOG_ADVICE = advise(
-  'the missing config is not the cause any more, so read the logs of the machine-config-daemons',
-  ['oc', 'logs', '-n', 'openshift-machine-config-operator', '-l', 'k8s-app=machine-config-daemon'],
-  ['-c', 'machine-config-daemon', '--prefix', '--tail=20'],
-);
+const LOG_COMMAND =
+  'oc logs -n openshift-machine-config-operator -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20';
+const LOG_TEXT = 'the missing config is not the cause any more, so read the logs of the machine-config-daemons';
+const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND.split(' '));
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -94,7 +93,7 @@ class RestoreRun {
     });
     const pausedPools = this.#listPausedPools(plans);
     for (const pool of pausedPools) {
-      const advice = advise('to give up the restore, unpause it', ...toUnpauseCommand(pool));
+      const advice = advise('to give up the restore, unpause it', toUnpauseCommand(pool));
       this.#steps.progress(`pool ${pool} stays paused for this restore`, advice);
     }
     const configs = plans.map((plan) => this.#buildConfigReport(plan));

@@ -21,6 +21,7 @@ const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot u
   'machineconfig-guard',
   'check',
 ]);
+const OVERRIDE = `annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete`;
 const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
 /** For `who-uses NAME...`. */
@@ -44,10 +45,11 @@ export function formatConfigList(format: ReportFormat, report: ReferencesReport,
     ];
     return texts.map((text) => ({ text, style: exists ? undefined : ('red' as const) }));
   });
+  const overridden = configs.filter((config) => config.used && config.overridden);
   const sentences = [
     `${formatCounts(configs, areUnused)} ${POINT_IN_TIME_NOTICE}`,
     configs.some(isHeld) ? 'The guard denies the deletion of a held config, because a machine may boot with it.' : '',
-    formatOverridden(configs.filter(({ used, overridden }) => used && overridden)),
+    overridden.length === 0 ? '' : `The ${OVERRIDE} ${countNoun(overridden.length, 'config')} in use.`,
     formatUnreported(report),
   ];
   const lines = sentences.filter(Boolean).flatMap((sentence) => wrapText(sentence, format.width));
@@ -99,7 +101,7 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
   const sentences = [
     exists ? existsSentence : `${name} does not exist. ${danglingSentence}`,
     exists || recoverableReason === null ? '' : `${recoverableReason}.`,
-    used && config.overridden ? `Its annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete it.` : '',
+    used && config.overridden ? `Its ${OVERRIDE} it.` : '',
     heldUntil === null ? '' : `The guard holds it until ${formatTime(new Date(heldUntil))}.`,
     weak === '' ? '' : `Informational references of ${weak} do not keep it.`,
     suggestion === null ? '' : `Closest existing name: ${suggestion}.`,
@@ -125,13 +127,6 @@ function countReferrers(entries: readonly ReferenceEntry[]): string[] {
     const { size } = new Set(entries.filter((entry) => entry.kind === kind).map(({ name }) => name));
     return size === 0 ? [] : [countNoun(size, REFERRER_NOUNS[kind])];
   });
-}
-
-function formatOverridden(configs: readonly ConfigReport[]): string {
-  const count = countNoun(configs.length, 'config');
-  return configs.length === 0
-    ? ''
-    : `The annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete ${count} in use.`;
 }
 
 function formatUnreported({ unreportedNodes: count }: ReferencesReport): string {

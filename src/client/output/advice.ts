@@ -8,13 +8,13 @@ export type Word = string | typeof PIPE;
 
 /** A command for a person. Only a {@link CommandFormatter} can print it. */
 export class ShellCommand {
-  /** A terminal shows each inner list on its own line. The program is mostly `oc` or `machineconfig-guard`. */
-  readonly lines: readonly (readonly Word[])[];
+  /** The program is mostly `oc` or `machineconfig-guard`. */
+  readonly words: readonly Word[];
   /** Of the kubeconfig. Undefined for that of the run. */
   readonly context: string | undefined;
 
-  constructor(lines: readonly (readonly Word[])[], context?: string) {
-    this.lines = lines;
+  constructor(words: readonly Word[], context?: string) {
+    this.words = words;
     this.context = context;
   }
 }
@@ -26,9 +26,9 @@ export interface Advice {
   readonly command: ShellCommand | null;
 }
 
-/** @param lines of the command */
-export function advise(text: string, ...lines: readonly (readonly Word[])[]): Advice {
-  return { text, command: lines.length === 0 ? null : new ShellCommand(lines) };
+/** @param words of the command */
+export function advise(text: string, words?: readonly Word[]): Advice {
+  return { text, command: words === undefined ? null : new ShellCommand(words) };
 }
 
 /** For credentials that are missing or rejected. */
@@ -42,7 +42,7 @@ export function inContext(advice: Advice, context: string): Advice {
   const { command } = advice;
   return command === null || context === POD_CONTEXT
     ? advice
-    : { ...advice, command: new ShellCommand(command.lines, context) };
+    : { ...advice, command: new ShellCommand(command.words, context) };
 }
 
 /** The flags of this run that a printed command repeats, because it must not act on another cluster. */
@@ -65,26 +65,15 @@ export class CommandFormatter {
     this.#flags = flags;
   }
 
-  toLine(command: ShellCommand): string {
-    return this.#formatLines(command).join(' ');
-  }
-
-  /** One line if it fits, else the lines of the command, each but the last with a backslash. */
-  toLines(command: ShellCommand, width: number): string[] {
-    const line = this.toLine(command);
-    return line.length <= width ? [line] : this.#formatLines(command).join(' \\\n    ').split('\n');
+  toLine({ words, context }: ShellCommand): string {
+    const end = words.indexOf(PIPE);
+    const commands = end < 0 ? [words] : [words.slice(0, end), words.slice(end + 1)];
+    return commands.map((own) => this.#addFlags(own.map(toShellWord), context).join(' ')).join(' | ');
   }
 
   /** `text: command`. */
   toClause({ text, command }: Advice): string {
     return command === null ? text : `${text}: ${this.toLine(command)}`;
-  }
-
-  #formatLines({ lines: [first = [], ...others], context }: ShellCommand): string[] {
-    const end = first.indexOf(PIPE);
-    const commands = end < 0 ? [first] : [first.slice(0, end), first.slice(end + 1)];
-    const line = commands.map((words) => this.#addFlags(words.map(toShellWord), context).join(' ')).join(' | ');
-    return [line, ...others.map((words) => words.map(toShellWord).join(' '))];
   }
 
   #addFlags([program = '', subcommand = '', ...words]: readonly string[], ofCommand?: string): readonly string[] {

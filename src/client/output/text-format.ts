@@ -62,7 +62,7 @@ export function wrapBeside(label: string, text: string, width: number): string {
 /** `Next: text:` and below it the command on its own line, because users copy it. */
 export function formatNext({ width, commands }: ReportFormat, { text, command }: Advice): string[] {
   const lines = wrapText(`Next: ${text}${command === null ? '.' : ':'}`, width);
-  return command === null ? lines : [...lines, ...commands.toLines(command, width - 2).map((line) => `  ${line}`)];
+  return command === null ? lines : [...lines, `  ${commands.toLine(command)}`];
 }
 
 /**
@@ -74,7 +74,7 @@ export function formatCommand({ width, commands }: ReportFormat, { text, command
   const comment = wrapText(text, width - 4).map((line) => `  # ${line}`);
   if (command === null) return comment;
   const prefix = isAlternative ? '  # ' : '  ';
-  return [...comment, ...commands.toLines(command, width - 4).map((line) => prefix + line)];
+  return [...comment, prefix + commands.toLine(command)];
 }
 
 /** Longer than every text of a report. */

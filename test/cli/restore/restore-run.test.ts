@@ -102,8 +102,8 @@ test('restores the config of a disk that no annotation names, and then lets the 
   expect(restored).toMatchObject({ ok: true, configs: [{ outcome: 'restored', namedBy: null }], pausedPools: [] });
   const command = ['oc', 'annotate', 'node', 'worker0', '--overwrite'];
   for (const { advice } of [restored, await runRestore(cluster, options)]) {
-    expect(advice[0]?.command?.lines[0]).toEqual(command);
-    expect(advice[0]?.command?.lines[1]?.[0]).toContain(`currentConfig=${WORKER.name}`);
+    expect(advice[0]?.command?.words.slice(0, 5)).toEqual(command);
+    expect(advice[0]?.command?.words[5]).toContain(`currentConfig=${WORKER.name}`);
   }
   annotate(cluster, 'worker0', { currentConfig: WORKER.name });
   expect((await runRestore(cluster, options)).advice).toMatchObject([{ command: null }]);

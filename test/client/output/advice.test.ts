@@ -16,22 +16,12 @@ test.each<[readonly Word[], string]>([
     `oc ${CLUSTER} debug node/a | oc mcguard restore ${CLUSTER} --from -`,
   ],
 ])('formats the words %j with the flags of the run', (words, line) => {
-  expect(new CommandFormatter('oc mcguard', FLAGS).toLine(new ShellCommand([words]))).toBe(line);
+  expect(new CommandFormatter('oc mcguard', FLAGS).toLine(new ShellCommand(words))).toBe(line);
 });
 
 test('quotes every word for a shell', () => {
   const words = ['oc', 'annotate', "it's; rm -rf /", '$(reboot)', '`id`', '\u001B]52;c;eA\u0007', 'a\nb', ''];
-  expect(new CommandFormatter('machineconfig-guard', {}).toLine(new ShellCommand([words]))).toBe(
+  expect(new CommandFormatter('machineconfig-guard', {}).toLine(new ShellCommand(words))).toBe(
     String.raw`oc annotate 'it'\''s; rm -rf /' '$(reboot)' ` + "'`id`' ']52;c;eA' 'a b' ''",
   );
-});
-
-test('prints one line if it fits, else a line for each part', () => {
-  const command = new ShellCommand([
-    ['oc', 'annotate', 'node', 'worker-0'],
-    ['a=b', 'c d'],
-  ]);
-  const commands = new CommandFormatter('machineconfig-guard', {});
-  expect(commands.toLines(command, 80)).toEqual(["oc annotate node worker-0 a=b 'c d'"]);
-  expect(commands.toLines(command, 20)).toEqual(['oc annotate node worker-0 \\', "    a=b 'c d'"]);
 });

@@ -25,6 +25,6 @@ test('prints progress with the elapsed time, and repeats no line', () => {
 
 test.each(['json', 'yaml'])('prints a command of a report in %s as one line', (kind) => {
   const { output, printed } = createOutput(kind);
-  output.printReport({ next: advise('look at', ['oc', 'get', 'node'], ['-o', 'wide']) }, '');
+  output.printReport({ next: advise('look at', ['oc', 'get', 'node', '-o', 'wide']) }, '');
   expect(parse(printed.text)).toEqual({ next: { text: 'look at', command: 'oc --context lab get node -o wide' } });
 });

@@ -89,7 +89,7 @@ async function awaitProblems({ name: node }: Machine, pool: string, codes: reado
   const check = async () => {
     const { problems, repairs } = await checkCluster(api);
     const own = problems.filter(({ name }) => name === node || name === pool);
-    const commands = repairs.map(({ command }) => command?.lines.flat() as string[]);
+    const commands = repairs.map(({ command }) => command?.words as string[]);
     return {
       codes: [...new Set(own.map(({ code }) => code))],
       evidence: own.flatMap(({ evidence }) => evidence ?? []).join(' '),

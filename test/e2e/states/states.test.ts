@@ -89,7 +89,7 @@ test.for<[StateName, letter: string, pool: string, usedBy: string, plan: string,
   const { problems, repairs } = await checkCluster(api);
   const codes = new Set(problems.map(({ code, recoverable }) => code + (recoverable ? '?' : '')));
   const lines = repairs.map(({ command, alternative }) =>
-    formatRepair({ text: '', command: command?.lines as string[][], alternative }),
+    formatRepair({ text: '', command: command?.words as string[], alternative }),
   );
   expect([[...codes].join(' '), ...lines]).toEqual(EXPECTED[state]);
 
@@ -192,9 +192,9 @@ test.for<[StateName, Disk | undefined, end: 'fine' | 'person', ...commands: stri
     const report = await checkCluster(api);
     expect(countBad(report)).toBeLessThanOrEqual(bad);
     bad = countBad(report);
-    next ??= report.repairs[0]?.command?.lines.flat() as readonly string[] | undefined;
+    next ??= report.repairs[0]?.command?.words as readonly string[] | undefined;
     if (report.ok || next === undefined) break;
-    const line = formatRepair({ text: '', command: [next], alternative: false });
+    const line = formatRepair({ text: '', command: next, alternative: false });
     expect(commands).not.toContain(line);
     commands.push(line);
     next = await follow(next);
