@@ -35,7 +35,7 @@ export async function readPendingCertificateRequests(
   };
   try {
     await withTimeout(READ_TIMEOUT_MS, signal, async (readSignal) => {
-      const resource = { kind: 'CertificateSigningRequest', isMetadataOnly: false };
+      const resource = { kind: 'CertificateSigningRequest' };
       await listCollection(api, COLLECTION, resource, addIfPending, readSignal);
     });
   } catch (error) {

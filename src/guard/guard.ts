@@ -136,10 +136,7 @@ export async function startGuard(options: GuardOptions) {
   };
 }
 
-export interface RunGuardOptions extends Pick<
-  GuardOptions,
-  'api' | 'log' | 'bindAddress' | 'securePort' | 'healthPort' | 'metricsPort' | 'shutdownDelayMs'
-> {
+export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'settings' | 'status' | 'tlsPolicy'> {
   /** Resolves with a certificate that is followed until the signal aborts. */
   readonly loadCertificate: (signal: AbortSignal) => Promise<ServingCertificate>;
   readonly initialSpec: NonNullable<SettingsFollowerOptions['initialSpec']>;

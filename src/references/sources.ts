@@ -258,7 +258,6 @@ export const NODES: Resource<NodeReferrer> = {
   kind: 'Node',
   name: 'nodes',
   paths: [NODES_PATH],
-  isOptional: false,
   isMetadataOnly: true,
   annotations: NODE_ANNOTATIONS,
   parse: parseNodeReferrer,
@@ -269,8 +268,6 @@ export const POOLS: Resource<PoolReferrer> = {
   kind: 'MachineConfigPool',
   name: 'machineconfigpools',
   paths: [POOLS_PATH],
-  isOptional: true,
-  isMetadataOnly: false,
   parse: parsePoolReferrer,
 };
 
@@ -279,8 +276,6 @@ export const BUILDS: Resource<BuildReferrer> = {
   kind: 'MachineOSBuild',
   name: 'machineosbuilds',
   paths: BUILDS_PATHS,
-  isOptional: true,
-  isMetadataOnly: false,
   parse: parseBuildReferrer,
 };
 
@@ -300,7 +295,6 @@ export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
   kind: 'MachineConfig',
   name: 'machineconfigs',
   paths: [MACHINE_CONFIGS_PATH],
-  isOptional: true,
   isMetadataOnly: true,
   parse: parseConfigMetadata,
 };
