@@ -73,7 +73,9 @@ export class Lease {
         this.#options.onFailure();
       },
     );
-    if (this.isHeld) await withTimeout(RELEASE_TIMEOUT_MS, NEVER_ABORTED, this.#release.bind(this)).catch(() => {});
+    // Otherwise the next leader would wait until the Lease expires.
+    const release = async (limited: AbortSignal) => await this.#write(await this.#get(limited), '', limited);
+    if (this.isHeld) await withTimeout(RELEASE_TIMEOUT_MS, NEVER_ABORTED, release).catch(() => {});
     this.#validUntil = Number.NEGATIVE_INFINITY;
   }
 
@@ -95,11 +97,6 @@ export class Lease {
     this.#validUntil = startedAt + this.#timing.durationMs;
     this.#problem.clear();
     if (!wasHeld) log.info({ identity }, 'this replica is the leader and writes the status');
-  }
-
-  /** Without it the next leader would wait until the Lease expires. */
-  async #release(signal: AbortSignal): Promise<void> {
-    await this.#write(await this.#get(signal), '', signal);
   }
 
   async #get(signal: AbortSignal): Promise<LeaseObject | undefined> {
