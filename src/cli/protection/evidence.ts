@@ -1,10 +1,9 @@
 import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
-import { type Mode, parseSettings } from '../../decision/settings.ts';
+import { parseSettings } from '../../decision/settings.ts';
 import {
   ADMISSION_POLICIES,
   findInjector,
-  type Injector,
   POLICY_BINDINGS_PATH,
   type StoredWebhookConfiguration,
   WEBHOOK_NAME,
@@ -22,42 +21,10 @@ import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { orUndefined } from '../../kube/errors.ts';
 
-/** Part of the JSON of `verify`. */
-export interface RegisteredWebhook {
-  readonly configuration: string;
-  readonly failurePolicy: string;
-  readonly caBundle: boolean;
-  /** What injects the caBundle. `rendered`: it is in the manifest. */
-  readonly installation: Injector | 'rendered';
-  /** `Service NAMESPACE/NAME:PORT` or a URL. */
-  readonly target: string;
-  /** Of `render`, as its labels record them. */
-  readonly flags?: string | undefined;
-}
-
-/** A binding of the policy floor. Part of the JSON of `verify` and `status`. */
-export interface PolicyBinding {
-  readonly policy: string;
-  /** Its `validationActions`. Only `Deny` denies. */
-  readonly actions: readonly string[];
-}
-
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
-export interface Evidence {
-  readonly readAt: Date;
-  readonly guard: StoredGuard | null | undefined;
-  /** Without a MachineConfigGuard, Enforce applies. */
-  readonly mode: Mode | null;
-  readonly webhooks: readonly RegisteredWebhook[] | undefined;
-  readonly floor: readonly PolicyBinding[] | undefined;
-  readonly deployment:
-    { readonly replicas: number; readonly readyReplicas: number; readonly flags?: string } | null | undefined;
-  /** The flags of the Secret of the authority. Empty without it. */
-  readonly authorityFlags?: string | undefined;
-  /** Null also without a leader. */
-  readonly lease:
-    { readonly holder: string; readonly renewedAt: string; readonly durationMs: number } | null | undefined;
-}
+export type Evidence = Awaited<ReturnType<typeof readEvidence>>;
+/** Part of the JSON of `verify`. */
+export type RegisteredWebhook = Awaited<ReturnType<typeof readWebhooks>>[number];
 
 interface StoredObject {
   readonly metadata?: StoredWebhookConfiguration['metadata'];
@@ -78,7 +45,7 @@ const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
  *
  * @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError
  */
-export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
+export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED) {
   // The first read fails soon if the API server is unreachable.
   const guard = await readGuard(api, signal);
   const read = async (path: string): Promise<StoredObject | undefined> =>
@@ -90,9 +57,19 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promis
     orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME)).then(toLease)),
     orForbidden(readAuthorityFlags(api, signal)),
   ]);
-  const mode = guard === undefined ? null : parseSettings(guard).settings.mode;
-  const objects = { webhooks, floor: floor?.flat(), deployment, lease, authorityFlags };
-  return { readAt: new Date(), guard: guard ?? null, mode, ...objects };
+  return {
+    readAt: new Date(),
+    guard: guard ?? (null as StoredGuard | null | undefined),
+    /** Without a MachineConfigGuard, Enforce applies. */
+    mode: guard === undefined ? null : parseSettings(guard).settings.mode,
+    webhooks,
+    /** The bindings of the policy floor. Only the action `Deny` denies. */
+    floor: floor?.flat(),
+    deployment,
+    lease,
+    /** Empty without the Secret of the authority. */
+    authorityFlags,
+  };
 }
 
 export function findCondition(guard: StoredGuard | null | undefined, type: string) {
@@ -100,7 +77,7 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
 }
 
 /** Any configuration can contain the webhook. */
-async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {
+async function readWebhooks(api: KubeApi, signal: AbortSignal) {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list', signal)) as
     { readonly items?: readonly StoredWebhookConfiguration[] | null } | undefined;
   return (list?.items ?? []).flatMap((stored) =>
@@ -110,8 +87,10 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly
         configuration: stored.metadata?.name ?? '',
         failurePolicy,
         caBundle: caBundle !== '',
-        installation: findInjector(stored) ?? 'rendered',
+        /** What injects the caBundle. `rendered`: it is in the manifest. */
+        installation: findInjector(stored) ?? ('rendered' as const),
         target: service ? `Service ${service.namespace}/${service.name}:${service.port ?? 443}` : url,
+        /** Of `render`, as its labels record them. */
         flags: formatFlagLabels(stored.metadata?.labels) || undefined,
       })),
   );
@@ -123,13 +102,14 @@ async function readBinding(policy: string, read: (path: string) => Promise<Store
   return binding === undefined ? [] : [{ policy, actions: binding.spec?.validationActions ?? [] }];
 }
 
-function toDeployment(deployment: StoredObject | undefined): Evidence['deployment'] {
+function toDeployment(deployment: StoredObject | undefined) {
   if (deployment === undefined) return null;
   const { metadata, spec: { replicas = 0 } = {}, status: { readyReplicas = 0 } = {} } = deployment;
   return { replicas, readyReplicas, flags: formatFlagLabels(metadata?.labels) };
 }
 
-function toLease(lease: StoredObject | undefined): Evidence['lease'] {
+/** Null also without a leader. */
+function toLease(lease: StoredObject | undefined) {
   const { holderIdentity: holder, renewTime: renewedAt, leaseDurationSeconds } = lease?.spec ?? {};
   return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;
 }

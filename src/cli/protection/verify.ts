@@ -13,26 +13,11 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
-import { type Evidence, type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
+import { type Evidence, readEvidence, type RegisteredWebhook } from './evidence.ts';
 import { deriveProtection, isComplete, type Protection, UNKNOWN } from './protection.ts';
 
 /** The JSON of `verify --output json`. Its keys are a contract. What the user may not read is null. */
-export interface VerifyReport extends Protection {
-  readonly server: string;
-  readonly webhooks: readonly RegisteredWebhook[] | null;
-  readonly floor: readonly PolicyBinding[] | null;
-  readonly mode: string | null;
-  /** Clauses. They do not change the state. */
-  readonly warnings: readonly string[];
-  /** A config in use, and one of its references. */
-  readonly dryRun: Readonly<Record<'config' | 'kind' | 'name' | 'field', string>> | null;
-  readonly answer: DryRunAnswer | null;
-  readonly unused: {
-    readonly config: string;
-    readonly wouldBeDeleted: boolean;
-    readonly message: string;
-  } | null;
-}
+export type VerifyReport = Awaited<ReturnType<typeof verifyProtection>>;
 
 interface VerifyFlags extends ClusterFlags {
   readonly wait?: boolean;
@@ -144,7 +129,7 @@ function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webh
  *
  * @throws ClusterAccessError, CliError, or the signal's reason
  */
-export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Promise<VerifyReport> {
+export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
   const evidence = await readEvidence(api, signal);
   const { used, unused, undatedPools } = await findCandidates(api, signal);
   // The unused config comes first: deleting it would do less harm.
@@ -154,44 +139,49 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Pr
   if (used && answer && answer.status < 400 && !(await findCandidates(api, signal)).inUse.has(used.config)) {
     answer = undefined;
   }
-  const { mode, webhooks = null, floor = null } = evidence;
-  const warnings = listWarnings(evidence, undatedPools);
-  const report = {
+  return {
     server: api.address,
-    webhooks,
-    floor,
-    mode,
-    warnings,
+    webhooks: evidence.webhooks ?? null,
+    floor: evidence.floor ?? null,
+    mode: evidence.mode,
+    /** Clauses. They do not change the state. */
+    warnings: listWarnings(evidence, undatedPools),
     unused:
       unused && unusedAnswer
         ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }
         : null,
+    ...deriveFromDryRuns(evidence, used, answer, unusedAnswer),
+    /** A config in use, and one of its references. */
+    dryRun: used && answer ? { config: used.config, kind: used.kind, name: used.name, field: used.field } : null,
+    answer: answer ?? null,
   };
-  if (used === undefined || answer === undefined) {
-    const blocked =
-      unusedAnswer && deriveProtection(evidence, { answer: unusedAnswer, kind: 'Node', unused: unusedAnswer });
-    const explanation =
-      used === undefined ? NOTHING_IN_USE : `${used.config} was released or deleted during the dry run`;
-    const unknown = { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
-    return { ...report, ...(blocked?.state === 'BLOCKED' ? blocked : unknown), dryRun: null, answer: null };
-  }
-  const { kind, name, field } = used.reference;
-  const protection = deriveProtection(evidence, { answer, kind, unused: unusedAnswer });
-  return { ...report, ...protection, dryRun: { config: used.config, kind, name, field }, answer };
+}
+
+function deriveFromDryRuns(
+  evidence: Evidence,
+  used: Awaited<ReturnType<typeof findCandidates>>['used'],
+  answer: DryRunAnswer | undefined,
+  unused: DryRunAnswer | undefined,
+): Protection {
+  if (used && answer) return deriveProtection(evidence, { answer, kind: used.kind, unused });
+  const blocked = unused && deriveProtection(evidence, { answer: unused, kind: 'Node', unused });
+  if (blocked?.state === 'BLOCKED') return blocked;
+  const explanation = used ? `${used.config} was released or deleted during the dry run` : NOTHING_IN_USE;
+  return { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
 }
 
 /** What somebody should look at although configs in use are protected. Clauses. */
-export function listWarnings(evidence: Evidence, undatedPools: readonly string[]): string[] {
-  const { deployment, authorityFlags = '' } = evidence;
-  const { flags = '' } = evidence.webhooks?.[0] ?? {};
-  const withoutNode = (deployment?.flags ?? flags).replace(' --single-node', '');
+export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {
+  const flags = {
+    'the webhook': webhooks?.[0]?.flags,
+    'the Deployment': deployment?.flags,
+    'the Secret machineconfig-guard-ca': authorityFlags,
+  };
+  const known = Object.entries(flags).filter(([, text]) => text);
   const warnings: string[] = [];
-  if (flags !== '' && withoutNode !== flags) {
-    warnings.push(`the webhook was rendered with ${flags}, but the Deployment with ${deployment?.flags || 'no flags'}`);
-  }
-  const [issuer] = /--tls=\S+/.exec(authorityFlags) ?? [];
-  if (issuer !== undefined && flags !== '' && !flags.includes(issuer)) {
-    warnings.push(`the Secret machineconfig-guard-ca is left of an installation with ${issuer}; now it has ${flags}`);
+  // Only the Deployment depends on the number of nodes.
+  if (new Set(known.map(([, text]) => text?.replace(' --single-node', ''))).size > 1) {
+    warnings.push(`they were rendered with different flags: ${known.map((each) => each.join(' with ')).join(', ')}`);
   }
   if (undatedPools.length > 0) {
     const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;

@@ -14,7 +14,6 @@ import {
   formatStream,
   type Installation,
   type InstallationOptions,
-  InvalidInstallation,
   isOwnFile,
 } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
@@ -88,7 +87,7 @@ function build(builder: typeof buildInstallation, options: InstallationOptions):
   try {
     return builder(options);
   } catch (error) {
-    if (!(error instanceof InvalidInstallation)) throw error;
+    if (!(error instanceof RangeError)) throw error;
     throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
   }
 }

@@ -1,3 +1,4 @@
+import type { ConfigDifference } from '../../client/config-differences.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst } from '../../common/printable-text.ts';
 import {
@@ -72,6 +73,9 @@ export interface RestorePlan {
   readonly warnings: readonly string[];
   /** What a person does once the config exists. */
   readonly next: Advice | undefined;
+  /** The config of its pool, and how the copy differs from it. Absent if they are not compared. */
+  readonly comparedWith?: ConfigName;
+  readonly differences?: readonly ConfigDifference[];
   /** Empty if the restore is rejected, or if there is nothing to do. */
   readonly steps: readonly RestoreStep[];
 }

@@ -1,8 +1,6 @@
 import { type ConfigName, hasStrongReference, isObjectName } from '../../decision/references.ts';
 import {
   type ClusterSnapshot,
-  CONTROL_PLANE_POOL,
-  findJoinedNodes,
   type InspectedNode,
   type InspectedPool,
   type PendingCertificateRequest,
@@ -50,10 +48,4 @@ export function findPool({ pools }: ClusterSnapshot, name: string | undefined): 
 /** The nodes that name the config. */
 export function findNodesOfConfig({ nodes }: ClusterSnapshot, config: ConfigName): readonly InspectedNode[] {
   return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
-}
-
-/** The number of machines that the pool lacks. 0 if their wanted number is unknown. */
-export function countMissingMachines(state: RestoreState, { referrer: { name } }: InspectedPool): number {
-  const { controlPlaneReplicas = 0 } = state;
-  return name === CONTROL_PLANE_POOL ? Math.max(0, controlPlaneReplicas - findJoinedNodes(name, state).length) : 0;
 }

@@ -134,7 +134,6 @@ async function runRestore(
       acceptContent: flags.acceptContent === true,
       timeoutMs: flags.timeout,
       controlPlaneReplicas: flags.controlPlaneReplicas,
-      flags,
       onProgress: output.printStep,
       signal,
     });

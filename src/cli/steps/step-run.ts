@@ -1,6 +1,5 @@
 import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
 import { isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
-import type { ClusterFlags } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
@@ -65,8 +64,6 @@ export const INTERRUPTED = 'interrupted';
 export interface StepOptions {
   /** For all steps together. */
   readonly timeoutMs: number;
-  /** Of the command line, for advice. */
-  readonly flags?: ClusterFlags;
   /** Between two reads of a wait. */
   readonly intervalMs?: number;
   /** Replaces the timer between two reads, for a simulated clock. */
@@ -144,7 +141,7 @@ export class StepRun {
         const { advice } = error.wait;
         return { problem: error.message, advice: advice ? [advice] : [], exitCode: EXIT_CODE.failure };
       }
-      const known = toCliError(error, this.#api, this.#options.flags);
+      const known = toCliError(error, this.#api);
       if (known instanceof CliError) {
         const { message, advice, exitCode } = known;
         return { problem: message, advice: advice ? [advice] : [], exitCode };

@@ -47,7 +47,7 @@ Examples:
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/uninstall', (api) =>
         withStopSignal(async (signal) => {
-          const options = { isConfirmed: flags.confirm === true, flags, onProgress: output.printStep, signal };
+          const options = { isConfirmed: flags.confirm === true, onProgress: output.printStep, signal };
           const { report, ending } = await uninstall(api, options).catch((error: unknown) => {
             // After the objects were listed, uninstall returns a report.
             if (signal.aborted) throw new CliError('interrupted; nothing was deleted', EXIT_CODE.interrupted);

@@ -1,4 +1,4 @@
-import type { Evidence, PolicyBinding, RegisteredWebhook } from '../../../src/cli/protection/evidence.ts';
+import type { Evidence, RegisteredWebhook } from '../../../src/cli/protection/evidence.ts';
 import { parseSettings } from '../../../src/decision/settings.ts';
 
 export const WEBHOOK: RegisteredWebhook = {
@@ -7,14 +7,15 @@ export const WEBHOOK: RegisteredWebhook = {
   caBundle: true,
   installation: 'rendered',
   target: 'Service machineconfig-guard/machineconfig-guard:443',
+  flags: undefined,
 };
 export const OPEN = { ...WEBHOOK, failurePolicy: 'Ignore' };
-export const FLOOR: PolicyBinding[] = ['nodes', 'pools'].map((name) => ({
+export const FLOOR = ['nodes', 'pools'].map((name) => ({
   policy: `${name}.machineconfig-guard.io`,
   actions: ['Deny'],
 }));
 export const WARNING_FLOOR = FLOOR.map(({ policy }) => ({ policy, actions: ['Warn', 'Audit'] }));
-export const NO_POD = { replicas: 2, readyReplicas: 0 };
+export const NO_POD = { replicas: 2, readyReplicas: 0, flags: '' };
 
 /** The guard in its mode, with the condition CertificatesValid. */
 export function inMode(mode: string, certificates = 'True', ready = 'True') {
@@ -40,7 +41,8 @@ export const GUARDED: Evidence = {
   ...inMode('Enforce'),
   webhooks: [WEBHOOK],
   floor: [],
-  deployment: { replicas: 2, readyReplicas: 2 },
+  deployment: { replicas: 2, readyReplicas: 2, flags: '' },
+  authorityFlags: '',
   lease: {
     holder: 'machineconfig-guard-7d9f8c6b5d-x2x4z_0b9a',
     renewedAt: '2026-11-23T07:59:40.000000Z',

@@ -115,8 +115,10 @@ test('exits with 2 if --timeout is given without --wait', async () => {
 const [RENDERED, OVERLAY] = ['--profile=fail-closed --tls=generated', '--profile=fail-closed --tls=service-ca'];
 const WEBHOOKS = [{ ...WEBHOOK, flags: RENDERED }];
 const OVERLAID = [{ ...WEBHOOK, flags: OVERLAY }];
-const LEFT = /^the Secret machineconfig-guard-ca is left .* --tls=generated; now it has .*--tls=service-ca$/;
-const HALF = /^the webhook was rendered with .*=service-ca, but the Deployment with .*=generated$/;
+const LEFT =
+  /different flags: the webhook with .*service-ca, the Deployment with .*service-ca, the Secret .*=generated$/;
+const HALF =
+  /^they were rendered with different flags: the webhook with .*=service-ca, the Deployment with .*=generated$/;
 
 test.each<[string, Partial<Evidence>, string, string[], readonly RegExp[]]>([
   ['one rendering', { webhooks: WEBHOOKS, authorityFlags: RENDERED }, `${RENDERED} --single-node`, [], []],

@@ -8,6 +8,7 @@ import { AUTHORITY_SECRET_PATH, GUARD_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '
 import type { Fault } from '../../support/faults.ts';
 import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
+import { readField } from '../../install/read-field.ts';
 import { startEmptyCluster } from '../inspected-cluster.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
@@ -24,32 +25,22 @@ const INFRASTRUCTURE = '/apis/config.openshift.io/v1/infrastructures/cluster';
 const WEBHOOK = `${WEBHOOK_CONFIGURATIONS_PATH}/machineconfig-guard`;
 const SINGLE_NODE = { [INFRASTRUCTURE]: { status: 200, body: { status: { controlPlaneTopology: 'SingleReplica' } } } };
 
-interface KubeObject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels: Readonly<Record<string, string>>;
-  };
-}
+const PATHS: Readonly<Record<string, string>> = {
+  Deployment: DEPLOYMENT,
+  ValidatingWebhookConfiguration: WEBHOOK,
+  Secret: AUTHORITY_SECRET_PATH,
+};
 
 /** The answers for the objects of an installation. */
 function install(changes: Partial<InstallationOptions>): Record<string, object> {
   const { files } = buildInstallation({ ...DEFAULT_OPTIONS, authority: AUTHORITY, ...changes });
-  const objects = files.map(({ content }) => parse(content) as KubeObject);
-  return Object.fromEntries(objects.map((object) => [toPath(object), object]));
+  const known = files.filter(({ kind }) => kind in PATHS);
+  return Object.fromEntries(known.map(({ kind, content }) => [PATHS[kind] ?? '', parse(content) as object]));
 }
 
 /** Without the objects whose path contains a text. */
 function omit(answers: Readonly<Record<string, object>>, text: string): Record<string, object> {
   return Object.fromEntries(Object.entries(answers).filter(([requested]) => !requested.includes(text)));
-}
-
-function toPath({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): string {
-  const resource = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
-  const parts = [apiVersion, ...(namespace === undefined ? [] : ['namespaces', namespace]), resource, name];
-  return `${apiVersion === 'v1' ? '/api' : '/apis'}/${parts.join('/')}`;
 }
 
 /** Runs `render --from-cluster` on a cluster of Kubernetes 1.27 with these answers. */
@@ -78,16 +69,16 @@ test('keeps the authority of the cluster, or creates one, and fits the version o
   expect(created.stdout).toContain('The authority expires on');
 });
 
-/** Reads the certificate of the rendered Secret, and what the API server trusts, both in base64. */
+/** Reads the certificate of the rendered Secret, and what the API server trusts. */
 function readTrust(directory: string) {
   const files = readdirSync(directory);
-  const read = (kind: string): unknown =>
-    parse(readFileSync(path.join(directory, files.find((file) => file.includes(kind)) ?? ''), 'utf8'));
-  const { data } = read('-secret.') as typeof SECRET;
-  const { webhooks } = read('-validatingwebhookconfiguration.') as {
-    webhooks: [{ clientConfig: { caBundle: string } }];
+  const read = (kind: string, field: string): unknown => {
+    const text = readFileSync(path.join(directory, files.find((file) => file.includes(kind)) ?? ''), 'utf8');
+    return readField(parse(text), field);
   };
-  return { files, created: data['ca.crt'], trusted: webhooks[0].clientConfig.caBundle };
+  const { 'ca.crt': created } = read('-secret.', 'data') as typeof SECRET.data;
+  const trusted = String(read('-validatingwebhookconfiguration.', 'webhooks.0.clientConfig.caBundle'));
+  return { files, created, trusted };
 }
 
 test('--new-authority trusts the old authority and a new one before it replaces the Secret', async () => {
@@ -181,7 +172,7 @@ test.each(FORGOTTEN)('keeps the forgotten flags of %j, and the image', async (ch
     expect([missing, exitCode, stderr]).toEqual([missing, 0, toLines(notes)]);
     const texts = readdirSync(out).map((file) => readFileSync(path.join(out, file), 'utf8'));
     expect(texts.join('\n')).toContain(`image: ${image}\n`);
-    const labels = texts.map((text) => (parse(text) as KubeObject).metadata.labels);
+    const labels = texts.map((text) => readField(parse(text), 'metadata.labels') as object);
     const recorded = parseFlagLabels(Object.assign({}, ...labels) as Record<string, string>);
     expect(recorded).toMatchObject({ ...flags, tls: authority === undefined ? 'service-ca' : 'generated' });
   }

@@ -48,8 +48,8 @@ test('names the nodes of two pools that stay Degraded', async () => {
   const outcomes = report.configs.map(({ outcome }) => outcome);
   expect([report.ok, outcomes, report.pausedPools]).toEqual([false, ['restored', 'restored'], []]);
   expect(report.problem).toBe(
-    'timed out waiting until control0 and control1 leave Degraded ("missing config"); ' +
-      'until worker0 leaves Degraded ("missing config")',
+    'timed out waiting for control0 and control1 to leave Degraded ("missing config"); ' +
+      'for worker0 to leave Degraded ("missing config")',
   );
 });
 
@@ -65,7 +65,7 @@ test('says that a node names another missing config, and which requests are pend
     return 'pass';
   });
   const report = await runRestore(cluster, { configs: [WORKER.config], controlPlaneReplicas: 2 });
-  expect(report.problem).toContain(`("missing config"), which also names ${other}`);
+  expect(report.problem).toContain(`("missing config"); ${other} is missing, too`);
   expect(report.advice).toMatchObject([{ text: 'another config is missing, too' }]);
   expect(report.pendingCertificateRequests).toMatchObject([{ name: 'csr-a' }]);
 });

@@ -56,11 +56,7 @@ test('the rights of the role suffice', () => expectPlan(rules, COMPLETE));
 test.each(RIGHTS)('the command needs its right to $verb $resource', async ({ rule, verb, resource }) => {
   const verbs = rule.verbs.filter((granted) => granted !== verb);
   const others = rules.map((other) => (other === rule ? { ...rule, verbs } : other));
-  const [kind, part] = resource.split('/');
-  const where = part === undefined ? '' : String.raw` \(${part}\)`;
-  const missing = expect.stringMatching(
-    `(?:"${verb}" on ${kind}\\S*${where}|cannot ${verb} resource "${resource}")$`,
-  ) as unknown;
+  const missing = expect.stringContaining(`cannot ${verb} resource "${resource}"`) as unknown;
   await expectPlan(
     others.filter((granted) => granted.verbs.length > 0),
     OPTIONAL[resource] ?? missing,

@@ -84,7 +84,9 @@ export class StuckCluster {
       ...options,
       onProgress: (text) => {
         texts.push(text);
-        const reaction = [...reactions, [/^waiting until/, recover] as const].find(([pattern]) => pattern.test(text));
+        const reaction = [...reactions, [/^waiting for .* to leave Degraded/, recover] as const].find(([pattern]) =>
+          pattern.test(text),
+        );
         if (reaction !== undefined) pending.push(reaction[1]());
       },
     });

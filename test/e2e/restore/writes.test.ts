@@ -76,9 +76,9 @@ test('plans every step without a write, then pauses the pool, serves new machine
     'pause pool master: done',
     `create ${name}, owned by pool master: done`,
     'set status.configuration.name of pool master, from which new machines get their config: done',
-    'wait until 1 more machine joins pool master: done',
+    'wait for 1 more machine of pool master: done',
     'unpause pool master: done',
-    'wait until 2 nodes that name it leave Degraded: done',
+    'wait until no node that names it is Degraded: done',
   ]);
   // Nothing but the daemons has changed the nodes.
   const writers = await cluster.auditEvents(
