@@ -10,7 +10,6 @@ export interface AnswerRecorderOptions {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'countAnswer'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Puts the answer into the status of the MachineConfigGuard. */
   readonly recordAnswer: (judged: JudgedReview) => void;
 }
 

@@ -162,7 +162,6 @@ export async function runGuard(
   const { signal } = followers;
   try {
     const certificate = await Promise.race([loadCertificate(signal), stopSignal.then(() => undefined)]);
-    // Stopped before the certificate was available.
     if (certificate === undefined) return;
     const settings = new SettingsFollower({ api, log, initialSpec });
     void settings.run(signal);
@@ -183,7 +182,6 @@ export async function runGuard(
       tlsPolicy: tlsParameters === undefined ? tlsProfile : new Replaceable(tlsParameters),
     });
     const logReady = (): void => log.info(guard.ports, 'ready');
-    // Ignores the abort.
     void guard.whenReady(signal).then(logReady, () => {});
     await stopSignal;
     await guard.stop();
@@ -192,7 +190,6 @@ export async function runGuard(
   }
 }
 
-/** Returns undefined outside of a pod. */
 async function readPodNamespace(): Promise<string | undefined> {
   const file = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
   const text = (await readFile(file, 'utf8').catch(() => '')).trim();

@@ -17,7 +17,6 @@ export interface LeaseOptions {
   readonly identity: string;
   readonly log: Logger;
   readonly timing?: LeaseTiming | undefined;
-  /** Called when the Lease cannot be acquired or renewed. */
   readonly onFailure: () => void;
 }
 

@@ -23,13 +23,11 @@ export interface StatusReporterOptions extends Pick<StatusSources, 'index' | 'fa
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly settings: () => Settings;
   readonly stored: StatusWriterOptions['stored'];
-  /** Undefined if flags set the TLS parameters. */
   readonly tlsProfile?: (() => FollowedTlsProfile) | undefined;
   readonly leaseNamespace: string;
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
   readonly leaseHolder: string;
   readonly leaseTiming?: LeaseTiming | undefined;
-  /** Called when a task fails. It is repeated. */
   readonly onTaskFailure: (task: string) => void;
   readonly now?: () => Date;
 }
