@@ -12,7 +12,7 @@ import type { JudgedReview } from '../webhook/admission-app.ts';
 import type { FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
 import { describeStatus, type GuardStatus, type StatusSources } from './describe-status.ts';
-import { Lease, type LeaseTiming } from './lease.ts';
+import { Lease } from './lease.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 export interface StatusReporterOptions extends Pick<StatusSources, 'index' | 'facts'> {
@@ -27,7 +27,6 @@ export interface StatusReporterOptions extends Pick<StatusSources, 'index' | 'fa
   readonly leaseNamespace: string;
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
   readonly leaseHolder: string;
-  readonly leaseTiming?: LeaseTiming | undefined;
   readonly onTaskFailure: (task: string) => void;
   readonly now?: () => Date;
 }
@@ -47,13 +46,13 @@ export class StatusReporter {
   readonly #writer: StatusWriter;
 
   constructor(options: StatusReporterOptions) {
-    const { api, log, leaseNamespace: namespace, leaseHolder: identity, leaseTiming: timing, onTaskFailure } = options;
+    const { api, log, leaseNamespace: namespace, leaseHolder: identity, onTaskFailure } = options;
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
     const onFound = (finding: DanglingFinding): void => this.#recordEvent(finding);
     this.#detector = new DanglingReferenceDetector({ ...options, onFound });
     const onFailure = (): void => onTaskFailure('acquire the Lease');
-    this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, timing, onFailure });
+    this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, onFailure });
     this.#writer = new StatusWriter(options);
   }
 
