@@ -1,6 +1,7 @@
 import { type Code, formatHelpNote } from './verdict.ts';
 import {
   type ConfigName,
+  MAX_NAME_LENGTH,
   type NamedReference,
   type ReferenceGroup,
   type ReferenceSummary,
@@ -19,7 +20,6 @@ import { ALLOW_DELETION_ANNOTATION } from './settings.ts';
 const MAX_NAMES_PER_KIND = 3;
 /** The limit for one Warning header that Kubernetes recommends ("Dynamic Admission Control"). */
 const MAX_WARNING_LENGTH = 120;
-const MAX_NAME_LENGTH = 253;
 
 export function explainInUse(name: ConfigName, summary: ReferenceSummary, hasEmptyOverride: boolean): string {
   return formatDenial('MCG_IN_USE', [

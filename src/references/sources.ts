@@ -1,5 +1,6 @@
 import {
   type BuildReferrer,
+  MAX_NAME_LENGTH,
   NODE_FIELDS,
   type NodeReferrer,
   POOL_FIELDS,
@@ -49,7 +50,6 @@ const MAX_REASON_LENGTH = 2_000;
 const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
 /** Of Kubernetes (apimachinery, pkg/apis/meta/v1/types.go). */
 const FOREGROUND_DELETION = 'foregroundDeletion';
-const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
 
