@@ -76,16 +76,6 @@ function runList(parse: (onObject: (object: ApiObject) => void) => string): stri
   return version === '' ? 'no version' : 'list';
 }
 
-function runJsonList(bytes: Buffer, chunkBytes: number): string {
-  const outcome = runList((onObject) => parse(new JsonListParser(onObject, TYPES), bytes, chunkBytes));
-
-  return outcome;
-}
-
-function runProtobufList(bytes: Buffer, chunkBytes: number): string {
-  return runList((onObject) => parse(new ProtobufListParser(onObject, NODE_ANNOTATIONS), bytes, chunkBytes));
-}
-
 /** Parses bytes that arrive in chunks. */
 function parse(parser: JsonListParser | ProtobufListParser, bytes: Buffer, chunkBytes: number): string {
   for (let at = 0; at < bytes.length; at += chunkBytes + 1) parser.write(bytes.subarray(at, at + chunkBytes + 1));
@@ -125,11 +115,11 @@ export const TARGETS: readonly Target[] = [
   {
     name: 'JSON list',
     seeds: [...LISTS.map(toJson), ...readSeeds('JSON-list')],
-    run: runJsonList,
+    run: (bytes, size) => runList((onObject) => parse(new JsonListParser(onObject, TYPES), bytes, size)),
   },
   {
     name: 'protobuf list',
     seeds: [encodeAnswer(encodeList(ITEMS)), ...readSeeds('protobuf-list')],
-    run: runProtobufList,
+    run: (bytes, size) => runList((onObject) => parse(new ProtobufListParser(onObject, NODE_ANNOTATIONS), bytes, size)),
   },
 ];

@@ -63,16 +63,6 @@ export class ExecServer {
     return new ExecServer(server, ca, await listen(server, 0, '127.0.0.1'), run);
   }
 
-  /** Answers requests for logs. Records their paths. */
-  serveLogs(text: string): readonly string[] {
-    const paths: string[] = [];
-    this.#server.on('request', (request, response) => {
-      paths.push(request.url ?? '');
-      response.end(text);
-    });
-    return paths;
-  }
-
   stop(): void {
     this.#server.closeAllConnections();
     this.#server.close();

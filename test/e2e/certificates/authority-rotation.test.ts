@@ -45,7 +45,7 @@ async function listContainers(): Promise<readonly string[]> {
 
 test(`no call fails and no pod restarts during ${ROTATIONS} rotations of the authority`, async () => {
   const containers = await listContainers();
-  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       expect(await upgrade('--new-authority')).toBe(2);
       const count = () => countInLogs(ROTATED);
@@ -64,7 +64,7 @@ test('no call fails and no pod restarts when the service CA rotates', async () =
   const count = () => countInLogs('"fingerprint256"');
   const [before, containers] = [await count(), await listContainers()];
 
-  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster, async (prober) => {
     await serviceCa.rotate();
     await expect.poll(count).toEqual(before.map((times) => times + 1));
     await prober.awaitRightAnswers(3);

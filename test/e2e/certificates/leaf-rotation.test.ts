@@ -41,7 +41,7 @@ async function readServedSerial(): Promise<string | undefined> {
 }
 
 test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
-  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster, async (prober) => {
     for (let rotation = 1; rotation <= ROTATIONS; rotation += 1) {
       const serial = await rotateLeaf();
       await expect.poll(readServedSerial).toBe(serial);

@@ -43,7 +43,7 @@ test('no call fails while the TLS profile of the cluster changes', async () => {
   onTestFinished(async () => void (await admin.delete(PATHS.apiServer)));
   await guard.restart();
 
-  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster, async (prober) => {
     await admin.patch(PATHS.apiServer, createSpec(AES_256, UNSUPPORTED));
     const isRefused: unknown = expect.stringMatching(/^(?:ERR_SSL|ECONNRESET)/);
     const negotiateEach = () => Promise.all(SUITES.map((suite) => negotiate(guard.url, suite)));

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 
 import { until } from '../control-plane/until.ts';
-import { nodeConfigPatch } from '../support/objects.ts';
+import { nodePatch } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { Prober } from '../support/prober.ts';
 import { sharedGuardedCluster } from '../support/shared-clusters.ts';
@@ -26,7 +26,7 @@ async function swapConfigs(prober: Prober, step: () => Promise<unknown>): Promis
 test('decides rightly while etcd is restored from a backup, and recovers', async () => {
   const { admin } = cluster;
   const { pid } = guard;
-  const prober = await Prober.start(admin);
+  const prober = await Prober.start(cluster);
   onTestFinished(() => prober.stop());
   await prober.awaitRightAnswers(RIGHT_ANSWERS);
   await swapConfigs(prober, async () => {
@@ -36,7 +36,7 @@ test('decides rightly while etcd is restored from a backup, and recovers', async
     for (let write = 0; write < WRITES_AFTER_BACKUP; write += 1) {
       await admin.patch(path, { metadata: { annotations: { write: String(write) } } });
     }
-    await admin.patch(path, nodeConfigPatch({ currentConfig: prober.configs.unused }));
+    await admin.patch(path, nodePatch({ currentConfig: prober.configs.unused }));
   });
   await prober.awaitRightAnswers(RIGHT_ANSWERS);
 

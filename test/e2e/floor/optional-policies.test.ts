@@ -2,20 +2,35 @@ import { dirname, join } from 'node:path';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { KubeClient, statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
+import { auditedVerdicts } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { nodePatch, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
+import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
+import { createServiceAccount } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
-const COMPONENTS = ['pool-deletion-warning', 'webhook-deletion-reason'].map((name) =>
-  join(MANIFESTS, 'components', name),
-);
+const POLICIES = ['override-policy', 'pool-deletion-warning', 'reference-policy', 'webhook-deletion-reason'];
+const COMPONENTS = POLICIES.map((name) => join(MANIFESTS, 'components', name));
 const CONFIGURATION = ['validatingwebhookconfiguration', 'machineconfig-guard'];
 const SUCCESS = { exitCode: 0, stderr: '' };
+const ANNOTATION = 'machineconfig-guard.io/allow-deletion';
+const REFERENCES = 'references.machineconfig-guard.io';
+
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
+const { admin } = cluster;
+const [config, deletable] = [await cluster.config(), await cluster.config()];
+const rule = { apiGroups: ['machineconfiguration.openshift.io'], resources: ['machineconfigs'] };
+const token = await createServiceAccount(admin, 'override-editor', [
+  { ...rule, verbs: ['get', 'patch', 'create'] },
+  { ...rule, verbs: ['delete'], resourceNames: [deletable] },
+]);
+/** May patch every MachineConfig and create any, but may delete only the config `deletable`. */
+const editor = new KubeClient({ ...admin.connection, token });
 
 /** Deletes as `oc delete` does. */
 async function deleteWith(...args: readonly string[]) {
@@ -26,21 +41,39 @@ async function deleteWith(...args: readonly string[]) {
 /** The pool has machines only if its status says so. */
 async function createPool(machineCount: number): Promise<string> {
   const { name } = (await cluster.pool({ name: unique('infra') })).metadata;
-  await cluster.admin.patch(`${PATHS.pools}/${name}/status`, { status: { machineCount } });
+  await admin.patch(`${PATHS.pools}/${name}/status`, { status: { machineCount } });
   return name;
+}
+
+function annotate(client: KubeClient, name: string, value: string | null, query = {}) {
+  const patch = { metadata: { annotations: { [ANNOTATION]: value } } };
+  return client.request('PATCH', `${PATHS.configs}/${name}`, patch, { query });
+}
+
+function sendPatch(path: string, patch: object, client = admin): Promise<KubeResponse> {
+  return client.request('PATCH', path, patch);
+}
+
+/** A client with all rights and the name of a service account. */
+function impersonate(namespace: string, account: string): KubeClient {
+  const user = `system:serviceaccount:${namespace}:${account}`;
+  const groups = ['system:masters', 'system:serviceaccounts', `system:serviceaccounts:${namespace}`];
+  return new KubeClient({ ...admin.connection, impersonate: { user, groups } });
 }
 
 beforeAll(async () => {
   for (const component of COMPONENTS) await installed.applyOverlay(component);
-  const probe = await createPool(1);
+  const [pool, node] = [await createPool(1), `${PATHS.nodes}/${await cluster.node()}`];
   // The API server reads its policies every second.
-  await until('both policies', async () => {
+  await until('the policies', async () => {
     await installed.applyOverlay('monitoring');
     const answers = [
-      await deleteWith(...CONFIGURATION),
-      await deleteWith('machineconfigpool', probe, '--dry-run=server'),
+      (await deleteWith(...CONFIGURATION)).stderr !== '',
+      (await deleteWith('machineconfigpool', pool, '--dry-run=server')).stderr !== '',
+      (await annotate(editor, config, 'probe', { dryRun: 'All' })).status === 403,
+      (await sendPatch(node, nodePatch({ desiredConfig: 'render-probe' }))).status === 403,
     ];
-    return answers.every(({ stderr }) => stderr !== '');
+    return answers.every(Boolean);
   });
 });
 
@@ -69,13 +102,13 @@ test('the webhook configuration needs a reason, except for an installer, and oth
   await installed.applyOverlay('monitoring');
   const other = { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingWebhookConfiguration' };
   const name = unique('other');
-  await cluster.admin.create(dirname(PATHS.guardWebhook), { ...other, metadata: { name } });
+  await admin.create(dirname(PATHS.guardWebhook), { ...other, metadata: { name } });
   expect(await deleteWith('validatingwebhookconfiguration', name)).toEqual(SUCCESS);
 
   // The denial prints the way out.
   await kubectlOk(controlPlane, annotate.replaceAll("'", '').split(' '));
   expect(command).toBe(`delete ${CONFIGURATION.join(' ')}`);
-  const { annotations } = await cluster.auditEvent(await cluster.admin.request('DELETE', PATHS.guardWebhook));
+  const { annotations } = await cluster.auditEvent(await admin.request('DELETE', PATHS.guardWebhook));
   expect(annotations).toMatchObject({ 'webhook-deletion.machineconfig-guard.io/reason': 'why' });
   await installed.applyOverlay('monitoring');
 });
@@ -96,4 +129,133 @@ test('the API server evaluates no policy, even one for everything, when it delet
   await until('the policy', async () => (await deleteWith(...deletePool)).stderr.includes(name));
   for (const kind of ['validatingadmissionpolicybinding', 'validatingadmissionpolicy'])
     expect(await deleteWith(kind, name)).toEqual(SUCCESS);
+  await expect.poll(() => deleteWith(...deletePool)).toEqual(SUCCESS);
+});
+
+test('only a user who may delete a config can allow its deletion, and everybody can take it back', async () => {
+  const denied = await annotate(editor, config, 'CHG-7');
+  expect([denied.status, statusOf(denied).message]).toEqual([
+    403,
+    expect.stringContaining(
+      `override-editor may not delete machineconfig ${config}, and so may not set its annotation`,
+    ),
+  ]);
+  expect((await annotate(editor, deletable, 'CHG-7')).status).toBe(200);
+  expect((await annotate(admin, config, 'CHG-7')).status).toBe(200);
+  // A change of the reason is a new one.
+  expect((await annotate(editor, config, 'CHG-8')).status).toBe(403);
+  expect((await annotate(editor, config, null)).status).toBe(200);
+});
+
+test('a user who may not delete configs can create and change them without the annotation', async () => {
+  const toConfig = (name: string, annotations = {}) => {
+    const object = { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', spec: {} };
+    return editor.request('POST', PATHS.configs, { ...object, metadata: { name, annotations } });
+  };
+  expect((await toConfig('rendered-override-policy', { [ANNOTATION]: 'planted' })).status).toBe(403);
+  expect((await toConfig('99-override-policy')).status).toBe(201);
+  const patch = { metadata: { labels: { a: 'b' } } };
+  expect((await editor.request('PATCH', `${PATHS.configs}/${config}`, patch)).status).toBe(200);
+  expect((await admin.delete(`${PATHS.configs}/99-override-policy`)).status).toBe(200);
+});
+
+const toPoolSpec = (name: string) => ({ spec: { configuration: { name } } });
+
+// `render-worker-…` is the typo of a published example.
+test.each([
+  ['currentConfig', 'render-worker-25a1be6c1264c64551ae911d23717173'],
+  ['desiredConfig', 'rendered-worker-25a1be6c1264c64551ae911d2371717'],
+  ['desiredConfig', 'rendered-Worker-25a1be6c1264c64551ae911d23717173'],
+  ['desiredConfig', 'rendered-25a1be6c1264c64551ae911d23717173'],
+  ['desiredConfig', '99-worker-ssh'],
+  ['desiredConfig', ' '],
+])("denies that a person sets a node's %s to %j", async (field, typo) => {
+  const own = renderedName();
+  const name = await cluster.node({ currentConfig: own, desiredConfig: own });
+  const path = `${PATHS.nodes}/${name}`;
+
+  const response = await sendPatch(path, nodePatch({ [field]: typo }));
+
+  expect(statusOf(response)).toMatchObject({ code: 403, reason: 'Forbidden' });
+  expect(statusOf(response).message).toContain(
+    `ValidatingAdmissionPolicy '${REFERENCES}' with binding '${REFERENCES}' denied request: ` +
+      `MCG_UNKNOWN_CONFIG: node ${name} (${field}) would name "${typo}", but a rendered MachineConfig has the name ` +
+      'rendered-<pool>-<32 hexadecimal digits>. Correct the name; oc get machineconfigs lists all. ' +
+      'Run machineconfig-guard explain MCG_UNKNOWN_CONFIG, or see https://',
+  );
+  expect((await admin.find(path))?.metadata.annotations).toMatchObject({
+    [`machineconfiguration.openshift.io/${field}`]: own,
+  });
+  const referrers = [{ kind: 'Node', name, field }];
+  expect(auditedVerdicts(await cluster.auditEvent(response), REFERENCES)).toEqual({
+    denied: { name: typo, code: 'MCG_UNKNOWN_CONFIG', referrers, more: 0 },
+  });
+});
+
+test('denies a misspelled spec of a pool to a person and a GitOps controller, and allows its status', async () => {
+  const own = renderedName();
+  const { metadata } = await cluster.pool({ spec: own });
+  const path = `${PATHS.pools}/${metadata.name}`;
+  const typo = `${own}0`;
+  const gitOps = impersonate('openshift-gitops', 'argocd');
+
+  for (const client of [admin, gitOps]) {
+    const response = await sendPatch(path, toPoolSpec(typo), client);
+    expect(response.status).toBe(403);
+    expect(statusOf(response).message).toContain(
+      `MCG_UNKNOWN_CONFIG: pool ${metadata.name} (spec) would name "${typo}", but`,
+    );
+  }
+
+  const status = { status: { configuration: { name: typo } } };
+  expect((await sendPatch(`${path}/status`, status)).status).toBe(200);
+  expect((await sendPatch(path, toPoolSpec(renderedName('a.b-c.d')))).status).toBe(200);
+});
+
+test.each([
+  ['a\u00a0b', '"a?b"', 'a?b'],
+  ['\u200brendered', '"?rendered"', '?rendered'],
+  ['line\nbreak "quoted" \\ end', '"line?break "quoted" \\ end"', 'line?break "quoted" \\ end'],
+  ['x'.repeat(120_000), `"${'x'.repeat(125)}..."`, `${'x'.repeat(125)}...`],
+])('the message and the audit log quote %j as one short line', async (typo, quoted, recorded) => {
+  const path = `${PATHS.nodes}/${await cluster.node()}`;
+
+  const response = await sendPatch(path, nodePatch({ currentConfig: typo, desiredConfig: typo }));
+
+  expect(statusOf(response).message).toContain(`(currentConfig, desiredConfig) would name ${quoted}, but`);
+  const { denied } = auditedVerdicts(await cluster.auditEvent(response), REFERENCES);
+  expect(denied).toMatchObject({ name: recorded });
+});
+
+test('allows the removal of a name, and other changes of a node with a misspelled name', async () => {
+  const typo = 'render-worker-25a1be6c1264c64551ae911d23717173';
+  // Kubelets register nodes, and a denial would keep the machine out of the cluster.
+  const name = await cluster.node({ currentConfig: typo, desiredConfig: typo });
+  const path = `${PATHS.nodes}/${name}`;
+
+  for (const patch of [
+    nodePatch({ desiredConfig: typo }),
+    // The guard reports a name that does not exist.
+    nodePatch({ currentConfig: renderedName() }),
+    nodePatch({ desiredConfig: '' }),
+    { metadata: { annotations: { 'machineconfiguration.openshift.io/desiredDrain': `drain-${typo}` } } },
+    { metadata: { annotations: null } },
+  ]) {
+    expect(await sendPatch(path, patch)).toMatchObject({ status: 200, warnings: [] });
+  }
+});
+
+test('allows every write of the operator', async () => {
+  const path = `${PATHS.nodes}/${await cluster.node()}`;
+  const poolPath = `${PATHS.pools}/${(await cluster.pool()).metadata.name}`;
+  const daemon = impersonate(OPERATOR_NAMESPACE, 'machine-config-daemon');
+  // Its name for an empty config, and the hash of a hosted cluster (pkg/daemon/update.go, daemon.go).
+  for (const name of ['mco-empty-mc', 'f1c3d2a0', '', renderedName('infra')]) {
+    const patch = nodePatch({ currentConfig: name, desiredConfig: name });
+    expect((await sendPatch(path, patch, daemon)).status).toBe(200);
+  }
+  const controller = impersonate(OPERATOR_NAMESPACE, 'machine-config-controller');
+  for (const name of [renderedName('infra.zone-1'), 'anything', '']) {
+    expect((await sendPatch(poolPath, toPoolSpec(name), controller)).status).toBe(200);
+  }
 });

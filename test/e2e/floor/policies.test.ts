@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises';
-
 import { afterAll, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
@@ -19,14 +17,6 @@ await awaitFloor(cluster);
 
 afterAll(() => installed.stop());
 
-type Fields = Readonly<Record<string, string>>;
-
-/** Creates a node or a pool and returns its name. */
-async function createReferrer(policy: Policy, fields: Fields): Promise<string> {
-  if (policy === 'nodes') return cluster.node(fields);
-  return (await cluster.pool(fields)).metadata.name;
-}
-
 function createNode(config: string): Promise<string> {
   return cluster.node({ currentConfig: config });
 }
@@ -35,17 +25,17 @@ async function deletionStatus(config: string): Promise<number> {
   return (await cluster.delete(config)).status;
 }
 
-test.for([
+test.for<{ policy: Policy; fields: readonly string[] }>([
   { policy: 'nodes', fields: ['currentConfig'] },
   { policy: 'nodes', fields: ['desiredConfig'] },
   { policy: 'nodes', fields: ['currentConfig', 'desiredConfig'] },
   { policy: 'pools', fields: ['spec'] },
   { policy: 'pools', fields: ['status'] },
   { policy: 'pools', fields: ['spec', 'status'] },
-] as const)('the policy of $policy denies when $fields name the config', async ({ policy, fields }) => {
+])('the policy of $policy denies when $fields name the config', async ({ policy, fields }) => {
   const config = await cluster.config();
   const options = Object.fromEntries(fields.map((field) => [field, config]));
-  const name = await createReferrer(policy, options);
+  const name = policy === 'nodes' ? await cluster.node(options) : (await cluster.pool(options)).metadata.name;
   await awaitReferences(cluster, config, [policy]);
 
   const response = await cluster.delete(config);
@@ -53,9 +43,7 @@ test.for([
   expect(statusOf(response)).toMatchObject({ code: 403, reason: 'Forbidden' });
   const referrer = `${policy.slice(0, -1)} ${name} (${fields.join(', ')})`;
   const message = `MCG_IN_USE: ${config} is in use by ${referrer} and perhaps others. `;
-  const denial = policyDenialOf(response);
-  expect(denial?.policy).toBe(policy);
-  expect(denial?.message).toContain(message);
+  expect(policyDenialOf(response)).toEqual({ policy, message: expect.stringContaining(message) as string });
   expect(await cluster.exists(config)).toBe(true);
   const event = await cluster.auditEvent(response);
   const denied = { name: config, code: 'MCG_IN_USE' };
@@ -82,17 +70,12 @@ test('an unused config is deleted beside nodes and pools without the fields', as
   expect(policyDenialOf(await cluster.delete(used))?.message).toContain(`MCG_IN_USE: ${used}`);
 });
 
-test('a config of 1.4 MiB is denied until the node has moved', async () => {
+test('a config of 1.4 MiB is denied until its node has moved', async () => {
   const config = await cluster.config({ bytes: LARGEST_BYTES });
-  const next = await cluster.config();
-  const node = await cluster.node({ currentConfig: config, desiredConfig: config });
-  const readMessage = async () => policyDenialOf(await cluster.delete(config))?.message;
-  await expect.poll(readMessage).toContain('(currentConfig, desiredConfig)');
+  const node = await createNode(config);
+  await expect.poll(() => deletionStatus(config)).toBe(403);
 
-  await cluster.moveNode(node, { desiredConfig: next });
-  await expect.poll(readMessage).toContain('(currentConfig)');
-
-  await cluster.moveNode(node, { currentConfig: next });
+  await cluster.moveNode(node, { currentConfig: await cluster.config() });
   await expect.poll(() => deletionStatus(config)).toBe(200);
 });
 
@@ -165,29 +148,9 @@ test('the deletion of a collection is denied at the config in use', async () => 
   const used = await cluster.config({ labels: { e2e: 'collection' } });
   await createNode(used);
   await awaitReferences(cluster, used, ['nodes']);
-  const query = { labelSelector: 'e2e=collection' };
 
-  const response = await cluster.admin.delete(PATHS.configs, query);
+  const response = await cluster.admin.delete(PATHS.configs, { labelSelector: 'e2e=collection' });
 
   expect(policyDenialOf(response)?.message).toContain(`MCG_IN_USE: ${used} is in use`);
   expect(await cluster.exists(used)).toBe(true);
-  const event = await cluster.auditEvent(response);
-  const denied = { name: used, code: 'MCG_IN_USE' };
-  expect(auditedByPolicy('nodes', event)).toEqual({ denied });
-});
-
-test('a denial names one of 200 nodes, and neither log grows with their number', async () => {
-  const config = await cluster.config();
-  await Promise.all(Array.from({ length: 200 }, () => createNode(config)));
-  await awaitReferences(cluster, config, ['nodes']);
-  const readLogSize = async () => (await stat(installed.controlPlane.apiServer.log)).size;
-  const before = await readLogSize();
-
-  const response = await cluster.delete(config);
-
-  const reason = /is in use by node worker-[0-9a-f]{8} \(currentConfig\) and perhaps others\./;
-  expect(policyDenialOf(response)?.message).toMatch(reason);
-  expect(JSON.stringify(await cluster.auditEvent(response)).length).toBeLessThan(4_000);
-  // The validation action Audit would write 2 kB for each node.
-  expect((await readLogSize()) - before).toBeLessThan(4_000);
 });

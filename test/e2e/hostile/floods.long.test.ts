@@ -79,7 +79,7 @@ test.each<[title: string, connections: number, bytes: Buffer, repeats: boolean]>
   async (_title, connections, bytes, repeats) => {
     const { pid } = guard;
     await resetPeak(pid);
-    const { wrongAnswers } = await probeDuring(cluster.admin, async (prober) => {
+    const { wrongAnswers } = await probeDuring(cluster, async (prober) => {
       const target = { host: '127.0.0.1', port: guard.ports.securePort, ca: guard.ca };
       // In a thread of its own, so that the tests do not wait for it. The connections end with the thread.
       const flood = new Worker(START, { eval: true, workerData: { target, connections, bytes, repeats } });

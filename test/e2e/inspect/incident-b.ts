@@ -1,9 +1,7 @@
 import forge from 'node-forge';
 
 import type { Cluster } from '../support/cluster.ts';
-import { PATHS } from '../support/paths.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 
 /** The names of an agent-based install that stopped at 93 % (OpenShift 4.18.32). */
@@ -21,17 +19,12 @@ export const INCIDENT_B = {
 
 /** Creates the objects of the cluster as they were when the install stopped. */
 export async function createIncidentB(cluster: Cluster): Promise<void> {
-  const { admin } = cluster;
   const { missing, master, worker, masters, workers, waiting } = INCIDENT_B;
   for (const name of [master, worker]) await cluster.config({ name });
   for (const name of masters) {
     await cluster.node({ name, role: 'master', currentConfig: missing, desiredConfig: missing });
     const notFound = `machineconfig.machineconfiguration.openshift.io "${missing}" not found`;
-    const annotations = {
-      [`${MCO}/state`]: 'Degraded',
-      [`${MCO}/reason`]: `missing MachineConfig ${missing}\n${notFound}`,
-    };
-    await admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
+    await cluster.moveNode(name, { state: 'Degraded', reason: `missing MachineConfig ${missing}\n${notFound}` });
   }
   const configs = { currentConfig: worker, desiredConfig: worker };
   for (const name of workers) await cluster.node({ name, ...configs });

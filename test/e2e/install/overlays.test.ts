@@ -8,19 +8,9 @@ import { buildInstallation } from '../../../src/install/installation.ts';
 import { DIRECTORY_BY_PROFILE, type Profile } from '../../../src/install/profiles.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
 import { readForeignCrds } from '../support/foreign-crds.ts';
 import { buildDirectory, kubectl, kubectlOk } from '../support/kubectl.ts';
-import {
-  combine,
-  hasPolicies,
-  listLeftovers,
-  MANIFESTS,
-  overlay,
-  overlayForRelease,
-  OVERLAYS,
-} from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
+import { combine, hasPolicies, MANIFESTS, overlay, overlayForRelease, OVERLAYS } from '../support/overlays.ts';
 import { runBinaries } from '../support/runner.ts';
 
 const controlPlane = await ControlPlane.start(await runBinaries());
@@ -34,14 +24,8 @@ for (const name of ['openshift-config-managed', 'machineconfig-guard']) {
 const hasFloor = hasPolicies(controlPlane);
 /** Those that the release can apply. The floor is nothing but policies. */
 const APPLICABLE = OVERLAYS.filter((name) => hasFloor || !name.endsWith('-floor'));
-const builds = new Map<string, readonly KubeObject[]>();
-for (const name of OVERLAYS) builds.set(name, await buildDirectory(controlPlane, overlay(name)));
 
 afterAll(() => controlPlane.stop());
-
-function findObjects(name: string, kind: string): readonly KubeObject[] {
-  return (builds.get(name) ?? []).filter((object) => object.kind === kind);
-}
 
 test.each(APPLICABLE)('%s is valid and causes no warning, and a second apply changes nothing', async (name) => {
   const flags = ['--kustomize', await overlayForRelease(controlPlane, name)];
@@ -78,29 +62,17 @@ test('install.yaml of a release is valid, and changes the image and the label of
   expect(deployments).toMatchObject({ items: [{ spec: { template } }] });
 });
 
-test('the deleted overlays leave nothing behind', async () => {
-  for (const name of APPLICABLE) {
-    const flags = ['--wait=false', '--ignore-not-found', '--kustomize', await overlayForRelease(controlPlane, name)];
-    await kubectlOk(controlPlane, ['delete', ...flags]);
-  }
-  const { admin } = controlPlane.apiServer;
-  await expect.poll(() => admin.find(PATHS.guardNamespace)).toBeUndefined();
-  expect(await listLeftovers(controlPlane)).toEqual([]);
-});
-
-test('no overlay has settings, a key, a limit or an object of the operators', () => {
-  const objects = [...builds.values()].flat();
+test('no overlay has settings, a key, a limit or an object of the operators', async () => {
+  const builds = OVERLAYS.map((name) => buildDirectory(controlPlane, overlay(name)));
+  const objects = (await Promise.all(builds)).flat();
   expect(JSON.stringify(objects)).not.toMatch(/"caBundle":|"limits":{[^}]*"cpu"/);
   expect(objects.map(({ kind }) => kind)).not.toContain('MachineConfigGuard');
   const secrets = objects.filter(({ kind }) => kind === 'Secret');
   expect(JSON.stringify(secrets)).not.toMatch(/"(?:data|stringData)":/);
   const versions = objects.map(({ apiVersion }) => apiVersion);
   expect(versions.join()).not.toMatch(/\b(?:machineconfiguration|config)\.openshift\.io/);
-});
-
-// No network of the tests enforces a NetworkPolicy.
-test('no NetworkPolicy of an overlay lets every address reach a port', () => {
-  const policies = OVERLAYS.flatMap((name) => findObjects(name, 'NetworkPolicy'));
+  // No network of the tests enforces a NetworkPolicy. No rule lets every address reach a port.
+  const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy');
   const rules = policies.flatMap(({ spec }) => (spec as { ingress: readonly { from?: readonly object[] }[] }).ingress);
   expect(rules.length).toBeGreaterThan(8);
   for (const { from = [] } of rules) expect(from).not.toEqual([]);

@@ -4,8 +4,8 @@ import { afterAll, expect, test } from 'vitest';
 
 import { until } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { kubectl, kubectlOk } from '../support/kubectl.ts';
-import { hasPolicies, listLeftovers, MANIFESTS, overlayForRelease } from '../support/overlays.ts';
+import { kubectl } from '../support/kubectl.ts';
+import { hasPolicies, listLeftovers, MANIFESTS } from '../support/overlays.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { Shell } from '../support/shell.ts';
 
@@ -58,27 +58,3 @@ test.each([['monitoring'], ...(hasPolicies(controlPlane) ? FLOORS : [])])(
     expect(await listLeftovers(controlPlane)).toEqual([]);
   },
 );
-
-test('uninstall exits with 1 while a policy of somebody else denies', async ({ skip }) => {
-  skip(!hasPolicies(controlPlane), 'this release serves no policies');
-  await installed.applyOverlay('policy-floor');
-  const [kind, name] = ['validatingadmissionpolicy', 'nodes.machineconfig-guard.io'];
-  const rename = (yaml: string): string =>
-    yaml.replaceAll(name, 'nodes.example.com').replaceAll(/^.*app\.kubernetes\.io.*\n/gm, '');
-  const directory = await overlayForRelease(controlPlane, 'policy-floor');
-  const objects = (await kubectlOk(controlPlane, ['kustomize', directory])).split('---\n');
-  await kubectlOk(
-    controlPlane,
-    ['apply', '--filename', '-'],
-    rename(objects.filter((text) => text.includes(name)).join('---\n')),
-  );
-  await expect.poll(readStatus).not.toBe(200);
-
-  const { exitCode, stdout } = await shell.run('machineconfig-guard uninstall --confirm');
-
-  await kubectlOk(controlPlane, ['delete', `${kind},${kind}binding`, 'nodes.example.com']);
-  expect(exitCode).toBe(1);
-  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
-    /until nothing denies the deletion of \S+: 4\d\d .*nodes\.example\.com/,
-  );
-});

@@ -64,7 +64,7 @@ test.each(UPGRADES)('with %j, no call fails during an upgrade, and uninstall rem
   await installPrevious(flags);
   const before = await listImages();
 
-  const failedCalls = await probeCalls(cluster.admin, async (prober) => {
+  const failedCalls = await probeCalls(cluster, async (prober) => {
     expect(await applyRendering()).toEqual(notes);
     await prober.awaitMore(50);
   });

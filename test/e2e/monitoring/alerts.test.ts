@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
+import { debianProgram } from '../support/debian-program.ts';
 import { runProcess } from '../support/process.ts';
-import { findPromtool } from '../support/promtool.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
 
-const promtool = await findPromtool();
+/** The checker of rules in Debian's package of Prometheus. */
+const { file: promtool } = await debianProgram('promtool', ['prometheus']);
 const rules = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
 const directory = await mkdtemp(join(tmpdir(), 'mcg-alerts-'));
 await copyFile(join(import.meta.dirname, 'alerts.yaml'), join(directory, 'alerts.yaml'));

@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 
-import type { KubeObject } from '../control-plane/kube-client.ts';
 import { DocumentedPage } from '../support/documented-page.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
@@ -45,21 +43,6 @@ test('docs/monitoring.md adds metrics and a dashboard, and leaves the Deployment
   expect(stdout).not.toContain('deployment.apps/');
   expect(page.remaining).toEqual([]);
   expect(await cluster.admin.find(DASHBOARD)).toBeDefined();
-
-  const authorities: unknown[] = [];
-  for (const component of ['monitoring', 'monitoring-generated', 'monitoring-cert-manager']) {
-    expect(readFileSync(MONITORING, 'utf8')).toContain(`\`${component}\``);
-    await kubectlOk(controlPlane, ['apply', '--kustomize', join(MANIFESTS, 'components', component)]);
-    const monitor = (await cluster.admin.find(PATHS.monitor)) as KubeObject & {
-      readonly spec: { readonly endpoints: readonly { readonly tlsConfig: { readonly ca: object } }[] };
-    };
-    authorities.push(Object.values(monitor.spec.endpoints[0]?.tlsConfig.ca ?? {})[0]);
-  }
-  expect(authorities).toMatchObject([
-    { name: 'machineconfig-guard-service-ca' },
-    { name: 'machineconfig-guard-ca' },
-    { name: 'machineconfig-guard-tls' },
-  ]);
 });
 
 test('the runbook of NotEnforcing finds which client changed the mode and when, and sets Enforce', async () => {

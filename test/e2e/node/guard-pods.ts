@@ -8,10 +8,9 @@ import { until } from '../control-plane/until.ts';
 import { Cluster } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProcess } from '../support/process.ts';
 import { runProgramOk } from '../support/program.ts';
 import { GUARD_IMAGE } from './images.ts';
-import { type NodeCluster, readReady } from './node-cluster.ts';
+import { type NodeCluster, isReady } from './node-cluster.ts';
 import type { Node } from './node.ts';
 
 const NAMESPACE = 'machineconfig-guard';
@@ -19,8 +18,6 @@ export const DEPLOYMENT = 'deployment/machineconfig-guard';
 const PODS = `${PATHS.guardNamespace}/pods`;
 /** As OpenShift assigns to a namespace. */
 export const USER_ID = 1_000_660_000;
-const WEBHOOK_PORT = 9443;
-const METRICS_PORT = 8443;
 
 /** A pod of the guard with one container. */
 export interface GuardPod extends KubeObject {
@@ -30,9 +27,7 @@ export interface GuardPod extends KubeObject {
     readonly podIP?: string;
     readonly containerStatuses?: readonly {
       readonly containerID: string;
-      readonly imageID: string;
       readonly restartCount: number;
-      readonly lastState: { readonly terminated?: { readonly reason: string } };
     }[];
   };
 }
@@ -81,21 +76,18 @@ export class GuardPods {
     return status === 200 ? String(body) : '';
   }
 
-  async listMetricsAddresses() {
-    return (await this.list()).map(({ status }) => `${status.podIP}:${METRICS_PORT}`);
-  }
-
   /**
-   * The pod that the API server calls. It sends all calls to one pod as long as the connection lives, and may keep idle
-   * connections to others. Some client must call the guard meanwhile.
+   * The pod that the API server calls. It sends all calls to one pod as long as the connection lives. Some client must
+   * call the guard meanwhile.
    */
   async findServing(): Promise<GuardPod> {
-    const delays = await Promise.all(
-      (await this.list()).map(async (pod) => ({ pod, ms: await readMsSinceLastCall(pod) })),
-    );
-    const [serving] = delays.toSorted((a, b) => a.ms - b.ms);
-    if (serving === undefined || serving.ms === Infinity) throw new Error('The API server calls no pod.');
-    return serving.pod;
+    const countAnswers = async (pod: GuardPod) => (await this.readLog(pod)).split('"verdict":').length;
+    const pods = await this.list();
+    const before = await Promise.all(pods.map(countAnswers));
+    return until('an answer of a pod', async () => {
+      const counts = await Promise.all(pods.map(countAnswers));
+      return pods.find((_, index) => (counts[index] ?? 0) > (before[index] ?? 0));
+    });
   }
 
   nodeOf(pod: GuardPod): Node {
@@ -109,21 +101,20 @@ export class GuardPods {
     await this.kubectl('rollout', 'status', DEPLOYMENT, '--timeout=120s');
   }
 
-  /** Waits until a container of a pod has been restarted and the pod is ready. Returns why the last one ended. */
-  async awaitRestart({ metadata, status }: GuardPod): Promise<string | undefined> {
+  /** Waits until a container of a pod has been restarted and the pod is ready. */
+  async awaitRestart({ metadata, status }: GuardPod): Promise<void> {
     const before = restartCountOf(status);
-    const find = async () => {
+    await until(`a restart of ${metadata.name}`, async () => {
       const pod = (await this.#admin.find(`${PODS}/${metadata.name}`)) as GuardPod | undefined;
-      if (pod === undefined || restartCountOf(pod.status) <= before) return undefined;
-      return readReady(pod) === 'True' && pod;
-    };
-    const pod = await until(`a restart of ${metadata.name}`, find);
-    return pod.status.containerStatuses?.[0]?.lastState.terminated?.reason;
+      return pod !== undefined && restartCountOf(pod.status) > before && isReady(pod);
+    });
   }
 
   /** The processes of a pod's container. */
   async listProcesses(pod: GuardPod): Promise<readonly number[]> {
-    const processes = await readFile(join(this.#cgroupOf(pod), 'cgroup.procs'), 'utf8');
+    const containerId = pod.status.containerStatuses?.[0]?.containerID ?? '';
+    const cgroup = this.nodeOf(pod).containerCgroup(pod.metadata.uid ?? '', containerId);
+    const processes = await readFile(join(cgroup, 'cgroup.procs'), 'utf8');
     return processes.trim().split('\n').map(Number);
   }
 
@@ -132,26 +123,8 @@ export class GuardPods {
     for (const pid of await this.listProcesses(pod)) process.kill(pid, signal);
   }
 
-  /** Lets a process in the cgroup of a pod's container use memory until the kernel kills the guard. */
-  async exhaustMemory(pod: GuardPod) {
-    const cgroup = this.#cgroupOf(pod);
-    const [guard] = await this.listProcesses(pod);
-    // `tail` keeps a line without an end in memory.
-    if (guard === undefined) throw new Error('The container has no process.');
-    const isRunning = (pid: number | string) => `kill -0 ${pid} 2>/dev/null`;
-    const wait = `while ${isRunning(guard)} && ${isRunning('$!')}; do sleep 0.02; done`;
-    const script = `echo $$ >${cgroup}/cgroup.procs; tail /dev/zero & ${wait}; kill -9 $!`;
-    await runProcess('sh', ['-c', script]);
-  }
-
   async stop() {
     await this.cluster.stop();
-  }
-
-  /** The folder of the memory cgroup of a pod's container. */
-  #cgroupOf(pod: GuardPod): string {
-    const containerId = pod.status.containerStatuses?.[0]?.containerID ?? '';
-    return this.nodeOf(pod).containerCgroup(pod.metadata.uid ?? '', containerId);
   }
 }
 
@@ -165,13 +138,4 @@ async function setUser(directory: string) {
 
 function restartCountOf({ containerStatuses }: GuardPod['status']): number {
   return containerStatuses?.[0]?.restartCount ?? 0;
-}
-
-/** How long ago the API server has last sent data to a pod. Infinity if it has no connection to it. */
-async function readMsSinceLastCall({ status: { podIP } }: GuardPod): Promise<number> {
-  const filter = ['state', 'established', 'dst', `${podIP}:${WEBHOOK_PORT}`];
-  const { stdout } = await runProcess('ss', ['--tcp', '--info', '--numeric', '--no-header', ...filter]);
-  // Each connection has a second line, which omits values of 0.
-  const connections = stdout.split('\n').filter((line) => line.startsWith('\t'));
-  return Math.min(...connections.map((line) => Number(/ lastsnd:(\d+)/.exec(line)?.[1] ?? 0)));
 }

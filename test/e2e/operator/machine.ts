@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
+import { nodePatch, readAnnotations } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { type Files, SERVED_FILE } from './machine-config-server.ts';
 
@@ -114,14 +115,12 @@ export class Machine {
     return this.#admin.find(`${PATHS.configs}/${name}`);
   }
 
-  async #readAnnotations(): Promise<Readonly<Record<string, string>>> {
-    const { metadata } = (await this.#admin.find(this.#path)) ?? {};
-    const entries = Object.entries(metadata?.annotations ?? {});
-    return Object.fromEntries(entries.map(([key, value]) => [key.replace(`${MCO}/`, ''), value]));
+  async #readAnnotations() {
+    const node = await this.#admin.find(this.#path);
+    return node === undefined ? {} : readAnnotations(node);
   }
 
   async #annotate(values: Readonly<Record<string, string>>) {
-    const entries = Object.entries(values).map(([key, value]) => [`${MCO}/${key}`, value]);
-    await this.#admin.patch(this.#path, { metadata: { annotations: Object.fromEntries(entries) } });
+    await this.#admin.patch(this.#path, nodePatch(values));
   }
 }

@@ -3,11 +3,13 @@ import { join } from 'node:path';
 
 import { parse } from 'yaml';
 
+import { ExecServer } from '../../support/exec-server.ts';
 import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { readCrds } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
+import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { log } from '../support/runner.ts';
@@ -117,12 +119,27 @@ export class OperatorCluster {
     await this.admin.create(PATHS.pools, parse(await readFile(file, 'utf8')) as object);
   }
 
-  /** Creates a pool with one machine. Returns its name, its disk and its config. */
+  /** Creates a pool with one machine. */
   async bootPool(pool: string) {
     await this.installed.cluster.pool({ name: pool });
     await this.awaitUpdated(pool);
-    const { name, disk } = await this.boot(`${pool}-0`, ['worker', pool]);
-    return { name, disk, config: await this.awaitUpdated(pool, 1) };
+    const machine = await this.boot(`${pool}-0`, ['worker', pool]);
+    return { machine, config: await this.awaitUpdated(pool, 1) };
+  }
+
+  /** Lets clients read the disk of a machine in the pod of its daemon during a step. */
+  async withDaemon<Result>({ name, disk }: Machine, step: () => Promise<Result>): Promise<Result> {
+    const kubelet = await ExecServer.start(([, path = '']) => {
+      const stdout = disk.get(path.replace('/rootfs', ''));
+      return stdout === undefined ? { stderr: 'cat: No such file or directory', exitCode: 1 } : { stdout };
+    });
+    await createDaemonPod(this.installed.cluster, name, kubelet.port);
+    try {
+      return await step();
+    } finally {
+      kubelet.stop();
+      await deleteDaemonPods(this.installed.cluster, name);
+    }
   }
 
   /** Creates or changes a source MachineConfig. Not by server-side apply: as YAML, special texts would change. */
@@ -140,12 +157,6 @@ export class OperatorCluster {
     const disk = files ?? (await this.until(`a config for ${name}`, fetchFiles));
     const machine = await Machine.join(this.admin, name, disk, roles);
     this.#machines.push(machine);
-    return machine;
-  }
-
-  findMachine(name: string): Machine {
-    const machine = this.#machines.find((each) => each.name === name);
-    if (machine === undefined) throw new Error(`there is no machine ${name}`);
     return machine;
   }
 

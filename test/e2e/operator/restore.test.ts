@@ -3,41 +3,45 @@ import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from 'vitest';
 
+import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
-import { ExecServer } from '../../support/exec-server.ts';
-import { createDaemonPod } from '../restore/machines.ts';
-import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/paths.ts';
 import { runProgramOk } from '../support/program.ts';
 import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
-import { CURRENT_FILE } from './machine.ts';
+import { CURRENT_FILE, type Machine } from './machine.ts';
 import { type Files, readName, SERVED_FILE, startMachineConfigServer } from './machine-config-server.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
+const MCO = 'machineconfiguration.openshift.io';
 const MASTER_ROLES = ['control-plane', 'master'];
-const DAEMON_PODS = `${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`;
-/** Where the pod of the machine-config-daemon mounts the disk. */
-const HOST_ROOT = '/rootfs';
 
 const operator = await OperatorCluster.shared();
 const { admin, binaries, installed, server } = operator;
 const { controlPlane } = installed;
 const { apiServer, directory } = controlPlane;
+const api = controlPlane.connectApi();
 
-afterAll(() => operator.removeMachines());
+afterAll(async () => {
+  api.close();
+  await operator.removeMachines();
+});
 
-/** Restores a config with the program. */
-async function restore(config: string, source: string) {
+/** Runs `restore` with the program, and returns the command that it advises next. */
+async function restore(...args: readonly string[]): Promise<readonly string[]> {
   const flags = ['--confirm', '--output=json', '--timeout=3m', `--kubeconfig=${apiServer.kubeconfig}`];
-  const stdout = await runProgramOk('restore', '--from', source, ...flags);
+  const stdout = await runProgramOk('restore', ...args, ...flags);
   const report = JSON.parse(stdout) as RestoreReport;
-  expect(report).toMatchObject({ ok: true, pausedPools: [], configs: [{ name: config, outcome: 'restored' }] });
+  expect(report).toMatchObject({ ok: true, pausedPools: [], configs: [{ outcome: 'restored' }] });
+  const next = report.advice[0]?.command as unknown as string | undefined;
+  return next?.replace(/ --kubeconfig=?\s?\S+/, '').split(' ') ?? [];
 }
 
 /** Restores a config from the file of the machine-config-server, as a person copies it from a disk. */
 async function restoreFromFile(disk: Files) {
   const file = join(directory, `${readName(disk)}.json`);
   await writeFile(file, disk.get(SERVED_FILE) ?? '');
-  await restore(readName(disk), file);
+  await restore(readName(disk), '--from', file);
 }
 
 /** What the real bootstrap host serves to masters if one file has several documents. */
@@ -52,23 +56,51 @@ async function fetchFromBootstrapHost(): Promise<Files> {
   return files;
 }
 
-/** Deletes the config that the machine of a pool runs, just before the operator updates it. Returns the config. */
-async function deleteConfigInUse(pool: string) {
-  const config = await operator.awaitUpdated(pool, 1);
-  const path = `${PATHS.pools}/${pool}`;
-  await admin.patch(path, { spec: { paused: true } });
-  await operator.applySource(pool, `50-${pool}`, { kernelArguments: [`after=${config}`] });
-  await operator.awaitRendered(pool, config);
+async function deleteAnyway(config: string): Promise<void> {
   const annotations = { 'machineconfig-guard.io/allow-deletion': 'CHG-7' };
   await admin.patch(`${PATHS.configs}/${config}`, { metadata: { annotations } });
   expect((await installed.cluster.delete(config)).status).toBe(200);
-  await admin.patch(path, { spec: { paused: false } });
-  await operator.awaitPool(pool, 'a Degraded machine', ({ status }) => status?.degradedMachineCount === 1);
-  expect(await server.fetchName(pool)).toBeUndefined();
-  return config;
 }
 
-describe.concurrent('restore', () => {
+function setPaused(pool: string, paused: boolean) {
+  return admin.patch(`${PATHS.pools}/${pool}`, { spec: { paused } });
+}
+
+/** Lets the spec of a pool with one machine name a newer config, which the operator does not roll out yet. */
+async function renderPaused(pool: string) {
+  const old = await operator.awaitUpdated(pool, 1);
+  await setPaused(pool, true);
+  await operator.applySource(pool, `50-${pool}`, { kernelArguments: [`after=${old}`] });
+  return { old, rendered: await operator.awaitRendered(pool, old) };
+}
+
+/** Deletes the config that the machine of a pool runs, just before the operator updates it. Returns the config. */
+async function deleteConfigInUse(pool: string) {
+  const { old } = await renderPaused(pool);
+  await deleteAnyway(old);
+  await setPaused(pool, false);
+  await operator.awaitPool(pool, 'a Degraded machine', ({ status }) => status?.degradedMachineCount === 1);
+  expect(await server.fetchName(pool)).toBeUndefined();
+  return old;
+}
+
+/** Waits until the problems of a pool and its node have these codes. Returns the first command that names one. */
+async function awaitProblems({ name: node }: Machine, pool: string, codes: readonly string[]) {
+  const check = async () => {
+    const { problems, repairs } = await checkCluster(api);
+    const own = problems.filter(({ name }) => name === node || name === pool);
+    const commands = repairs.map(({ command }) => command?.lines.flat() as string[]);
+    return {
+      codes: [...new Set(own.map(({ code }) => code))],
+      evidence: own.flatMap(({ evidence }) => evidence ?? []).join(' '),
+      command: commands.find((words) => words.some((word) => word.endsWith(node) || word === pool))?.slice(1) ?? [],
+    };
+  };
+  await expect.poll(async () => (await check()).codes, { interval: 300 }).toEqual(codes);
+  return check();
+}
+
+describe.concurrent('with the real operator', () => {
   test('ends the deadlock of masters whose config was never in the API', async () => {
     const files = await fetchFromBootstrapHost();
     const missing = readName(files);
@@ -94,7 +126,8 @@ describe.concurrent('restore', () => {
   });
 
   test('creates a deleted config again from the file of the server, and after an update from the disk', async () => {
-    const { name, disk } = await operator.bootPool('served');
+    const { machine } = await operator.bootPool('served');
+    const { name, disk } = machine;
     const first = await deleteConfigInUse('served');
     expect(readName(disk)).toBe(first);
     // The bootstrap server also writes apiVersion and kind.
@@ -106,17 +139,79 @@ describe.concurrent('restore', () => {
     await operator.awaitUpdated('served', 1, first);
     const second = await deleteConfigInUse('served');
     expect(disk.get(CURRENT_FILE)).toContain(second);
-    const kubelet = await ExecServer.start(([, path = '']) => {
-      const stdout = disk.get(path.slice(HOST_ROOT.length));
-      return stdout === undefined ? { stderr: 'cat: No such file or directory', exitCode: 1 } : { stdout };
-    });
-    await createDaemonPod(installed.cluster, name, kubelet.port);
 
-    await restore(second, `node/${name}`);
+    await operator.withDaemon(machine, () => restore(second, '--from', `node/${name}`));
 
-    kubelet.stop();
-    // The operator would wait until the kubelet ends it, because no DaemonSet owns it.
-    await admin.delete(DAEMON_PODS, { gracePeriodSeconds: '0' });
     await operator.awaitUpdated('served', 1, second);
+  });
+
+  test('restores a config that only the reason of a node names', async () => {
+    const pool = 'named-by-reason';
+    const { machine } = await operator.bootPool(pool);
+    const { old, rendered } = await renderPaused(pool);
+    machine.needsConfigOfDisk = true;
+    await installed.cluster.moveNode(machine.name, {
+      currentConfig: rendered,
+      desiredConfig: rendered,
+      state: 'Degraded',
+      reason: 'x',
+    });
+    await deleteAnyway(old);
+    const { command } = await awaitProblems(machine, pool, ['ConfigMissing', 'PoolDegraded']);
+    expect(command).toEqual(['restore', old, '--from', `node/${machine.name}`]);
+
+    await operator.withDaemon(machine, () => restore(...command.slice(1)));
+
+    await setPaused(pool, false);
+    expect(await operator.awaitUpdated(pool, 1)).toBe(rendered);
+  });
+
+  test('lets a node name the config of its disk again, from which the operator updates it', async () => {
+    const pool = 'unexpected-disk';
+    const { machine } = await operator.bootPool(pool);
+    const { old, rendered } = await renderPaused(pool);
+    await deleteAnyway(old);
+    await admin.patch(`${PATHS.pools}/${pool}/status`, { status: { configuration: { name: rendered } } });
+    await installed.cluster.moveNode(machine.name, {
+      currentConfig: rendered,
+      desiredConfig: rendered,
+      state: 'Degraded',
+      reason: '',
+    });
+    const { command } = await awaitProblems(machine, pool, ['NodeDegraded', 'PoolDegraded']);
+    expect(command).toEqual(['restore', '--from', `node/${machine.name}`]);
+
+    const [, ...next] = await operator.withDaemon(machine, () => restore(...command.slice(1)));
+
+    expect(next).toContain(`${MCO}/desiredConfig=${old}`);
+    await kubectlOk(controlPlane, next);
+    await setPaused(pool, false);
+    expect(await operator.awaitUpdated(pool, 1)).toBe(rendered);
+  });
+
+  // OpenShift 4.16 and 4.17 refuse to render after a deletion (machine-config-operator#4594). Their modules are not
+  // public, so a source that the operator refuses has the same result.
+  test('lets a pool name the config that exists if the operator cannot render', async () => {
+    const pool = 'cannot-render';
+    const { machine } = await operator.bootPool(pool);
+    const { old, rendered } = await renderPaused(pool);
+    await operator.applySource(pool, `60-${pool}`, { config: { ignition: { version: '9.9.9' } } });
+    await operator.awaitPool(pool, 'RenderDegraded', ({ status }) => {
+      return (
+        status?.conditions?.some(({ type, status: value }) => type === 'RenderDegraded' && value === 'True') === true
+      );
+    });
+    await deleteAnyway(rendered);
+    await setPaused(pool, false);
+    const { command, evidence } = await awaitProblems(machine, pool, ['ConfigMissing', 'PoolDegraded']);
+    expect(evidence).toContain('Failed to render configuration for pool');
+    expect(command.slice(0, 3)).toEqual(['patch', 'machineconfigpool', pool]);
+    expect(command.join(' ')).toContain(old);
+
+    await kubectlOk(controlPlane, command);
+    // This operator then resets the node itself.
+    await operator.awaitPool(pool, 'no Degraded machine', ({ status }) => status?.degradedMachineCount === 0);
+    await admin.delete(`${PATHS.configs}/60-${pool}`);
+    expect(await operator.awaitUpdated(pool, 1, old)).toBe(rendered);
   });
 });

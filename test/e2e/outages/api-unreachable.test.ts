@@ -67,7 +67,7 @@ test('answers correctly again after all open connections went silent', async () 
   const config = await cluster.config();
   await cluster.node({ currentConfig: config });
   const { accepted } = network;
-  const { wrongAnswers } = await probeDuring(cluster.admin, async (prober) => {
+  const { wrongAnswers } = await probeDuring(cluster, async (prober) => {
     // Several open connections.
     await Promise.all(Array.from({ length: 20 }, () => cluster.dryRun(config)));
     network.freeze();

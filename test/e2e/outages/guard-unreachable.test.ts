@@ -38,14 +38,3 @@ test('everything else works while the guard is stopped', async () => {
     expect((await cluster.admin.delete(path)).status).toBe(200);
   }
 });
-
-test('rendered configs can be deleted without the webhook configuration', async () => {
-  const configuration = await cluster.admin.find(PATHS.guardWebhook);
-
-  expect((await cluster.admin.delete(PATHS.guardWebhook)).status).toBe(200);
-
-  const deletionStatus = async () => (await cluster.delete(config)).status;
-  await expect.poll(deletionStatus).toBe(200);
-  const restored = { ...configuration, metadata: { name: 'machineconfig-guard' } };
-  await cluster.admin.create(PATHS.webhookConfigurations, restored);
-});

@@ -30,7 +30,7 @@ test.for(['lagging', 'other'] as const)(
   { timeout: 1_800_000 },
   async (server) => {
     let allowed = 0;
-    const failedCalls = await probeCalls({ lagging, other }[server].admin, async (prober) => {
+    const failedCalls = await probeCalls(new Cluster({ lagging, other }[server]), async (prober) => {
       const isEnough = async () => prober.countRight('moved') >= ROUNDS || prober.wrongAnswers.length > 0;
       await until('the deletions', isEnough, { timeoutMs: 1_700_000 });
       allowed = prober.countRight('unused');

@@ -2,6 +2,8 @@ import { expectStatus } from '../control-plane/kube-client.ts';
 import { type Cluster, unique } from '../support/cluster.ts';
 import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 
+const PODS = `${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`;
+
 /** Tells the API server at which port of this machine the kubelet of a node listens. */
 async function setKubeletPort({ admin }: Cluster, nodeName: string, port: number): Promise<void> {
   const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
@@ -19,10 +21,16 @@ export async function ensureOperatorNamespace({ admin }: Cluster): Promise<void>
 export async function createDaemonPod(cluster: Cluster, nodeName: string, kubeletPort: number): Promise<void> {
   await setKubeletPort(cluster, nodeName, kubeletPort);
   await ensureOperatorNamespace(cluster);
-  await cluster.admin.create(`${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`, {
+  await cluster.admin.create(PODS, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: unique('machine-config-daemon'), labels: { 'k8s-app': 'machine-config-daemon' } },
     spec: { nodeName, containers: [{ name: 'machine-config-daemon', image: 'mco' }] },
   });
+}
+
+/** At once, without a kubelet. A drain would wait for them. */
+export async function deleteDaemonPods({ admin }: Cluster, nodeName = ''): Promise<void> {
+  const selector = nodeName === '' ? {} : { fieldSelector: `spec.nodeName=${nodeName}` };
+  await admin.delete(PODS, { ...selector, gracePeriodSeconds: '0' });
 }

@@ -8,41 +8,43 @@ import { debianProgram } from '../support/debian-program.ts';
 import { PATHS } from '../support/paths.ts';
 import { runProcess } from '../support/process.ts';
 import { Shell } from '../support/shell.ts';
-import { createDaemonPod } from './machines.ts';
-import { StuckCluster, type StuckPool } from './stuck-cluster.ts';
+import type { Pool } from '../states/state-cluster.ts';
+import { createDaemonPod, deleteDaemonPods } from './machines.ts';
+import { createStuckInstall, installed, MASTERS, MISSING, states } from './stuck-install.ts';
 
 const SCRIPT = 'docs/examples/repair-install.sh';
-const stuck = await StuckCluster.shared();
-const { cluster } = stuck;
-const shell = await Shell.open(stuck.controlPlane);
+const { cluster, controlPlane } = installed;
+const shell = await Shell.open(controlPlane);
 let file: ExecResult = {};
 const kubelet = await ExecServer.start(() => file);
-let pool: StuckPool;
-
-afterAll(() => kubelet.stop());
 
 beforeEach(async () => {
-  pool = await stuck.createStuckPool({ masters: 2, replicas: 3 });
-  for (const master of pool.masters) await createDaemonPod(cluster, master, kubelet.port);
+  await createStuckInstall();
+  await deleteDaemonPods(cluster);
+  for (const master of MASTERS) await createDaemonPod(cluster, master, kubelet.port);
+});
+afterAll(async () => {
+  kubelet.stop();
+  await installed.clear();
+  await deleteDaemonPods(cluster);
 });
 
-/** What the daemons and the third machine do once they get the config. */
+const findPool = async () => (await cluster.admin.find(`${PATHS.pools}/master`)) as Pool;
+
+/** The third machine joins once the pool serves the config. */
 async function joinAfterRestore() {
-  const { missing, masters } = pool;
-  await until('the config', () => cluster.exists(missing.name));
-  for (const master of masters) await stuck.setNodeState(master, 'Done');
-  const isServed = async () => (await stuck.getPause())[2] === missing.name;
-  await until('the status of the pool', isServed);
-  await stuck.joinMaster(missing.name, 'Done');
+  const { name } = MISSING;
+  await until('the status of the pool', async () => (await findPool()).status?.configuration?.name === name);
+  await cluster.node({ name: 'control0', role: 'master', currentConfig: name, desiredConfig: name });
 }
 
 test('restores what the nodes of a deadlocked install name, and ends when every config exists', async () => {
-  file = { stdout: pool.missing.text };
-  const [result] = await Promise.all([shell.run(SCRIPT), joinAfterRestore()]);
-  expect(result.stderr).toContain(`restoring ${pool.missing.name}, which ${pool.masters.toSorted().join('\t')} name`);
+  file = { stdout: MISSING.text };
+  const [result] = await Promise.all([states.actDuring(shell.run(SCRIPT)), joinAfterRestore()]);
+  expect(result.stderr).toContain(`restoring ${MISSING.name}, which ${MASTERS.join('\t')} name`);
   expect(result.stdout).toMatch(/\nrepaired\n$/);
   expect(result.exitCode).toBe(0);
-  expect((await stuck.getPause())[0]).toBe(false);
+  expect((await findPool()).spec.paused).toBe(false);
   expect(await shell.run(SCRIPT)).toMatchObject({ exitCode: 0, stdout: 'nothing to repair\n' });
 });
 
@@ -51,7 +53,7 @@ test('exits with 1 and says what is wrong if no node has a copy', async () => {
   const { exitCode, stderr } = await shell.run(`${SCRIPT} 1`);
   expect(exitCode).toBe(1);
   expect(stderr).toMatch(/^still wrong: rendered-master-\w+ does not exist; node .* \(currentConfig\) names it$/m);
-  expect(await cluster.admin.find(`${PATHS.configs}/${pool.missing.name}`)).toBeUndefined();
+  expect(await cluster.exists(MISSING.name)).toBe(false);
 });
 
 test.each([

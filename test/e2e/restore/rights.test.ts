@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 
 import { readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
@@ -11,23 +11,27 @@ import { requestCertificate } from '../inspect/incident-b.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { createServiceAccount } from '../support/service-account.ts';
-import { createDaemonPod } from './machines.ts';
-import { StuckCluster } from './stuck-cluster.ts';
+import { createServiceAccount, withoutEachRight } from '../support/service-account.ts';
+import { createDaemonPod, deleteDaemonPods } from './machines.ts';
+import { createStuckInstall, installed, MASTERS, MISSING, restoreMissing } from './stuck-install.ts';
 
-const stuck = await StuckCluster.shared();
-const { cluster, controlPlane } = stuck;
+const { cluster, controlPlane } = installed;
 const roles = await buildDirectory(controlPlane, join(MANIFESTS, 'overlays', 'restore-role'));
 const { rules = [] } = roles.find(({ metadata }) => metadata.name === 'machineconfig-guard-restore') ?? {};
-const pool = await stuck.createStuckPool();
+await createStuckInstall();
 await requestCertificate(cluster, 'control0');
+
+afterAll(async () => {
+  await deleteDaemonPods(cluster);
+  await installed.clear();
+});
 
 /** Expects what a user with these rights sees of a dry run: its steps and pending requests, or the missing right. */
 async function expectPlan(granted: readonly Rule[], expected: unknown): Promise<void> {
-  const api = stuck.connect(await createServiceAccount(cluster.admin, unique('restorer'), granted));
+  const api = controlPlane.connectApi(await createServiceAccount(cluster.admin, unique('restorer'), granted));
   const plan = async (): Promise<unknown> => {
     try {
-      const { report } = await stuck.restore(pool, { api, isConfirmed: false });
+      const report = await restoreMissing(api, false);
       if (report.problem !== null) return report.problem;
       const steps = report.configs.flatMap((config) => config.steps.map(({ action }) => action));
       return { steps, requests: report.pendingCertificateRequests.length };
@@ -41,7 +45,6 @@ async function expectPlan(granted: readonly Rule[], expected: unknown): Promise<
   api.close();
 }
 
-const RIGHTS = rules.flatMap((rule) => rule.verbs.map((verb) => ({ rule, verb, resource: rule.resources?.[0] ?? '' })));
 const STEPS = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'];
 const COMPLETE = { steps: STEPS, requests: 1 };
 /** Without these rights the command knows less. */
@@ -53,26 +56,24 @@ const OPTIONAL: Readonly<Record<string, unknown>> = {
 
 test('the rights of the role suffice', () => expectPlan(rules, COMPLETE));
 
-test.each(RIGHTS)('the command needs its right to $verb $resource', async ({ rule, verb, resource }) => {
-  const verbs = rule.verbs.filter((granted) => granted !== verb);
-  const others = rules.map((other) => (other === rule ? { ...rule, verbs } : other));
+test.each(withoutEachRight(rules))('the command needs its right to $verb $resource', async (right) => {
+  const { verb, resource, rest } = right;
   const missing = expect.stringContaining(`cannot ${verb} resource "${resource}"`) as unknown;
-  await expectPlan(
-    others.filter((granted) => granted.verbs.length > 0),
-    OPTIONAL[resource] ?? missing,
-  );
+  await expectPlan(rest, OPTIONAL[resource] ?? missing);
 });
 
 test('each right on the pod that reads a disk is needed', async () => {
-  const kubelet = await ExecServer.start(() => ({ stdout: pool.missing.text }));
+  const kubelet = await ExecServer.start(() => ({ stdout: MISSING.text }));
   onTestFinished(() => kubelet.stop());
-  const [node = ''] = pool.masters;
+  const [node = ''] = MASTERS;
   await createDaemonPod(cluster, node, kubelet.port);
   const { rules: ofNode = [] } =
     roles.find(({ metadata }) => metadata.name === 'machineconfig-guard-restore-from-node') ?? {};
   const { signal } = new AbortController();
   const expectRead = async (granted: readonly Rule[], expected: string) => {
-    const user = stuck.connect(await createServiceAccount(cluster.admin, unique('reader'), [...rules, ...granted]));
+    const user = controlPlane.connectApi(
+      await createServiceAccount(cluster.admin, unique('reader'), [...rules, ...granted]),
+    );
     const read = async () => {
       const snapshot = await readClusterSnapshot(user, undefined, signal);
       return readConfigsFromNode(node, { api: user, snapshot, name: undefined, isConfirmed: false, signal }).then(
@@ -83,13 +84,9 @@ test('each right on the pod that reads a disk is needed', async () => {
     await expect.poll(read).toContain(expected);
     user.close();
   };
-  await expectRead(ofNode, pool.missing.name);
-  const withoutPods = ofNode.filter(({ resources }) => !resources?.includes('pods'));
-  await expectRead(withoutPods, 'cannot list resource "pods"');
-  // This API server asks for the verb get. From Kubernetes 1.35 on, it is create.
-  const execRule = { apiGroups: [''], resources: ['pods/exec'], verbs: ['create'] };
-  await expectRead(
-    [...ofNode.filter(({ verbs }) => verbs.includes('list')), execRule],
-    'cannot get resource "pods/exec"',
-  );
+  await expectRead(ofNode, MISSING.name);
+  for (const { verb, resource, rest } of withoutEachRight(ofNode)) {
+    // This API server asks for the verb get of an exec. From Kubernetes 1.35 on, it is create.
+    if (verb !== 'create') await expectRead(rest, `cannot ${verb} resource "${resource}"`);
+  }
 });

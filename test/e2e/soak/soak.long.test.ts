@@ -35,7 +35,7 @@ test('beside 5,000 nodes, memory and open files do not grow in 30 minutes, and e
   await createFleet(cluster.admin, NODES, [await cluster.config()]);
   const observations = { megabytes: [] as number[], files: [] as number[] };
 
-  const { unexpectedAnswers, probes } = await probeDuring(cluster.admin, async () => {
+  const { unexpectedAnswers, probes } = await probeDuring(cluster, async () => {
     const stop = new AbortController();
     const work = Promise.all([
       repeat(STATUS_INTERVAL_MS / NODES, stop.signal, (index) => {

@@ -7,20 +7,10 @@ import { checkCluster, type CheckReport } from '../../../src/cli/check/check-clu
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { runProgram } from '../../cli/run-program.ts';
-import {
-  EXPECTED,
-  formatRepair,
-  renderConfig,
-  SET_SPEC,
-  SET_STATUS,
-  type StateName,
-  STATES,
-} from '../../diagnosis/states.ts';
+import { EXPECTED, formatRepair, renderConfig, SET_SPEC, SET_STATUS, type StateName } from '../../diagnosis/states.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
-import { pause } from '../control-plane/until.ts';
-import { requestCertificate } from '../inspect/incident-b.ts';
-import { createDaemonPod } from '../restore/machines.ts';
+import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -42,14 +32,15 @@ const kubelet = await ExecServer.start(([, file = '']) =>
 );
 
 beforeEach(async () => {
-  await admin.delete(DAEMON_PODS, { gracePeriodSeconds: '0' });
+  await admin.delete('/apis/certificates.k8s.io/v1/certificatesigningrequests');
+  await deleteDaemonPods(cluster);
   await installed.clear();
 });
 afterAll(async () => {
   api.close();
   kubelet.stop();
   await installed.clear();
-  await admin.delete(DAEMON_PODS, { gracePeriodSeconds: '0' });
+  await deleteDaemonPods(cluster);
 });
 
 async function runJson<Report>(...args: string[]): Promise<Report> {
@@ -58,28 +49,7 @@ async function runJson<Report>(...args: string[]): Promise<Report> {
   return JSON.parse(stdout) as Report;
 }
 
-/** The API server dates every write itself, and these states need old ones. */
-const OLD: ReadonlySet<StateName> = new Set(['nothing moves', 'R38-annotated long ago']);
-const CHECKED = (Object.keys(STATES) as StateName[]).filter((name) => !OLD.has(name));
-
-test('check finds the problems and the repairs of every state on a real API server', async () => {
-  const results: unknown[] = [];
-  for (const name of CHECKED) {
-    await states.create(name);
-    await admin.delete('/apis/certificates.k8s.io/v1/certificatesigningrequests');
-    if (name === 'R25') await requestCertificate(cluster, 'control2');
-    const { problems, repairs } = await checkCluster(api);
-    const codes = new Set(problems.map(({ code, recoverable }) => code + (recoverable ? '?' : '')));
-    const lines = repairs.map(({ command, alternative }) =>
-      formatRepair({ text: '', command: command?.lines as string[][], alternative }),
-    );
-    results.push([name, [...codes].join(' '), ...lines]);
-    await installed.clear();
-  }
-  expect(results).toEqual(CHECKED.map((name) => [name, ...EXPECTED[name]]));
-});
-
-/** What who-uses says of a config, the plan of its restore, and the answer to its deletion. */
+/** What check says of the state, who-uses of a config, the plan of its restore, and the answer to its deletion. */
 test.for<[StateName, letter: string, pool: string, usedBy: string, plan: string, denial: string | undefined]>([
   ['R1', 'X', 'master', '3 currentConfig, 3 desiredConfig', 'planned', undefined],
   [
@@ -116,6 +86,13 @@ test.for<[StateName, letter: string, pool: string, usedBy: string, plan: string,
   const { name, spec } = renderConfig(letter, pool);
   await states.create(state, { config: { ...renderConfig(letter, pool) } });
 
+  const { problems, repairs } = await checkCluster(api);
+  const codes = new Set(problems.map(({ code, recoverable }) => code + (recoverable ? '?' : '')));
+  const lines = repairs.map(({ command, alternative }) =>
+    formatRepair({ text: '', command: command?.lines as string[][], alternative }),
+  );
+  expect([[...codes].join(' '), ...lines]).toEqual(EXPECTED[state]);
+
   const { configs } = await runJson<ReferencesReport>('who-uses', name);
   const fields = (configs[0]?.usedBy ?? []).map(({ field }) => field);
   const counts = [...new Set(fields)].map((field) => `${fields.filter((each) => each === field).length} ${field}`);
@@ -145,15 +122,7 @@ async function follow(words: readonly string[]): Promise<readonly string[] | und
   const pods = await admin.list(DAEMON_PODS);
   const hasPod = pods.some(({ spec }) => (spec as { readonly nodeName?: string }).nodeName === readNode);
   if (!hasPod) await createDaemonPod(cluster, readNode, kubelet.port);
-  const ended = new AbortController();
-  const act = async (): Promise<void> => {
-    while (!ended.signal.aborted) {
-      await states.settle();
-      await pause(100);
-    }
-  };
-  const running = runJson<RestoreReport>(...args).finally(() => ended.abort());
-  const [{ configs, advice }] = await Promise.all([running, act()]);
+  const { configs, advice } = await states.actDuring(runJson<RestoreReport>(...args));
   if (configs.some(({ outcome }) => outcome === 'planned')) return [...words, '--confirm'];
   const next = advice[0]?.command as unknown as string | null | undefined;
   return next?.replace(/ --kubeconfig \S+/, '').split(' ');

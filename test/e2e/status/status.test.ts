@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import packageJson from '../../../package.json' with { type: 'json' };
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
-import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
 import type { GuardStatus } from '../../../src/status/describe-status.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
@@ -52,10 +51,8 @@ test('reports dangling references in status, columns and Events until their repa
   await expect.poll(describeNode).toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
 
   for (const name of masters) {
-    await cluster.moveNode(name, { currentConfig: master, desiredConfig: master });
     // As the daemon does once it has the config.
-    const annotations = Object.fromEntries(['state', 'reason'].map((key) => [`${MCO_GROUP}/${key}`, '']));
-    await cluster.admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
+    await cluster.moveNode(name, { currentConfig: master, desiredConfig: master, state: '', reason: '' });
   }
   await cluster.admin.patch(`${PATHS.pools}/master/status`, { status: { configuration: { name: master } } });
   expect(formatConditions(await cluster.awaitStatus(({ danglingCount }) => danglingCount === 0))).toEqual(consistent);

@@ -10,8 +10,6 @@ export interface AuditEvent {
   };
   readonly userAgent?: string;
   readonly requestReceivedTimestamp: string;
-  /** When the API server had answered. */
-  readonly stageTimestamp: string;
   readonly objectRef?: {
     readonly resource: string;
     readonly subresource?: string;

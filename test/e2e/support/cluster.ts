@@ -14,7 +14,7 @@ import {
   buildStatus,
   machineConfig,
   node,
-  nodeConfigPatch,
+  nodePatch,
   pool,
   renderedName,
   type NodeOptions,
@@ -57,9 +57,9 @@ export class Cluster {
     return name;
   }
 
-  /** Returns when the API server has acknowledged the write. */
-  async moveNode(name: string, configs: { currentConfig?: string; desiredConfig?: string }) {
-    await this.admin.patch(`${PATHS.nodes}/${name}`, nodeConfigPatch(configs));
+  /** Sets annotations of the operator, such as `desiredConfig`. Returns when the API server has acknowledged it. */
+  async moveNode(name: string, values: Readonly<Record<string, string>>) {
+    await this.admin.patch(`${PATHS.nodes}/${name}`, nodePatch(values));
   }
 
   async pool(options: Partial<PoolOptions> & { readonly status?: string } = {}) {

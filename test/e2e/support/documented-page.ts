@@ -21,48 +21,40 @@ const NEEDS_ANOTHER_MACHINE: readonly RegExp[] = [
   / --profile platform-alert /,
 ];
 
-/** A command that a page tells its reader to run. */
+/** A command that a page tells its reader to run, and the heading above it. */
 interface DocumentedCommand {
-  /** The heading above the command. */
   readonly heading: string;
   readonly line: string;
   readonly exitCode: number;
 }
 
 /**
- * The commands of a page that a test can run: the lines of its `sh` blocks, and the lines with a prompt of
- * its `console` blocks. `npm run test:readme` runs the `sh` blocks of README.md.
+ * A page of the documentation whose commands a test runs: the lines of its `sh` blocks, and the lines with a prompt of
+ * its `console` blocks. docs/readme.test.ts runs the `sh` blocks of README.md.
  */
-function documentedCommands(file: string): readonly DocumentedCommand[] {
-  const page = readFileSync(join(ROOT, file), 'utf8');
-  const commands: DocumentedCommand[] = [];
-  let heading = '';
-  let block: string | undefined;
-  for (const line of page.replaceAll(/ \\\n\s*/g, ' ').split('\n')) {
-    const fence = /^```(?<language>\w*)$/.exec(line);
-    if (fence !== null) block = block === undefined ? fence.groups?.['language'] : undefined;
-    else if (block === undefined) heading = /^#+ (?<text>.*)$/.exec(line)?.groups?.['text'] ?? heading;
-    else if (block === 'sh' && line !== '' && file !== 'README.md') commands.push(parseCommand(heading, line));
-    else if (block === 'console' && line.startsWith('$ ')) commands.push(parseCommand(heading, line.slice(2)));
-  }
-  return commands.filter(({ line }) => !NEEDS_ANOTHER_MACHINE.some((pattern) => pattern.test(line)));
-}
-
-/** A comment after the command names its exit code if that is not 0. */
-function parseCommand(heading: string, line: string): DocumentedCommand {
-  const [, exitCode = 0] = /\s+# exit code (\d)$/.exec(line) ?? [];
-  return { heading, line: line.replace(/\s+# .*$/, ''), exitCode: Number(exitCode) };
-}
-
-/** A page of the documentation whose commands a test runs. */
 export class DocumentedPage {
-  readonly #commands: readonly DocumentedCommand[];
+  readonly #commands: DocumentedCommand[] = [];
   /** The commands that did not run yet. */
   readonly #remaining: Set<DocumentedCommand>;
 
   /** @param file path in the repository */
   constructor(file: string) {
-    this.#commands = documentedCommands(file);
+    let heading = '';
+    let block: string | undefined;
+    for (const text of readFileSync(join(ROOT, file), 'utf8')
+      .replaceAll(/ \\\n\s*/g, ' ')
+      .split('\n')) {
+      const fence = /^```(?<language>\w*)$/.exec(text);
+      if (fence !== null) block = block === undefined ? fence.groups?.['language'] : undefined;
+      else if (block === undefined) heading = /^#+ (?<text>.*)$/.exec(text)?.groups?.['text'] ?? heading;
+      const isCommand = block === 'console' ? text.startsWith('$ ') : block === 'sh' && file !== 'README.md';
+      if (fence !== null || text === '' || !isCommand) continue;
+      const line = text.replace(/^\$ /, '').replace(/\s+# .*$/, '');
+      // A comment after the command names its exit code if that is not 0.
+      const [, exitCode = 0] = /\s+# exit code (\d)$/.exec(text) ?? [];
+      if (!NEEDS_ANOTHER_MACHINE.some((pattern) => pattern.test(line)))
+        this.#commands.push({ heading, line, exitCode: Number(exitCode) });
+    }
     this.#remaining = new Set(this.#commands);
   }
 
@@ -91,9 +83,9 @@ export class DocumentedPage {
     for (const command of this.#commands) {
       if ((heading !== undefined && command.heading !== heading) || !isWanted(command.line)) continue;
       const result = await shell.run(fillPlaceholders(command.line));
-      const expected = exitCodes[command.line] ?? command.exitCode;
       const { exitCode, stderr, stdout } = result;
-      if (exitCode !== expected) throw new Error(`${command.line}\nexit code ${exitCode}:\n${stderr}${stdout}`);
+      if (exitCode !== (exitCodes[command.line] ?? command.exitCode))
+        throw new Error(`${command.line}\nexit code ${exitCode}:\n${stderr}${stdout}`);
       this.#remaining.delete(command);
       results.push(result);
     }

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { ControlPlane } from '../control-plane/control-plane.ts';
-import type { GuardProcess } from './guard-process.ts';
-import { GuardProcesses } from './guard-processes.ts';
+
+import { type GuardProcess, GuardProcesses } from './guard-processes.ts';
 import { InstalledCluster } from './installed-cluster.ts';
 import { PATHS } from './paths.ts';
 import { runBinaries } from './runner.ts';

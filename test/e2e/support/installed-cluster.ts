@@ -1,4 +1,3 @@
-import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
 import { expect } from 'vitest';
@@ -6,21 +5,17 @@ import { expect } from 'vitest';
 import { parseDuration } from '../../../src/common/duration.ts';
 import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/decision/settings.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
-import { expectStatus, KubeClient, type KubeClientOptions } from '../control-plane/kube-client.ts';
+import { expectStatus } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import type { GuardPods } from '../node/guard-pods.ts';
 import { Cluster } from './cluster.ts';
 import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
-import { parseJsonLines } from './guard-process.ts';
-import { GuardProcesses } from './guard-processes.ts';
+import { GuardProcesses, parseJsonLines } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { runBinaries } from './runner.ts';
-import { serviceAccountToken } from './service-account.ts';
 import { ServiceCa } from './service-ca.ts';
-
-const BINDING = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/machineconfig-guard';
 
 /** The running replicas of the guard's Deployment. */
 type Replicas = GuardProcesses | GuardPods;
@@ -78,24 +73,15 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
     await cluster.awaitGuardCalls();
   }
 
-  /** Changes the MachineConfigGuard, without a hold if it is null, and waits until every replica applies it. */
-  async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string | null }) {
+  /** Changes the MachineConfigGuard, and waits until every replica applies it. */
+  async setSettings({ mode, holdSuperseded }: { mode: Mode; holdSuperseded: string }) {
     await this.cluster.admin.patch(PATHS.guard, { spec: { mode, holdSuperseded } });
-    const holdSupersededMs =
-      holdSuperseded === null ? DEFAULT_SETTINGS.holdSupersededMs : parseDuration(holdSuperseded);
-    const wanted = { mode, holdSupersededMs };
+    const wanted = { mode, holdSupersededMs: parseDuration(holdSuperseded) };
     const isApplied = async () => {
       const applied = (await this.replicas.readLogs()).map(readSettings);
       return applied.every((settings) => isDeepStrictEqual(settings, wanted));
     };
     await until(`mode ${mode} in all replicas`, isApplied, { everyMs: 50 });
-  }
-
-  /** A connection with the rights of the guard. */
-  async connectAsGuard(): Promise<KubeClientOptions> {
-    const { admin } = this.cluster;
-    const token = await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard');
-    return { ...admin.connection, token };
   }
 
   /** Deletes a config in use until the index leads to the denial, and not a live read. */
@@ -108,22 +94,6 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
       return decisions.some(({ name, path }) => name === config && path === 'index');
     };
     await until(`a denial of ${config} from the index`, isDeniedFromIndex, { everyMs: 500 });
-  }
-
-  /** Removes the rights of the guard during a step. */
-  async withoutRights(step: () => Promise<unknown>) {
-    const { admin } = this.cluster;
-    const guard = new KubeClient(await this.connectAsGuard());
-    const canListNodes = () => guard.isReady(PATHS.nodes);
-    const binding = await admin.find(BINDING);
-    await admin.delete(BINDING);
-    try {
-      await until('the rights to go', async () => !(await canListNodes()));
-      await step();
-    } finally {
-      await admin.create(dirname(BINDING), { ...binding, metadata: { name: 'machineconfig-guard' } });
-      await until('the rights to come back', canListNodes);
-    }
   }
 
   /** Deletes all pools, builds and configs, and the nodes without a kubelet. */

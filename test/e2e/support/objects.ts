@@ -16,14 +16,14 @@ export interface RenderedConfigOptions {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly spec?: object;
-  /** Minimum size as JSON. One Ignition file is filled up to it. */
+  /** The size of one file, for a large config. */
   readonly bytes?: number;
 }
 
 /** A rendered MachineConfig with real metadata (machine-config-operator, pkg/controller/render). */
-export function machineConfig(options: RenderedConfigOptions): KubeObject {
-  const { name, owner, annotations, labels, spec, bytes = 0 } = options;
-  const withFile = (content: string): KubeObject => ({
+export function machineConfig({ name, owner, annotations, labels, spec, bytes }: RenderedConfigOptions): KubeObject {
+  const content = bytes === undefined ? 'kind%3A%20KubeletConfiguration%0A' : randomBytes(bytes / 2).toString('hex');
+  return {
     apiVersion: `${MCO}/v1`,
     kind: 'MachineConfig',
     metadata: {
@@ -47,10 +47,7 @@ export function machineConfig(options: RenderedConfigOptions): KubeObject {
       kernelType: 'default',
       osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
     },
-  });
-  const small = withFile('kind%3A%20KubeletConfiguration%0A');
-  const missing = bytes - JSON.stringify(small).length;
-  return missing > 0 ? withFile(randomBytes(missing).toString('hex').slice(0, missing)) : small;
+  };
 }
 
 interface NodeConfigs {
@@ -78,7 +75,7 @@ export function node({ name, role = 'worker', ...configs }: NodeOptions): KubeOb
       annotations: {
         'k8s.ovn.org/node-subnets': '{"default":["10.131.0.0/23"]}',
         [`${MCO}/controlPlaneTopology`]: 'HighlyAvailable',
-        ...configAnnotations(configs),
+        ...operatorAnnotations(configs),
         [`${MCO}/reason`]: '',
         [`${MCO}/state`]: 'Done',
         'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
@@ -88,14 +85,20 @@ export function node({ name, role = 'worker', ...configs }: NodeOptions): KubeOb
   };
 }
 
-/** The merge patch by which the operator assigns a config to a node, or its daemon reports one. */
-export function nodeConfigPatch(configs: NodeConfigs): object {
-  return { metadata: { annotations: configAnnotations(configs) } };
+/** The merge patch of a node by which the operator assigns a config, or the daemon reports its state. */
+export function nodePatch(values: object): object {
+  return { metadata: { annotations: operatorAnnotations(values) } };
 }
 
-function configAnnotations(configs: NodeConfigs): Readonly<Record<string, string>> {
-  const entries = Object.entries(configs) as [string, string][];
-  return Object.fromEntries(entries.map(([field, config]) => [`${MCO}/${field}`, config]));
+function operatorAnnotations(values: object): Readonly<Record<string, string>> {
+  const entries = Object.entries(values) as [string, string][];
+  return Object.fromEntries(entries.map(([field, value]) => [`${MCO}/${field}`, value]));
+}
+
+/** The annotations of a node, those of the operator without their prefix. */
+export function readAnnotations({ metadata }: Pick<KubeObject, 'metadata'>): Readonly<Record<string, string>> {
+  const entries = Object.entries(metadata.annotations ?? {});
+  return Object.fromEntries(entries.map(([key, value]) => [key.replace(`${MCO}/`, ''), value]));
 }
 
 export interface PoolOptions {

@@ -1,7 +1,7 @@
 import { type KubeClient, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
-import { isDeniedInUse, unique } from './cluster.ts';
-import { machineConfig, node, nodeConfigPatch, renderedName } from './objects.ts';
+import { type Cluster, isDeniedInUse, unique } from './cluster.ts';
+import { nodePatch } from './objects.ts';
 import { PATHS } from './paths.ts';
 
 /**
@@ -12,7 +12,7 @@ import { PATHS } from './paths.ts';
  * - `no answer`: the API server is unreachable or has no storage;
  * - `unexpected`: anything else.
  */
-export type Answer = 'in use' | 'unverified' | 'allowed' | 'guard unreachable' | 'no answer' | 'unexpected';
+type Answer = 'in use' | 'unverified' | 'allowed' | 'guard unreachable' | 'no answer' | 'unexpected';
 
 /** An API server that starts, or that cannot use etcd. */
 const API_SERVER_TROUBLE = new RegExp(
@@ -22,10 +22,11 @@ const API_SERVER_TROUBLE = new RegExp(
 );
 
 /**
- * `used`: a node names the config all the time. `moved`: the API server has just acknowledged that a node
- * names it. `unused`: nothing names it.
+ * The answers of a guard without faults. A node names the `used` config all the time, and nothing the `unused` one. The
+ * API server has just acknowledged that a node names the `moved` one.
  */
-type Subject = 'used' | 'moved' | 'unused';
+const RIGHT_ANSWERS = { used: 'in use', moved: 'in use', unused: 'allowed' } as const;
+type Subject = keyof typeof RIGHT_ANSWERS;
 
 /** One deletion, as a dry run, and its answer. */
 interface Probe {
@@ -36,20 +37,8 @@ interface Probe {
   readonly sentAt: number;
 }
 
-/** The answers of a guard without faults. */
-const RIGHT_ANSWERS: Readonly<Record<Subject, Answer>> = {
-  used: 'in use',
-  moved: 'in use',
-  unused: 'allowed',
-};
-
 function isRight({ subject, answer }: Probe) {
   return answer === RIGHT_ANSWERS[subject];
-}
-
-/** Whether no outage explains an answer. */
-function isWrong({ subject, answer }: Probe) {
-  return answer === (subject === 'unused' ? 'in use' : 'allowed') || answer === 'unexpected';
 }
 
 /** Probes do not wait for earlier ones, like independent users. */
@@ -66,23 +55,21 @@ export class Prober {
   configs: { readonly used: string; readonly unused: string };
   /** The node that names the used config. */
   readonly node: string;
-  readonly #client: KubeClient;
+  readonly #cluster: Cluster;
   readonly #pending = new Set<Promise<void>>();
   #isProbing = false;
   #loops: readonly Promise<void>[] = [];
 
-  private constructor(client: KubeClient, nodeName: string, configs: Prober['configs']) {
-    this.#client = client;
+  private constructor(cluster: Cluster, nodeName: string, configs: Prober['configs']) {
+    this.#cluster = cluster;
     this.node = nodeName;
     this.configs = configs;
   }
 
   /** Creates the configs and the node, and starts. */
-  static async start(client: KubeClient) {
-    const [used, unused] = [await createConfig(client), await createConfig(client)];
-    const name = unique('steady');
-    await client.create(PATHS.nodes, node({ name, currentConfig: used }));
-    const prober = new Prober(client, name, { used, unused });
+  static async start(cluster: Cluster) {
+    const [used, unused] = [await cluster.config(), await cluster.config()];
+    const prober = new Prober(cluster, await cluster.node({ currentConfig: used }), { used, unused });
     prober.resume();
     return prober;
   }
@@ -114,7 +101,7 @@ export class Prober {
 
   /** The answers that no outage explains. */
   get wrongAnswers() {
-    return this.probes.filter(isWrong);
+    return this.unexpectedAnswers.filter(({ answer }) => ['in use', 'allowed', 'unexpected'].includes(answer));
   }
 
   /** Waits for more probes. */
@@ -143,19 +130,17 @@ export class Prober {
 
   /** Detects decisions from stale data. */
   async #moveAndProbe() {
-    let name: string | undefined;
+    let path: string | undefined;
     let [target, other] = ['', ''];
     while (this.#isProbing) {
       try {
-        if (name === undefined) {
-          [target, other] = [await createConfig(this.#client), await createConfig(this.#client)];
-          const mover = unique('mover');
-          await this.#client.create(PATHS.nodes, node({ name: mover, currentConfig: other }));
-          name = mover;
+        if (path === undefined) {
+          [target, other] = [await this.#cluster.config(), await this.#cluster.config()];
+          path = `${PATHS.nodes}/${await this.#cluster.node({ name: unique('mover'), currentConfig: other })}`;
         }
-        const patch = nodeConfigPatch({ currentConfig: target });
+        const patch = nodePatch({ currentConfig: target });
         const extras = { timeoutMs: PROBE_TIMEOUT_MS };
-        const { status } = await this.#client.request('PATCH', `${PATHS.nodes}/${name}`, patch, extras);
+        const { status } = await this.#cluster.admin.request('PATCH', path, patch, extras);
         if (status === 200) {
           await this.#probe('moved', target);
           [target, other] = [other, target];
@@ -172,7 +157,8 @@ export class Prober {
     const record = (answer: Answer, message: string) => this.probes.push({ subject, answer, message, sentAt });
     try {
       const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
-      const response = await this.#client.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);
+      const path = `${PATHS.configs}/${config}`;
+      const response = await this.#cluster.admin.request('DELETE', path, undefined, extras);
       record(answerOf(response), statusOf(response).message ?? '');
     } catch (error) {
       record('no answer', String(error));
@@ -181,8 +167,8 @@ export class Prober {
 }
 
 /** Probes before and during a step. Returns the prober, which has stopped. */
-export async function probeDuring(client: KubeClient, step: (prober: Prober) => Promise<unknown>): Promise<Prober> {
-  const prober = await Prober.start(client);
+export async function probeDuring(cluster: Cluster, step: (prober: Prober) => Promise<unknown>): Promise<Prober> {
+  const prober = await Prober.start(cluster);
   try {
     await prober.awaitRightAnswers();
     await step(prober);
@@ -217,15 +203,8 @@ export async function withPatience<Result>(client: KubeClient, step: () => Promi
 }
 
 /** Probes during a step that no call may notice, and returns the calls that failed. */
-export async function probeCalls(client: KubeClient, step: (prober: Prober) => Promise<unknown>) {
-  const { unexpectedAnswers } = await withPatience(client, () => probeDuring(client, step));
-  return unexpectedAnswers;
-}
-
-async function createConfig(client: KubeClient) {
-  const name = renderedName('chaos');
-  await client.create(PATHS.configs, machineConfig({ name }));
-  return name;
+export async function probeCalls(cluster: Cluster, step: (prober: Prober) => Promise<unknown>) {
+  return (await withPatience(cluster.admin, () => probeDuring(cluster, step))).unexpectedAnswers;
 }
 
 /** Classifies the response to a DELETE. */

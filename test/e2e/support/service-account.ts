@@ -29,3 +29,19 @@ export async function createServiceAccount(admin: KubeClient, name: string, rule
   });
   return serviceAccountToken(admin, 'default', name);
 }
+
+/** For each verb on each resource of these rules, the rules without it. */
+export function withoutEachRight(rules: readonly Rule[]) {
+  return rules.flatMap((rule) =>
+    (rule.resources ?? []).flatMap((resource) =>
+      rule.verbs.map((verb) => {
+        const reduced = [
+          { ...rule, resources: rule.resources?.filter((other) => other !== resource) ?? [] },
+          { ...rule, resources: [resource], verbs: rule.verbs.filter((other) => other !== verb) },
+        ];
+        const isComplete = ({ resources, verbs }: (typeof reduced)[number]) => resources.length > 0 && verbs.length > 0;
+        return { verb, resource, rest: [...rules.filter((other) => other !== rule), ...reduced.filter(isComplete)] };
+      }),
+    ),
+  );
+}

@@ -3,12 +3,9 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import type { Rule } from '../control-plane/kube-client.ts';
-import { unique } from './cluster.ts';
 import { debianProgram } from './debian-program.ts';
 import { runProcess } from './process.ts';
 import { PROGRAM } from './program.ts';
-import { createServiceAccount } from './service-account.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const OC = fileURLToPath(new URL('oc', import.meta.url));
@@ -28,7 +25,7 @@ export class Shell {
     this.#env = env;
   }
 
-  static async open({ directory, binaries, apiServer }: ControlPlane, kubeconfig = apiServer.kubeconfig) {
+  static async open({ directory, binaries, apiServer }: ControlPlane) {
     const home = await mkdtemp(join(directory, 'home-'));
     const bin = join(home, '.local', 'bin');
     await mkdir(bin, { recursive: true });
@@ -42,15 +39,9 @@ export class Shell {
       PATH: [bin, dirname(process.execPath), process.env['PATH'], dirname(jq)].join(delimiter),
       LD_LIBRARY_PATH: env['LD_LIBRARY_PATH'],
       HOME: home,
-      KUBECONFIG: kubeconfig,
+      KUBECONFIG: apiServer.kubeconfig,
       OC_AUDIT_LOG: apiServer.auditLog,
     });
-  }
-
-  /** A shell of a new service account with these rights and no others. */
-  static async openAs(controlPlane: ControlPlane, rules: readonly Rule[], name = unique('reader')) {
-    const token = await createServiceAccount(controlPlane.apiServer.admin, name, rules);
-    return Shell.open(controlPlane, await controlPlane.writeKubeconfig(name, { token }));
   }
 
   /** Changes to the directory in which the shell was opened. */

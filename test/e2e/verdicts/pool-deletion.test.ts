@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
+import { expectStatus } from '../control-plane/kube-client.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
@@ -36,21 +36,4 @@ test('denies the garbage collector the config of a deleted pool until its node h
 
   await expect.poll(() => cluster.exists(used)).toBe(false);
   expect((await findAttempts()).at(-1)?.responseStatus?.code).toBe(200);
-});
-
-test('denies the config of a deleted pool until the finalizer of another controller is gone', async () => {
-  const pool = await cluster.pool();
-  const path = `${PATHS.pools}/${pool.metadata.name}`;
-  const used = await cluster.config({ owner: pool });
-  const metadata = { finalizers: ['example.com/other-controller'] };
-  await cluster.admin.patch(path, { metadata, spec: { configuration: { name: used } } });
-  expectStatus(await cluster.admin.delete(path), [200], `DELETE ${path}`);
-  const denied = await cluster.delete(used);
-  expect(denied.status).toBe(403);
-  expect(statusOf(denied).message).toContain(`MCG_IN_USE: ${used} is in use by pool ${pool.metadata.name} (spec).`);
-
-  await cluster.admin.patch(path, { metadata: { finalizers: [] } });
-
-  // The garbage collector deletes it with its owner.
-  await expect.poll(() => cluster.exists(used)).toBe(false);
 });

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
-import { PATHS } from '../support/paths.ts';
 import { sharedInstalledCluster } from '../support/shared-clusters.ts';
 
 const installed = await sharedInstalledCluster();
@@ -19,8 +17,7 @@ async function createPool(options: { spec?: string; status?: string }): Promise<
 async function createDegradedNode(config: string): Promise<string> {
   const name = await cluster.node({ currentConfig: 'rendered-worker-old', desiredConfig: 'rendered-worker-old' });
   const reason = `machineconfig.machineconfiguration.openshift.io "${config}" not found`;
-  const annotations = { [`${MCO_GROUP}/state`]: 'Degraded', [`${MCO_GROUP}/reason`]: reason };
-  await cluster.admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
+  await cluster.moveNode(name, { state: 'Degraded', reason });
   return name;
 }
 
