@@ -41,21 +41,17 @@ export async function createAuthority({ days, now }: { days: number; now: Date }
 /** Parses an authority that can sign leaves at `now`. @throws UnusableKeyPair */
 export function parseAuthority(pair: KeyPair, now: Date): ParsedKeyPair {
   const parsed = parseKeyPair(pair);
-  const problem = findAuthorityProblem(parsed, now);
-  if (problem !== undefined) throw new UnusableKeyPair(problem);
-  return parsed;
-}
-
-function findAuthorityProblem({ certificate, privateKey }: ParsedKeyPair, now: Date): string | undefined {
+  const { certificate, privateKey } = parsed;
   // `ca` is true only if basicConstraints has cA, and keyUsage, if present, includes keyCertSign.
-  if (!certificate.ca) return 'the certificate is not one of an authority';
+  if (!certificate.ca) throw new UnusableKeyPair('the certificate is not one of an authority');
   // node-forge supports no other keys.
   const { asymmetricKeyType: type = 'of an unknown kind', asymmetricKeyDetails } = privateKey;
-  if (type !== 'rsa') return `its key is ${type}; RSA is needed`;
+  if (type !== 'rsa') throw new UnusableKeyPair(`its key is ${type}; RSA is needed`);
   const bits = asymmetricKeyDetails?.modulusLength ?? 0;
-  if (bits < MIN_KEY_BITS) return `its RSA key has ${bits} bits; ${MIN_KEY_BITS} are needed`;
+  if (bits < MIN_KEY_BITS) throw new UnusableKeyPair(`its RSA key has ${bits} bits; ${MIN_KEY_BITS} are needed`);
   const problem = findDateProblem(certificate, now);
-  return problem === undefined ? undefined : `the authority ${problem}`;
+  if (problem !== undefined) throw new UnusableKeyPair(`the authority ${problem}`);
+  return parsed;
 }
 
 export interface LeafOptions {

@@ -58,19 +58,16 @@ const MAX_KEYS = 1_000;
 export class RateLimiter {
   readonly #burst: number;
   readonly #intervalMs: number;
-  readonly #now: () => number;
   readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_KEYS });
 
-  /** @param now returns milliseconds of a monotonic clock */
-  constructor(burst: number, intervalMs: number, now: () => number = () => performance.now()) {
+  constructor(burst: number, intervalMs: number) {
     this.#burst = burst;
     this.#intervalMs = intervalMs;
-    this.#now = now;
   }
 
   /** Returns whether a call is allowed now, and counts it if so. A key can be the address of a client. */
   tryAcquire(key = ''): boolean {
-    const now = this.#now();
+    const now = performance.now();
     const { available, updatedAt } = this.#buckets.get(key) ?? { available: this.#burst, updatedAt: now };
     const refilled = Math.min(this.#burst, available + (now - updatedAt) / this.#intervalMs);
     const isAllowed = refilled >= 1;

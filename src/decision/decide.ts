@@ -6,15 +6,13 @@ import {
   type UnreadableSource,
 } from './references.ts';
 import {
-  explainAllowed,
   explainBadReview,
   explainHeld,
   explainInUse,
   explainUnverified,
-  explainWouldDeny,
-  formatOverrideWarning,
+  formatName,
+  formatWarning,
   formatWarnings,
-  formatWouldDenyWarning,
 } from './message.ts';
 import { findHold, type HoldFacts } from './hold.ts';
 import {
@@ -79,7 +77,7 @@ export function decideWithoutClusterState(config: ConfigToDelete, { mode }: Sett
     return {
       ...allowConfig('MCG_OVERRIDDEN', name, 'may be deleted: its allow-deletion annotation gives a reason'),
       outcome: 'overridden',
-      warnings: [formatOverrideWarning(reason)],
+      warnings: [formatWarning(`MCG_OVERRIDDEN: deletion allowed by annotation: ${reason}`)],
       overrideReason: reason,
     };
   }
@@ -117,20 +115,21 @@ function decideByReferences(
 function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
   if (verdict.denialStatus === undefined || mode === 'Enforce') return verdict;
   const { code, config, message, references, referencesTotal } = verdict;
+  const warning = `MCG_WOULD_DENY (${code}): mode Enforce would deny deleting`;
   return {
     outcome: 'would-deny',
     code: 'MCG_WOULD_DENY',
     cause: code,
     config,
-    message: explainWouldDeny(mode, message),
+    message: `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${message}`,
     references,
     referencesTotal,
-    warnings: mode === 'Warn' && config !== undefined ? [formatWouldDenyWarning(code, config)] : [],
+    warnings: mode === 'Warn' && config !== undefined ? [formatWarning(`${warning} ${config}`)] : [],
   };
 }
 
 function allowConfig(code: Code, config: ConfigName, explanation: string): Verdict {
-  return allow(code, config, explainAllowed(code, config, explanation));
+  return allow(code, config, `${code}: ${formatName(config)} ${explanation}`);
 }
 
 function allow(code: Code, config: ConfigName | undefined, message: string): Verdict {

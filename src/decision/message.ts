@@ -1,6 +1,7 @@
 import { type Code, formatHelpNote } from './verdict.ts';
 import {
   type ConfigName,
+  MAX_NAME_LENGTH,
   type NamedReference,
   type ReferenceGroup,
   type ReferenceSummary,
@@ -19,7 +20,6 @@ import { ALLOW_DELETION_ANNOTATION } from './settings.ts';
 const MAX_NAMES_PER_KIND = 3;
 /** The limit for one Warning header that Kubernetes recommends ("Dynamic Admission Control"). */
 const MAX_WARNING_LENGTH = 120;
-const MAX_NAME_LENGTH = 253;
 
 export function explainInUse(name: ConfigName, summary: ReferenceSummary, hasEmptyOverride: boolean): string {
   return formatDenial('MCG_IN_USE', [
@@ -113,14 +113,6 @@ export function explainBadReview(problem: string): string {
   return formatDenial('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
 }
 
-export function explainWouldDeny(mode: string, denialMessage: string): string {
-  return `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${denialMessage}`;
-}
-
-export function explainAllowed(code: Code, name: ConfigName, reason: string): string {
-  return `${code}: ${formatName(name)} ${reason}`;
-}
-
 export function formatWarnings(name: ConfigName, { weak, unreportedNodes }: ReferenceSummary): string[] {
   const warnings: string[] = [];
   // The name comes first: a long warning is cut at its end.
@@ -130,14 +122,6 @@ export function formatWarnings(name: ConfigName, { weak, unreportedNodes }: Refe
     warnings.push(formatWarning(`${countNoun(unreportedNodes, 'node')} ${have} not reported a configuration yet`));
   }
   return warnings;
-}
-
-export function formatOverrideWarning(reason: string): string {
-  return formatWarning(`MCG_OVERRIDDEN: deletion allowed by annotation: ${reason}`);
-}
-
-export function formatWouldDenyWarning(cause: Code, name: ConfigName): string {
-  return formatWarning(`MCG_WOULD_DENY (${cause}): mode Enforce would deny deleting ${name}`);
 }
 
 /** `7 nodes (n1 currentConfig, n2 currentConfig, n3 desiredConfig and 4 more) and pool worker (spec)`. */
@@ -174,7 +158,7 @@ export function formatName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
-function formatWarning(text: string): string {
+export function formatWarning(text: string): string {
   return toPrintableLine(text, MAX_WARNING_LENGTH);
 }
 

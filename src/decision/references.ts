@@ -5,7 +5,7 @@ export type ConfigName = string & { readonly __brand: 'ConfigName' };
 export const RENDERED_PREFIX = 'rendered-';
 const RENDERED_NAME = /^rendered-(?<pool>.+)-[0-9a-f]{32}$/;
 /** Kubernetes limits the names of objects (RFC 1123). */
-const MAX_NAME_LENGTH = 253;
+export const MAX_NAME_LENGTH = 253;
 const SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
 
 /** Brands the `metadata.name` of a config, or a field that names a config. */

@@ -8,9 +8,8 @@ import type { Metrics } from '../status/metrics.ts';
 
 export interface AnswerRecorderOptions {
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, 'countCall' | 'countDecision' | 'countMissingConfig'>;
+  readonly metrics: Pick<Metrics, 'countAnswer'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Puts the answer into the status of the MachineConfigGuard. */
   readonly recordAnswer: (judged: JudgedReview) => void;
 }
 
@@ -38,17 +37,12 @@ export class AnswerRecorder {
   }
 
   record(judged: JudgedReview, call: AnsweredCall): void {
-    const { metrics } = this.#options;
     const { review, verdict, configState } = judged;
     const { code, config: name = '', message } = verdict;
-    metrics.countCall(call);
+    this.#options.metrics.countAnswer(judged, call);
     if (configState === 'missing') {
-      metrics.countMissingConfig();
       this.#throttledLog.warn('answered a review of an unknown config', { name, user: review.user, code });
-      return;
-    }
-    metrics.countDecision(judged, call);
-    if (code === 'MCG_BAD_REVIEW') {
+    } else if (code === 'MCG_BAD_REVIEW') {
       this.#throttledLog.warn('received a malformed review', { problem: toPrintableLine(message, 500) });
     } else if (this.#limitByAddress.tryAcquire(call.address) && this.#limit.tryAcquire()) {
       this.#log(judged, call);

@@ -38,7 +38,7 @@ export interface GuardOptions {
   readonly shutdownDelayMs: number;
   readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
-  readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'leaseTiming' | 'tlsProfile'>;
+  readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'tlsProfile'>;
 }
 
 const FLUSH_TIMEOUT_MS = 2_000;
@@ -136,10 +136,7 @@ export async function startGuard(options: GuardOptions) {
   };
 }
 
-export interface RunGuardOptions extends Pick<
-  GuardOptions,
-  'api' | 'log' | 'bindAddress' | 'securePort' | 'healthPort' | 'metricsPort' | 'shutdownDelayMs'
-> {
+export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'settings' | 'status' | 'tlsPolicy'> {
   /** Resolves with a certificate that is followed until the signal aborts. */
   readonly loadCertificate: (signal: AbortSignal) => Promise<ServingCertificate>;
   readonly initialSpec: NonNullable<SettingsFollowerOptions['initialSpec']>;
@@ -165,7 +162,6 @@ export async function runGuard(
   const { signal } = followers;
   try {
     const certificate = await Promise.race([loadCertificate(signal), stopSignal.then(() => undefined)]);
-    // Stopped before the certificate was available.
     if (certificate === undefined) return;
     const settings = new SettingsFollower({ api, log, initialSpec });
     void settings.run(signal);
@@ -186,7 +182,6 @@ export async function runGuard(
       tlsPolicy: tlsParameters === undefined ? tlsProfile : new Replaceable(tlsParameters),
     });
     const logReady = (): void => log.info(guard.ports, 'ready');
-    // Ignores the abort.
     void guard.whenReady(signal).then(logReady, () => {});
     await stopSignal;
     await guard.stop();
@@ -195,7 +190,6 @@ export async function runGuard(
   }
 }
 
-/** Returns undefined outside of a pod. */
 async function readPodNamespace(): Promise<string | undefined> {
   const file = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
   const text = (await readFile(file, 'utf8').catch(() => '')).trim();

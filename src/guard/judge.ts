@@ -46,7 +46,7 @@ export interface CreateJudgeOptions extends Pick<JudgeOptions, 'api' | 'settings
 export function createJudge({ api, watchApi = api, ...options }: CreateJudgeOptions) {
   const { log } = options;
   const index = new ReferenceIndex({ api: watchApi, log });
-  const configs = new ConfigIndex({ api: watchApi, lookUpApi: api, log });
+  const configs = new ConfigIndex({ api: watchApi, log });
   const live = new LiveReader({ api, index });
   const facts: HoldFacts = {
     createdAt: (name) => configs.get(name)?.createdAt,
@@ -107,11 +107,11 @@ export class Judge implements ReviewJudge {
    * (docs/internals/threat-model.md). A deletion that `early` allows causes none of them.
    */
   async #lookUp(config: ConfigToDelete, early: Verdict | undefined, signal: AbortSignal): Promise<LookupResult> {
-    const { configs } = this.#options;
+    const { api, configs } = this.#options;
     if (configs.has(config)) return { state: 'exists' };
     if (early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
-    if (early === undefined) return await configs.lookUp(config, signal);
-    return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.lookUp(config, limited));
+    if (early === undefined) return await configs.lookUp(api, config, signal);
+    return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.lookUp(api, config, limited));
   }
 
   /**

@@ -27,11 +27,13 @@ const CREATE_TIMEOUT_MS = 5_000;
  * Without the object or its CRD the default settings apply. While it is unreadable the last known settings apply.
  */
 export class SettingsFollower {
+  /** Undefined before the first read. */
+  settings: Settings | undefined;
+  /** As it was last read. Undefined before, and if it does not exist. */
+  object: ApiObject | undefined;
   readonly #options: SettingsFollowerOptions;
   readonly #problem: ProblemLog;
   readonly #createProblem: ProblemLog;
-  #settings: Settings | undefined;
-  #object: ApiObject | undefined;
   #createAt = 0;
 
   constructor(options: SettingsFollowerOptions) {
@@ -40,25 +42,15 @@ export class SettingsFollower {
     this.#createProblem = new ProblemLog(options.log);
   }
 
-  /** Undefined before the first read. */
-  get settings(): Settings | undefined {
-    return this.#settings;
-  }
-
-  /** As it was last read. Undefined before, and if it does not exist. */
-  get object(): ApiObject | undefined {
-    return this.#object;
-  }
-
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     const onRead = async (object: ApiObject | undefined): Promise<void> => {
-      this.#object = object;
+      this.object = object;
       this.#apply(parseSettings(object));
       if (object === undefined) await this.#createIfDue(signal);
     };
     const onFailure = (error: unknown): void => {
-      const mode = this.#settings?.mode;
+      const mode = this.settings?.mode;
       const consequence = mode === undefined ? 'denying deletions until then' : `keeping mode ${mode}`;
       this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
     };
@@ -67,10 +59,10 @@ export class SettingsFollower {
 
   #apply({ settings, problems }: ReturnType<typeof parseSettings>): void {
     const { mode, holdSupersededMs } = settings;
-    if (mode !== this.#settings?.mode || holdSupersededMs !== this.#settings.holdSupersededMs) {
-      this.#options.log.info({ mode, holdSupersededMs, before: this.#settings?.mode }, `mode is ${mode}`);
+    if (mode !== this.settings?.mode || holdSupersededMs !== this.settings.holdSupersededMs) {
+      this.#options.log.info({ mode, holdSupersededMs, before: this.settings?.mode }, `mode is ${mode}`);
     }
-    this.#settings = settings;
+    this.settings = settings;
     if (problems.length === 0) this.#problem.clear();
     else this.#problem.warn(`machineconfigguard ${GUARD_NAME}: ${problems.join('; ')}`);
   }

@@ -75,8 +75,7 @@ export interface Resource<Item extends { readonly name: string }> {
   readonly name: string;
   /** One collection for each API version, the preferred one first. A 404 leads to the next. */
   readonly paths: readonly [string, ...string[]];
-  readonly isOptional: boolean;
-  readonly isMetadataOnly: boolean;
+  readonly isMetadataOnly?: boolean | undefined;
   /** If present, a list of objects that have one of these annotations skips the others: see `NodeObject`. */
   readonly annotations?: readonly string[];
   readonly parse: (object: ApiObject) => Item;

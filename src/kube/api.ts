@@ -51,25 +51,20 @@ const MAX_RETRY_AFTER_MS = 60_000;
  * each request and cannot stream a list.
  */
 export class KubeApi {
-  readonly #connection: Connection;
+  readonly connection: Connection;
   readonly #userAgent: string;
   readonly #requestTimeoutMs: number | undefined;
   readonly #transport = new Transport();
 
   /** @param requestTimeoutMs limits each request that is not a watch, until the end of its response */
   constructor(connection: Connection, userAgent = 'machineconfig-guard', requestTimeoutMs?: number) {
-    this.#connection = connection;
+    this.connection = connection;
     this.#userAgent = userAgent;
     this.#requestTimeoutMs = requestTimeoutMs;
   }
 
   get address(): string {
-    return this.#connection.server.host;
-  }
-
-  /** For requests that are not HTTP, such as an exec. */
-  get connection(): Connection {
-    return this.#connection;
+    return this.connection.server.host;
   }
 
   /**
@@ -85,7 +80,7 @@ export class KubeApi {
       if (request.signal.aborted) throw request.signal.reason;
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       try {
-        this.#connection.reload();
+        this.connection.reload();
       } catch {
         // The kubeconfig is being replaced or is broken. What the API server answered stays true.
         throw error;
@@ -127,10 +122,10 @@ export class KubeApi {
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
     const { purpose = 'requests', signal } = request;
-    const { server, isProxied } = this.#connection;
+    const { server, isProxied } = this.connection;
     let credentials: Credentials;
     try {
-      credentials = await this.#connection.credentials(signal);
+      credentials = await this.connection.credentials(signal);
     } catch (error) {
       if (error === signal.reason) throw error;
       throw new ApiUnreachable(`no credentials for ${server.host}: ${describeError(error)}`, { cause: error });

@@ -45,22 +45,19 @@ const MAX_NOTE_BYTES = 1_024;
 export class EventRecorder {
   readonly #api: Pick<KubeApi, 'json'>;
   readonly #log: Logger;
-  readonly #now: () => number;
   readonly #recent = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   readonly #writes = new Set<Promise<void>>();
   readonly #rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
   readonly #overflow: ThrottledLog;
 
-  /** @param now returns milliseconds since 1970 */
-  constructor(api: Pick<KubeApi, 'json'>, log: Logger, now: () => number = Date.now) {
+  constructor(api: Pick<KubeApi, 'json'>, log: Logger) {
     this.#api = api;
     this.#log = log;
-    this.#now = now;
     this.#overflow = new ThrottledLog(log);
   }
 
   record(event: ClusterEvent): void {
-    const now = this.#now();
+    const now = Date.now();
     const name = toEventName(event, Math.floor(now / PERIOD_MS));
     if (this.#recent.has(name)) return;
     // They also accumulate while the API server does not answer.

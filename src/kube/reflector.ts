@@ -66,6 +66,11 @@ class RelistRequired extends Error {
  */
 export class Reflector<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
+  /**
+   * The newest version that the API server has sent; undefined before the first list. It goes back only if a probe
+   * finds that the API server's versions went back.
+   */
+  newestVersion: string | undefined;
   readonly #api: KubeApi;
   readonly #log: Logger;
   readonly #timing: ReflectorTiming;
@@ -75,7 +80,6 @@ export class Reflector<Item extends { readonly name: string }> {
   #objects = new Map<string, Item>();
   #error: unknown;
   #position: Position | undefined;
-  #newestVersion: string | undefined;
   #lastMessageAt = Number.NaN;
 
   constructor({ api, resource, log, timing = DEFAULT_TIMING, onChange }: ReflectorOptions<Item>) {
@@ -111,14 +115,6 @@ export class Reflector<Item extends { readonly name: string }> {
 
   get(name: string): Item | undefined {
     return this.#objects.get(name);
-  }
-
-  /**
-   * The newest version that the API server has sent; undefined before the first list. It goes back only if a probe
-   * finds that the API server's versions went back.
-   */
-  get newestVersion(): string | undefined {
-    return this.#newestVersion;
   }
 
   objects(): Iterable<Item> {
@@ -184,12 +180,12 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** After an etcd restore a list has an older version, and so has the probe. */
   async #checkListVersion({ path, resourceVersion }: Position, signal: AbortSignal): Promise<void> {
-    const newest = this.#newestVersion;
+    const newest = this.newestVersion;
     if (newest !== undefined && isOlderVersion(resourceVersion, newest)) {
       await this.#probe({ path, resourceVersion: newest }, signal);
       throw new MalformedList(`the list has version ${resourceVersion}, which is older than ${newest}`);
     }
-    this.#newestVersion = resourceVersion;
+    this.newestVersion = resourceVersion;
   }
 
   async #watch(position: Position, signal: AbortSignal): Promise<void> {
@@ -269,9 +265,9 @@ export class Reflector<Item extends { readonly name: string }> {
     }
     this.#backoff.reset();
     // A version that goes back would disarm the check for stale lists.
-    if (this.#newestVersion !== undefined && isOlderVersion(resourceVersion, this.#newestVersion)) return;
+    if (this.newestVersion !== undefined && isOlderVersion(resourceVersion, this.newestVersion)) return;
     if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion };
-    this.#newestVersion = resourceVersion;
+    this.newestVersion = resourceVersion;
   }
 
   async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
@@ -301,7 +297,7 @@ export class Reflector<Item extends { readonly name: string }> {
     const version = String(list.metadata?.resourceVersion);
     if (!isOlderVersion(version, position.resourceVersion)) return;
     if (!isNumber(version)) throw new MalformedList('the list has no readable resourceVersion');
-    this.#newestVersion = version;
+    this.newestVersion = version;
     throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${version}`);
   }
 }

@@ -32,19 +32,15 @@ export interface LiveReaderOptions {
  * to serve more than two lists of all nodes for a replica.
  */
 export class LiveReader {
+  readCount = 0;
   readonly #options: LiveReaderOptions;
   /** How to answer each waiting review, which knows how many reads had started when it arrived. */
   readonly #waiting = new Map<{ readonly readsBefore: number }, (read: LiveRead) => void>();
   #running: readonly LiveRead[] = [];
-  #readCount = 0;
   #startTimer: NodeJS.Timeout | undefined;
 
   constructor(options: LiveReaderOptions) {
     this.#options = options;
-  }
-
-  get readCount(): number {
-    return this.#readCount;
   }
 
   /**
@@ -52,7 +48,7 @@ export class LiveReader {
    * aborts first, the result contains the finished lists and names the others as unreadable. Never rejects.
    */
   async read(config: ConfigName, signal: AbortSignal): Promise<ClusterState> {
-    const review = { readsBefore: this.#readCount };
+    const review = { readsBefore: this.readCount };
     const answered = new Promise<LiveRead>((answer) => this.#waiting.set(review, answer));
     // Reviews that arrive in the same turn of the event loop share the read.
     setImmediate(() => this.#startIfDue());
@@ -74,8 +70,8 @@ export class LiveReader {
       this.#startTimer = setTimeout(() => this.#startIfDue(), delayMs).unref();
       return;
     }
-    this.#readCount += 1;
-    const read = new LiveRead(this.#readCount, this.#options);
+    this.readCount += 1;
+    const read = new LiveRead(this.readCount, this.#options);
     this.#running = [...this.#running, read];
     void read.finished.then(() => this.#answerReviews(read));
     this.#startIfDue();

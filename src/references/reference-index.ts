@@ -193,11 +193,6 @@ function readClocks(): Moment {
   return { ms: performance.now(), date: new Date() };
 }
 
-export interface ConfigIndexOptions extends Pick<ReflectorOptions<WatchedConfig>, 'api' | 'log' | 'timing'> {
-  /** For look-ups; the same as `api` by default. */
-  readonly lookUpApi?: Pick<KubeApi, 'json'>;
-}
-
 /** Whether a config of this name and uid exists. The reason says why not, or why it is unknown. */
 export type LookupResult =
   { readonly state: 'exists' } | { readonly state: 'missing' | 'unknown'; readonly reason: string };
@@ -208,9 +203,8 @@ const MAX_REMEMBERED_DELETIONS = 1_000;
 /** The names and uids of all MachineConfigs from the watch, and the times of their deletions. */
 export class ConfigIndex extends Reflector<WatchedConfig> {
   readonly #deletedAt: LRUCache<ConfigName, Date>;
-  readonly #lookUpApi: Pick<KubeApi, 'json'>;
 
-  constructor({ lookUpApi, ...options }: ConfigIndexOptions) {
+  constructor(options: Pick<ReflectorOptions<WatchedConfig>, 'api' | 'log' | 'timing'>) {
     const deletedAt = new LRUCache<ConfigName, Date>({ max: MAX_REMEMBERED_DELETIONS });
     super({
       ...options,
@@ -220,7 +214,6 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
       },
     });
     this.#deletedAt = deletedAt;
-    this.#lookUpApi = lookUpApi ?? options.api;
   }
 
   has({ name, uid }: Pick<ConfigToDelete, 'name' | 'uid'>): boolean {
@@ -236,7 +229,11 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
   }
 
   /** Looks up a config in the index, or else with a GET. Retries until the signal aborts. Never rejects. */
-  async lookUp(config: Pick<ConfigToDelete, 'name' | 'uid'>, signal: AbortSignal): Promise<LookupResult> {
+  async lookUp(
+    api: Pick<KubeApi, 'json'>,
+    config: Pick<ConfigToDelete, 'name' | 'uid'>,
+    signal: AbortSignal,
+  ): Promise<LookupResult> {
     const backoff = new Backoff(100, 1_000);
     let reason = 'no complete answer in time';
     if (this.isForbidden) return { state: 'unknown', reason: 'the guard may not read them' };
@@ -245,7 +242,7 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
       try {
         // After this call, because the config may just have been created.
         const found = await withTimeout(LOOK_UP_TIMEOUT_MS, signal, (limited) =>
-          getObject(this.#lookUpApi, MACHINE_CONFIGS, config.name, limited, 'lookUps'),
+          getObject(api, MACHINE_CONFIGS, config.name, limited, 'lookUps'),
         );
         return found?.uid === config.uid
           ? { state: 'exists' }

@@ -1,5 +1,6 @@
 import {
   type BuildReferrer,
+  MAX_NAME_LENGTH,
   NODE_FIELDS,
   type NodeReferrer,
   POOL_FIELDS,
@@ -49,7 +50,6 @@ const MAX_REASON_LENGTH = 2_000;
 const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
 /** Of Kubernetes (apimachinery, pkg/apis/meta/v1/types.go). */
 const FOREGROUND_DELETION = 'foregroundDeletion';
-const MAX_NAME_LENGTH = 253;
 /** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
 
@@ -258,7 +258,6 @@ export const NODES: Resource<NodeReferrer> = {
   kind: 'Node',
   name: 'nodes',
   paths: [NODES_PATH],
-  isOptional: false,
   isMetadataOnly: true,
   annotations: NODE_ANNOTATIONS,
   parse: parseNodeReferrer,
@@ -269,8 +268,6 @@ export const POOLS: Resource<PoolReferrer> = {
   kind: 'MachineConfigPool',
   name: 'machineconfigpools',
   paths: [POOLS_PATH],
-  isOptional: true,
-  isMetadataOnly: false,
   parse: parsePoolReferrer,
 };
 
@@ -279,8 +276,6 @@ export const BUILDS: Resource<BuildReferrer> = {
   kind: 'MachineOSBuild',
   name: 'machineosbuilds',
   paths: BUILDS_PATHS,
-  isOptional: true,
-  isMetadataOnly: false,
   parse: parseBuildReferrer,
 };
 
@@ -300,7 +295,6 @@ export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
   kind: 'MachineConfig',
   name: 'machineconfigs',
   paths: [MACHINE_CONFIGS_PATH],
-  isOptional: true,
   isMetadataOnly: true,
   parse: parseConfigMetadata,
 };

@@ -2,8 +2,7 @@ import { formatDuration, parseDuration, toSeconds } from '../common/duration.ts'
 import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../decision/hold.ts';
 import { explainHold, formatTime } from '../decision/message.ts';
 import { type ConfigName, findUsedConfigs, isRenderedConfig } from '../decision/references.ts';
-import type { Settings } from '../decision/settings.ts';
-import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
+import type { StatusSources } from './describe-status.ts';
 
 export interface HoldStatus {
   /** The hold in force, as a duration. */
@@ -20,16 +19,14 @@ export const NO_HOLDS = { holdSuperseded: null, heldCount: null, heldConfigs: nu
 const MAX_HELD_CONFIGS = 50;
 const MAX_POOLS = 100;
 
-interface HoldSources {
-  readonly configs: Pick<ConfigIndex, 'objects'>;
-  readonly index: Pick<ReferenceIndex, 'referrers' | 'pools'>;
-  readonly settings: Settings;
-  readonly facts: HoldFacts;
-  readonly now: Date;
-}
-
 /** Describes what the guard holds, by the same rule as its answers. */
-export function describeHolds({ configs, index, settings, now, facts }: HoldSources): HoldStatus {
+export function describeHolds({
+  configs,
+  index,
+  settings,
+  now,
+  facts,
+}: Pick<StatusSources, 'configs' | 'index' | 'settings' | 'now' | 'facts'>): HoldStatus {
   const holdMs = settings.holdSupersededMs;
   const referrers = [...index.referrers()];
   const used = findUsedConfigs(referrers);

@@ -5,19 +5,12 @@ import { describeError, isAbsent } from '../kube/errors.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { NEVER_ABORTED, repeat, withTimeout } from '../common/wait.ts';
 
-export interface LeaseTiming {
-  readonly durationMs: number;
-  readonly retryMs: number;
-}
-
 export interface LeaseOptions {
   readonly api: Pick<KubeApi, 'json'>;
   readonly namespace: string;
   readonly name: string;
   readonly identity: string;
   readonly log: Logger;
-  readonly timing?: LeaseTiming | undefined;
-  /** Called when the Lease cannot be acquired or renewed. */
   readonly onFailure: () => void;
 }
 
@@ -25,7 +18,8 @@ export interface LeaseOptions {
  * OpenShift's values tolerate an API server that is unreachable for a minute (openshift/enhancements,
  * CONVENTIONS.md).
  */
-const OPENSHIFT_TIMING: LeaseTiming = { durationMs: 137_000, retryMs: 26_000 };
+const DURATION_MS = 137_000;
+const RETRY_MS = 26_000;
 const TIMEOUT_MS = 10_000;
 /** The pod has 30 s to stop, and most of them are for open requests. */
 const RELEASE_TIMEOUT_MS = 3_000;
@@ -45,7 +39,6 @@ interface LeaseObject {
 export class Lease {
   readonly #options: LeaseOptions;
   readonly #path: string;
-  readonly #timing: LeaseTiming;
   readonly #problem: ProblemLog;
   #validUntil = Number.NEGATIVE_INFINITY;
   #lastSeen: { readonly version: string | undefined; readonly at: number } | undefined;
@@ -53,7 +46,6 @@ export class Lease {
   constructor(options: LeaseOptions) {
     this.#options = options;
     this.#path = objectPath(leasesPath(options.namespace), options.name);
-    this.#timing = options.timing ?? OPENSHIFT_TIMING;
     this.#problem = new ProblemLog(options.log);
   }
 
@@ -64,7 +56,7 @@ export class Lease {
   /** Acquires and renews the Lease until the signal aborts, then releases it. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await repeat(
-      this.#timing.retryMs,
+      RETRY_MS,
       signal,
       () => this.#acquireOrRenew(signal),
       (error) => {
@@ -73,7 +65,9 @@ export class Lease {
         this.#options.onFailure();
       },
     );
-    if (this.isHeld) await withTimeout(RELEASE_TIMEOUT_MS, NEVER_ABORTED, this.#release.bind(this)).catch(() => {});
+    // Otherwise the next leader would wait until the Lease expires.
+    const release = async (limited: AbortSignal) => await this.#write(await this.#get(limited), '', limited);
+    if (this.isHeld) await withTimeout(RELEASE_TIMEOUT_MS, NEVER_ABORTED, release).catch(() => {});
     this.#validUntil = Number.NEGATIVE_INFINITY;
   }
 
@@ -84,7 +78,7 @@ export class Lease {
     const version = lease?.metadata.resourceVersion;
     if (this.#lastSeen === undefined || this.#lastSeen.version !== version) this.#lastSeen = { version, at: startedAt };
     const holder = lease?.spec?.holderIdentity ?? '';
-    const isExpired = startedAt - this.#lastSeen.at > this.#timing.durationMs;
+    const isExpired = startedAt - this.#lastSeen.at > DURATION_MS;
     if (holder !== '' && holder !== identity && !isExpired) {
       this.#validUntil = Number.NEGATIVE_INFINITY;
       return;
@@ -92,14 +86,9 @@ export class Lease {
     const wasHeld = this.isHeld;
     await this.#write(lease, identity, signal);
     // Counted from before the write, so it ends before another replica can acquire the Lease.
-    this.#validUntil = startedAt + this.#timing.durationMs;
+    this.#validUntil = startedAt + DURATION_MS;
     this.#problem.clear();
     if (!wasHeld) log.info({ identity }, 'this replica is the leader and writes the status');
-  }
-
-  /** Without it the next leader would wait until the Lease expires. */
-  async #release(signal: AbortSignal): Promise<void> {
-    await this.#write(await this.#get(signal), '', signal);
   }
 
   async #get(signal: AbortSignal): Promise<LeaseObject | undefined> {
@@ -123,7 +112,7 @@ export class Lease {
       metadata: { name, namespace, resourceVersion: lease?.metadata.resourceVersion },
       spec: {
         holderIdentity,
-        leaseDurationSeconds: Math.ceil(this.#timing.durationMs / 1000),
+        leaseDurationSeconds: Math.ceil(DURATION_MS / 1000),
         renewTime: now,
         ...(isTransition ? { acquireTime: now } : {}),
       },

@@ -111,22 +111,18 @@ export class Metrics {
     this.#addGauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
   }
 
-  countCall({ hasAuthorization }: AnsweredCall): void {
+  countAnswer({ review, verdict, path, configState }: JudgedReview, { hasAuthorization, ms }: AnsweredCall): void {
     this.#calls.inc({ authorization: String(hasAuthorization) });
-  }
-
-  countDecision({ review, verdict, path }: JudgedReview, { ms }: AnsweredCall): void {
-    const { outcome, code } = verdict;
-    this.#decisions.inc({ verdict: outcome, code, dry_run: String(review.isDryRun) });
+    if (configState === 'missing') {
+      this.#missingConfigs.inc();
+      return;
+    }
+    this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(review.isDryRun) });
     this.#duration.observe({ path }, ms / 1000);
   }
 
   countTaskFailure(task: string): void {
     this.#taskFailures.inc({ task });
-  }
-
-  countMissingConfig(): void {
-    this.#missingConfigs.inc();
   }
 
   async scrape(): Promise<{ text: string; contentType: string }> {

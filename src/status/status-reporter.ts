@@ -12,7 +12,7 @@ import type { JudgedReview } from '../webhook/admission-app.ts';
 import type { FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
 import { describeStatus, type GuardStatus, type StatusSources } from './describe-status.ts';
-import { Lease, type LeaseTiming } from './lease.ts';
+import { Lease } from './lease.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 export interface StatusReporterOptions extends Pick<StatusSources, 'index' | 'facts'> {
@@ -23,13 +23,10 @@ export interface StatusReporterOptions extends Pick<StatusSources, 'index' | 'fa
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly settings: () => Settings;
   readonly stored: StatusWriterOptions['stored'];
-  /** Undefined if flags set the TLS parameters. */
   readonly tlsProfile?: (() => FollowedTlsProfile) | undefined;
   readonly leaseNamespace: string;
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
   readonly leaseHolder: string;
-  readonly leaseTiming?: LeaseTiming | undefined;
-  /** Called when a task fails. It is repeated. */
   readonly onTaskFailure: (task: string) => void;
   readonly now?: () => Date;
 }
@@ -49,13 +46,13 @@ export class StatusReporter {
   readonly #writer: StatusWriter;
 
   constructor(options: StatusReporterOptions) {
-    const { api, log, leaseNamespace: namespace, leaseHolder: identity, leaseTiming: timing, onTaskFailure } = options;
+    const { api, log, leaseNamespace: namespace, leaseHolder: identity, onTaskFailure } = options;
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
     const onFound = (finding: DanglingFinding): void => this.#recordEvent(finding);
     this.#detector = new DanglingReferenceDetector({ ...options, onFound });
     const onFailure = (): void => onTaskFailure('acquire the Lease');
-    this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, timing, onFailure });
+    this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, onFailure });
     this.#writer = new StatusWriter(options);
   }
 

@@ -10,10 +10,14 @@ import { ProblemLog } from '../common/logs.ts';
 import { toSeconds } from '../common/duration.ts';
 import { type Condition, CONDITIONS, type GuardStatus } from './describe-status.ts';
 
-export interface LastDenial {
+/** What the status has of an answer. */
+interface StoredDeletion {
   readonly time: string;
-  readonly name: string;
   readonly user: string;
+}
+
+export interface LastDenial extends StoredDeletion {
+  readonly name: string;
   readonly referrers: ReturnType<typeof toRecordedReferrers>;
 }
 
@@ -28,11 +32,6 @@ type StoredCondition = Omit<Condition, 'type'> & {
   readonly lastTransitionTime: string;
   readonly observedGeneration?: number;
 };
-
-interface StoredDeletion {
-  readonly time: string;
-  readonly user: string;
-}
 
 interface StoredGuard {
   readonly metadata?: { readonly generation?: number; readonly resourceVersion?: string };

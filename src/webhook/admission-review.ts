@@ -21,8 +21,7 @@ export class BadReview extends ReviewFault {}
 
 const API_VERSION = 'admission.k8s.io/v1';
 
-/** Kubernetes limits the names of objects (RFC 1123). uids have 36 characters. */
-const MAX_NAME = 253;
+/** uids have 36 characters. */
 const MAX_UID = 64;
 const MAX_TEXT = 256;
 
@@ -116,8 +115,8 @@ function parseOldObject(request: Readonly<Record<string, unknown>>, uid: string)
   if (metadata === undefined) {
     throw new BadReview('the request has no oldObject, so the deleted object is unknown', uid);
   }
-  const name = readText(metadata['name'], MAX_NAME);
-  if (!isObjectName(name)) throw new BadReview('oldObject has no valid name', uid);
+  const { name } = metadata;
+  if (typeof name !== 'string' || !isObjectName(name)) throw new BadReview('oldObject has no valid name', uid);
   const requestName = request['name'];
   if (typeof requestName === 'string' && requestName !== '' && requestName !== name) {
     throw new BadReview(`the request names ${quoteValue(requestName)} but oldObject is ${quoteValue(name)}`, uid);

@@ -65,17 +65,15 @@ export class ConnectionLimiter {
 
   /** Returns false if every connection waits for an answer. */
   #closeOne(): boolean {
-    const victim = [...this.#connections].find(([, connection]) => !isAwaitingAnswer(connection));
+    const victim = [...this.#connections].find(([, { request, response }]) => {
+      return request?.complete !== true || response?.writableEnded !== false;
+    });
     if (victim === undefined) return false;
     const [key, { socket }] = victim;
     this.#connections.delete(key);
     socket.destroy();
     return true;
   }
-}
-
-function isAwaitingAnswer({ request, response }: Connection): boolean {
-  return request?.complete === true && response?.writableEnded === false;
 }
 
 function keyOf({ remoteAddress, remotePort }: Socket): string {

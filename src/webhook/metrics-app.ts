@@ -68,21 +68,19 @@ export class ScrapeAuthorizer {
   readonly #api: Pick<KubeApi, 'json'>;
   /** Of allowed tokens. Hashed, so that a heap dump contains no token. */
   readonly #access: LRUCache<string, ScrapeAccess, string>;
-  readonly #newTokens: RateLimiter;
+  readonly #newTokens = new RateLimiter(NEW_TOKEN_BURST, NEW_TOKEN_INTERVAL_MS);
 
-  /** @param now returns milliseconds of a monotonic clock */
-  constructor(api: Pick<KubeApi, 'json'>, now: () => number = () => performance.now()) {
+  constructor(api: Pick<KubeApi, 'json'>) {
     this.#api = api;
     this.#access = new LRUCache({
       max: MAX_TOKENS,
       ttl: ALLOWED_TTL_MS,
       ttlResolution: 0,
-      perf: { now },
+      perf: { now: () => performance.now() },
       // Parallel scrapes with a token share the review. A failed one keeps the token known.
       fetchMethod: async (_key, _stale, { context: token }) => await this.#reviewAccess(token),
       noDeleteOnFetchRejection: true,
     });
-    this.#newTokens = new RateLimiter(NEW_TOKEN_BURST, NEW_TOKEN_INTERVAL_MS, now);
   }
 
   /**

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ProblemLog, RateLimiter } from '../../src/common/logs.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 test.each([
   ['solved', ['a', 'b', 'solved', 'b']],
@@ -18,16 +19,16 @@ test.each([
 });
 
 test('allows each key a burst at once and then one call per interval, however long the pause', () => {
-  let now = 0;
-  const limiter = new RateLimiter(3, 100, () => now);
+  fakeUntilEnd('performance');
+  const limiter = new RateLimiter(3, 100);
   const countAllowed = (key?: string) =>
     Array.from({ length: 10 }, () => limiter.tryAcquire(key)).filter(Boolean).length;
   expect(countAllowed()).toBe(3);
   expect(countAllowed('10.0.0.1')).toBe(3);
-  now += 50;
+  vi.advanceTimersByTime(50);
   expect(countAllowed()).toBe(0);
-  now += 50;
+  vi.advanceTimersByTime(50);
   expect(countAllowed()).toBe(1);
-  now += 60_000;
+  vi.advanceTimersByTime(60_000);
   expect([countAllowed(), countAllowed('10.0.0.1')]).toEqual([3, 3]);
 });

@@ -18,7 +18,7 @@ test('docs/monitoring.md lists every metric with its type and labels', async () 
   metrics.countTaskFailure('x');
   const verdict = denyBadReview('');
   const review = { uid: '', user: '', isDryRun: false, config: undefined };
-  metrics.countDecision({ review, path: 'live', configState: 'exists', verdict }, CALL);
+  metrics.countAnswer({ review, path: 'live', configState: 'exists', verdict }, CALL);
   const { text } = await metrics.scrape();
   const exported = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, base = '', type = '']) => {
     // OpenMetrics names a counter without the suffix of its samples.

@@ -45,9 +45,11 @@ beforeEach(() => {
   recorder = new AnswerRecorder({
     log: memory.log,
     metrics: {
-      countCall: ({ hasAuthorization }) => void records.push(`call ${hasAuthorization}`),
-      countDecision: ({ verdict }) => void records.push(`decision ${verdict.code}`),
-      countMissingConfig: () => void records.push('missing config'),
+      countAnswer: ({ verdict, configState }, { hasAuthorization }) =>
+        void records.push(
+          `call ${hasAuthorization}`,
+          `${configState === 'missing' ? 'missing' : 'decision'} ${verdict.code}`,
+        ),
     },
     events: { record: ({ reason, note }) => void records.push(`Event ${reason}: ${note}`) },
     recordAnswer: ({ verdict }) => void records.push(`status ${verdict.outcome} ${verdict.config}`),
@@ -99,7 +101,7 @@ test.each<[string, Verdict, ConfigState, string, object]>([
     'of a config that does not exist apart',
     UNVERIFIED,
     'missing',
-    'missing config',
+    'missing MCG_UNVERIFIED',
     { msg: 'answered a review of an unknown config', name: NAME, code: 'MCG_UNVERIFIED' },
   ],
   [

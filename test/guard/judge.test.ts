@@ -82,7 +82,7 @@ async function judge(situation: Situation) {
     },
     configs: {
       has: () => config.state === 'exists',
-      lookUp: async (_config, signal) => {
+      lookUp: async (_api, _config, signal) => {
         lookups += 1;
         isLookupLimited = signal !== deadline.signal;
         if (isLate) deadline.abort();

@@ -9,32 +9,34 @@ const CONFIG = { apiVersion: 'v1', kind: 'MachineConfig', name: 'rendered-a', ui
 const DENIAL = { regarding: CONFIG, reason: 'DeletionDenied', action: 'Delete', note: 'a' } as const;
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
 
-beforeEach(() => fakeUntilEnd('performance'));
+beforeEach(() => {
+  fakeUntilEnd('performance', 'Date');
+  vi.setSystemTime(Date.UTC(2026, 10, 20, 12));
+});
 
 /** A recorder, and the Events that it has written. */
 function createRecorder(answer: () => unknown = () => ({})) {
   const requests: ApiRequest[] = [];
   const { log, lines } = memoryLog();
-  const clock = { now: Date.UTC(2026, 10, 20, 12) };
   const json = async (request: ApiRequest) => {
     requests.push(request);
     return await Promise.resolve(answer());
   };
-  const recorder = new EventRecorder({ json }, log, () => clock.now);
+  const recorder = new EventRecorder({ json }, log);
   const record = async (...changes: readonly Partial<ClusterEvent>[]) => {
     for (const change of changes) recorder.record({ ...DENIAL, ...change });
     await recorder.flush();
   };
   const names = () =>
     requests.map(({ body }) => (body as { readonly metadata: { readonly name: string } }).metadata.name);
-  return { recorder, record, requests, names, clock, lines };
+  return { recorder, record, requests, names, lines };
 }
 
 test('writes one Event about a config for all denials in six minutes', async () => {
-  const { record, requests, clock } = createRecorder();
+  const { record, requests } = createRecorder();
   for (let retry = 0; retry < 500; retry += 1) {
     await record({ note: `denial ${retry}` });
-    clock.now += 500;
+    vi.advanceTimersByTime(500);
   }
   const eventTime = '2026-11-20T12:00:00.000000Z';
   const body = { type: 'Warning', reason: 'DeletionDenied', eventTime, note: 'denial 0', regarding: CONFIG };
@@ -42,10 +44,10 @@ test('writes one Event about a config for all denials in six minutes', async () 
 });
 
 test('writes another Event for another config, reason, user or named config, and after six minutes', async () => {
-  const { record, names, clock } = createRecorder();
+  const { record, names } = createRecorder();
   const regarding = { ...CONFIG, uid: 'another-uid' };
   await record({}, { regarding }, { reason: 'DeletionOverridden' }, { user: 'another-user' }, { config: 'rendered-b' });
-  clock.now += 6 * 60_000;
+  vi.advanceTimersByTime(6 * 60_000);
   await record({});
   expect([names().length, new Set(names()).size]).toEqual([6, 6]);
 });

@@ -217,10 +217,11 @@ async function lookUp(
     const metadata = { name: CONFIG.name, uid: answer, creationTimestamp: '2026-11-20T10:00:00Z' };
     return await Promise.resolve({ metadata });
   };
-  const configs = new ConfigIndex({ api: { json } as unknown as KubeApi, log: memoryLog().log });
+  const api = { json } as unknown as KubeApi;
+  const configs = new ConfigIndex({ api, log: memoryLog().log });
   vi.spyOn(configs, 'has').mockReturnValue(isIndexed);
   vi.spyOn(configs, 'isForbidden', 'get').mockReturnValue(isForbidden);
-  return { ...(await configs.lookUp(CONFIG, deadline.signal)), paths };
+  return { ...(await configs.lookUp(api, CONFIG, deadline.signal)), paths };
 }
 
 test('sends no GET for an indexed config, and none without the right to read configs', async () => {

@@ -40,11 +40,11 @@ test('counts decisions and reads its sources at each scrape', async () => {
   });
   for (const dryRun of [false, false, true]) {
     const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
-    metrics.countDecision(await allowUnused(review, new AbortController().signal), CALL);
+    const judged = await allowUnused(review, new AbortController().signal);
+    metrics.countAnswer(judged, CALL);
+    if (dryRun) metrics.countAnswer({ ...judged, configState: 'missing' }, { ...CALL, hasAuthorization: true });
   }
-  metrics.countMissingConfig();
   metrics.countTaskFailure('write the status');
-  metrics.countCall({ ...CALL, hasAuthorization: true });
   const { text, contentType } = await metrics.scrape();
   expect(contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
   expect(text).toMatch(/# EOF\n$/);
@@ -61,7 +61,7 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_references{kind="Node"} 2',
       'mcguard_missing_config_reviews_total 1',
       'mcguard_task_failures_total{task="write the status"} 1',
-      'mcguard_webhook_calls_total{authorization="false"} 0',
+      'mcguard_webhook_calls_total{authorization="false"} 3',
       'mcguard_webhook_calls_total{authorization="true"} 1',
       'mcguard_live_reads_total 3',
       'mcguard_mode{mode="Audit"} 1',

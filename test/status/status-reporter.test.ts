@@ -84,7 +84,6 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
     onTaskFailure: (task) => void failedTasks.push(task),
     leaseNamespace: 'ns',
     leaseHolder: 'this',
-    leaseTiming: { durationMs: 60_000, retryMs: 10 },
     now: () => clock.now,
     tlsProfile,
   });

@@ -153,16 +153,6 @@ test('writes the last of many denials, at most every ten seconds, also if it is 
   expect(await write()).toEqual([first, last]);
 });
 
-test('keeps a later denial of another replica', async () => {
-  status = undefined;
-  patchStatus({ lastDenial: { time: '2026-11-21T12:00:05Z' } });
-  writer.recordDenial({ ...DENIAL, time: '2026-11-21T12:00:01Z' });
-  expect(await write()).toEqual([]);
-  vi.advanceTimersByTime(10_000);
-  writer.recordDenial({ ...DENIAL, time: '2026-11-21T12:00:09Z' });
-  expect(await write()).toMatchObject([{ lastDenial: { time: '2026-11-21T12:00:09Z' } }]);
-});
-
 test('writes a denial although the API server rejects the status', async () => {
   const json = api.json.bind(api);
   vi.spyOn(api, 'json').mockImplementation(async (request) => {

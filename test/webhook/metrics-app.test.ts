@@ -5,6 +5,7 @@ import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiUnreachable } from '../../src/kube/errors.ts';
 import { createMetricsApp, ScrapeAuthorizer } from '../../src/webhook/metrics-app.ts';
 import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const PROMETHEUS = 'system:serviceaccount:openshift-monitoring:prometheus-k8s';
 
@@ -17,7 +18,6 @@ let users: Record<string, string>;
 let isUnreachable: boolean;
 /** Every review waits for it. */
 let reviewable: Promise<void>;
-let now: number;
 let requests: ApiRequest[];
 let lines: unknown[];
 
@@ -25,7 +25,9 @@ beforeEach(() => {
   users = { good: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
   isUnreachable = false;
   reviewable = Promise.resolve();
-  now = 1;
+  fakeUntilEnd('performance');
+  // In lru-cache, an entry of the time 0 does not expire.
+  vi.advanceTimersByTime(1);
   requests = [];
   const json = async (apiRequest: ApiRequest): Promise<unknown> => {
     requests.push(apiRequest);
@@ -39,7 +41,7 @@ beforeEach(() => {
   };
   const memory = memoryLog();
   lines = memory.lines;
-  authorizer = new ScrapeAuthorizer({ json }, () => now);
+  authorizer = new ScrapeAuthorizer({ json });
   app = createMetricsApp({ metrics, authorizer, log: memory.log });
 });
 
@@ -100,7 +102,7 @@ test('asks again about a denied token, and about an allowed one after a minute',
   expect(await scrapeBoth()).toEqual([200, 401]);
   users = { bad: PROMETHEUS };
   expect(await scrapeBoth()).toEqual([200, 200]);
-  now += 60_001;
+  vi.advanceTimersByTime(60_001);
   expect(await scrapeBoth()).toEqual([401, 200]);
 });
 
@@ -124,7 +126,7 @@ test('reviews 10 of 500 unknown tokens and then one per second, and answers 429 
   // Neither known tokens nor other addresses have to wait.
   expect(await authorizer.authorize('good', '10.0.0.1')).toBe('allowed');
   expect((await scrape('good')).status).toBe(200);
-  now += 3_000;
+  vi.advanceTimersByTime(3_000);
   await scrapeAll(unknownTokens(500).toReversed());
   expect(countTokenReviews()).toBe(14);
 });
@@ -132,7 +134,7 @@ test('reviews 10 of 500 unknown tokens and then one per second, and answers 429 
 test('does not renew a revoked token outside the limit', async () => {
   await scrape('good');
   users = {};
-  now += 60_001;
+  vi.advanceTimersByTime(60_001);
   expect((await scrape('good')).status).toBe(401);
   await scrapeAll(unknownTokens(20));
   expect((await scrape('good')).status).toBe(429);

@@ -34,7 +34,7 @@ export interface ListResult {
  * request, and without limit, because the API server serves only unpaged consistent lists from its watch
  * cache.
  *
- * @returns undefined if the resource is optional and the cluster serves no version of it
+ * @returns undefined if the cluster serves no version of the resource
  * @throws ApiError, ApiUnreachable, UnsupportedVersion, MalformedList, MalformedObject, or the signal's reason
  */
 export async function listResource(
@@ -43,7 +43,7 @@ export async function listResource(
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
 ): Promise<ListResult | undefined> {
-  const { paths, isOptional } = resource;
+  const { paths, kind } = resource;
   let notFound: unknown;
   for (const path of paths) {
     try {
@@ -54,7 +54,8 @@ export async function listResource(
       notFound = error;
     }
   }
-  if (!isOptional) throw notFound;
+  // Every cluster serves nodes.
+  if (kind === 'Node') throw notFound;
   await assertNotServed(api, paths, signal);
   return undefined;
 }

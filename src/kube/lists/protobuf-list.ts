@@ -30,17 +30,10 @@ const MAX_HEADER_BYTES = 20;
 
 type TextMap = Record<string, string>;
 
-interface ParsedMetadata {
-  name?: string;
-  namespace?: string;
-  uid?: string;
-  /** In milliseconds, because a formatted time takes longer than all other fields of a node together. */
-  creationTimestamp?: number | undefined;
-  deletionTimestamp?: number | undefined;
-  readonly labels: TextMap;
-  readonly annotations: TextMap;
-  readonly ownerReferences: { readonly kind: string; readonly name: string }[];
-}
+/** Times are in milliseconds, because a formatted time takes longer than all other fields of a node together. */
+type ParsedMetadata = Record<'labels' | 'annotations', TextMap> & {
+  -readonly [Key in keyof NonNullable<ApiObject['metadata']>]: NonNullable<ApiObject['metadata']>[Key];
+} & { readonly ownerReferences: Readonly<Record<'kind' | 'name', string>>[] };
 
 /**
  * Parses a PartialObjectMetadataList in protobuf, in a third of the time of JSON. The guard reads 5 % of a node's
@@ -86,8 +79,12 @@ export class ProtobufListParser extends ListParser {
       const end = length.end + length.value;
       if (end > bytes.length) break;
       const reader = new ProtobufReader(bytes, length.end);
-      if (isInList) this.#parseListField(field, reader, end, end - start);
-      else if (field === ENVELOPE.typeMeta) this.#type = readTexts(reader, end, TYPE_META);
+      if (isInList) {
+        this.#listBytesLeft = (this.#listBytesLeft ?? 0) - (end - start);
+        if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
+        if (field === LIST.items) this.#onItem({ metadata: this.#parseItem(reader, end) });
+        else if (field === LIST.metadata) this.#metadata = readTexts(reader, end, LIST_META);
+      } else if (field === ENVELOPE.typeMeta) this.#type = readTexts(reader, end, TYPE_META);
       start = end;
     }
     return start;
@@ -99,13 +96,6 @@ export class ProtobufListParser extends ListParser {
     if (!isList) throw new MalformedList('the response is not a list');
     if (this.#listBytesLeft !== 0) throw new MalformedList('the list is incomplete');
     return this.#metadata;
-  }
-
-  #parseListField(field: number, reader: ProtobufReader, end: number, bytes: number): void {
-    this.#listBytesLeft = (this.#listBytesLeft ?? 0) - bytes;
-    if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
-    if (field === LIST.items) this.#onItem({ metadata: this.#parseItem(reader, end) });
-    else if (field === LIST.metadata) this.#metadata = readTexts(reader, end, LIST_META);
   }
 
   #parseItem(reader: ProtobufReader, end: number): ParsedMetadata {
