@@ -9,9 +9,16 @@ import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { Replaceable } from '../common/replaceable.ts';
 import { waitOrAbort } from '../common/wait.ts';
-import { type Authority, checkAuthority, issueLeaf } from './authority.ts';
+import { type Authority, issueLeaf, parseAuthority } from './authority.ts';
 import type { KeyGenerator } from './sign-certificate.ts';
-import { type Expiry, findRenewalReason, type KeyPair, readExpiry, type ServingCertificate } from './key-pair.ts';
+import {
+  type Expiry,
+  findRenewalReason,
+  type KeyPair,
+  readExpiry,
+  type ServingCertificate,
+  UnusableKeyPair,
+} from './key-pair.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;
@@ -30,8 +37,6 @@ const LEAF_DAYS = 7;
 const INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 
-class UnusableSecret extends Error {}
-
 /**
  * Follows the authority in a Secret until the signal aborts, and issues serving certificates (leaves) in memory
  * (docs/internals/decisions/0004). Resolves with the first leaf. While the Secret is missing or invalid, the last leaf
@@ -48,14 +53,14 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
   });
 
   const issueIfDue = async (authority: Authority): Promise<void> => {
-    const reason = findIssueReason(certificate, authority, now());
+    const reason = findIssueReason(certificate?.current(), authority, now());
     if (reason === undefined) return;
     const dnsNames = [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`];
     const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now: now(), generateKeys });
     const { validTo, fingerprint256 } = new X509Certificate(leaf.certificatePem);
     log.info({ dnsNames, validTo, fingerprint256 }, `serving certificate issued: ${reason}`);
-    if (certificate === undefined) onFirst?.((certificate = new IssuedCertificate(leaf, authority)));
-    else certificate.replaceIssued(leaf, authority);
+    if (certificate === undefined) onFirst?.((certificate = new IssuedCertificate({ ...leaf, authority })));
+    else certificate.replace({ ...leaf, authority });
   };
   const warn = (text: string, error: unknown): void => {
     const reason = describeError(error);
@@ -71,10 +76,10 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
     }
   };
   const onFailure = async (error: unknown): Promise<void> => {
-    warn(error instanceof UnusableSecret ? `${secret} cannot be used` : `cannot read ${secret}`, error);
+    warn(error instanceof UnusableKeyPair ? `${secret} cannot be used` : `cannot read ${secret}`, error);
     // An authority in memory still signs, because an unusable Secret can outlast a leaf.
     try {
-      if (certificate !== undefined) await issueIfDue(certificate.authority);
+      if (certificate !== undefined) await issueIfDue(certificate.current().authority);
     } catch {
       // The problem of the Secret is the cause, and is in the log.
     }
@@ -84,42 +89,32 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
   return await waitOrAbort(first, signal);
 }
 
-class IssuedCertificate extends Replaceable<KeyPair> implements ServingCertificate {
-  authority: Authority;
+interface IssuedPair extends KeyPair {
+  readonly authority: Authority;
+}
 
-  constructor(leaf: KeyPair, authority: Authority) {
-    super(leaf);
-    this.authority = authority;
-  }
-
-  replaceIssued(leaf: KeyPair, authority: Authority): void {
-    this.authority = authority;
-    this.replace(leaf);
-  }
-
+class IssuedCertificate extends Replaceable<IssuedPair> implements ServingCertificate {
   expiries(): readonly Expiry[] {
-    return [
-      readExpiry('serving', this.current().certificatePem, true),
-      readExpiry('authority', this.authority.certificatePem, false),
-    ];
+    const { certificatePem, authority } = this.current();
+    return [readExpiry('serving', certificatePem, true), readExpiry('authority', authority.certificatePem, false)];
   }
 }
 
-function findIssueReason(certificate: IssuedCertificate | undefined, authority: Authority, now: Date) {
-  if (certificate === undefined) return 'there is none yet';
-  if (!isDeepStrictEqual(authority, certificate.authority)) return 'the authority was rotated';
-  return findRenewalReason(new X509Certificate(certificate.current().certificatePem), now);
+function findIssueReason(issued: IssuedPair | undefined, authority: Authority, now: Date): string | undefined {
+  if (issued === undefined) return 'there is none yet';
+  if (!isDeepStrictEqual(authority, issued.authority)) return 'the authority was rotated';
+  return findRenewalReason(new X509Certificate(issued.certificatePem), now);
 }
 
+/** @throws UnusableKeyPair */
 function parseSecret(object: ApiObject | undefined, now: Date): Authority {
-  if (object === undefined) throw new UnusableSecret('it does not exist');
+  if (object === undefined) throw new UnusableKeyPair('it does not exist');
   const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };
   const [certificatePem = '', privateKeyPem = ''] = ['ca.crt', 'ca.key'].map((key) => {
     const value = data?.[key];
-    if (typeof value !== 'string' || value === '') throw new UnusableSecret(`it has no ${key}`);
+    if (typeof value !== 'string' || value === '') throw new UnusableKeyPair(`it has no ${key}`);
     return Buffer.from(value, 'base64').toString('utf8');
   });
-  const check = checkAuthority({ certificatePem, privateKeyPem }, now);
-  if (!check.usable) throw new UnusableSecret(check.reason);
+  parseAuthority({ certificatePem, privateKeyPem }, now);
   return { certificatePem, privateKeyPem };
 }

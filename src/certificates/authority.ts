@@ -1,13 +1,14 @@
-import { type KeyObject, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import forge from 'node-forge';
 import {
-  checkKeyPair,
   computeValidity,
   findDateProblem,
   type KeyPair,
-  type KeyPairCheck,
+  type ParsedKeyPair,
+  parseKeyPair,
   readValidity,
+  UnusableKeyPair,
 } from './key-pair.ts';
 import { generateLeafKeys, generateRsaKeys, type KeyGenerator, signCertificate } from './sign-certificate.ts';
 
@@ -22,8 +23,6 @@ const MIN_KEY_BITS = 2048;
 /**
  * Creates a self-signed authority that signs leaves only (pathlen 0), with RSA and SHA-256. A unique subject
  * distinguishes the authorities of a rotation.
- *
- * @throws RangeError unless `days` is a whole number from 1 to 3650
  */
 export async function createAuthority({ days, now }: { days: number; now: Date }): Promise<Authority> {
   const validity = computeValidity(now, days);
@@ -39,14 +38,15 @@ export async function createAuthority({ days, now }: { days: number; now: Date }
   return { certificatePem: signCertificate(content), privateKeyPem };
 }
 
-/** Checks that an authority can sign leaves at `now`. Never throws. */
-export function checkAuthority(pair: KeyPair, now: Date): KeyPairCheck {
-  const check = checkKeyPair(pair);
-  const reason = check.usable ? findAuthorityProblem(check.certificate, check.privateKey, now) : undefined;
-  return reason === undefined ? check : { usable: false, reason };
+/** Parses an authority that can sign leaves at `now`. @throws UnusableKeyPair */
+export function parseAuthority(pair: KeyPair, now: Date): ParsedKeyPair {
+  const parsed = parseKeyPair(pair);
+  const problem = findAuthorityProblem(parsed, now);
+  if (problem !== undefined) throw new UnusableKeyPair(problem);
+  return parsed;
 }
 
-function findAuthorityProblem(certificate: X509Certificate, privateKey: KeyObject, now: Date): string | undefined {
+function findAuthorityProblem({ certificate, privateKey }: ParsedKeyPair, now: Date): string | undefined {
   // `ca` is true only if basicConstraints has cA, and keyUsage, if present, includes keyCertSign.
   if (!certificate.ca) return 'the certificate is not one of an authority';
   // node-forge supports no other keys.
@@ -78,14 +78,12 @@ const [SAN_DNS, SAN_IP] = [2, 7];
  * Issues a serving certificate with RSA and SHA-256. The PEM contains no chain, because the webhook
  * configuration's caBundle has the root.
  *
- * @throws RangeError on invalid days
- * @throws Error if the authority cannot sign at `now`, or the names are invalid
+ * @throws UnusableKeyPair if the authority cannot sign at `now`; Error if the names are invalid
  */
 export async function issueLeaf(options: LeafOptions): Promise<KeyPair> {
   const { authority, dnsNames, ipAddresses, days, now, generateKeys = generateLeafKeys } = options;
-  const check = checkAuthority(authority, now);
-  if (!check.usable) throw new Error(`the authority cannot issue a certificate: ${check.reason}`);
-  const validity = computeValidity(now, days, readValidity(check.certificate));
+  const { certificate } = parseAuthority(authority, now);
+  const validity = computeValidity(now, days, readValidity(certificate));
   const { publicKeyPem, privateKeyPem } = await generateKeys();
   const issuer = forge.pki.certificateFromPem(authority.certificatePem);
   const altNames = [
@@ -107,7 +105,7 @@ export async function issueLeaf(options: LeafOptions): Promise<KeyPair> {
     ],
     issuerKeyPem: authority.privateKeyPem,
   });
-  assertVerified(certificatePem, check.certificate, options);
+  assertVerified(certificatePem, certificate, options);
   return { certificatePem, privateKeyPem };
 }
 

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ProblemLog } from '../common/logs.ts';
 import { repeat } from '../common/wait.ts';
-import { checkKeyPair, ExternalCertificate, type KeyPair, readValidity, type ServingCertificate } from './key-pair.ts';
+import { ExternalCertificate, type KeyPair, parseKeyPair, readValidity, type ServingCertificate } from './key-pair.ts';
 
 export interface CertificateFilesOptions {
   /** PEM. A chain starts with the serving certificate. */
@@ -63,9 +63,7 @@ async function readPair({ certFile, keyFile }: CertificateFilesOptions, current?
   const pair = { certificatePem, privateKeyPem };
   if (current !== undefined && isDeepStrictEqual(pair, current)) return current;
   try {
-    const check = checkKeyPair(pair);
-    if (!check.usable) throw new Error(check.reason);
-    const dates = Object.values(readValidity(check.certificate));
+    const dates = Object.values(readValidity(parseKeyPair(pair).certificate));
     if (dates.some((date) => Number.isNaN(date.getTime()))) throw new Error('its dates are not readable');
     // Like the server, this reads the whole chain and rejects keys too short for OpenSSL.
     createSecureContext({ cert: certificatePem, key: privateKeyPem });

@@ -6,30 +6,31 @@ export interface KeyPair {
   readonly privateKeyPem: string;
 }
 
-/** Both parsed parts if they belong together, otherwise the reason without a period. */
-export type KeyPairCheck =
-  | { readonly usable: true; readonly certificate: X509Certificate; readonly privateKey: KeyObject }
-  | { readonly usable: false; readonly reason: string };
+/** The message is a phrase without a period. */
+export class UnusableKeyPair extends Error {}
 
-/** Checks the first certificate of a chain. Ignores dates. Never throws. */
-export function checkKeyPair({ certificatePem, privateKeyPem }: KeyPair): KeyPairCheck {
-  const certificate = tryParse(() => new X509Certificate(certificatePem));
-  if (certificate === undefined) return { usable: false, reason: 'the certificate cannot be read as PEM' };
-  // OpenSSL would report "interrupted or cancelled", because it cannot ask for the passphrase.
-  if (/-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m.test(privateKeyPem)) {
-    return { usable: false, reason: 'the private key is encrypted; store it without a passphrase' };
-  }
-  const privateKey = tryParse(() => createPrivateKey(privateKeyPem));
-  if (privateKey === undefined) return { usable: false, reason: 'the private key cannot be read as PEM' };
-  if (certificate.checkPrivateKey(privateKey)) return { usable: true, certificate, privateKey };
-  return { usable: false, reason: 'the private key belongs to another certificate' };
+export interface ParsedKeyPair {
+  readonly certificate: X509Certificate;
+  readonly privateKey: KeyObject;
 }
 
-function tryParse<Parsed>(parse: () => Parsed): Parsed | undefined {
+/** Parses the first certificate of a chain and its key. Ignores dates. @throws UnusableKeyPair */
+export function parseKeyPair({ certificatePem, privateKeyPem }: KeyPair): ParsedKeyPair {
+  const certificate = parsePem('certificate', () => new X509Certificate(certificatePem));
+  // OpenSSL would report "interrupted or cancelled", because it cannot ask for the passphrase.
+  if (/-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m.test(privateKeyPem)) {
+    throw new UnusableKeyPair('the private key is encrypted; store it without a passphrase');
+  }
+  const privateKey = parsePem('private key', () => createPrivateKey(privateKeyPem));
+  if (certificate.checkPrivateKey(privateKey)) return { certificate, privateKey };
+  throw new UnusableKeyPair('the private key belongs to another certificate');
+}
+
+function parsePem<Parsed>(part: string, parse: () => Parsed): Parsed {
   try {
     return parse();
-  } catch {
-    return undefined;
+  } catch (error) {
+    throw new UnusableKeyPair(`the ${part} cannot be read as PEM`, { cause: error });
   }
 }
 
@@ -54,15 +55,8 @@ export function readValidity(certificate: X509Certificate): Validity {
   return { notBefore: new Date(certificate.validFrom), notAfter: new Date(certificate.validTo) };
 }
 
-/**
- * Computes `days` days from `now`, back-dated by 26 hours, within the validity of the issuer.
- *
- * @throws RangeError unless `days` is a whole number from 1 to {@link MAX_DAYS}
- */
+/** Computes `days` days from `now`, back-dated by 26 hours, within the validity of the issuer. */
 export function computeValidity(now: Date, days: number, issuer?: Validity): Validity {
-  if (!Number.isInteger(days) || days < 1 || days > MAX_DAYS) {
-    throw new RangeError(`a certificate is valid for a whole number of days from 1 to ${MAX_DAYS}, not ${days}`);
-  }
   const notBefore = now.getTime() - BACKDATE_MS;
   const notAfter = now.getTime() + days * DAY_MS;
   return {

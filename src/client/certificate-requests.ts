@@ -4,7 +4,6 @@ import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { listCollection } from '../kube/lists/list.ts';
-import { withTimeout } from '../common/wait.ts';
 import { isAccessFailure } from './cluster-access.ts';
 
 /** Part of the JSON of `check`. An API server that denies the list is no error. */
@@ -22,7 +21,6 @@ const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 
 /** The kubelet's names are `csr-` and five characters. Others, such as `--server=…`, could change a command. */
 const KUBELET_REQUEST_NAME = /^[a-z0-9][-.a-z0-9]*$/;
 const NODE_USER_PREFIX = 'system:node:';
-const READ_TIMEOUT_MS = 5_000;
 
 /** Sorted by name. Rejects only after a defect of this program, or with the signal's reason. */
 export async function readPendingCertificateRequests(
@@ -34,12 +32,10 @@ export async function readPendingCertificateRequests(
     if (isPendingKubeletRequest(object)) pendingRequests.push(object);
   };
   try {
-    await withTimeout(READ_TIMEOUT_MS, signal, async (readSignal) => {
-      const resource = { kind: 'CertificateSigningRequest', isMetadataOnly: false };
-      await listCollection(api, COLLECTION, resource, addIfPending, readSignal);
-    });
+    const resource = { kind: 'CertificateSigningRequest', isMetadataOnly: false };
+    await listCollection(api, COLLECTION, resource, addIfPending, signal);
   } catch (error) {
-    if (!isAccessFailure(error)) throw error;
+    if (signal.aborted || !isAccessFailure(error)) throw error;
     const isForbidden = error instanceof ApiError && error.status === 403;
     const permission = '403 Forbidden: you need "list" on certificatesigningrequests.certificates.k8s.io';
     return { readable: false, reason: isForbidden ? permission : describeError(error), requests: [] };

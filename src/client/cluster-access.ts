@@ -22,7 +22,7 @@ export const READ_TIMEOUT_MS = 30_000;
 /** The cause is an error that {@link isAccessFailure} accepts. */
 export class ClusterAccessError extends Error {
   override readonly name = 'ClusterAccessError';
-  /** The arguments of `oc auth can-i`. The core group is empty. */
+  /** The core group is empty. */
   readonly access: Readonly<{ verb: Verb; resource: string; group: string; namespace: string | undefined }>;
 
   constructor(verb: Verb, path: string, cause: unknown) {

@@ -11,8 +11,6 @@ import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../re
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster, isRetryableRead, readObject } from './cluster-access.ts';
 
-const ROLE_LABEL_PREFIX = 'node-role.kubernetes.io/';
-
 // All read functions throw a ClusterAccessError, or the signal's reason.
 
 /** Lists the configs last, see {@link ClusterSnapshot}. */
@@ -25,10 +23,15 @@ export async function readClusterSnapshot(
   const all = await readConfigs(api, signal);
   const findNames = (areTerminating: boolean) =>
     new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
-  const isEmpty = cluster.nodes.length + cluster.skippedNodes.length === 0;
-  const roles = isEmpty && labelSelector !== undefined ? await readRoles(api, signal) : [];
   const overriddenConfigs = all.filter(({ isOverridden }) => isOverridden).map(({ name }) => name);
-  return { ...cluster, configs: findNames(false), terminatingConfigs: findNames(true), overriddenConfigs, roles };
+  const createdAt = new Map(all.map((config) => [config.name, config.createdAt]));
+  return {
+    ...cluster,
+    configs: findNames(false),
+    terminatingConfigs: findNames(true),
+    createdAt,
+    overriddenConfigs,
+  };
 }
 
 /** @returns also the time of the first list by the clock of the API server */
@@ -39,13 +42,6 @@ async function readNodesAndPools(api: KubeApi, signal: AbortSignal, query: Reado
   const managed = groupBy(sortByName(allNodes), ({ referrer }) => isManagedByOperator(referrer, poolReferrers));
   const skippedNodes = (managed.get(false) ?? []).map(({ referrer }) => referrer.name);
   return { nodes: managed.get(true) ?? [], skippedNodes, pools, at };
-}
-
-/** The roles of all nodes. */
-async function readRoles(api: KubeApi, signal: AbortSignal): Promise<string[]> {
-  const labels = await listAll(api, NODES, ({ metadata }) => Object.keys(metadata?.labels ?? {}), signal);
-  const roles = labels.flat().filter((label) => label.startsWith(ROLE_LABEL_PREFIX));
-  return [...new Set(roles.map((label) => label.slice(ROLE_LABEL_PREFIX.length)))].sort();
 }
 
 export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<WatchedConfig[]> {
@@ -115,6 +111,7 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     labels: labels ?? {},
     state: readAnnotation('state'),
     reason: readAnnotation('reason'),
+    namedAt: findWriteTime(node, ['f:metadata', 'f:annotations', `f:${MCO_GROUP}/currentConfig`]),
   };
 }
 

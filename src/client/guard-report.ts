@@ -5,8 +5,6 @@ import { parseSettings } from '../decision/settings.ts';
 import { createFindLastNaming } from '../status/hold-status.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { withTimeout } from '../common/wait.ts';
-import { isTimeout } from '../kube/errors.ts';
 import { ClusterAccessError, readObject } from './cluster-access.ts';
 
 /** The fields that an older guard does not write are absent. */
@@ -27,8 +25,6 @@ export interface StoredGuard {
     }[];
   };
 }
-
-const READ_TIMEOUT_MS = 5_000;
 
 /** @throws ClusterAccessError, or the signal's reason */
 export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<StoredGuard | undefined> {
@@ -58,12 +54,10 @@ export async function readGuardReports(
   api: KubeApi,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, MissingConfigReport>> {
-  const guard = await withTimeout(READ_TIMEOUT_MS, signal, (limited) => readGuard(api, limited)).catch(
-    (error: unknown) => {
-      if (error instanceof ClusterAccessError || isTimeout(error)) return undefined;
-      throw error;
-    },
-  );
+  const guard = await readGuard(api, signal).catch((error: unknown) => {
+    if (error instanceof ClusterAccessError) return undefined;
+    throw error;
+  });
   const reports = new Map<string, MissingConfigReport>();
   const { danglingReferences = [], deletions = {} } = guard?.status ?? {};
   for (const [config, deletion] of Object.entries(deletions)) {

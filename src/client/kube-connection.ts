@@ -6,15 +6,13 @@ import { joinFirst } from '../common/printable-text.ts';
 import { NEVER_ABORTED, waitOrAbort } from '../common/wait.ts';
 import type { Connection, Credentials } from '../kube/api.ts';
 import { CredentialsError, isTimeout } from '../kube/errors.ts';
+import { CliError, EXIT_CODE } from './exit.ts';
+import { type Advice, LOGIN_ADVICE } from './output/advice.ts';
 
 /** There is no usable kubeconfig. The message contains no secrets. */
-export class KubeconfigError extends Error {
-  override readonly name = 'KubeconfigError';
-  readonly needsLogin: boolean;
-
-  constructor(message: string, { needsLogin = false } = {}) {
-    super(message);
-    this.needsLogin = needsLogin;
+export class KubeconfigError extends CliError {
+  constructor(message: string, advice?: Advice) {
+    super(message, EXIT_CODE.clusterAccess, { advice });
   }
 }
 
@@ -127,46 +125,43 @@ function assertUsable({ cert, key }: RequestOptions, headers: Credentials['heade
 /** Omits the text of the error: it can contain what an exec plugin printed. */
 function explainCredentials(command: string | undefined, error: NodeJS.ErrnoException): CredentialsError {
   const { code, path: file } = error;
-  const isHanging = isTimeout(error);
   if (command === undefined) {
-    const isFile = code !== undefined && file !== undefined;
-    if (isFile) return new CredentialsError(`cannot read ${file}: ${code}`);
+    if (code !== undefined && file !== undefined) return new CredentialsError(`cannot read ${file}: ${code}`);
     return new CredentialsError('the login of the kubeconfig fails', { needsLogin: true });
   }
-  return new CredentialsError(
-    code === 'ENOENT'
-      ? `the kubeconfig runs the command ${command}, which is not installed; install it`
-      : `the command ${command} of the kubeconfig ${isHanging ? 'does not end' : 'fails'}; run it to see why`,
-  );
+  const subject = `the command ${command} of the kubeconfig`;
+  if (code === 'ENOENT') return new CredentialsError(`${subject} is not installed; install it`);
+  return new CredentialsError(`${subject} ${isTimeout(error) ? 'does not end' : 'fails'}; run it to see why`);
 }
 
 function findCluster(config: KubeConfig): Cluster {
   const contexts = config.getContexts().map(({ name }) => name);
-  const choices = contexts.length === 0 ? 'it has none' : `it has ${joinFirst(contexts, MAX_CONTEXTS)}`;
   const current = config.getCurrentContext();
-  if (!hasText(current)) {
-    const problem = 'the kubeconfig has no current-context';
-    if (contexts.length === 0) throw new KubeconfigError(problem, { needsLogin: true });
-    throw new KubeconfigError(`${problem}; choose one with --context; ${choices}`);
+  if (!hasText(current) && contexts.length === 0) {
+    throw new KubeconfigError('the kubeconfig has no current-context', LOGIN_ADVICE);
   }
   const context = config.getContextObject(current);
-  if (context === null) throw new KubeconfigError(`the kubeconfig has no context "${current}"; ${choices}`);
-  const createError = (problem: string) => new KubeconfigError(`the kubeconfig has an error: ${problem}`);
-  const cluster = config.getCluster(context.cluster);
-  if (cluster === null) {
-    throw createError(`context "${current}" names cluster "${context.cluster}", which does not exist`);
+  if (context === null) {
+    const problem = hasText(current) ? `no context "${current}"` : 'no current-context; choose one with --context';
+    throw new KubeconfigError(`the kubeconfig has ${problem}; it has ${joinFirst(contexts, MAX_CONTEXTS)}`);
   }
+  const cluster = config.getCluster(context.cluster);
   const user = config.getUser(context.user ?? '');
-  if (hasText(context.user) && user === null) {
-    throw createError(`context "${current}" names user "${context.user}", which does not exist`);
+  if (cluster === null || (hasText(context.user) && user === null)) {
+    const missing = cluster === null ? `cluster "${context.cluster}"` : `user "${context.user}"`;
+    throw new KubeconfigError(`in the kubeconfig, context "${current}" names ${missing}, which does not exist`);
   }
   const { name: provider, config: settings = {} } = (user?.authProvider ?? {}) as AuthProvider;
   // The client library runs the command of some providers in a shell. kubectl has dropped them.
   if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile')) {
-    throw createError(`user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or a token file`);
+    throw new KubeconfigError(
+      `in the kubeconfig, user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`,
+    );
   }
   if (!URL.canParse(cluster.server)) {
-    throw createError(`the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`);
+    throw new KubeconfigError(
+      `in the kubeconfig, the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`,
+    );
   }
   return { server: new URL(cluster.server), isProxied: (cluster.proxyUrl ?? '') !== '' };
 }

@@ -2,16 +2,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Context, KubeConfig } from '@kubernetes/client-node';
-import { isMap, parseDocument } from 'yaml';
+import { parse, YAMLParseError } from 'yaml';
 import { hasText, KubeConnection, KubeconfigError } from './kube-connection.ts';
 import type { ClusterFlags } from './cluster-options.ts';
-import { CliError, EXIT_CODE } from './exit.ts';
 import { LOGIN_ADVICE } from './output/advice.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the client library says about a missing field. It quotes no value. */
-const MISSING_FIELD = /^(?:clusters|contexts|users)\[\d+\]\S* is missing$/;
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /**
@@ -20,7 +17,7 @@ const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
  * client library rejects a list with a missing file or with a name in two files, and takes the last current-context.
  *
  * @param root the directory of a pod's files, for tests
- * @throws CliError if there is no usable kubeconfig
+ * @throws KubeconfigError
  */
 export function loadConnection(options: ClusterFlags, env: Environment = process.env, root = ''): KubeConnection {
   const load = (): KubeConfig => {
@@ -31,7 +28,7 @@ export function loadConnection(options: ClusterFlags, env: Environment = process
     config.users = config.users.map((user) => (user.name === name ? { ...user, ...impersonate } : user));
     return config;
   };
-  return explainErrors(() => new KubeConnection(load));
+  return new KubeConnection(load);
 }
 
 function loadConfig({ kubeconfig }: ClusterFlags, env: Environment, root = ''): KubeConfig {
@@ -51,29 +48,19 @@ function loadConfig({ kubeconfig }: ClusterFlags, env: Environment, root = ''): 
     const reason = isDefault
       ? `neither --kubeconfig nor KUBECONFIG is set, and ${defaultFile} does not exist`
       : `no file of KUBECONFIG exists: ${listed.join(', ')}`;
-    throw new KubeconfigError(`no cluster: ${reason}`, { needsLogin: true });
+    throw new KubeconfigError(`no cluster: ${reason}`, LOGIN_ADVICE);
   }
   return config;
-}
-
-function explainErrors<T>(load: () => T): T {
-  try {
-    return load();
-  } catch (error) {
-    if (!(error instanceof KubeconfigError)) throw error;
-    const advice = error.needsLogin ? LOGIN_ADVICE : undefined;
-    throw new CliError(error.message, EXIT_CODE.clusterAccess, { cause: error, advice });
-  }
 }
 
 /**
  * The contexts of the kubeconfig, one for each pair of cluster and user, because `oc` adds a context for each project.
  * The current context is preferred, and undefined if there is none.
  *
- * @throws CliError if there is no usable kubeconfig
+ * @throws KubeconfigError
  */
 export function readContexts(options: ClusterFlags, env: Environment = process.env) {
-  const config = explainErrors(() => loadConfig(options, env));
+  const config = loadConfig(options, env);
   const current = config.getCurrentContext();
   const contexts = config.getContexts();
   const preferred = contexts.toSorted((a, b) => Number(b.name === current) - Number(a.name === current));
@@ -85,15 +72,6 @@ export function readContexts(options: ClusterFlags, env: Environment = process.e
   };
 }
 
-function explainFileError(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ENOENT') return 'does not exist';
-  if (code === 'EISDIR') return 'is a directory';
-  if (code !== undefined) return `cannot be read: ${code === 'EACCES' ? 'permission denied' : code}`;
-  // Other messages can quote a token.
-  return `is not usable: ${MISSING_FIELD.test(message) ? message : 'a field has a wrong type'}`;
-}
-
 /**
  * Adds the content of a file. As in kubectl, what an earlier file defines wins.
  *
@@ -101,11 +79,15 @@ function explainFileError(error: unknown): string {
  */
 function addFile(config: KubeConfig, file: string, origin: string): void {
   const part = new KubeConfig();
-  const subject = `the kubeconfig ${file} (from ${origin})`;
   try {
-    part.loadFromString(JSON.stringify(readFile(file, subject)));
+    part.loadFromString(JSON.stringify(readFile(file)));
   } catch (error) {
-    throw error instanceof KubeconfigError ? error : new KubeconfigError(`${subject} ${explainFileError(error)}`);
+    const { code } = error as NodeJS.ErrnoException;
+    // Other messages can quote a token.
+    let problem = 'is not usable: a field is missing or has a wrong type';
+    if (error instanceof YAMLParseError) problem = `is not valid YAML at line ${error.linePos?.[0].line}`;
+    else if (code !== undefined) problem = code === 'ENOENT' ? 'does not exist' : `cannot be read: ${code}`;
+    throw new KubeconfigError(`the kubeconfig ${file} (from ${origin}) ${problem}`);
   }
   part.makePathsAbsolute(path.dirname(file));
   part.clusters = part.clusters.filter(({ name }) => config.getCluster(name) === null);
@@ -118,18 +100,8 @@ interface StoredKubeconfig {
   readonly users?: readonly { readonly user?: Record<string, unknown> | null }[] | null;
 }
 
-/** @throws KubeconfigError, an error of the file system or a TypeError */
-function readFile(file: string, subject: string): StoredKubeconfig {
-  const document = parseDocument(readFileSync(file, 'utf8'));
-  const [error] = document.errors;
-  if (error !== undefined) {
-    // A value follows the colon, and the lines of the file follow the position.
-    const [reason = ''] = error.message.split(/[:;]| at line /);
-    throw new KubeconfigError(`${subject} is not valid YAML: line ${error.linePos?.[0].line}: ${reason}`);
-  }
-  if (document.contents === null) return {};
-  if (!isMap(document.contents)) throw new KubeconfigError(`${subject} is not a kubeconfig: it has no clusters`);
-  const kubeconfig = document.toJS() as StoredKubeconfig;
+function readFile(file: string): StoredKubeconfig {
+  const kubeconfig = (parse(readFileSync(file, 'utf8')) ?? {}) as StoredKubeconfig;
   for (const { user } of kubeconfig.users ?? []) {
     if (typeof user?.['tokenFile'] !== 'string' || user['tokenFile'] === '') continue;
     // The client library ignores this field, but has a provider that reads a token file regularly.

@@ -15,7 +15,7 @@ export async function withKubeApi<T>(flags: ClusterFlags, userAgent: string, wor
   try {
     return await work(api);
   } catch (error) {
-    throw toCliError(error, api, flags);
+    throw toCliError(error, api);
   } finally {
     api.close();
   }

@@ -1,4 +1,4 @@
-import { once, setMaxListeners } from 'node:events';
+import { addAbortListener, once, setMaxListeners } from 'node:events';
 
 /** For work that nothing ends early. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
@@ -15,25 +15,14 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
 
 /** Rejects with the signal's reason when it aborts. The promise continues. */
 export async function waitOrAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) {
-    // Prevents a later unhandled rejection.
-    promise.catch(() => {});
-    throw signal.reason;
-  }
-  let removeListener: (() => void) | undefined;
+  let listener: Disposable | undefined;
   const aborted = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => {
-      reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    removeListener = () => {
-      signal.removeEventListener('abort', onAbort);
-    };
+    listener = addAbortListener(signal, () => reject(signal.reason as Error));
   });
   try {
     return await Promise.race([promise, aborted]);
   } finally {
-    removeListener?.();
+    listener?.[Symbol.dispose]();
   }
 }
 

@@ -130,7 +130,12 @@ export interface ClusterState {
   readonly readAt?: Date | undefined;
 }
 
-export type ReferenceGroup = Readonly<Pick<ReferenceCollector, 'references' | 'referrersByKind' | 'total'>>;
+export interface ReferenceGroup {
+  /** Those of the first referrers of each kind. References of the same referrer are adjacent. */
+  readonly references: readonly NamedReference[];
+  readonly referrersByKind: Readonly<Record<ReferrerKind, number>>;
+  readonly total: number;
+}
 
 /** All references to one config, and other facts for its message. */
 export interface ReferenceSummary {
@@ -177,53 +182,42 @@ export function hasStrongReference(config: ConfigName, { references }: Referrer)
  */
 export function summarizeReferences(
   config: ConfigName,
-  referrers: Iterable<Referrer>,
+  referrers: readonly Referrer[],
   maxReferrersPerKind: number = Number.POSITIVE_INFINITY,
 ): ReferenceSummary {
-  const strong = new ReferenceCollector(maxReferrersPerKind);
-  const weak = new ReferenceCollector(maxReferrersPerKind);
-  const pools: PoolReferrer[] = [];
-  let unreportedNodes = 0;
-  let stuckNode: NodeReferrer | undefined;
-  for (const referrer of referrers) {
-    if (isUnreportedNode(referrer)) unreportedNodes += 1;
-    if (isPool(referrer)) pools.push(referrer);
-    for (const reference of referrer.references) {
-      if (reference.config === config) (reference.strength === 'strong' ? strong : weak).add(referrer, reference);
-    }
-    if (referrer.kind === 'Node' && referrer.conflictingPools !== undefined) stuckNode ??= referrer;
+  return {
+    strong: groupReferences(config, 'strong', referrers, maxReferrersPerKind),
+    weak: groupReferences(config, 'weak', referrers, maxReferrersPerKind),
+    unreportedNodes: referrers.filter(isUnreportedNode).length,
+    isPoolDeleted: isPoolDeleted(parsePoolName(config), referrers.filter(isPool)),
+    stuckNode: referrers.find(
+      (referrer): referrer is NodeReferrer => referrer.kind === 'Node' && referrer.conflictingPools !== undefined,
+    ),
+  };
+}
+
+function groupReferences(
+  config: ConfigName,
+  strength: Strength,
+  referrers: readonly Referrer[],
+  maxReferrersPerKind: number,
+): ReferenceGroup {
+  const references: NamedReference[] = [];
+  const referrersByKind = { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 };
+  let total = 0;
+  for (const { kind, name, references: all } of referrers) {
+    const named = all.filter((reference) => reference.config === config && reference.strength === strength);
+    if (named.length === 0) continue;
+    total += named.length;
+    referrersByKind[kind] += 1;
+    if (referrersByKind[kind] > maxReferrersPerKind) continue;
+    for (const reference of named) references.push({ kind, name, ...reference });
   }
-  return { strong, weak, unreportedNodes, isPoolDeleted: isPoolDeleted(parsePoolName(config), pools), stuckNode };
+  return { references, referrersByKind, total };
 }
 
 /** Early in an installation there are no pools. */
 function isPoolDeleted(pool: string | undefined, pools: readonly PoolReferrer[]): boolean {
   if (pool === undefined || pools.length === 0) return false;
   return !pools.some(({ name, isTerminating }) => name === pool && isTerminating !== true);
-}
-
-class ReferenceCollector {
-  /** Those of the first referrers of each kind. References of the same referrer are adjacent. */
-  readonly references: NamedReference[] = [];
-  readonly referrersByKind = Object.fromEntries(REFERRER_KINDS.map((kind) => [kind, 0])) as Record<
-    ReferrerKind,
-    number
-  >;
-  total = 0;
-  readonly #maxReferrersPerKind: number;
-  #lastReferrer: Referrer | undefined;
-
-  constructor(maxReferrersPerKind: number) {
-    this.#maxReferrersPerKind = maxReferrersPerKind;
-  }
-
-  add(referrer: Referrer, { field, config, strength }: Reference): void {
-    const { kind, name } = referrer;
-    this.total += 1;
-    if (referrer !== this.#lastReferrer) this.referrersByKind[kind] += 1;
-    this.#lastReferrer = referrer;
-    if (this.referrersByKind[kind] <= this.#maxReferrersPerKind) {
-      this.references.push({ kind, name, field, config, strength });
-    }
-  }
 }

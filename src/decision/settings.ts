@@ -39,38 +39,26 @@ export function isHold(value: string): boolean {
   return ms !== undefined && ms <= MAX_HOLD_MS;
 }
 
-export interface ParsedSettings {
-  readonly settings: Settings;
-  /** Invalid fields can occur only with an older CRD schema. */
-  readonly problems: readonly string[];
-}
-
 /**
  * An invalid mode means Enforce, and an invalid hold the longest one, because a mistake must not unprotect a config.
- * The last valid hold would differ between replicas and after a restart.
+ * The last valid hold would differ between replicas and after a restart. Only an older schema accepts invalid fields.
  */
-export function parseSettings(object: unknown): ParsedSettings {
-  const { mode = DEFAULT_SETTINGS.mode, holdSuperseded } = getSpec(object);
+export function parseSettings(object: unknown): { readonly settings: Settings; readonly problems: readonly string[] } {
+  const { spec } = (object ?? {}) as { readonly spec?: { mode?: unknown; holdSuperseded?: unknown } | null };
+  const { mode = DEFAULT_SETTINGS.mode, holdSuperseded } = spec ?? {};
   const problems: string[] = [];
   const validMode = MODES.find((candidate) => candidate === mode);
   if (validMode === undefined) {
     problems.push(`spec.mode ${quote(mode)} is not one of ${MODES.join(', ')}; using ${DEFAULT_SETTINGS.mode}`);
   }
-  let { holdSupersededMs } = DEFAULT_SETTINGS;
-  if (holdSuperseded !== undefined) {
-    const ms = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
-    const isValid = ms !== undefined && ms <= MAX_HOLD_MS;
-    if (!isValid) {
-      problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; using 720h`);
-    }
-    holdSupersededMs = isValid ? ms : MAX_HOLD_MS;
+  const ms = typeof holdSuperseded === 'string' ? parseDuration(holdSuperseded) : undefined;
+  const holdMs = holdSuperseded === undefined ? DEFAULT_SETTINGS.holdSupersededMs : ms;
+  const isValid = holdMs !== undefined && holdMs <= MAX_HOLD_MS;
+  if (!isValid) {
+    problems.push(`spec.holdSuperseded ${quote(holdSuperseded)} is not a duration of at most 720h; using 720h`);
   }
+  const holdSupersededMs = isValid ? holdMs : MAX_HOLD_MS;
   return { settings: { mode: validMode ?? DEFAULT_SETTINGS.mode, holdSupersededMs }, problems };
-}
-
-function getSpec(object: unknown): { readonly mode?: unknown; readonly holdSuperseded?: unknown } {
-  const { spec } = (typeof object === 'object' && object !== null ? object : {}) as { spec?: unknown };
-  return typeof spec === 'object' && spec !== null ? spec : {};
 }
 
 function quote(value: unknown): string {
@@ -94,9 +82,8 @@ function quote(value: unknown): string {
  * 2,500 ms.
  */
 
-/** The API client sends a GET again after 1 s of silence. */
+/** Longer than the second of silence after which the API client closes its idle connections. */
 export const LOOK_UP_TIMEOUT_MS = 2_000;
-/** Also longer than that second. */
 export const CONFIRM_TIMEOUT_MS = 1_250;
 /** The look-up for an override, which must also work while the API server cannot be reached. */
 export const OVERRIDE_LOOK_UP_TIMEOUT_MS = 500;

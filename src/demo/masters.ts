@@ -84,8 +84,7 @@ export class Masters {
     const { name } = config.metadata;
     this.disks.set(host, config);
     const metadata = { name: host, labels: { [MASTER_LABEL]: '' } };
-    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
-    this.#cluster.create('nodes', { metadata, status });
+    this.#cluster.create('nodes', { metadata });
     this.#annotate(host, { currentConfig: name, desiredConfig: name, state: 'Done' });
   }
 
@@ -133,15 +132,11 @@ export class Masters {
     const { config } = this.pool;
     const { nodes } = this;
     const updated = nodes.filter((node) => node.state === 'Done' && node.currentConfig === config).length;
-    const degraded = nodes.filter(({ state }) => state === 'Degraded').length;
     const isUpdated = nodes.length > 0 && updated === nodes.length;
     const status = {
       machineCount: nodes.length,
       updatedMachineCount: updated,
-      readyMachineCount: updated,
-      unavailableMachineCount: degraded,
-      degradedMachineCount: degraded,
-      conditions: [{ type: 'Updated', status: isUpdated ? 'True' : 'False' }],
+      degradedMachineCount: nodes.filter(({ state }) => state === 'Degraded').length,
       ...(isUpdated && { configuration: { name: config } }),
     };
     const { status: before = {} } = this.#cluster.require('machineconfigpools', POOL, '');

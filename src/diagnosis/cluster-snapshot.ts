@@ -13,6 +13,8 @@ export interface InspectedNode {
   /** As the machine-config-daemon reports it, such as `Done`. Empty before. */
   readonly state: string;
   readonly reason: string;
+  /** When the owner of `currentConfig` last changed what it owns. */
+  readonly namedAt?: Date | undefined;
 }
 
 /** A condition of a pool that is True. */
@@ -58,10 +60,9 @@ export interface ClusterSnapshot {
   /** The configs that are not being deleted. */
   readonly configs: ReadonlySet<ConfigName>;
   readonly terminatingConfigs: ReadonlySet<ConfigName>;
+  readonly createdAt?: ReadonlyMap<ConfigName, Date>;
   /** Those whose allow-deletion annotation gives a reason. */
   readonly overriddenConfigs?: readonly ConfigName[];
-  /** The roles of all nodes if the selector matches none. */
-  readonly roles?: readonly string[];
   readonly pendingRequests?: readonly PendingCertificateRequest[];
   /** The wanted number of control plane machines. Undefined if unknown. */
   readonly controlPlaneReplicas?: number | undefined;

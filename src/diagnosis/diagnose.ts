@@ -13,37 +13,14 @@ import {
 import { findPoolOfNode } from '../references/node-pool.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
 import { findDanglingReferences } from './dangling-references.ts';
-import { judgeConfig } from './findings.ts';
+import { createNearestFinder } from './nearest-name.ts';
 import type { Cluster, DiagnosisScope, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
 import { planMarkRemoval, planRepairs, type Repair } from './repairs.ts';
 import { type Rule, RULES } from './rules.ts';
 
 /** Part of the JSON of `check`. Unknown values are null. */
-export interface CheckedNode extends Pick<InspectedNode, 'state' | 'reason'> {
-  readonly name: string;
-  readonly ok: boolean;
-  /** Null if the operator assigns none. */
-  readonly pool: string | null;
-  /** The custom pools between which the operator does not choose. */
-  readonly conflictingPools: readonly string[];
-  readonly currentConfig: string | null;
-  readonly desiredConfig: string | null;
-}
-
-/** Part of the JSON of `check`. */
-export interface CheckedPool extends Pick<
-  InspectedPool,
-  'paused' | 'machineCount' | 'updatedMachineCount' | 'degradedMachineCount'
-> {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly specConfig: string | null;
-  readonly statusConfig: string | null;
-  readonly pausedSince: string | null;
-  /** The config for which `restore` paused the pool, or had paused it. */
-  readonly pausedFor: string | null;
-  readonly terminating: boolean;
-}
+export type CheckedNode = ReturnType<typeof describeNode>;
+export type CheckedPool = ReturnType<typeof describePool>;
 
 /** Part of the JSON of `check`. */
 export interface Diagnosis {
@@ -71,7 +48,6 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
   const problemsByNode = new Map<InspectedNode, readonly Problem[]>();
   const nodesByPool = groupBy(snapshot.nodes, (node) => poolByNode.get(node)?.pool);
   const nodesOf = (pool: InspectedPool) => nodesByPool.get(pool) ?? [];
-  const judged = new Map<ConfigName, Finding | undefined>();
   const livePools = snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const referrers = snapshot.nodes.map(({ referrer }) => referrer);
   const dangling = findDanglingReferences(referrers, snapshot.configs);
@@ -86,10 +62,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
     poolOf: (node) => poolByNode.get(node) ?? findPoolOfNode(node.labels, snapshot.pools),
     nodesOf,
     problemsOfNodes: (pool) => nodesOf(pool).flatMap((node) => problemsByNode.get(node) ?? []),
-    judgeMissing: (config) => {
-      if (!judged.has(config)) judged.set(config, judgeConfig(config, cluster));
-      return judged.get(config);
-    },
+    findNearest: createNearestFinder(snapshot.configs),
   };
   const ofCluster = applyRules(({ ofCluster }) => ofCluster?.(cluster));
   for (const node of snapshot.nodes) {
@@ -151,13 +124,14 @@ function toProblem(code: ProblemCode, finding: Finding, referrer?: NodeReferrer 
   return { ...problem, message };
 }
 
-function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): CheckedNode {
+function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean) {
   const { referrer, state, reason } = node;
   const { pool, conflicting } = poolOf(node);
   return {
     name: referrer.name,
     ok,
     pool: pool?.referrer.name ?? null,
+    // The custom pools between which the operator does not choose.
     conflictingPools: conflicting.map((each) => each.referrer.name),
     currentConfig: findReferencedConfig(referrer, 'currentConfig') ?? null,
     desiredConfig: findReferencedConfig(referrer, 'desiredConfig') ?? null,
@@ -166,9 +140,8 @@ function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): Ch
   };
 }
 
-function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
-  const { referrer, paused, pausedSince, pausedFor = null, ...counts } = pool;
-  const { machineCount, updatedMachineCount, degradedMachineCount } = counts;
+function describePool(pool: InspectedPool, ok: boolean) {
+  const { referrer, paused, pausedSince, machineCount, updatedMachineCount, degradedMachineCount } = pool;
   return {
     name: referrer.name,
     ok,
@@ -176,7 +149,8 @@ function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
     statusConfig: findReferencedConfig(referrer, 'status') ?? null,
     paused,
     pausedSince: pausedSince?.toISOString() ?? null,
-    pausedFor,
+    // The config for which `restore` paused the pool, or had paused it.
+    pausedFor: pool.pausedFor ?? null,
     terminating: referrer.isTerminating === true,
     machineCount,
     updatedMachineCount,

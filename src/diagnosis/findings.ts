@@ -12,7 +12,6 @@ import {
 import { formatName } from '../decision/message.ts';
 import { CONTROL_PLANE_POOL, findJoinedNodes, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import { findDanglingReferences, judgeEmptyStatus } from './dangling-references.ts';
-import { findNearestName } from './nearest-name.ts';
 import type { Cluster, Finding, Problem, Recovery } from './problem.ts';
 
 /** Without a change in this time, the operator makes no progress. */
@@ -42,26 +41,19 @@ export function isMissingForever({ code, recoverable }: Problem): boolean {
 }
 
 /** @param reason that a node reports */
-export function findMissing(
-  referrer: NodeReferrer | PoolReferrer,
-  { configs, judgeMissing }: Cluster,
-  reason = '',
-): Finding[] {
-  return findDanglingReferences([referrer], configs).flatMap(({ field, config }) => {
-    const finding = judgeMissing(config);
-    const evidence = finding?.evidence ?? (reason.includes(config) ? quote(reason) : null);
-    return finding === undefined ? [] : [{ ...finding, field, evidence }];
+export function findMissing(referrer: NodeReferrer | PoolReferrer, cluster: Cluster, reason = ''): Finding[] {
+  return findDanglingReferences([referrer], cluster.configs).flatMap(({ field, config }) => {
+    const finding = judgeMissing(config, cluster);
+    const evidence = finding.evidence ?? (reason.includes(config) ? quote(reason) : null);
+    return [{ ...finding, field, evidence }];
   });
 }
 
-/** Undefined if the config exists. */
-export function judgeConfig(config: ConfigName, cluster: Cluster): Finding | undefined {
-  if (cluster.configs.has(config)) return undefined;
+function judgeMissing(config: ConfigName, cluster: Cluster): Finding {
   const recovery = judgeRendering(config, cluster);
   // Once a terminating config is gone, the operator may render it again.
   if (cluster.terminatingConfigs.has(config)) return { config, ...recovery };
-  const suggestion = findNearestName(config, cluster.configs) ?? null;
-  return { config, suggestion, ...recovery, ...cluster.guardReports?.get(config) };
+  return { config, suggestion: cluster.findNearest(config) ?? null, ...recovery, ...cluster.guardReports?.get(config) };
 }
 
 /** The operator renders the config in the spec of a pool, and the first config of a new pool. */
@@ -114,7 +106,7 @@ export function findDegradedNode(node: InspectedNode, cluster: Cluster): Finding
   if (!FAILED_STATES.has(state) || findDanglingReferences([referrer], cluster.configs).length > 0) return [];
   const evidence = quote(reason);
   const since = cluster.poolOf(node).pool?.conditions.NodeDegraded?.since;
-  if (isReasonOld(node))
+  if (isReasonOld(node, cluster))
     return [{ ...yes(`${RETRY} within some minutes; if the reason stays, read its log`), evidence }];
   if (isOnDisk(node))
     return [no('The disk differs from the config, and the daemon overwrites no difference', evidence)];
@@ -124,16 +116,20 @@ export function findDegradedNode(node: InspectedNode, cluster: Cluster): Finding
 }
 
 /**
- * Whether the reason is from before the last repair: it names a config that the node no longer names. The daemon
- * validates the disk against `currentConfig` (machine-config-operator, pkg/daemon/daemon.go).
+ * Whether the reason is from before a repair of the last hour: it names a config that the node no longer names. The
+ * daemon validates the disk against `currentConfig` (machine-config-operator, pkg/daemon/daemon.go).
  */
-function isReasonOld({ referrer, state }: InspectedNode): boolean {
+function isReasonOld({ referrer, state, namedAt }: InspectedNode, { createdAt, now }: Cluster): boolean {
   const named = findReferencedConfig(referrer, REASON_FIELD);
-  return (
-    state === 'Degraded' &&
-    named !== undefined &&
-    NODE_FIELDS.every((field) => ![named, undefined].includes(findReferencedConfig(referrer, field)))
-  );
+  if (state !== 'Degraded' || named === undefined || isStalled(findLatest([namedAt, createdAt?.get(named)]), now)) {
+    return false;
+  }
+  return NODE_FIELDS.every((field) => ![named, undefined].includes(findReferencedConfig(referrer, field)));
+}
+
+function findLatest(times: readonly (Date | undefined)[]): Date | undefined {
+  const known = times.flatMap((time) => (time === undefined ? [] : [time.getTime()]));
+  return known.length === 0 ? undefined : new Date(Math.max(...known));
 }
 
 /** The daemon compares the disk with the config before an update (machine-config-operator, pkg/daemon/daemon.go). */
@@ -164,9 +160,7 @@ function judgeRollout(pool: InspectedPool, cluster: Cluster): Recovery {
   if (isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount)) {
     return no('Every machine of the pool is Degraded, so the operator updates none');
   }
-  const times = [referrer.specChangedAt, referrer.statusChangedAt, referrer.updatedChangedAt];
-  const known = times.flatMap((time) => (time === undefined ? [] : [time.getTime()]));
-  const lastChange = known.length === 0 ? undefined : new Date(Math.max(...known));
+  const lastChange = findLatest([referrer.specChangedAt, referrer.statusChangedAt, referrer.updatedChangedAt]);
   if (isStalled(lastChange, cluster.now)) return no(`Nothing in the pool has changed since ${toSeconds(lastChange)}`);
   return yes('The operator sets the field when all machines of the pool run the config in its spec');
 }
@@ -179,7 +173,7 @@ export function findDegradedPool(pool: InspectedPool, cluster: Cluster): Finding
   // The problems of its nodes say the same.
   const isExplained = RenderDegraded === undefined && problems.length > 0;
   const evidence = isExplained ? null : quote(cause.message);
-  const isRetried = cluster.nodesOf(pool).some(isReasonOld);
+  const isRetried = cluster.nodesOf(pool).some((node) => isReasonOld(node, cluster));
   const since =
     !isRetried && isStalled(cause.since, cluster.now) ? `It has been since ${toSeconds(cause.since)}` : undefined;
   const isStuck = since !== undefined || problems.some(({ recoverable }) => !recoverable);
@@ -202,21 +196,11 @@ export function findTooFewNodes(cluster: Cluster): Finding[] {
 }
 
 function describeTooFewNodes(cluster: Cluster): string | undefined {
-  const {
-    nodes,
-    skippedNodes = [],
-    roles = [],
-    selector,
-    minNodes,
-    hasControlPlane,
-    controlPlaneReplicas = 0,
-  } = cluster;
+  const { nodes, skippedNodes = [], selector, minNodes, hasControlPlane, controlPlaneReplicas = 0 } = cluster;
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
   if (nodes.length === 0) {
     if (skippedNodes.length > 0) return `the Machine Config Operator manages no node ${selection}`;
-    return selector === undefined
-      ? 'the cluster has no nodes'
-      : `no node has label ${selector}. Roles here: ${roles.join(', ') || 'none'}`;
+    return selector === undefined ? 'the cluster has no nodes' : `no node has label ${selector}`;
   }
   if (minNodes !== undefined) {
     const isEnough = nodes.length >= minNodes;

@@ -1,50 +1,37 @@
-import leven from 'leven';
+import { RENDERED_PREFIX } from '../decision/references.ts';
 
-/** The hash at the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
-const HASH = /[0-9a-f]{32}$/;
-/** A truncated name needs this many characters of its hash. */
-const MIN_HASH_CHARACTERS = 6;
-/** With more than one edit in this many characters it is another name. */
-const CHARACTERS_PER_EDIT = 8;
-/** Swapping two neighboring characters costs two edits. */
-const MIN_EDITS = 2;
-/** With the same hash, only the name of the pool can differ, which has fewer characters than any name. */
-const MAX_EDITS_OF_POOL = 253;
-/** Two unrelated hashes are about 24 edits apart. */
-const MAX_EDITS = 8;
+/** At the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
+const HASH = /(?<=-)[0-9a-f]{32}$/;
+const PREFIX = /^render[a-z]*-/;
+/** So many digits at one end of a hash distinguish it from others. */
+const DIGITS = 8;
 
 /**
- * Finds the existing name that was probably meant: a name with the same hash, else the only completion, else the
- * smallest edit distance.
+ * Indexes names, because thousands of nodes or pools can each name another missing config.
  *
- * @returns undefined if no name is near, or if several are equally near
+ * @returns a function that finds the existing config that was probably meant: the only one whose hash has the same
+ *   digits at its beginning or at its end, preferably with the same pool
  */
-export function findNearestName<Name extends string>(missing: string, existing: Iterable<Name>): Name | undefined {
-  // Kubernetes names are lower case. Pasted values can have spaces around them.
-  const wanted = missing.trim().toLowerCase();
-  const names = [...existing];
-  const hash = HASH.exec(wanted)?.[0];
-  const sameHash = names.filter((name) => hash !== undefined && name.endsWith(`-${hash}`));
-  if (sameHash.length > 0) return findFewestEdits(wanted, sameHash, MAX_EDITS_OF_POOL);
-  const completions = names.filter((name) => isTruncated(wanted, name));
-  if (completions.length === 1) return completions[0];
-  const maxEdits = Math.max(MIN_EDITS, Math.min(MAX_EDITS, Math.floor(wanted.length / CHARACTERS_PER_EDIT)));
-  return findFewestEdits(wanted, names, maxEdits);
+export function createNearestFinder<Name extends string>(existing: Iterable<Name>) {
+  const namesByEnd = new Map<string, Name[]>();
+  for (const name of existing) {
+    for (const end of listEnds(HASH.exec(name)?.[0] ?? '')) {
+      const names = namesByEnd.get(end);
+      if (names === undefined) namesByEnd.set(end, [name]);
+      else names.push(name);
+    }
+  }
+  return (missing: string): Name | undefined => {
+    // Kubernetes names are lower case. Pasted values can have spaces around them.
+    const wanted = missing.trim().toLowerCase();
+    const start = wanted.slice(0, wanted.lastIndexOf('-') + 1);
+    const near = listEnds(wanted.slice(start.length)).flatMap((end) => namesByEnd.get(end) ?? []);
+    const ofPool = near.filter((name) => name.startsWith(start.replace(PREFIX, RENDERED_PREFIX)));
+    const [only, ...others] = new Set(ofPool.length > 0 ? ofPool : near);
+    return others.length === 0 ? only : undefined;
+  };
 }
 
-function isTruncated(wanted: string, name: string): boolean {
-  const hashStart = name.startsWith(wanted) ? HASH.exec(name)?.index : undefined;
-  return hashStart !== undefined && wanted.length >= hashStart + MIN_HASH_CHARACTERS;
-}
-
-function findFewestEdits<Name extends string>(
-  wanted: string,
-  names: readonly Name[],
-  maxEdits: number,
-): Name | undefined {
-  // Above its limit the library returns the limit.
-  const edits = names.map((name) => leven(wanted, name, { maxDistance: maxEdits + 1 }));
-  const fewest = edits.reduce((least, count) => Math.min(least, count), Number.POSITIVE_INFINITY);
-  const position = edits.indexOf(fewest);
-  return fewest <= maxEdits && position === edits.lastIndexOf(fewest) ? names[position] : undefined;
+function listEnds(hash: string): string[] {
+  return hash.length < DIGITS ? [] : [`^${hash.slice(0, DIGITS)}`, `${hash.slice(-DIGITS)}$`];
 }

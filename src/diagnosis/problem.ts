@@ -76,6 +76,6 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
   /** Of the nodes of a pool. Empty until all nodes are diagnosed. */
   readonly problemsOfNodes: (pool: InspectedPool) => readonly Problem[];
-  /** Undefined if it exists. Thousands of nodes can name the same config, so each one is judged once. */
-  readonly judgeMissing: (config: ConfigName) => Finding | undefined;
+  /** The existing config that a missing name probably means. */
+  readonly findNearest: (missing: string) => ConfigName | undefined;
 }

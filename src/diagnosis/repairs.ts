@@ -28,31 +28,18 @@ const DESIRED = 'desiredConfig';
 
 /** All repairs in their order: first what the others need, last what loses something. */
 const REPAIRS = {
-  keepPool: forEachNode((node, { poolOf }) => {
-    const { conflicting } = poolOf(node);
-    const others = conflicting.filter((pool) => !isOfPool(node, pool));
-    if (others.length === conflicting.length) return [];
-    const text = `node ${node.referrer.name}: keep only the pool whose config it names`;
-    return [
-      relabel(
-        text,
-        node,
-        others.flatMap(listLabels).map(([key]) => `${key}-`),
-      ),
-    ];
-  }),
-  labelNode: forEachNode((node, { poolOf, livePools }) => {
+  assignPool: forEachNode((node, { poolOf, livePools }) => {
     const { pool, conflicting } = poolOf(node);
     const own = livePools.find((each) => isOfPool(node, each));
-    if (pool !== undefined || conflicting.length > 0 || own === undefined) return [];
-    const text = `node ${node.referrer.name} is in no pool, so the operator ignores it: add the label of its pool`;
-    return [
-      relabel(
-        text,
-        node,
-        listLabels(own).map(([key, value]) => `${key}=${String(value)}`),
-      ),
-    ];
+    if (pool !== undefined || own === undefined) return [];
+    const others = conflicting.filter((each) => each !== own);
+    const labels =
+      conflicting.length > 0
+        ? others.flatMap(listLabels).map(([key]) => `${key}-`)
+        : listLabels(own).map(([key, value]) => `${key}=${String(value)}`);
+    const problem = conflicting.length > 0 ? 'is in several custom pools' : 'is in no pool, so the operator ignores it';
+    const text = `node ${node.referrer.name} ${problem}: give it only the label of the pool whose config it names`;
+    return [plan(text, ['oc', 'label', 'node', node.referrer.name, ...labels])];
   }),
   resetSpec: forEachPool('spec', (pool, cluster) => {
     const missing = findReferencedConfig(pool.referrer, 'spec');
@@ -71,15 +58,10 @@ const REPAIRS = {
       return { text, field, config: findConfigOfPool(pool, cluster) ?? current };
     });
   },
-  nameNearest: (problems, cluster) =>
-    planAnnotations(problems, cluster, false, (node, problem) => {
-      if (!isTypo(node, problem, cluster) || !isCompared(node, problem)) return undefined;
-      return { text: 'correct the misspelled name', field: problem.field, config: problem.suggestion };
-    }),
   restore: (problems, cluster) =>
-    [...groupBy(problems, ({ config }) => config)].flatMap(([config, [problem]]) => {
+    [...groupBy(problems, ({ config }) => config)].flatMap(([config]) => {
       const node = config === null || !isRestorable(config) ? undefined : cluster.nodeWithCopy.get(config);
-      if (config === null || problem === undefined || node === undefined || isTypo(node, problem, cluster)) return [];
+      if (config === null || node === undefined) return [];
       const place = canHaveBootstrapHost(cluster, cluster.now)
         ? `. On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`
         : '';
@@ -102,7 +84,7 @@ const REPAIRS = {
     return [patchPool(text, pool, { spec: { paused: false } })];
   }),
   setStatus: forEachPool('status', (pool, cluster) => {
-    const config = findReferencedConfig(pool.referrer, 'spec');
+    const config = findRunningConfig(pool, cluster) ?? findReferencedConfig(pool.referrer, 'spec');
     const { name } = pool.referrer;
     // A restore sets it, too.
     const isRestored = cluster.problemsOfNodes(pool).some(isMissingForever);
@@ -142,7 +124,7 @@ const REPAIRS = {
   nameConfigOfPool: (problems, cluster) =>
     planAnnotations(problems, cluster, true, (node, problem) => {
       const { pool } = cluster.poolOf(node);
-      if (pool === undefined || isTypo(node, problem, cluster) || !isCompared(node, problem)) return undefined;
+      if (pool === undefined || !isCompared(node, problem)) return undefined;
       const text =
         'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on ' +
         'the disk, so the machine-config-daemon reports "unexpected on-disk state"';
@@ -202,10 +184,6 @@ function patchPool(text: string, { referrer }: InspectedPool, patch: object, ...
   return plan(text, words, ['-p', JSON.stringify(patch)]);
 }
 
-function relabel(text: string, { referrer }: InspectedNode, labels: readonly string[]): Repair {
-  return plan(text, ['oc', 'label', 'node', referrer.name, ...labels]);
-}
-
 function forEachNode(planOne: (node: InspectedNode, cluster: Cluster) => readonly Repair[]): Plan {
   return (problems, cluster) => {
     const names = new Set(problems.map(({ kind, name }) => (kind === 'Node' ? name : null)));
@@ -256,11 +234,6 @@ function planAnnotations(
   });
 }
 
-/** The name of a deleted config is no typo, and a config of another pool would convert the node. */
-function isTypo(node: InspectedNode, { suggestion, deletedAt }: Problem, { poolOf }: Cluster): boolean {
-  return suggestion !== null && deletedAt === null && parsePoolName(suggestion) === poolOf(node).pool?.referrer.name;
-}
-
 /** Whether the daemon would compare the disk with the config: not if only `desiredConfig` names it. */
 function isCompared({ referrer }: InspectedNode, { field }: Problem): boolean {
   const current = findReferencedConfig(referrer, CURRENT);
@@ -269,10 +242,15 @@ function isCompared({ referrer }: InspectedNode, { field }: Problem): boolean {
 
 /** A config that a pool can have in its spec instead of a missing one. */
 function findResetConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
+  return findConfigOfPool(pool, cluster) ?? findRunningConfig(pool, cluster);
+}
+
+/** A config of the pool that its nodes run. A restore sets the status to it, too, as the operator would. */
+function findRunningConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
   const currentConfigs = cluster.nodesOf(pool).map(({ referrer }) => findReferencedConfig(referrer, CURRENT));
-  const isUsable = (config: ConfigName | undefined): boolean =>
-    config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name;
-  return findConfigOfPool(pool, cluster) ?? currentConfigs.find(isUsable);
+  return currentConfigs.find(
+    (config) => config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name,
+  );
 }
 
 function isRestorable(config: ConfigName): boolean {

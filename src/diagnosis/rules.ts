@@ -55,7 +55,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
       suggestion === null ? '' : `Closest existing name: ${suggestion}`,
       explainDeletion(history),
     ],
-    repairs: ['labelNode', 'resetSpec', 'resetDesired', 'restore', 'setStatus', 'nameNearest', 'nameConfigOfPool'],
+    repairs: ['assignPool', 'resetSpec', 'resetDesired', 'restore', 'setStatus', 'nameConfigOfPool'],
   },
   ConfigTerminating: {
     ofNode: ({ referrer }, cluster) => findMissing(referrer, cluster).filter(isTerminating(cluster)),
@@ -84,7 +84,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
       `${names} ${be(isPlural)} in the ${evidence}`,
       recoverableReason,
     ],
-    repairs: ['keepPool'],
+    repairs: ['assignPool'],
   },
   NodeDegraded: {
     ofNode: findDegradedNode,

@@ -35,18 +35,16 @@ const JSON_PART = /"(?:[^"\\]|\\.)*"|[{}[\]]/gs;
 const BEFORE_SEPARATOR = /(?<=^|\n)(?=---)/;
 /** Only a comment may follow a separator. */
 const SEPARATOR = /^---[^\S\n\uFEFF]*(?:#[^\n]*)?(?:\n|$)/;
-/** Only in UTF-16BE, the bootstrap reads lines as they are (it splits at the byte of the line feed). */
-const UTF16_LINES = /^\uFEFF(?:.*\n)*$/s;
 
 /** @throws FileError if there are too many documents or values */
 export function parseStream(content: Buffer, source: string, budget: NodeBudget): YamlStream {
-  const isUtf16 = content[0] === 0xfe && content[1] === 0xff && content.length % 2 === 0;
-  const text = isUtf16 ? Buffer.from(content).swap16().toString('utf16le') : content.toString();
-  if (isUtf16 ? !UTF16_LINES.test(text) : !isUtf8(content)) {
+  const text = content.toString();
+  // Go reads some texts in UTF-16, which nobody writes.
+  if (!isUtf8(content)) {
     const unreadable = createUnreadable(text, 1, new YamlError('not UTF-8', 1));
     return { documents: [unreadable], inCluster: unreadable, isJson: false };
   }
-  if (JSON_START.test(text) && !isUtf16) {
+  if (JSON_START.test(text)) {
     const objects = readJsonStream(text, source);
     // cluster-bootstrap ignores what follows the first object.
     const { value, text: first } = objects[0] ?? {};
@@ -56,7 +54,6 @@ export function parseStream(content: Buffer, source: string, budget: NodeBudget)
     return { documents: isSame ? [{ ...inCluster, duplicates: [] }] : objects, inCluster, isJson: true };
   }
   const inCluster = readYaml(text, text, 1, source, budget);
-  if (isUtf16) return { documents: [inCluster], inCluster, isJson: false };
   const texts = text.split(BEFORE_SEPARATOR, MAX_DOCUMENTS + 1);
   checkCount(texts, source);
   let line = 1;

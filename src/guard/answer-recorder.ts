@@ -4,7 +4,7 @@ import { toRecordedReferrers } from '../decision/verdict.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { RateLimiter, ThrottledLog } from '../common/logs.ts';
 import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
-import type { Metrics } from '../webhook/metrics.ts';
+import type { Metrics } from '../status/metrics.ts';
 
 export interface AnswerRecorderOptions {
   readonly log: Logger;
@@ -38,64 +38,59 @@ export class AnswerRecorder {
   }
 
   record(judged: JudgedReview, call: AnsweredCall): void {
-    const { log, metrics } = this.#options;
+    const { metrics } = this.#options;
     const { review, verdict, configState } = judged;
+    const { code, config: name = '', message } = verdict;
     metrics.countCall(call);
     if (configState === 'missing') {
       metrics.countMissingConfig();
-      const fields = { name: verdict.config ?? '', user: review.user, code: verdict.code };
-      this.#throttledLog.warn('answered a review of an unknown config', fields);
+      this.#throttledLog.warn('answered a review of an unknown config', { name, user: review.user, code });
       return;
     }
     metrics.countDecision(judged, call);
-    if (verdict.code === 'MCG_BAD_REVIEW') {
-      this.#throttledLog.warn('received a malformed review', { problem: toPrintableLine(verdict.message, 500) });
+    if (code === 'MCG_BAD_REVIEW') {
+      this.#throttledLog.warn('received a malformed review', { problem: toPrintableLine(message, 500) });
     } else if (this.#limitByAddress.tryAcquire(call.address) && this.#limit.tryAcquire()) {
-      logAnswer(log, judged, call);
+      this.#log(judged, call);
       if (configState === 'exists' && !review.isDryRun) this.#announce(judged);
     } else {
       this.#throttledLog.warn('a client sends too many reviews; not logging all', { address: call.address });
     }
   }
 
+  /** Logs selected fields: never a header, a token or the body of an object. */
+  #log({ review, verdict, path }: JudgedReview, { ms }: AnsweredCall): void {
+    const { outcome, code, cause, message, referencesTotal, overrideReason } = verdict;
+    const fields = {
+      uid: toPrintableLine(review.uid, 64),
+      name: toPrintableLine(verdict.config ?? '', 253),
+      user: review.user,
+      dryRun: review.isDryRun,
+      verdict: outcome,
+      code,
+      cause,
+      referrers: toRecordedReferrers(verdict),
+      referrersTotal: referencesTotal,
+      overrideReason: overrideReason && toPrintableLine(overrideReason, MAX_REASON_LENGTH),
+      path,
+      ms: Math.round(ms * 10) / 10,
+    };
+    if (outcome === 'allowed') this.#options.log.info(fields, toPrintableLine(message, 500));
+    else this.#options.log.warn(fields, toPrintableLine(message, 2_000));
+  }
+
   #announce(judged: JudgedReview): void {
     const { events, recordAnswer } = this.#options;
-    const { review, verdict } = judged;
-    const { user, config } = review;
+    const { user, config } = judged.review;
+    const { outcome, message, overrideReason = '' } = judged.verdict;
     if (config === undefined) return;
     recordAnswer(judged);
     const { name, uid } = config;
-    const event = {
-      regarding: { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid },
-      action: 'Delete',
-      user,
-    } as const;
-    if (verdict.outcome === 'denied') {
-      events.record({ ...event, reason: 'DeletionDenied', note: `${user}: ${verdict.message}` });
-    } else if (verdict.outcome === 'overridden') {
-      const reason = toPrintableLine(verdict.overrideReason ?? '', MAX_REASON_LENGTH);
-      events.record({ ...event, reason: 'DeletionOverridden', note: `${user}: ${verdict.message}: ${reason}` });
-    }
+    const regarding = { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid };
+    const record = (reason: 'DeletionDenied' | 'DeletionOverridden', text: string): void =>
+      events.record({ regarding, action: 'Delete', user, reason, note: `${user}: ${text}` });
+    if (outcome === 'denied') record('DeletionDenied', message);
+    const override = toPrintableLine(overrideReason, MAX_REASON_LENGTH);
+    if (outcome === 'overridden') record('DeletionOverridden', `${message}: ${override}`);
   }
-}
-
-/** Logs selected fields: never a header, a token or the body of an object. */
-function logAnswer(log: Logger, { review, verdict, path }: JudgedReview, { ms }: AnsweredCall): void {
-  const { outcome, code, cause, message, referencesTotal, overrideReason } = verdict;
-  const fields = {
-    uid: toPrintableLine(review.uid, 64),
-    name: toPrintableLine(verdict.config ?? '', 253),
-    user: review.user,
-    dryRun: review.isDryRun,
-    verdict: outcome,
-    code,
-    cause,
-    referrers: toRecordedReferrers(verdict),
-    referrersTotal: referencesTotal,
-    overrideReason: overrideReason === undefined ? undefined : toPrintableLine(overrideReason, MAX_REASON_LENGTH),
-    path,
-    ms: Math.round(ms * 10) / 10,
-  };
-  if (outcome === 'allowed') log.info(fields, toPrintableLine(message, 500));
-  else log.warn(fields, toPrintableLine(message, 2_000));
 }

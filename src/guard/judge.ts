@@ -19,12 +19,11 @@ import type { ConfigToDelete, Review, Verdict } from '../decision/verdict.ts';
 import { type ApiObject, getObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
-import type { ReflectorTiming } from '../kube/reflector.ts';
 import { withTimeout } from '../common/wait.ts';
 import { ConfigIndex, type LookupResult, ReferenceIndex } from '../references/reference-index.ts';
 import { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
-import { MACHINE_CONFIGS, RESOURCE_BY_KIND } from '../references/sources.ts';
+import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../references/sources.ts';
 import type { JudgedReview, ReviewJudge } from '../webhook/admission-app.ts';
 
 export interface JudgeOptions {
@@ -41,14 +40,13 @@ export interface JudgeOptions {
 export interface CreateJudgeOptions extends Pick<JudgeOptions, 'api' | 'settings' | 'log'> {
   /** For the watches; the same as `api` by default. */
   readonly watchApi?: KubeApi;
-  readonly timing?: ReflectorTiming | undefined;
 }
 
 /** Connects all parts that decide. The caller runs the two indexes. */
-export function createJudge({ api, watchApi = api, timing, ...options }: CreateJudgeOptions) {
+export function createJudge({ api, watchApi = api, ...options }: CreateJudgeOptions) {
   const { log } = options;
-  const index = new ReferenceIndex({ api: watchApi, log, timing });
-  const configs = new ConfigIndex({ api: watchApi, lookUpApi: api, log, timing });
+  const index = new ReferenceIndex({ api: watchApi, log });
+  const configs = new ConfigIndex({ api: watchApi, lookUpApi: api, log });
   const live = new LiveReader({ api, index });
   const facts: HoldFacts = {
     createdAt: (name) => configs.get(name)?.createdAt,
@@ -126,7 +124,8 @@ export class Judge implements ReviewJudge {
     const candidate = referrers[position];
     if (candidate === undefined) return undefined;
     const { kind, name } = candidate;
-    const resource = RESOURCE_BY_KIND[kind];
+    const resource = REFERRER_RESOURCES.find((each) => each.kind === kind);
+    if (resource === undefined) return undefined;
     // The index keeps no labels, because there are thousands of nodes.
     const parse = (object: ApiObject) => {
       return { name, referrer: resource.parse(object), labels: object.metadata?.labels ?? {} };

@@ -1,11 +1,5 @@
 import type { Logger } from 'pino';
-import {
-  DEFAULT_SETTINGS,
-  type Mode,
-  type ParsedSettings,
-  parseSettings,
-  type Settings,
-} from '../decision/settings.ts';
+import { DEFAULT_SETTINGS, type Mode, parseSettings, type Settings } from '../decision/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -60,11 +54,8 @@ export class SettingsFollower {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     const onRead = async (object: ApiObject | undefined): Promise<void> => {
       this.#object = object;
-      if (object !== undefined) this.#apply(parseSettings(object));
-      else {
-        this.#apply({ settings: DEFAULT_SETTINGS, problems: [] });
-        await this.#createIfDue(signal);
-      }
+      this.#apply(parseSettings(object));
+      if (object === undefined) await this.#createIfDue(signal);
     };
     const onFailure = (error: unknown): void => {
       const mode = this.#settings?.mode;
@@ -74,7 +65,7 @@ export class SettingsFollower {
     await pollObject({ api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs, onRead, onFailure }, signal);
   }
 
-  #apply({ settings, problems }: ParsedSettings): void {
+  #apply({ settings, problems }: ReturnType<typeof parseSettings>): void {
     const { mode, holdSupersededMs } = settings;
     if (mode !== this.#settings?.mode || holdSupersededMs !== this.#settings.holdSupersededMs) {
       this.#options.log.info({ mode, holdSupersededMs, before: this.#settings?.mode }, `mode is ${mode}`);

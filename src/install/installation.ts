@@ -48,11 +48,6 @@ export interface Installation {
 
 type FailurePolicy = 'Fail' | 'Ignore';
 
-/** The options exclude each other, or the cluster is too old. */
-export class InvalidInstallation extends Error {
-  override readonly name = 'InvalidInstallation';
-}
-
 const NAME = 'machineconfig-guard';
 /** On the webhook configuration, which exists longer than the Deployment if somebody deletes the namespace. */
 export const IMAGE_ANNOTATION = `${FLAG_LABEL_PREFIX}image`;
@@ -61,40 +56,20 @@ const AUTHORITY_SECRET = `${NAME}-ca`;
 const SETTINGS_POLICY = 'settings.machineconfig-guard.io';
 const CONTAINER = ['spec', 'template', 'spec', 'containers', 0] as const;
 /** Objects come after those that they need, because `oc apply -f` does not retry. */
-const FIRST_FILE_NUMBER: Readonly<Record<string, number>> = {
-  Namespace: 0,
-  CustomResourceDefinition: 5,
-  ServiceAccount: 10,
-  ClusterRole: 15,
-  ClusterRoleBinding: 20,
-  Role: 25,
-  RoleBinding: 30,
-  Secret: 40,
-  Service: 45,
-  Deployment: 50,
-  PodDisruptionBudget: 55,
-  NetworkPolicy: 60,
-  FlowSchema: 65,
-  ValidatingAdmissionPolicy: 70,
-  ValidatingAdmissionPolicyBinding: 75,
-  ValidatingWebhookConfiguration: 80,
-};
-
+const ORDERED_KINDS = [
+  'Namespace CustomResourceDefinition ServiceAccount ClusterRole ClusterRoleBinding Role RoleBinding ConfigMap Secret',
+  'Service Deployment PodDisruptionBudget NetworkPolicy FlowSchema ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration',
+].flatMap((kinds) => kinds.split(' '));
+const NUMBERS_PER_KIND = 5;
 const OTHER_FILE_NUMBER = 90;
-
 /** MCO 4.14 deletes the config of a KubeletConfig before it removes the finalizer of the KubeletConfig. */
 const IGNORE_REASON =
   'Kubernetes 1.27 (OpenShift 4.14) ignores matchConditions. With failurePolicy Fail, the Machine Config Operator ' +
   'could not delete source MachineConfigs while the guard is down. This version serves no policy floor';
 
-interface NewerKinds {
-  readonly kinds: readonly string[];
-  readonly since: number;
-  readonly requirement: string;
-}
-
 /** Kinds that the guard works without, and the first version that serves them. */
-export const NEWER_KINDS: readonly NewerKinds[] = [
+export const NEWER_KINDS = [
   { kinds: ['FlowSchema'], since: FLOW_SCHEMA, requirement: 'Kubernetes 1.29 (OpenShift 4.16)' },
   {
     kinds: ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
@@ -107,7 +82,7 @@ export const NEWER_KINDS: readonly NewerKinds[] = [
  * Uses only kinds that an API server serves from its start, and our own, because one object that cannot be
  * applied fails the whole install.
  *
- * @throws InvalidInstallation
+ * @throws RangeError with a sentence if the cluster is too old
  */
 export function buildInstallation(options: InstallationOptions): Installation {
   const { profile, previousAuthority, kubernetesVersion = 0 } = options;
@@ -119,7 +94,7 @@ export function buildInstallation(options: InstallationOptions): Installation {
   );
   if (needed !== undefined) {
     const nextStep = kubernetesVersion === 0 ? 'set --openshift-version' : 'use fail-closed';
-    throw new InvalidInstallation(`the profile ${profile} needs ${needed.requirement}; ${nextStep}`);
+    throw new RangeError(`the profile ${profile} needs ${needed.requirement}; ${nextStep}`);
   }
   const failurePolicy = hasGuard ? configureGuard(manifests, options) : null;
   const isOpenByVersion = failurePolicy === 'Ignore' && profile === 'fail-closed';
@@ -217,14 +192,15 @@ export function isOwnFile(name: string, profile: Profile): boolean {
 }
 
 function toFiles(manifests: readonly Manifest[], prefix: string, isRotation: boolean): InstallationFile[] {
-  // The API servers must trust the new authority before a replica reads the new Secret.
-  const firstFileNumber = isRotation ? { ...FIRST_FILE_NUMBER, ValidatingWebhookConfiguration: 1 } : FIRST_FILE_NUMBER;
   const countByKind = new Map<string, number>();
   const files = manifests.map((manifest) => {
     const kind = String(manifest.get('kind'));
     const count = countByKind.get(kind) ?? 0;
     countByKind.set(kind, count + 1);
-    const number = (firstFileNumber[kind] ?? OTHER_FILE_NUMBER) + count;
+    const position = ORDERED_KINDS.indexOf(kind);
+    // The API servers must trust the new authority before a replica reads the new Secret.
+    const isFirst = isRotation && kind === 'ValidatingWebhookConfiguration';
+    const number = isFirst ? 1 : (position < 0 ? OTHER_FILE_NUMBER : position * NUMBERS_PER_KIND) + count;
     return {
       name: `${prefix}-${String(number).padStart(2, '0')}-${kind.toLowerCase()}.yaml`,
       content: manifest.toString({ lineWidth: 0, flowCollectionPadding: false }),

@@ -9,7 +9,8 @@ export interface StoredWebhookConfiguration {
   };
   readonly webhooks?: readonly {
     readonly name?: string;
-    readonly failurePolicy?: string;
+    /** The API server sets its default. */
+    readonly failurePolicy: string;
     readonly clientConfig?: {
       readonly caBundle?: string;
       readonly url?: string;

@@ -8,13 +8,6 @@ export const POOLS_PATH = `${MCO_V1}/machineconfigpools`;
 /** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Preferred version first. */
 export const BUILDS_PATHS = [`${MCO_V1}/machineosbuilds`, `/apis/${MCO_GROUP}/v1alpha1/machineosbuilds`] as const;
 
-export const CONTROLLER_CONFIGS_PATH = `${MCO_V1}/controllerconfigs`;
-/** v1alpha1 until OpenShift 4.22. */
-export const OS_IMAGE_STREAMS_PATHS = [
-  `${MCO_V1}/osimagestreams`,
-  `/apis/${MCO_GROUP}/v1alpha1/osimagestreams`,
-] as const;
-
 export const GUARDS_PATH = '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards';
 export const GUARD_NAME = 'cluster';
 export const GUARD_PATH = `${GUARDS_PATH}/${GUARD_NAME}`;

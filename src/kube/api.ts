@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent, type AgentOptions, request as httpsRequest, type RequestOptions } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, ApiUnreachable, describeError } from './errors.ts';
@@ -98,11 +98,13 @@ export class KubeApi {
     }
   }
 
-  /** Parses the whole response as JSON. Throws like {@link request}. */
+  /** Parses the whole response as JSON. Throws like {@link request}, and ApiUnreachable beyond 16 MiB. */
   async json(request: ApiRequest): Promise<unknown> {
-    const text = await readText(await this.request(request), request.signal);
+    const { body } = await this.request(request);
+    const bytes = await readBytes(body, request.signal, MAX_TEXT_BYTES);
+    if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
     try {
-      return JSON.parse(text);
+      return JSON.parse(bytes.toString('utf8'));
     } catch {
       throw new ApiUnreachable(`the response of ${this.address} is not JSON`);
     }
@@ -128,22 +130,15 @@ export class KubeApi {
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
-    const { server } = this.#connection;
+    const { purpose = 'requests', signal } = request;
+    const { server, isProxied } = this.#connection;
     let credentials: Credentials;
     try {
-      credentials = await this.#connection.credentials(request.signal);
+      credentials = await this.#connection.credentials(signal);
     } catch (error) {
-      if (error === request.signal.reason) throw error;
+      if (error === signal.reason) throw error;
       throw new ApiUnreachable(`no credentials for ${server.host}: ${describeError(error)}`, { cause: error });
     }
-    const response = await this.#exchange(server, credentials, request);
-    const status = response.statusCode ?? 0;
-    if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
-    throw await readApiError(status, response, request.signal);
-  }
-
-  async #exchange(server: URL, credentials: Credentials, request: ApiRequest): Promise<IncomingMessage> {
-    const { purpose = 'requests', signal } = request;
     const payload = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const { headers, auth, agent: proxyAgent, ...tls } = credentials;
     const options: RequestOptions = {
@@ -163,22 +158,17 @@ export class KubeApi {
       },
       signal,
       ...(auth === undefined ? {} : { auth }),
-      agent:
-        this.#connection.isProxied || server.protocol === 'http:' ? proxyAgent : this.#transport.agentFor(tls, purpose),
+      agent: isProxied || server.protocol === 'http:' ? proxyAgent : this.#transport.agentFor(tls, purpose),
     };
     // A request that waits for a connection does not notice the abort itself.
-    return await waitOrAbort(this.#transport.send(options, payload, purpose), signal);
+    const response = await waitOrAbort(this.#transport.send(options, payload), signal);
+    const status = response.statusCode ?? 0;
+    if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
+    throw await readApiError(status, response, signal);
   }
 }
 
-/** @throws ApiUnreachable if the body is incomplete or has more than 16 MiB, or the signal's reason */
-async function readText({ body }: ApiResponse, signal: AbortSignal): Promise<string> {
-  const bytes = await readBytes(body, signal, MAX_TEXT_BYTES);
-  if (bytes.length >= MAX_TEXT_BYTES) throw new ApiUnreachable('the response is too large');
-  return bytes.toString('utf8');
-}
-
-/** Reads a body until it ends or until there are `max` bytes. Throws like {@link readText}. */
+/** Reads a body until it ends or until there are `max` bytes. @throws ApiUnreachable, or the signal's reason */
 async function readBytes(body: IncomingMessage, signal: AbortSignal, max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -242,52 +232,39 @@ const MAX_IDLE_MS = 5_000;
 const TCP_KEEP_ALIVE_MS = 15_000;
 
 /**
- * Sends requests over connections that it keeps. What it does while there is no response:
- *
- *   request         1 s of silence, as of a dead connection   a used connection closes
- *   GET             sends it again on a new connection        sends it again on a new connection
- *   list of nodes   nothing: the LiveReader lists again       sends it again on a new connection
- *   others          waits: they may have had an effect        fails
- *
- * It sends a request again only once. The first response counts, because the API server can also be slow. In all these
- * cases it closes the idle connections, which can be dead for the same reason.
+ * Sends requests over connections that it keeps. If a GET has no response after a second of silence, its connection
+ * may be dead, so the idle ones close, which can be dead for the same reason. The request waits for its timeout,
+ * because the API server can also be slow. If a used connection closes before the response, a GET is sent again once
+ * on a new connection. Other requests fail: they may have had an effect.
  */
 export class Transport {
   #tls: AgentOptions | undefined;
   readonly #agents = new Map<Purpose, Agent>();
 
-  async send(options: RequestOptions, body: Buffer | undefined, purpose: Purpose): Promise<IncomingMessage> {
+  async send(options: RequestOptions, body: Buffer | undefined): Promise<IncomingMessage> {
     const createRequest = options.protocol === 'http:' ? httpRequest : httpsRequest;
     const isGet = options.method === 'GET';
-    const pending = new Set<ClientRequest>();
     let canSendAgain = isGet;
     return await new Promise((resolve, reject) => {
       const send = (): void => {
         const request = createRequest(isGet ? { ...options, timeout: SILENCE_MS } : options);
-        pending.add(request);
         request.on('response', (response) => {
           request.setTimeout(0);
           canSendAgain = false;
-          pending.delete(request);
-          for (const slower of pending) slower.destroy();
           resolve(response);
         });
-        request.on('timeout', () => sendAgain(purpose !== 'nodeLists'));
+        request.on('timeout', () => this.#closeIdleConnections());
         request.on('error', (error) => {
-          pending.delete(request);
-          if (request.reusedSocket && options.signal?.aborted !== true) sendAgain(true);
-          if (pending.size > 0) return;
+          if (canSendAgain && request.reusedSocket && options.signal?.aborted !== true) {
+            canSendAgain = false;
+            this.#closeIdleConnections();
+            send();
+            return;
+          }
           const address = `${options.hostname}:${options.port}`;
           reject(new ApiUnreachable(`${address} cannot be reached: ${describeError(error)}`, { cause: error }));
         });
         request.end(body);
-      };
-      const sendAgain = (isAllowed: boolean): void => {
-        if (!canSendAgain) return;
-        this.#closeIdleConnections();
-        if (!isAllowed) return;
-        canSendAgain = false;
-        send();
       };
       send();
     });

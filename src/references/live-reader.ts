@@ -33,7 +33,8 @@ export interface LiveReaderOptions {
  */
 export class LiveReader {
   readonly #options: LiveReaderOptions;
-  readonly #waiting = new Set<WaitingReview>();
+  /** How to answer each waiting review, which knows how many reads had started when it arrived. */
+  readonly #waiting = new Map<{ readonly readsBefore: number }, (read: LiveRead) => void>();
   #running: readonly LiveRead[] = [];
   #readCount = 0;
   #startTimer: NodeJS.Timeout | undefined;
@@ -51,12 +52,12 @@ export class LiveReader {
    * aborts first, the result contains the finished lists and names the others as unreadable. Never rejects.
    */
   async read(config: ConfigName, signal: AbortSignal): Promise<ClusterState> {
-    const review = new WaitingReview(this.#readCount);
-    this.#waiting.add(review);
+    const review = { readsBefore: this.#readCount };
+    const answered = new Promise<LiveRead>((answer) => this.#waiting.set(review, answer));
     // Reviews that arrive in the same turn of the event loop share the read.
     setImmediate(() => this.#startIfDue());
-    await waitOrAbort(review.answered, signal).catch(() => {});
-    const read = review.read ?? this.#running.find(({ number }) => number > review.readsBefore);
+    const findRunning = () => this.#running.find(({ number }) => number > review.readsBefore);
+    const read = await waitOrAbort(answered, signal).catch(findRunning);
     const state = read?.findState(config);
     this.#waiting.delete(review);
     this.#abortUnneeded();
@@ -82,41 +83,19 @@ export class LiveReader {
 
   #answerReviews(read: LiveRead): void {
     this.#running = this.#running.filter((other) => other !== read);
-    for (const review of this.#waiting) {
-      if (review.readsBefore < read.number) {
-        this.#waiting.delete(review);
-        review.answer(read);
-      }
+    for (const [review, answer] of this.#waiting) {
+      if (review.readsBefore >= read.number) continue;
+      this.#waiting.delete(review);
+      answer(read);
     }
     this.#abortUnneeded();
   }
 
   #abortUnneeded(): void {
-    const first = Math.min(...[...this.#waiting].map(({ readsBefore }) => readsBefore + 1));
+    const first = Math.min(...[...this.#waiting.keys()].map(({ readsBefore }) => readsBefore + 1));
     for (const read of this.#running) if (read.number < first) read.abort();
     this.#running = this.#running.filter(({ number }) => number >= first);
     this.#startIfDue();
-  }
-}
-
-class WaitingReview {
-  /** How many reads had started when it arrived. */
-  readonly readsBefore: number;
-  /** Resolves once {@link read} is present. */
-  readonly answered: Promise<void>;
-  read: LiveRead | undefined;
-  #resolve: () => void = () => {};
-
-  constructor(readsBefore: number) {
-    this.readsBefore = readsBefore;
-    this.answered = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-  }
-
-  answer(read: LiveRead): void {
-    this.read = read;
-    this.#resolve();
   }
 }
 

@@ -55,24 +55,14 @@ export function isManagedByOperator(referrer: Referrer, pools: readonly PoolRefe
  */
 export function matchesNodeSelector(selector: unknown, labels: Labels): boolean {
   if (typeof selector !== 'object' || selector === null) return false;
-  const parsed = PARSED_SELECTORS.get(selector) ?? parseSelector(selector);
-  PARSED_SELECTORS.set(selector, parsed);
-  const { wantedLabels, expressions } = parsed;
+  const { matchLabels, matchExpressions } = selector as { matchLabels?: unknown; matchExpressions?: unknown };
+  const wantedLabels = Object.entries(matchLabels ?? {}) as [string, unknown][];
+  const expressions = Array.isArray(matchExpressions) ? (matchExpressions as readonly unknown[]) : [];
   if (wantedLabels.length + expressions.length === 0) return false;
   return (
     wantedLabels.every(([key, value]) => labels[key] === value) &&
     expressions.every((expression) => matchesExpression(expression, labels))
   );
-}
-
-/** With thousands of pools, each selector is compared with the labels of each node. */
-const PARSED_SELECTORS = new WeakMap<object, ReturnType<typeof parseSelector>>();
-
-function parseSelector({ matchLabels, matchExpressions }: { matchLabels?: unknown; matchExpressions?: unknown }) {
-  return {
-    wantedLabels: Object.entries((matchLabels ?? {}) as Record<string, unknown>),
-    expressions: Array.isArray(matchExpressions) ? (matchExpressions as readonly unknown[]) : [],
-  };
 }
 
 function matchesExpression(expression: unknown, labels: Labels): boolean {

@@ -7,7 +7,6 @@ import {
   REASON_FIELD,
   type Reference,
   type Referrer,
-  type ReferrerKind,
   type Strength,
   toConfigName,
 } from '../decision/references.ts';
@@ -112,29 +111,27 @@ export function parseNodeReferrer(node: NodeObject): NodeReferrer {
  */
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
+  const subject = `pool ${name}`;
   const { creationTimestamp, deletionTimestamp, finalizers, resourceVersion } = pool.metadata ?? {};
-  const version = typeof resourceVersion === 'string' ? resourceVersion : undefined;
   const isTerminating = (deletionTimestamp ?? undefined) !== undefined || undefined;
-  const nodeSelector = readValue(pool, ['spec', 'nodeSelector'], `pool ${name}`);
-  if (isTerminating && Array.isArray(finalizers) && finalizers.includes(FOREGROUND_DELETION)) {
-    const isDeletedInForeground = true;
-    return {
-      kind: 'MachineConfigPool',
-      name,
-      version,
-      references: [],
-      isTerminating,
-      isDeletedInForeground,
-      nodeSelector,
-    };
-  }
   const references: Reference[] = [];
-  for (const field of POOL_FIELDS) {
-    addReference(references, field, 'strong', readText(pool, [field, 'configuration', 'name'], `pool ${name}`));
+  const referrer = {
+    kind: 'MachineConfigPool',
+    name,
+    version: typeof resourceVersion === 'string' ? resourceVersion : undefined,
+    references,
+    isTerminating,
+    nodeSelector: readValue(pool, ['spec', 'nodeSelector'], subject),
+  } as const;
+  if (isTerminating && Array.isArray(finalizers) && finalizers.includes(FOREGROUND_DELETION)) {
+    return { ...referrer, isDeletedInForeground: true };
   }
-  const conditions = readValue(pool, ['status', 'conditions'], `pool ${name}`);
+  for (const field of POOL_FIELDS) {
+    addReference(references, field, 'strong', readText(pool, [field, 'configuration', 'name'], subject));
+  }
+  const conditions = readValue(pool, ['status', 'conditions'], subject);
   const updatedChangedAt = parseTime(findCondition(conditions, 'Updated')?.lastTransitionTime);
-  const updatedMachines = readValue(pool, ['status', 'updatedMachineCount'], `pool ${name}`);
+  const updatedMachines = readValue(pool, ['status', 'updatedMachineCount'], subject);
   const emptyStatus = {
     // The operator writes this condition once the spec names a config, so until the status does, it dates the roll-out.
     since: updatedChangedAt ?? parseTime(creationTimestamp),
@@ -143,12 +140,7 @@ export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   };
   const isStatusEmpty = references.length === 1 && references[0]?.field === 'spec';
   return {
-    kind: 'MachineConfigPool',
-    name,
-    version,
-    references,
-    isTerminating,
-    nodeSelector,
+    ...referrer,
     updatedChangedAt,
     // The API server records when the fields that name configs were last written (docs/internals/decisions/0010).
     specChangedAt: findWriteTime(pool, ['f:spec', 'f:configuration']),
@@ -232,7 +224,7 @@ function truncateName(name: string): string {
   return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
 }
 
-function readName(object: NodeObject, kind: ReferrerKind): string {
+function readName(object: NodeObject, kind: string): string {
   const name = object.metadata?.name;
   if (typeof name !== 'string' || name === '') throw new MalformedObject(`a ${kind} has no name`);
   return name;
@@ -292,13 +284,7 @@ export const BUILDS: Resource<BuildReferrer> = {
   parse: parseBuildReferrer,
 };
 
-export const RESOURCE_BY_KIND: Readonly<Record<ReferrerKind, Resource<Referrer>>> = {
-  Node: NODES,
-  MachineConfigPool: POOLS,
-  MachineOSBuild: BUILDS,
-};
-
-export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = Object.values(RESOURCE_BY_KIND);
+export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
 
 /** The part of a MachineConfig that the guard keeps. */
 export interface WatchedConfig extends HoldableConfig {
@@ -319,14 +305,13 @@ export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
   parse: parseConfigMetadata,
 };
 
-function parseConfigMetadata({ metadata }: ApiObject): WatchedConfig {
-  const { name, uid, deletionTimestamp, annotations } = metadata ?? {};
-  const config = parseHoldableConfig(metadata ?? {});
+function parseConfigMetadata(object: ApiObject): WatchedConfig {
+  readName(object, MACHINE_CONFIGS.kind);
+  const { uid, deletionTimestamp, annotations, ...metadata } = object.metadata ?? {};
+  const config = parseHoldableConfig(metadata);
   const { createdAt } = config;
-  if (typeof name !== 'string' || name === '' || createdAt === undefined) {
-    throw new MalformedObject('a MachineConfig has no name or no creationTimestamp');
-  }
-  const isTerminating = deletionTimestamp !== undefined && deletionTimestamp !== null;
+  if (createdAt === undefined) throw new MalformedObject('a MachineConfig has no creationTimestamp');
+  const isTerminating = (deletionTimestamp ?? undefined) !== undefined;
   const isOverridden = findOverrideReason(annotations?.[ALLOW_DELETION_ANNOTATION]) !== undefined;
   return { ...config, createdAt, uid: String(uid), isTerminating, isOverridden };
 }

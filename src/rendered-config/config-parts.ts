@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { isRecord } from './rendered-config.ts';
 
-/** A part of a config that differs or is set on its own, such as a file, a unit or a kernel argument. */
-export interface ConfigPart {
+/** A part of a config, such as a file, a unit or a kernel argument. */
+interface ConfigPart {
   /** In the words of Ignition, such as `file`. */
   readonly kind: string;
   /** Unique within its kind. */
@@ -13,18 +14,14 @@ export interface ConfigPart {
   readonly value: unknown;
 }
 
-/** A part that differs between two specs. A side without the part is undefined. */
-export interface PartDifference {
-  readonly kind: string;
-  readonly name: string;
-  readonly first: ConfigPart | undefined;
-  readonly second: ConfigPart | undefined;
-}
-
-/** A difference with values or digests, because contents can be secret. Null if the side does not have the part. */
-export interface ExplainedDifference extends Pick<PartDifference, 'kind' | 'name'> {
+/** A part that differs between two specs, with values or digests, because contents can be secret. */
+interface PartDifference extends Pick<ConfigPart, 'kind' | 'name'> {
+  /** Null if the side does not have the part. */
   readonly first: string | null;
   readonly second: string | null;
+}
+
+export interface ExplainedDifference extends PartDifference {
   /** The sources that set the part, each once. */
   readonly setBy: readonly string[];
 }
@@ -60,23 +57,22 @@ export function listParts(spec: Json): ConfigPart[] {
  * order of its parts, or in empty values, the field itself is the part.
  */
 export function diffSpecs(first: Json, second: Json): PartDifference[] {
-  const [firstParts, secondParts] = [indexParts(listParts(first)), indexParts(listParts(second))];
-  const differences: PartDifference[] = [];
-  const differentFields = new Set<string>();
-  for (const key of new Set([...firstParts.keys(), ...secondParts.keys()])) {
-    const [firstPart, secondPart] = [firstParts.get(key), secondParts.get(key)];
-    const part = firstPart ?? secondPart;
-    if (part === undefined || canonicalize(firstPart?.value) === canonicalize(secondPart?.value)) continue;
-    differences.push({ kind: part.kind, name: part.name, first: firstPart, second: secondPart });
-    differentFields.add(part.field);
+  const specs = [first, second];
+  const sides = specs.map((spec) => indexParts(listParts(spec)));
+  const different = [...new Set(sides.flatMap((side) => [...side.keys()]))]
+    .map((key) => sides.map((side) => side.get(key)))
+    .filter(([one, other]) => !isDeepStrictEqual(one?.value, other?.value));
+  const fields = new Set(different.flat().map((part) => part?.field));
+  for (const field of new Set(specs.flatMap((spec) => Object.keys(spec)))) {
+    if (fields.has(field) || isDeepStrictEqual(first[field], second[field])) continue;
+    const toPart = (spec: Json) =>
+      Object.hasOwn(spec, field) ? { kind: SETTING, name: field, field, value: spec[field] } : undefined;
+    different.push(specs.map(toPart));
   }
-  for (const field of new Set([...Object.keys(first), ...Object.keys(second)])) {
-    if (differentFields.has(field) || canonicalize(first[field]) === canonicalize(second[field])) continue;
-    const [firstPart, secondPart] = [first, second].map((spec) =>
-      Object.hasOwn(spec, field) ? { kind: SETTING, name: field, field, value: spec[field] } : undefined,
-    );
-    differences.push({ kind: SETTING, name: field, first: firstPart, second: secondPart });
-  }
+  const differences = different.map(([one, other]) => {
+    const { kind = '', name = '' } = one ?? other ?? {};
+    return { kind, name, first: one ? summarizePart(one) : null, second: other ? summarizePart(other) : null };
+  });
   return differences.toSorted((a, b) => (toKey(a) < toKey(b) ? -1 : 1));
 }
 
@@ -85,21 +81,15 @@ export function explainDifferences(
   differences: readonly PartDifference[],
   sources: readonly (readonly [name: string, spec: Json])[],
 ): ExplainedDifference[] {
-  const parts = sources.map(([source, spec]) => ({ source, parts: differences.length > 0 ? listParts(spec) : [] }));
-  return differences.map(({ kind, name, first, second }) => {
-    const setBy = parts.filter((own) => own.parts.some((part) => part.kind === kind && part.name === name));
-    return {
-      kind,
-      name,
-      first: first === undefined ? null : summarizePart(first),
-      second: second === undefined ? null : summarizePart(second),
-      setBy: [...new Set(setBy.map(({ source }) => source))],
-    };
+  const parts = differences.length === 0 ? [] : sources.map(([source, spec]) => ({ source, own: listParts(spec) }));
+  return differences.map((difference) => {
+    const setBy = parts.filter(({ own }) => own.some((part) => toKey(part) === toKey(difference)));
+    return { ...difference, setBy: [...new Set(setBy.map(({ source }) => source))] };
   });
 }
 
 /** The value of a setting, `set` for a text that is its own name, or the first digits of a SHA-256. */
-export function summarizePart({ kind, name, value }: ConfigPart): string {
+function summarizePart({ kind, name, value }: ConfigPart): string {
   if (value === name) return 'set';
   if (kind === SETTING && !isRecord(value) && !Array.isArray(value)) {
     return toPrintableLine(String(value), MAX_VALUE_LENGTH);

@@ -5,7 +5,6 @@ import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/ref
 import { formatName } from '../decision/message.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { walkDirectory } from '../files/list-directory.ts';
-import { isArchive, readArchive } from '../files/read-archive.ts';
 import { readRegularFile } from '../files/read-file.ts';
 import { parseYaml, YamlError } from '../files/yaml-document.ts';
 
@@ -19,7 +18,7 @@ export interface RenderedConfig {
   readonly source: string;
 }
 
-/** The rendered configs of a directory or an archive. */
+/** The rendered configs of a directory. */
 export interface FoundConfigs {
   /** Sorted by name. Copies of one config with other content stand beside each other. */
   readonly configs: readonly RenderedConfig[];
@@ -69,21 +68,20 @@ export function parseRenderedConfig(text: string, source: string): RenderedConfi
 }
 
 /**
- * Reads rendered configs below a directory or in a tar archive, such as a must-gather. Skips all other files.
+ * Reads rendered configs below a directory, such as a must-gather. Skips all other files.
  *
  * @param isWanted a must-gather can contain hundreds of configs of some MB
- * @throws FileError if the directory or the archive is unreadable or too large; the signal's reason
+ * @throws FileError if the directory is unreadable or too large; the signal's reason
  */
 export async function readRenderedConfigs(
-  source: string,
+  directory: string,
   isWanted: (name: ConfigName) => boolean,
   signal: AbortSignal,
 ): Promise<FoundConfigs> {
   const configs: RenderedConfig[] = [];
   const problems: string[] = [];
   let bytesLeft = MAX_TOTAL_BYTES;
-  const files = isArchive(source) ? readArchivedTexts(source, signal) : readTexts(source, signal);
-  for await (const { path, content } of files) {
+  for await (const { path, content } of readTexts(directory, signal)) {
     const isLikely = LIKELY_CONFIG_FILE.test(path);
     try {
       if (content instanceof FileError) throw content;
@@ -102,7 +100,7 @@ export async function readRenderedConfigs(
       if (isLikely && problems.length < MAX_PROBLEMS) problems.push(error.message);
     }
   }
-  if (bytesLeft < 0) throw new FileError(`${formatPath(source)} has more than 1 GiB of JSON and YAML`);
+  if (bytesLeft < 0) throw new FileError(`${formatPath(directory)} has more than 1 GiB of JSON and YAML`);
   return { configs: configs.toSorted((a, b) => (a.name < b.name ? -1 : 1)), problems };
 }
 
@@ -136,16 +134,6 @@ async function* readTexts(directory: string, signal: AbortSignal): AsyncGenerato
     });
     yield { path, content };
   }
-}
-
-async function* readArchivedTexts(archive: string, signal: AbortSignal): AsyncGenerator<FileContent> {
-  for await (const { path, content } of readArchive(archive, canContainConfig, signal)) {
-    yield { path: `${archive}:${path}`, content };
-  }
-}
-
-function canContainConfig(path: string, bytes: number): boolean {
-  return CONFIG_FILE.test(path) && bytes <= MAX_CONFIG_BYTES;
 }
 
 /**

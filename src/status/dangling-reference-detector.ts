@@ -1,9 +1,8 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type ConfigName, isPool, isRenderedConfig, parsePoolName, type PoolReferrer } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
-import { findNearestName } from '../diagnosis/nearest-name.ts';
+import { createNearestFinder } from '../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { getObject } from '../kube/api-object.ts';
 import { withTimeout } from '../common/wait.ts';
@@ -38,9 +37,8 @@ export interface DanglingReferenceDetectorOptions {
 }
 
 const CONFIRM_TIMEOUT_MS = 5_000;
-/** Both take a few milliseconds, and waiting reviews go first. */
-const REFERRERS_PER_SLICE = 500;
-const FINDINGS_PER_SLICE = 50;
+/** A slice takes a few milliseconds, and waiting reviews go first. */
+const SLICE_SIZE = 250;
 
 /** Finds dangling references. The indexes can be late, so a GET confirms that a config is missing. */
 export class DanglingReferenceDetector {
@@ -48,7 +46,6 @@ export class DanglingReferenceDetector {
   readonly #startedAt: Date;
   #findings = new Map<string, DanglingFinding>();
   #protectedConfigs = 0;
-  #lastNames: ReadonlySet<ConfigName> = new Set();
 
   constructor(options: DanglingReferenceDetectorOptions) {
     this.#options = options;
@@ -69,32 +66,21 @@ export class DanglingReferenceDetector {
     const names = configs.names();
     const { dangling, poolsWithEmptyStatus } = await this.#readIndex(names);
     const missing = await this.#confirmMissing(dangling, signal);
-    // A search is repeated only if the configs have changed.
-    const reusable = isDeepStrictEqual(names, this.#lastNames) ? this.findings : [];
-    const suggestions = new Map(reusable.map(({ config, suggestion }) => [config, suggestion]));
-    // Comparing hundreds of names takes 1 to 2 ms, and after an etcd restore thousands of references can dangle. So
-    // each name is compared once, and waiting reviews go first.
-    const suggest = async (config: ConfigName): Promise<ConfigName | undefined> => {
-      if (!suggestions.has(config)) {
-        await waitForNextTurn();
-        suggestions.set(config, findNearestName(config, names));
-      }
-      return suggestions.get(config);
-    };
+    const findNearest = createNearestFinder(dangling.length === 0 ? [] : names);
     const findings = new Map<string, DanglingFinding>();
     const add = (finding: Omit<DanglingFinding, 'since'>): void => {
       const key = keyOf(finding);
       findings.set(key, { ...finding, since: this.#findings.get(key)?.since ?? now() });
     };
     const poolsWithDanglingNode = new Set<string | undefined>();
-    for await (const slice of inSlices(dangling, FINDINGS_PER_SLICE)) {
+    for await (const slice of inSlices(dangling)) {
       for (const reference of slice) {
         const { config } = reference;
         if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
         if (reference.kind === 'Node') poolsWithDanglingNode.add(parsePoolName(config));
         const deletedAt = configs.deletedAt(config);
         const explanation = explainMissingConfig(deletedAt, this.#startedAt);
-        add({ ...reference, deletedAt, explanation, suggestion: await suggest(config) });
+        add({ ...reference, deletedAt, explanation, suggestion: findNearest(config) });
       }
     }
     for (const pool of poolsWithEmptyStatus) {
@@ -106,14 +92,13 @@ export class DanglingReferenceDetector {
     }
     await this.#report(findings);
     this.#findings = findings;
-    this.#lastNames = names;
   }
 
   async #readIndex(names: ReadonlySet<ConfigName>) {
     const dangling: DanglingReference[] = [];
     const poolsWithEmptyStatus: PoolReferrer[] = [];
     const inUse = new Set<ConfigName>();
-    for await (const referrers of inSlices(this.#options.index.referrers(), REFERRERS_PER_SLICE)) {
+    for await (const referrers of inSlices(this.#options.index.referrers())) {
       dangling.push(...findDanglingReferences(referrers, names));
       poolsWithEmptyStatus.push(
         // While a pool cannot render, its condition RenderDegraded already reports the cause.
@@ -147,7 +132,7 @@ export class DanglingReferenceDetector {
     const { log, onFound } = this.#options;
     const all = [...this.#findings.values(), ...findings.values()];
     const changed = all.filter((finding) => this.#findings.has(keyOf(finding)) !== findings.has(keyOf(finding)));
-    for await (const slice of inSlices(changed, FINDINGS_PER_SLICE)) {
+    for await (const slice of inSlices(changed)) {
       for (const finding of slice) {
         const { kind, name, field, config, explanation, suggestion } = finding;
         const reference = { kind, name, field, config };
@@ -173,11 +158,11 @@ function keyOf({ kind, name, field, config }: Pick<DanglingFinding, 'kind' | 'na
   return [kind, name, field, config].join('\0');
 }
 
-/** Yields the items in slices of at most `size`. Between two slices other work runs, such as waiting reviews. */
-async function* inSlices<T>(items: Iterable<T>, size: number): AsyncGenerator<readonly T[]> {
+/** Between two slices other work runs, such as waiting reviews. */
+async function* inSlices<T>(items: Iterable<T>): AsyncGenerator<readonly T[]> {
   let slice: T[] = [];
   for (const item of items) {
-    if (slice.length === size) {
+    if (slice.length === SLICE_SIZE) {
       yield slice;
       slice = [];
       await waitForNextTurn();

@@ -1,6 +1,6 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../certificates/key-pair.ts';
-import { countNoun, joinWithAnd } from '../common/printable-text.ts';
+import { countNoun, joinFirst } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
 import type { HoldFacts } from '../decision/hold.ts';
 import { formatName } from '../decision/message.ts';
@@ -20,7 +20,12 @@ import {
 } from '../decision/references.ts';
 
 export interface StatusSources {
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'unsynced' | 'contentProblems' | 'referrers' | 'pools'>;
+  readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers' | 'pools'> & {
+    readonly reflectors: readonly Pick<
+      ReferenceIndex['reflectors'][number],
+      'resource' | 'isSynced' | 'contentProblem'
+    >[];
+  };
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
   readonly facts: HoldFacts;
   readonly settings: Settings;
@@ -91,13 +96,14 @@ export function describeStatus(sources: StatusSources) {
 }
 
 function findUnlisted({ index, configs }: StatusSources): readonly string[] {
-  return [...index.unsynced, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
+  const unlisted = index.reflectors.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.name);
+  return [...unlisted, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
 }
 
 function judgeReadiness(sources: StatusSources): Judgement {
   const unlisted = findUnlisted(sources);
-  const { contentProblems } = sources.index;
-  if (contentProblems.length > 0) return ['False', 'Unreadable', contentProblems.join(', ')];
+  const problems = sources.index.reflectors.flatMap(({ contentProblem }) => contentProblem ?? []);
+  if (problems.length > 0) return ['False', 'Unreadable', problems.join(', ')];
   return unlisted.length === 0
     ? ['True', 'Serving', 'the guard serves and has listed the cluster']
     : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
@@ -133,8 +139,7 @@ function judgeOverrides(sources: StatusSources): Judgement {
   if (unlisted.length > 0) return ['Unknown', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
   const overridden = findOverridesInUse(configs.objects(), index.referrers()).map(formatName);
   if (overridden.length === 0) return ['True', 'NoneInUse', 'no config in use has the allow-deletion annotation'];
-  const more = overridden.length > MAX_DESCRIBED ? [`${overridden.length - MAX_DESCRIBED} more`] : [];
-  const names = joinWithAnd([...overridden.slice(0, MAX_DESCRIBED), ...more]);
+  const names = joinFirst(overridden, MAX_DESCRIBED);
   const message = `in use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets them be deleted: ${names}`;
   return ['False', 'ConfigInUse', message];
 }

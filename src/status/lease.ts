@@ -17,6 +17,8 @@ export interface LeaseOptions {
   readonly identity: string;
   readonly log: Logger;
   readonly timing?: LeaseTiming | undefined;
+  /** Called when the Lease cannot be acquired or renewed. */
+  readonly onFailure: () => void;
 }
 
 /**
@@ -42,7 +44,6 @@ interface LeaseObject {
  */
 export class Lease {
   readonly #options: LeaseOptions;
-  readonly #collection: string;
   readonly #path: string;
   readonly #timing: LeaseTiming;
   readonly #problem: ProblemLog;
@@ -51,8 +52,7 @@ export class Lease {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    this.#collection = leasesPath(options.namespace);
-    this.#path = objectPath(this.#collection, options.name);
+    this.#path = objectPath(leasesPath(options.namespace), options.name);
     this.#timing = options.timing ?? OPENSHIFT_TIMING;
     this.#problem = new ProblemLog(options.log);
   }
@@ -63,12 +63,16 @@ export class Lease {
 
   /** Acquires and renews the Lease until the signal aborts, then releases it. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const logFailure = (error: unknown): void => {
-      if (signal.aborted) return;
-      const reason = describeError(error);
-      this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
-    };
-    await repeat(this.#timing.retryMs, signal, () => this.#acquireOrRenew(signal).catch(logFailure), logFailure);
+    await repeat(
+      this.#timing.retryMs,
+      signal,
+      () => this.#acquireOrRenew(signal),
+      (error) => {
+        const reason = describeError(error);
+        this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
+        this.#options.onFailure();
+      },
+    );
     if (this.isHeld) await withTimeout(RELEASE_TIMEOUT_MS, NEVER_ABORTED, this.#release.bind(this)).catch(() => {});
     this.#validUntil = Number.NEGATIVE_INFINITY;
   }
@@ -126,7 +130,7 @@ export class Lease {
     };
     const request =
       lease === undefined
-        ? ({ method: 'POST', path: this.#collection } as const)
+        ? ({ method: 'POST', path: leasesPath(namespace) } as const)
         : ({ method: 'PATCH', path: this.#path, contentType: MERGE_PATCH } as const);
     await api.json({ ...request, body, timeoutMs: TIMEOUT_MS, signal });
   }

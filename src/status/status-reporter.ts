@@ -30,8 +30,8 @@ export interface StatusReporterOptions extends Pick<StatusSources, 'index' | 'fa
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
   readonly leaseHolder: string;
   readonly leaseTiming?: LeaseTiming | undefined;
-  /** Called when a task fails because of a defect. It is repeated. */
-  readonly onTaskError: (task: string, error: unknown) => void;
+  /** Called when a task fails. It is repeated. */
+  readonly onTaskFailure: (task: string) => void;
   readonly now?: () => Date;
 }
 
@@ -51,12 +51,13 @@ export class StatusReporter {
   readonly #expiryProblem: ProblemLog;
 
   constructor(options: StatusReporterOptions) {
-    const { api, log, leaseNamespace: namespace, leaseHolder: identity, leaseTiming: timing } = options;
+    const { api, log, leaseNamespace: namespace, leaseHolder: identity, leaseTiming: timing, onTaskFailure } = options;
     this.#options = options;
     this.#now = options.now ?? (() => new Date());
     const onFound = (finding: DanglingFinding): void => this.#recordEvent(finding);
     this.#detector = new DanglingReferenceDetector({ ...options, onFound });
-    this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, timing });
+    const onFailure = (): void => onTaskFailure('acquire the Lease');
+    this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, timing, onFailure });
     this.#writer = new StatusWriter(options);
     this.#expiryProblem = new ProblemLog(log);
   }
@@ -76,8 +77,12 @@ export class StatusReporter {
       'write the status': () => this.#writer.write(this.#lease.isHeld ? this.#status() : undefined, signal),
       'log expiries': () => this.#logExpiries(),
     };
+    const { log, onTaskFailure } = this.#options;
     const repeatTask = async ([task, work]: [string, () => void | Promise<void>]): Promise<void> =>
-      await repeat(INTERVAL_MS, signal, work, (error) => this.#options.onTaskError(task, error));
+      await repeat(INTERVAL_MS, signal, work, (error) => {
+        log.error({ err: error, task }, 'a background task failed; it runs again');
+        onTaskFailure(task);
+      });
     await Promise.all([...Object.entries(tasks).map(repeatTask), this.#lease.run(signal)]);
   }
 

@@ -1,16 +1,13 @@
-import type { Express, Request, RequestHandler, Response } from 'express';
-import PQueue from 'p-queue';
+import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import type { ConfigName } from '../decision/references.ts';
 import { computeDeadlineMs, type Settings } from '../decision/settings.ts';
 import { denyBadReview, denyUnverified } from '../decision/decide.ts';
 import type { Review, Verdict } from '../decision/verdict.ts';
 import { withTimeout } from '../common/wait.ts';
 import { BadReview, findUid, parseReview, ReviewFault, toAdmissionReview } from './admission-review.ts';
-import type { ConnectionLimiter } from './connection-limiter.ts';
 import { createEndpointApp } from './endpoint-app.ts';
 
 /** The basis of a verdict: no cluster data, an index referrer that a GET confirmed, or a live read. */
@@ -41,33 +38,21 @@ export interface AnsweredCall {
   readonly hasAuthorization: boolean;
 }
 
-export type AnswerListener = (judged: JudgedReview, call: AnsweredCall) => void;
+/**
+ * How long a body may take to arrive if the client's own timeout is not shorter, and the memory of arriving bodies.
+ * With 32 MiB, a flood would use all the memory of the pod, because V8 frees the bodies late.
+ */
+const LIMITS = { timeoutMs: 5_000, bytes: 16 * 1024 * 1024 };
 
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;
-  readonly connections: ConnectionLimiter;
   readonly settings: () => Settings;
   readonly log: Logger;
   /** Called after every answer. There is none if the client has closed the connection. */
-  readonly onAnswer: AnswerListener;
+  readonly onAnswer: (judged: JudgedReview, call: AnsweredCall) => void;
   readonly isDraining: () => boolean;
-  readonly limits?: Partial<BodyLimits>;
+  readonly limits?: Partial<typeof LIMITS>;
 }
-
-export interface BodyLimits {
-  /** How long a body may take to arrive if the client's own timeout is not shorter. */
-  readonly timeoutMs: number;
-  /** The memory of arriving bodies, for connections that have delivered a review of an existing config. */
-  readonly trustedBytes: number;
-  /** The memory of arriving bodies, for all other connections. */
-  readonly otherBytes: number;
-}
-
-/**
- * The garbage collector of Kubernetes deletes 20 objects at a time, so up to 30 MiB arrive together. For other
- * connections 32 MiB would let a flood use all the memory of the pod, because V8 frees the bodies late.
- */
-const LIMITS: BodyLimits = { timeoutMs: 5_000, trustedBytes: 32 * 1024 * 1024, otherBytes: 16 * 1024 * 1024 };
 
 /** Shared, because each new error would collect a stack. */
 const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
@@ -78,82 +63,35 @@ const UNREAD_REVIEW: Review = { uid: '', isDryRun: false, user: 'unknown', confi
  * Answers every POST /validate with status 200 and a well-formed AdmissionReview. After any other answer,
  * `failurePolicy: Ignore` would allow the deletion.
  */
-export function createAdmissionApp(options: AdmissionAppOptions): Express {
-  const calls = new ReviewCalls(options);
-  const answer: RequestHandler = async (request, response) => {
-    await calls.answer(request, response);
-  };
-  return createEndpointApp('post', { '/validate': [answer] }, 'the guard answers POST /validate');
-}
+export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining, ...options }: AdmissionAppOptions) {
+  const { bytes, timeoutMs } = { ...LIMITS, ...options.limits };
+  const bodies = new BodyReader(bytes);
 
-class ReviewCalls {
-  readonly #options: AdmissionAppOptions;
-  readonly #limits: BodyLimits;
-  readonly #trustedBodies: BodyReader;
-  readonly #otherBodies: BodyReader;
-
-  constructor(options: AdmissionAppOptions) {
-    this.#options = options;
-    this.#limits = { ...LIMITS, ...options.limits };
-    this.#trustedBodies = new BodyReader(this.#limits.trustedBytes);
-    // Otherwise hundreds of reviews would be parsed before the next one of a trusted connection is read.
-    this.#otherBodies = new BodyReader(this.#limits.otherBytes, new PQueue({ concurrency: 1 }));
-  }
-
-  async answer(request: Request, response: Response): Promise<void> {
-    const arrivedAt = performance.now();
-    const deadlineMs = computeDeadlineMs(request.query['timeout']);
-    const closed = new AbortController();
-    response.on('close', () => closed.abort(CLIENT_CLOSED));
-    let review = UNREAD_REVIEW;
-    let judged: JudgedReview;
-    try {
-      review = await this.#receive(request, Math.min(deadlineMs, this.#limits.timeoutMs));
-      const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
-      const { judge } = this.#options;
-      // At the deadline the signal aborts, and the judge decides with what it has read.
-      judged = await withTimeout(remainingMs, closed.signal, (signal) => judge.judge(review, signal));
-    } catch (error) {
-      if (closed.signal.aborted || request.socket.destroyed) return;
-      judged = this.#judgeFault(error, review);
-    }
-    // The client did not wait, such as kubectl after Ctrl-C. So nothing was denied.
-    if (closed.signal.aborted) return;
-    this.#finish(response, judged, arrivedAt);
-  }
-
-  async #receive(request: Request, timeoutMs: number): Promise<Review> {
-    const isTrusted = this.#options.connections.isTrusted(request.socket);
-    const review = await (isTrusted ? this.#trustedBodies : this.#otherBodies).read(request, parseReview, timeoutMs);
+  const receive = async (request: Request, deadlineMs: number): Promise<Review> => {
+    const review = await bodies.read(request, parseReview, Math.min(deadlineMs, timeoutMs));
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;
     throw new BadReview('the content type is not application/json', review.uid);
-  }
-
+  };
+  const denyForGuard = (reason: string, config?: ConfigName): Verdict =>
+    denyUnverified(config, [{ name: 'the guard', reason }], settings());
   /**
    * Every mode denies a malformed review, because the API server never sends one. After other faults the mode decides,
    * because the review may be a good one and the guard may be the cause.
    */
-  #judgeFault(error: unknown, review: Review): JudgedReview {
+  const judgeFault = (error: unknown, review: Review): JudgedReview => {
     const fault = { path: 'none', configState: 'unknown' } as const;
     if (error instanceof ReviewFault) {
       const { message, uid } = error;
-      const verdict = error instanceof BadReview ? denyBadReview(message) : this.#denyForGuard(message);
+      const verdict = error instanceof BadReview ? denyBadReview(message) : denyForGuard(message);
       return { ...fault, review: { ...review, uid }, verdict };
     }
-    this.#options.log.error({ err: error }, 'cannot answer a review');
-    return { ...fault, review, verdict: this.#denyForGuard('internal error', review.config?.name) };
-  }
-
-  #denyForGuard(reason: string, config?: ConfigName): Verdict {
-    return denyUnverified(config, [{ name: 'the guard', reason }], this.#options.settings());
-  }
-
+    log.error({ err: error }, 'cannot answer a review');
+    return { ...fault, review, verdict: denyForGuard('internal error', review.config?.name) };
+  };
   /** Every answer to a review comes from here, and is logged and counted. */
-  #finish(response: Response, judged: JudgedReview, arrivedAt: number): void {
-    const { connections, isDraining } = this.#options;
+  const finish = (response: Response, judged: JudgedReview, arrivedAt: number): void => {
     const { req: request } = response;
-    if (judged.configState === 'exists') connections.setTrusted(request.socket);
     // An unread body would delay the next request on the connection.
     if (isDraining() || !request.complete) response.setHeader('connection', 'close');
     if (!response.destroyed) response.json(toAdmissionReview(judged.review.uid, judged.verdict));
@@ -163,17 +101,34 @@ class ReviewCalls {
       hasAuthorization: request.headers.authorization !== undefined,
     };
     // Recording takes as long as an answer, so other answers of this turn go first.
-    setImmediate(() => this.#record(judged, call));
-  }
-
-  #record(judged: JudgedReview, call: AnsweredCall): void {
-    const { onAnswer, log } = this.#options;
+    setImmediate(() => {
+      try {
+        onAnswer(judged, call);
+      } catch (error) {
+        log.error({ err: error }, 'cannot record a decision');
+      }
+    });
+  };
+  const answer: RequestHandler = async (request, response) => {
+    const arrivedAt = performance.now();
+    const deadlineMs = computeDeadlineMs(request.query['timeout']);
+    const closed = new AbortController();
+    response.on('close', () => closed.abort(CLIENT_CLOSED));
+    let review = UNREAD_REVIEW;
+    let judged: JudgedReview;
     try {
-      onAnswer(judged, call);
+      review = await receive(request, deadlineMs);
+      const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
+      // At the deadline the signal aborts, and the judge decides with what it has read.
+      judged = await withTimeout(remainingMs, closed.signal, (signal) => judge.judge(review, signal));
     } catch (error) {
-      log.error({ err: error }, 'cannot record a decision');
+      if (closed.signal.aborted || request.socket.destroyed) return;
+      judged = judgeFault(error, review);
     }
-  }
+    // The client did not wait, such as kubectl after Ctrl-C. So nothing was denied.
+    if (!closed.signal.aborted) finish(response, judged, arrivedAt);
+  };
+  return createEndpointApp('post', { '/validate': [answer] }, 'the guard answers POST /validate');
 }
 
 /** The guard did not read the body to its end. The review may be a good one. */
@@ -188,7 +143,6 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const JOINED = Buffer.allocUnsafeSlow(MAX_BODY_BYTES);
 /** Each piece costs a call, however small it is. TLS records of the API server have 1 to 16 KiB. */
 const MAX_PIECES = 1_000;
-const TOO_MANY = 'too many requests at once';
 
 type GiveUp = () => void;
 
@@ -198,15 +152,12 @@ type GiveUp = () => void;
  */
 class BodyReader {
   readonly #maxBytes: number;
-  readonly #turns: PQueue | undefined;
   /** The bytes of each body that is arriving, the oldest body first. */
   readonly #arriving = new Map<GiveUp, number>();
   #bytes = 0;
 
-  /** @param turns lets the bodies of a flood be parsed one in each turn of the event loop */
-  constructor(maxBytes: number, turns?: PQueue) {
+  constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
-    this.#turns = turns;
   }
 
   /**
@@ -228,22 +179,17 @@ class BodyReader {
     }
     const pieces: Buffer[] = [];
     const unread = new AbortController();
-    const stop = (reason: string): void => {
-      unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
-    };
-    const giveUp = (): void => stop(TOO_MANY);
+    const stop = (reason: string): void => unread.abort(new UnreadBody(reason, findUid(pieces[0] ?? Buffer.alloc(0))));
+    const giveUp = (): void => stop('too many requests at once');
     const onData = (piece: Buffer): void => {
       pieces.push(piece);
       this.#add(giveUp, piece.length);
       if (pieces.length > MAX_PIECES) stop(`the request body has more than ${MAX_PIECES} pieces`);
     };
-    const timer = setTimeout(() => {
-      stop(request.complete ? TOO_MANY : 'the request body did not arrive in time');
-    }, timeoutMs);
+    const timer = setTimeout(() => stop('the request body did not arrive in time'), timeoutMs);
     request.on('data', onData);
     try {
       await once(request, 'end', { signal: unread.signal });
-      await this.#turns?.add(async () => await waitForNextTurn(), { signal: unread.signal });
       return parse(joinPieces(pieces));
     } catch (error) {
       throw unread.signal.aborted ? unread.signal.reason : error;

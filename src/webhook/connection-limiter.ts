@@ -3,22 +3,21 @@ import type { Socket } from 'node:net';
 
 interface Connection {
   readonly socket: Socket;
-  /** Whether it has delivered a review of an existing config. */
-  isTrusted: boolean;
-  request?: IncomingMessage;
-  response?: ServerResponse;
+  /** The last request. */
+  readonly request?: IncomingMessage;
+  readonly response?: ServerResponse;
 }
 
 /**
  * Limits the open connections. `server.maxConnections` would reject the API server while a client keeps
  * thousands of silent ones.
  *
- * Beyond the limit the oldest connection closes that is not trusted and waits for no answer, then the oldest trusted
- * one without a request. A complete request is always answered: if no connection can close, the new one does.
+ * Beyond the limit, of the connections that wait for no answer, the one closes whose last request is the oldest. A
+ * complete request is always answered: if no connection can close, the new one does.
  */
 export class ConnectionLimiter {
   readonly #max: number;
-  /** By the client's address and port, which a TLS socket shares with its TCP socket. Oldest first. */
+  /** By the client's address and port, which a TLS socket shares with its TCP socket. In the order of requests. */
   readonly #connections = new Map<string, Connection>();
 
   constructor(max: number) {
@@ -36,14 +35,13 @@ export class ConnectionLimiter {
 
   add(socket: Socket): void {
     const key = keyOf(socket);
-    const connection: Connection = { socket, isTrusted: false };
     if (this.#connections.size >= this.#max && !this.#closeOne()) {
       socket.destroy();
       return;
     }
-    this.#connections.set(key, connection);
+    this.#connections.set(key, { socket });
     socket.once('close', () => {
-      if (this.#connections.get(key) === connection) this.#connections.delete(key);
+      if (this.#connections.get(key)?.socket === socket) this.#connections.delete(key);
     });
   }
 
@@ -53,35 +51,21 @@ export class ConnectionLimiter {
    */
   #trackRequest(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request;
-    const connection = this.#find(socket);
+    const key = keyOf(socket);
+    const connection = this.#connections.get(key);
     const isPipelined = connection?.response?.writableEnded === false;
     if (connection === undefined || isPipelined || request.headers['transfer-encoding'] !== undefined) {
       socket.destroy();
       return false;
     }
-    Object.assign(connection, { request, response });
+    this.#connections.delete(key);
+    this.#connections.set(key, { ...connection, request, response });
     return true;
-  }
-
-  isTrusted(socket: Socket): boolean {
-    return this.#find(socket)?.isTrusted === true;
-  }
-
-  setTrusted(socket: Socket): void {
-    const connection = this.#find(socket);
-    if (connection !== undefined) connection.isTrusted = true;
-  }
-
-  #find(socket: Socket): Connection | undefined {
-    return this.#connections.get(keyOf(socket));
   }
 
   /** Returns false if every connection waits for an answer. */
   #closeOne(): boolean {
-    const connections = [...this.#connections];
-    const victim =
-      connections.find(([, connection]) => !connection.isTrusted && !isAwaitingAnswer(connection)) ??
-      connections.find(([, { response }]) => response?.writableEnded !== false);
+    const victim = [...this.#connections].find(([, connection]) => !isAwaitingAnswer(connection));
     if (victim === undefined) return false;
     const [key, { socket }] = victim;
     this.#connections.delete(key);

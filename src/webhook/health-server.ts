@@ -2,49 +2,30 @@ import { createServer, type Server } from 'node:http';
 import type { Response } from 'express';
 import { ConnectionLimiter } from './connection-limiter.ts';
 import { createEndpointApp, sendText } from './endpoint-app.ts';
-import { listen } from './tls-server.ts';
 
 /** The kubelet opens a connection for each probe. */
 const MAX_CONNECTIONS = 100;
+const TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 const MAX_HEADER_BYTES = 4_096;
 
 /**
  * Serves `/healthz` (the process answers) and `/readyz` (it has also read the cluster once). A later outage
  * of the API server does not make the guard unready, because an unready guard cannot answer MCG_UNVERIFIED.
+ *
+ * @param findProblem returns a short reason, or undefined if the guard is ready
  */
-export class HealthServer {
-  readonly #server: Server;
-
-  /** @param findProblem returns a short reason, or undefined if the guard is ready */
-  constructor(findProblem: () => string | undefined) {
-    const connections = new ConnectionLimiter(MAX_CONNECTIONS);
-    const app = createEndpointApp(
-      'get',
-      {
-        '/healthz': [(_request, response) => answer(response)],
-        '/readyz': [(_request, response) => answer(response, findProblem())],
-      },
-      '/healthz and /readyz are here',
-    );
-    this.#server = createServer({
-      headersTimeout: 5_000,
-      requestTimeout: 5_000,
-      connectionsCheckingInterval: 1_000,
-      maxHeaderSize: MAX_HEADER_BYTES,
-    });
-    connections.serve(this.#server, app);
-  }
-
-  async listen(port: number, bindAddress: string | undefined): Promise<number> {
-    return await listen(this.#server, port, bindAddress);
-  }
-
-  async close(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
-    });
-  }
+export function createHealthServer(findProblem: () => string | undefined): Server {
+  const app = createEndpointApp(
+    'get',
+    {
+      '/healthz': [(_request, response) => answer(response)],
+      '/readyz': [(_request, response) => answer(response, findProblem())],
+    },
+    '/healthz and /readyz are here',
+  );
+  const server = createServer({ ...TIMEOUTS, maxHeaderSize: MAX_HEADER_BYTES });
+  new ConnectionLimiter(MAX_CONNECTIONS).serve(server, app);
+  return server;
 }
 
 function answer(response: Response, problem?: string): void {

@@ -2,12 +2,11 @@ import type { Express, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { describeError } from '../kube/errors.ts';
 import { ThrottledLog } from '../common/logs.ts';
-import type { Metrics } from './metrics.ts';
 import type { ScrapeAuthorizer } from './scrape-authorizer.ts';
 import { createEndpointApp, sendText } from './endpoint-app.ts';
 
 export interface MetricsAppOptions {
-  readonly metrics: Pick<Metrics, 'scrape'>;
+  readonly metrics: { readonly scrape: () => Promise<Readonly<Record<'text' | 'contentType', string>>> };
   readonly authorizer: Pick<ScrapeAuthorizer, 'authorize'>;
   readonly log: Logger;
 }

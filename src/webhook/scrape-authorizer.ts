@@ -20,23 +20,25 @@ const MAX_TOKENS = 256;
 const NEW_TOKEN_BURST = 10;
 const NEW_TOKEN_INTERVAL_MS = 1_000;
 
-interface TokenReview {
-  readonly access: Promise<ScrapeAccess>;
-  dueAt: number;
-}
-
 /** Asks the API server whether a token may `get /metrics`, and remembers the tokens that may. */
 export class ScrapeAuthorizer {
   readonly #api: Pick<KubeApi, 'json'>;
-  readonly #now: () => number;
-  /** Of allowed tokens, and those that have no answer yet. Hashed, so that a heap dump contains no token. */
-  readonly #reviews = new LRUCache<string, TokenReview>({ max: MAX_TOKENS });
+  /** Of allowed tokens. Hashed, so that a heap dump contains no token. */
+  readonly #access: LRUCache<string, ScrapeAccess, string>;
   readonly #newTokens: RateLimiter;
 
   /** @param now returns milliseconds of a monotonic clock */
   constructor(api: Pick<KubeApi, 'json'>, now: () => number = () => performance.now()) {
     this.#api = api;
-    this.#now = now;
+    this.#access = new LRUCache({
+      max: MAX_TOKENS,
+      ttl: ALLOWED_TTL_MS,
+      ttlResolution: 0,
+      perf: { now },
+      // Parallel scrapes with a token share the review. A failed one keeps the token known.
+      fetchMethod: async (_key, _stale, { context: token }) => await this.#reviewAccess(token),
+      noDeleteOnFetchRejection: true,
+    });
     this.#newTokens = new RateLimiter(NEW_TOKEN_BURST, NEW_TOKEN_INTERVAL_MS, now);
   }
 
@@ -46,21 +48,11 @@ export class ScrapeAuthorizer {
    */
   async authorize(token: string, address: string): Promise<ScrapeAccess | 'throttled'> {
     const key = createHash('sha256').update(token).digest('hex');
-    const known = this.#reviews.get(key);
-    if (known !== undefined && this.#now() < known.dueAt) return await known.access;
-    if (known === undefined && !this.#newTokens.tryAcquire(address)) return 'throttled';
-    const review: TokenReview = { access: this.#reviewAccess(token), dueAt: Number.POSITIVE_INFINITY };
-    this.#reviews.set(key, review);
-    try {
-      const access = await review.access;
-      review.dueAt = this.#now() + ALLOWED_TTL_MS;
-      if (access !== 'allowed') this.#reviews.delete(key);
-      return access;
-    } catch (error) {
-      if (known === undefined) this.#reviews.delete(key);
-      else this.#reviews.set(key, known);
-      throw error;
-    }
+    const isKnown = this.#access.peek(key, { allowStale: true }) !== undefined;
+    if (!isKnown && !this.#newTokens.tryAcquire(address)) return 'throttled';
+    const access = await this.#access.forceFetch(key, { context: token });
+    if (access !== 'allowed') this.#access.delete(key);
+    return access;
   }
 
   async #reviewAccess(token: string): Promise<ScrapeAccess> {

@@ -36,10 +36,7 @@ const TLS_1_2_SUITES = [
   ['ECDHE-RSA-CHACHA20-POLY1305', 'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256'],
 ] as const;
 
-/**
- * OpenShift's Intermediate profile (openshift/api, config/v1/types_tlssecurityprofile.go of May 2026, after Mozilla's
- * guidelines 5.8). All its suites have forward secrecy and authenticated encryption.
- */
+/** All its suites have forward secrecy and authenticated encryption. */
 const INTERMEDIATE_SUITES: readonly string[] = [...TLS_1_3_SUITES, ...TLS_1_2_SUITES.map(([name]) => name)];
 export const INTERMEDIATE_CIPHERS = toOpenSslList(INTERMEDIATE_SUITES);
 
@@ -71,11 +68,6 @@ const BUILT_IN: ReadonlyMap<unknown, TlsProfile> = new Map([
   ['Modern', createProfile('Modern', 'TLSv1.3', [], GROUPS)],
 ]);
 
-interface StoredProfile {
-  readonly type?: unknown;
-  readonly custom?: Readonly<Record<string, unknown>> | null;
-}
-
 /**
  * Reads the profile of an `apiservers.config.openshift.io`. Without one, Intermediate applies.
  *
@@ -85,8 +77,8 @@ interface StoredProfile {
  * @throws UnusableTlsProfile
  */
 export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
-  const { tlsSecurityProfile } = (spec ?? {}) as { readonly tlsSecurityProfile?: StoredProfile | null };
-  const { type = '', custom } = tlsSecurityProfile ?? {};
+  type Stored = { readonly type?: unknown; readonly custom?: Readonly<Record<string, unknown>> | null } | null;
+  const { type = '', custom } = (spec as { readonly tlsSecurityProfile?: Stored } | null)?.tlsSecurityProfile ?? {};
   const builtIn = BUILT_IN.get(type);
   if (builtIn !== undefined) return builtIn;
   if (type !== 'Custom') throw new UnusableTlsProfile(`the TLS profile type ${quote(type)} is unknown`);

@@ -1,14 +1,14 @@
 import { constants } from 'node:crypto';
-import { createServer, type Server, type ServerOptions } from 'node:https';
-import type { AddressInfo, Server as NetServer } from 'node:net';
-import type { Express } from 'express';
+import type { RequestListener, Server } from 'node:http';
+import { createServer, type ServerOptions } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/key-pair.ts';
 import type { ConnectionLimiter } from './connection-limiter.ts';
 import type { TlsPolicy } from './tls-profile.ts';
 
 export interface TlsServerOptions {
-  readonly app: Express;
+  readonly app: RequestListener;
   readonly certificate: ServingCertificate;
   readonly tlsPolicy: TlsPolicy;
   readonly log: Logger;
@@ -27,72 +27,49 @@ const DRAIN_TIMEOUT_MS = 10_000;
 const IDLE_CHECK_MS = 250;
 
 /** No call is dropped by a new certificate, by new TLS parameters or by the shutdown. */
-export class TlsServer {
-  readonly #server: Server;
-
-  constructor(options: TlsServerOptions) {
-    const { app, certificate, tlsPolicy, log, connections } = options;
-    // setSecureContext resets omitted options, such as minVersion.
-    const tlsOptions = (): ServerOptions => {
-      const { certificatePem, privateKeyPem } = certificate.current();
-      const { minVersion, ciphers, groups } = tlsPolicy.current();
-      return {
-        cert: certificatePem,
-        key: privateKeyPem,
-        minVersion,
-        ciphers,
-        ecdhCurve: groups,
-        ALPNProtocols: ['http/1.1'],
-        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-        // A TLS 1.2 client could repeat the handshake on an open connection without end.
-        secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-      };
+export function createTlsServer({ app, certificate, tlsPolicy, log, connections }: TlsServerOptions): Server {
+  // setSecureContext resets omitted options, such as minVersion.
+  const tlsOptions = (): ServerOptions => {
+    const { certificatePem, privateKeyPem } = certificate.current();
+    const { minVersion, ciphers, groups } = tlsPolicy.current();
+    return {
+      cert: certificatePem,
+      key: privateKeyPem,
+      minVersion,
+      ciphers,
+      ecdhCurve: groups,
+      ALPNProtocols: ['http/1.1'],
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+      // A TLS 1.2 client could repeat the handshake on an open connection without end.
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     };
-    this.#server = createServer({
-      ...tlsOptions(),
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-    });
-    connections.serve(this.#server, app);
-    const reload = (change: string): void => {
-      try {
-        this.#server.setSecureContext(tlsOptions());
-        log.info(`serving with ${change}`);
-      } catch (error) {
-        log.error({ err: error }, `${change} cannot be used; serving as before`);
-      }
-    };
-    certificate.onChange(() => reload('a new certificate'));
-    tlsPolicy.onChange(() => reload('a new TLS profile'));
-    this.#server.on('tlsClientError', (error) => {
-      log.debug({ reason: error.message }, 'a TLS handshake failed');
-    });
-  }
-
-  async listen(port: number, bindAddress: string | undefined): Promise<number> {
-    return await listen(this.#server, port, bindAddress);
-  }
-
-  /** Accepts no new connection. Resolves when all calls are answered, or when this time has passed. */
-  async close(drainTimeoutMs = DRAIN_TIMEOUT_MS): Promise<void> {
-    await new Promise<void>((resolve) => {
-      // server.close() never closes a connection that was busy when it was called.
-      const closeIdle = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
-      const closeAll = setTimeout(() => this.#server.closeAllConnections(), drainTimeoutMs);
-      this.#server.close(() => {
-        clearInterval(closeIdle);
-        clearTimeout(closeAll);
-        resolve();
-      });
-      this.#server.closeIdleConnections();
-    });
-  }
+  };
+  const server = createServer({
+    ...tlsOptions(),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  });
+  connections.serve(server, app);
+  const reload = (change: string): void => {
+    try {
+      server.setSecureContext(tlsOptions());
+      log.info(`serving with ${change}`);
+    } catch (error) {
+      log.error({ err: error }, `${change} cannot be used; serving as before`);
+    }
+  };
+  certificate.onChange(() => reload('a new certificate'));
+  tlsPolicy.onChange(() => reload('a new TLS profile'));
+  server.on('tlsClientError', (error) => {
+    log.debug({ reason: error.message }, 'a TLS handshake failed');
+  });
+  return server;
 }
 
 /** Returns the port. Port 0 picks a free one. Rejects with the system's error. */
-export async function listen(server: NetServer, port: number, bindAddress: string | undefined): Promise<number> {
+export async function listen(server: Server, port: number, bindAddress: string | undefined): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, ...(bindAddress === undefined ? {} : { host: bindAddress }) }, () => {
@@ -101,4 +78,19 @@ export async function listen(server: NetServer, port: number, bindAddress: strin
     });
   });
   return (server.address() as AddressInfo).port;
+}
+
+/** Accepts no new connection. Resolves when all calls are answered, or when this time has passed. */
+export async function close(server: Server, drainTimeoutMs = DRAIN_TIMEOUT_MS): Promise<void> {
+  await new Promise<void>((resolve) => {
+    // server.close() never closes a connection that was busy when it was called.
+    const closeIdle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
+    const closeAll = setTimeout(() => server.closeAllConnections(), drainTimeoutMs);
+    server.close(() => {
+      clearInterval(closeIdle);
+      clearTimeout(closeAll);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
 }

@@ -7,9 +7,9 @@ import { startCommand } from './command-process.ts';
 import { runProgram } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
 
-export const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
+export const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3791';
 export const NEW = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
-export const GONE = 'rendered-worker-c4983d88dabdc54ecf977ee120fd3796';
+export const GONE = 'rendered-worker-c4983d88dabdc54ecf977ee120fd3793';
 
 /** Matches a time in JSON. */
 export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/) as string;

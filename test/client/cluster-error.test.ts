@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { toCliError } from '../../src/client/cluster-error.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import type { CliError } from '../../src/client/exit.ts';
-import { CommandFormatter, type RepeatedFlags } from '../../src/client/output/advice.ts';
+import { CommandFormatter } from '../../src/client/output/advice.ts';
 import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
@@ -14,42 +14,35 @@ const POOLS = 'machineconfigpools.machineconfiguration.openshift.io';
 const GUARDS = 'machineconfigguards.machineconfig-guard.io';
 const SECRET_PATH = '/api/v1/namespaces/ns/secrets/name';
 const SECRETS = 'secrets in namespace ns';
-function describe(error: unknown, flags: RepeatedFlags = {}): string {
-  return (error as CliError).describe(new CommandFormatter('machineconfig-guard', flags));
-}
 
-const denied = (verb: string, resource: string): string =>
-  `${SERVER} denies you "${verb}" on ${resource}; check with: oc auth can-i ${verb} `;
+const denied = (verb: string, resource: string): string => `${SERVER} denies you "${verb}" on ${resource}: `;
 
-test.each<['create' | 'get' | 'list' | 'delete', string, number, string]>([
-  ['list', NODES_PATH, 403, `${denied('list', 'nodes')}nodes`],
-  ['get', GUARD_PATH, 403, denied('get', GUARDS) + GUARDS],
-  ['delete', `${MACHINE_CONFIGS_PATH}/a`, 403, denied('delete', CONFIGS) + CONFIGS],
-  ['get', SECRET_PATH, 403, `${denied('get', SECRETS)}secrets -n ns`],
+test.each<['create' | 'get' | 'list' | 'delete' | 'patch', string, number, string, string?]>([
+  ['list', NODES_PATH, 403, `${denied('list', 'nodes')}the reason`],
+  ['get', GUARD_PATH, 403, `${denied('get', GUARDS)}the reason`],
+  // Messages of kube-apiserver 1.33.
+  [
+    'patch',
+    POOLS_PATH,
+    403,
+    `${denied('patch', POOLS)}User "u" cannot patch resource "machineconfigpools/status" in API group "m"`,
+    'pools "a" is forbidden: User "u" cannot patch resource "machineconfigpools/status" in API group "m"',
+  ],
+  [
+    'create',
+    POOLS_PATH,
+    403,
+    `${denied('create', POOLS)}cannot set blockOwnerDeletion if an ownerReference refers to a resource`,
+    'pools "a" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource',
+  ],
   ['get', SECRET_PATH, 401, `${SERVER} rejects the credentials of the kubeconfig; log in with: oc login`],
   ['list', MACHINE_CONFIGS_PATH, 404, expect.stringContaining(`${SERVER} does not serve ${CONFIGS}: `)],
   ['create', MACHINE_CONFIGS_PATH, 400, `${SERVER} answered 400 to create ${CONFIGS}: the reason`],
   ['get', SECRET_PATH, 500, `${SERVER} answered 500 to get ${SECRETS}: the reason`],
-])('explains a %s of %s that was answered with %i', (verb, path, status, message) => {
-  const cause = new ApiError(status, '', 'the\nreason');
-  const error = toCliError(new ClusterAccessError(verb, path, cause), API);
+])('explains a %s of %s that was answered with %i', (verb, path, status, message, reason = 'the\nreason') => {
+  const error = toCliError(new ClusterAccessError(verb, path, new ApiError(status, '', reason)), API) as CliError;
   expect(error).toMatchObject({ exitCode: 3, cause: {} });
-  expect(describe(error)).toEqual(message);
-});
-
-// Messages of kube-apiserver 1.33.
-test.each([
-  [
-    'User "u" cannot patch resource "machineconfigpools/status" in API group "m" at the cluster scope',
-    `"patch" on ${POOLS} (status); check with: oc auth can-i patch ${POOLS} --subresource=status`,
-  ],
-  [
-    "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>",
-    `"patch" on ${POOLS}: cannot set blockOwnerDeletion if `,
-  ],
-])('names the subresource or the other right of a 403: %s', (reason, expected) => {
-  const cause = new ApiError(403, '', `pools "a" is forbidden: ${reason}`);
-  expect(describe(toCliError(new ClusterAccessError('patch', POOLS_PATH, cause), API))).toContain(expected);
+  expect(error.describe(new CommandFormatter('machineconfig-guard', {}))).toEqual(message);
 });
 
 test.each([
@@ -81,13 +74,4 @@ test.each<[Error, number, string]>([
 test('explains a timeout of no request', () => {
   const message = `${SERVER} did not answer in time`;
   expect(toCliError(new DOMException('took longer', 'TimeoutError'), API)).toMatchObject({ exitCode: 3, message });
-});
-
-test.each([
-  [401, / log in with: oc --kubeconfig lab\.yaml login$/],
-  [403, / oc --kubeconfig lab\.yaml --context lab auth can-i list nodes '--as=alice smith'$/],
-])('repeats the flags of the run in the command after %i', (status, command) => {
-  const error = new ClusterAccessError('list', NODES_PATH, new ApiError(status, '', ''));
-  const flags = { context: 'lab', kubeconfig: 'lab.yaml', as: 'alice smith' };
-  expect(describe(toCliError(error, API, flags), flags)).toMatch(command);
 });

@@ -75,7 +75,7 @@ test('throws one sentence if there is no kubeconfig', async () => {
     'no cluster: no file of KUBECONFIG exists: /x, /y; log in with: oc login',
   );
   expect(await findError({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
-  expect(await findError({ kubeconfig: home })).toContain('is a directory');
+  expect(await findError({ kubeconfig: home })).toContain('cannot be read: EISDIR');
   const kubeconfig = writeKubeconfig('f', 'f');
   expect(await findError({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"; it has f');
 });
@@ -94,16 +94,19 @@ const NO_CLUSTER = `${CONTEXTS}\ncurrent-context: b`;
 
 test.each([
   ['is empty', '', / has no current-context; log in with: oc --kubeconfig \S+ login$/],
-  ['is a text', 'hello', / is not a kubeconfig: it has no clusters$/],
-  ['is broken YAML', 'users:\n- user: {token: secret-token: x\n', / is not valid YAML: line \d: [^:]+$/],
-  ['lacks a field', 'clusters: [{name: c, cluster: {}}]', / is not usable: clusters\[0\]\.cluster\.server is missing$/],
+  ['is broken YAML', 'users:\n- user: {token: secret-token: x\n', / is not valid YAML at line \d$/],
+  ['lacks a field', 'clusters: [{name: c, cluster: {}}]', / is not usable: a field is missing or has a wrong type$/],
   ['has no current-context', NO_CONTEXT, / has no current-context; choose one with --context; it has a and b$/],
   ['has no contexts', 'kind: Config', / has no current-context; log in with: oc --kubeconfig \S+ login$/],
   ['names an unknown context', `${NO_CONTEXT}current-context: x`, / has no context "x"; it has a and b$/],
   ['names an unknown cluster', NO_CLUSTER, / context "b" names cluster "c", which does not exist$/],
   ['names an unknown user', `${NO_CONTEXT}current-context: a`, / context "a" names user "u", which does not exist$/],
   ['has no URL', NO_URL, / cluster "c" is not a URL, /],
-  ['runs an unknown command', withExec('no-such-login'), / the command no-such-login, which is not installed; /],
+  [
+    'runs an unknown command',
+    withExec('no-such-login'),
+    /^the command no-such-login of the kubeconfig is not installed; /,
+  ],
   ['runs a command that fails', withExec(`sh, args: [-c, ${FAILING_LOGIN}]`), /^the command sh of .* fails; run /],
   [
     'has a token with a line break',
@@ -115,7 +118,7 @@ test.each([
     withUser(NO_PEM),
     /^the client certificate in the kubeconfig cannot be used: /,
   ],
-  ['runs a gcp command', withUser(GCP), / user "u" has the auth-provider "gcp"; use an exec plugin or a token file$/],
+  ['runs a gcp command', withUser(GCP), / user "u" has the auth-provider "gcp"; use an exec plugin or token file$/],
   [
     'runs a command beside a token file',
     withUser(GCP.replace('gcp', 'tokenFile')),

@@ -58,9 +58,6 @@ test.each([
   ['file', 'it is a file, not a directory'],
   ['file/certs', 'a part of the path is a file, not a directory'],
   ['x'.repeat(300), 'ENAMETOOLONG'],
-  // Node.js itself would try for ever to create a directory there.
-  ['/proc/none', 'a part of the path does not exist and cannot be created'],
-  ['/proc/none/below', 'a part of the path does not exist and cannot be created'],
 ])('explains why it cannot write to %s', async (name, reason) => {
   writeFileSync(fileOf('file'), '');
   const directory = path.resolve(root, name);

@@ -12,7 +12,7 @@ test('replays a deadlock, and how restore ends it and the guard prevents it', as
   expect(unguarded).toMatch(/clean-up +deletes rendered-master-\w{8}, although a node runs it\n/);
   expect(unguarded).toMatch(/stuck: 2 of 3 masters updated, 1 Degraded\n\n +\$ machineconfig-guard check\n/);
   expect(unguarded).toMatch(
-    /restore --from node\/control2 --confirm\n\n[^]*restore +created [^]*complete: all 3 masters/,
+    /restore --from node\/control2 --confirm\n\n[^]*restore +create rendered-master-[^]*complete: all 3 masters/,
   );
   expect(guarded).toMatch(/tries to delete .*: denied\n\n +Error from server \(Forbidden\): admission webhook /);
   expect(guarded).toContain('denied the request: MCG_IN_USE:');

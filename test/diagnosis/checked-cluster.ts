@@ -61,7 +61,7 @@ export function names(configs: readonly string[]): ReadonlySet<ConfigName> {
   return new Set(configs.map(toConfigName));
 }
 
-interface CheckFacts extends Partial<Pick<ClusterSnapshot, 'controlPlaneReplicas' | 'roles' | 'skippedNodes'>> {
+interface CheckFacts extends Partial<Pick<ClusterSnapshot, 'controlPlaneReplicas' | 'skippedNodes'>> {
   readonly configs?: readonly string[];
   readonly terminatingConfigs?: readonly string[];
   readonly guard?: Readonly<Record<string, Partial<MissingConfigReport>>>;

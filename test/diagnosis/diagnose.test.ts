@@ -30,7 +30,7 @@ const UNMANAGED = 'the Machine Config Operator manages no node';
 
 test.each([
   [0, 1, undefined, [], 'the cluster has no nodes'],
-  [0, 1, 'role/wroker', [], 'no node has label role/wroker. Roles here: master, worker'],
+  [0, 1, 'role/wroker', [], 'no node has label role/wroker'],
   [0, 1, undefined, ['windows-0'], `${UNMANAGED} in the cluster`],
   [0, 1, 'os=windows', ['windows-0'], `${UNMANAGED} with label os=windows`],
   [1, 2, 'role/worker', ['windows-0'], 'only 1 node with label role/worker, 2 are required'],
@@ -38,7 +38,7 @@ test.each([
 ])(
   'with %i of %i nodes, the selector %j and without %j, says: %s',
   (count, minNodes, selector, skippedNodes, message) => {
-    const facts = { configs: [NEW, OLD], skippedNodes, roles: ['master', 'worker'], scope: { selector, minNodes } };
+    const facts = { configs: [NEW, OLD], skippedNodes, scope: { selector, minNodes } };
     const result = check([NODE, NODE].slice(0, count), [POOL], facts);
     expect(result).toMatchObject({ ok: false, recoverable: true, problems: [{ code: 'TooFewNodes', message }] });
   },
@@ -81,14 +81,6 @@ test.each([
 ])('ends a restore that was killed and %s', (_state, node, pool, created, expected) => {
   const repairs = plan([node], [pool], { configs: [WORKER, ...created] });
   expect(repairs.slice(0, expected.length)).toEqual(expected);
-});
-
-test('restores a deleted config, although a similar name exists', () => {
-  const deleted = `${WORKER.slice(0, -1)}0`;
-  const node = inspectedNode('n', { current: deleted, desired: deleted });
-  const planWith = (report: object) => plan([node], [FINE], { guard: { [deleted]: report } })[0];
-  expect(planWith({ deletedAt: '2026-11-20T12:00:00Z' })).toBe(`machineconfig-guard restore ${deleted} --from node/n`);
-  expect(planWith({ explanation: 'not seen' })).toContain('oc annotate node n ');
 });
 
 test('has no command for a name that no object can have', () => {

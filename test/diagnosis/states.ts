@@ -19,8 +19,9 @@ const WORKERS = `
 /**
  * States of clusters from public reports, rebuilt without their names and hosts. The later ones are of the same kinds.
  *
- * `N name · roles · current · desired · state · reason`, `P pool · spec · status · machines/updated/ready/degraded ·
- * more`, `MC` the configs that exist, `K` the replicas of the install-config, `R` a pending certificate request. A
+ * `N name · roles · current · desired · state · reason · age of the names`,
+ * `P pool · spec · status · machines/updated/ready/degraded · more`, `MC` the configs that exist,
+ * `K` the replicas of the install-config, `R` a pending certificate request. A
  * capital stands for a config of the pool in its line, or of the pool behind it. `-` is empty, `@` an age in minutes.
  */
 export const STATES = {
@@ -141,6 +142,11 @@ export const STATES = {
     N control1 · master · X · X · Degraded · ${ON_DISK}
     P master · Y · Y · 1/0/0/1 · @180
     MC X Y`,
+  // More than an hour after the repair, waiting has not helped.
+  'R38-annotated long ago': `
+    N control1 · master · X · X · Degraded · ${ON_DISK} · @61
+    P master · Y · Y · 1/0/0/1 · @180
+    MC X Y`,
   'R7-restored': `
     N control0 · master · Y · Y · Degraded · ${NOT_FOUND}
     P master · Y · Y · 1/0/0/1 · @180
@@ -229,28 +235,32 @@ export function buildState(text: string, now = NOW): State {
   const firstPool = list('P')[0]?.[0] ?? '';
   const spell = (part: string, pool: string) =>
     part.replaceAll(CAPITAL, (_all, letter: string, ofPool: string | undefined) => nameConfig(letter, ofPool ?? pool));
+  const fieldsV1 = { 'f:metadata': { 'f:annotations': { [`f:${MCO_GROUP}/currentConfig`]: {} } } };
   const toTime = (minutes: string | number) => new Date(now.getTime() - Number(minutes) * 60_000).toISOString();
-  const nodes = list('N').map(([name = '', roles = '', current = '-', desired = '-', state = '', reason = '']) => {
-    const pool = roles === '-' ? firstPool : (roles.split(' ')[0] ?? '');
-    const values = {
-      currentConfig: spell(current, pool),
-      desiredConfig: spell(desired, pool),
-      state,
-      reason: spell(reason, pool),
-    };
-    const set = Object.entries(values).filter(([, value]) => value !== '-' && value !== '');
-    return {
-      metadata: {
-        name,
-        creationTimestamp: toTime(30),
-        labels:
-          roles === '-'
-            ? {}
-            : Object.fromEntries(roles.split(' ').map((role) => [`node-role.kubernetes.io/${role}`, ''])),
-        annotations: Object.fromEntries(set.map(([key, value]) => [`${MCO_GROUP}/${key}`, value])),
-      },
-    };
-  });
+  const nodes = list('N').map(
+    ([name = '', roles = '', current = '-', desired = '-', state = '', reason = '', age = '']) => {
+      const pool = roles === '-' ? firstPool : (roles.split(' ')[0] ?? '');
+      const values = {
+        currentConfig: spell(current, pool),
+        desiredConfig: spell(desired, pool),
+        state,
+        reason: spell(reason, pool),
+      };
+      const set = Object.entries(values).filter(([, value]) => value !== '-' && value !== '');
+      return {
+        metadata: {
+          name,
+          creationTimestamp: toTime(30),
+          labels:
+            roles === '-'
+              ? {}
+              : Object.fromEntries(roles.split(' ').map((role) => [`node-role.kubernetes.io/${role}`, ''])),
+          annotations: Object.fromEntries(set.map(([key, value]) => [`${MCO_GROUP}/${key}`, value])),
+          managedFields: age === '' ? [] : [{ manager: 'kubectl-annotate', time: toTime(age.slice(1)), fieldsV1 }],
+        },
+      };
+    },
+  );
   const pools = list('P').map(([name = '', spec = '-', status = '-', counts = '', ...more]) => {
     const [machineCount, updatedMachineCount, readyMachineCount, degradedMachineCount] = counts.split('/').map(Number);
     const toConfiguration = (part: string) => (part === '-' ? {} : { name: spell(part, name) });
@@ -352,6 +362,7 @@ export const EXPECTED: Readonly<Record<StateName, readonly [codes: string, ...re
   R28: [''],
   R38: ['NodeDegraded', 'restore --from node/control1', FORCE('control1')],
   'R38-annotated': ['NodeDegraded?'],
+  'R38-annotated long ago': ['NodeDegraded', 'restore --from node/control1', FORCE('control1')],
   'R7-restored': ['NodeDegraded?'],
   'two missing': [
     'ConfigMissing',
@@ -367,13 +378,13 @@ export const EXPECTED: Readonly<Record<StateName, readonly [codes: string, ...re
   'paused roll-out': [
     'StatusEmpty',
     'oc patch machineconfigpool master --type=merge -p {"spec":{"paused":false}}',
-    SET_STATUS('master', 'Y'),
+    SET_STATUS('master', 'X'),
   ],
   'every machine Degraded': ['NodeDegraded? StatusEmpty', SET_STATUS('master', 'Y')],
-  'nothing moves': ['StatusEmpty', SET_STATUS('master', 'Y')],
+  'nothing moves': ['StatusEmpty', SET_STATUS('master', 'X')],
   'drain fails': ['NodeDegraded? PoolDegraded?'],
   'drain fails for long': ['NodeDegraded PoolDegraded'],
   Unreconcilable: ['NodeDegraded'],
   'cannot render': ['PoolDegraded'],
-  typo: ['ConfigMissing', 'oc annotate node worker-0 currentConfig=W desiredConfig=W'],
+  typo: ['ConfigMissing', '# oc annotate node worker-0 currentConfig=W desiredConfig=W'],
 };

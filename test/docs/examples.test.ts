@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { MODES } from '../../src/decision/settings.ts';
-import { findNearestName } from '../../src/diagnosis/nearest-name.ts';
+import { createNearestFinder } from '../../src/diagnosis/nearest-name.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
 test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))('%s is YAML with valid modes', (file) => {
@@ -14,7 +14,7 @@ test('check takes no config of docs/examples/worker-in-use.yaml for another one 
   const names = [...new Set(all)];
   expect(names).toHaveLength(3);
   const pairs = names.flatMap((name) => names.filter((other) => other !== name).map((other) => [name, other] as const));
-  for (const [name, other] of pairs) expect(findNearestName(name, [other])).toBeUndefined();
+  for (const [name, other] of pairs) expect(createNearestFinder([other])(name)).toBeUndefined();
 });
 
 test('the allowlist names metrics of docs/monitoring.md and of the alerts of the platform', () => {

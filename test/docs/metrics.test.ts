@@ -1,21 +1,19 @@
 import { expect, test } from 'vitest';
 import { denyBadReview } from '../../src/decision/decide.ts';
-import { Metrics } from '../../src/webhook/metrics.ts';
+import { NODES } from '../../src/references/sources.ts';
+import { Metrics } from '../../src/status/metrics.ts';
 import { CALL } from '../support/review.ts';
 import { readTableRows } from './pages.ts';
 
 test('docs/monitoring.md lists every metric with its type and labels', async () => {
   const metrics = new Metrics({
-    resources: ['nodes'],
-    unsynced: () => [],
-    ages: () => [{ resource: 'nodes', ms: 1 }],
-    referrers: () => [],
-    stalledRestores: () => 0,
-    liveReads: () => 1,
+    index: { reflectors: [{ resource: NODES, isSynced: true, silentMs: 1 }], referrers: function* () {} },
+    live: { readCount: 1 },
     mode: () => 'Enforce',
-    danglingCount: () => 0,
-    protectedConfigs: () => 0,
-    expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
+    reporter: () => ({ danglingCount: 0, protectedConfigs: 0 }),
+    certificate: {
+      expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
+    },
   });
   metrics.countTaskFailure('x');
   const verdict = denyBadReview('');

@@ -30,6 +30,9 @@ test.each<[text: string, value: unknown]>([
     'a: !!str 1\nb: ! 2\nc: !x 3\nd: !!float 4\ne: !<tag:yaml.org,2002:str> 5\ng: !!str',
     { a: '1', b: '2', c: '3', d: 4, e: '5', g: '' },
   ],
+  ['[0o17, 017, 089, -0x1F, -0b11, 1_000, 1e3, .5, Off, "1"]', [15, 15, 89, -31, -3, 1000, 1000, 0.5, false, '1']],
+  ['[1:30, 0o8, ._5, 1e999, ., 2001-12-14]', ['1:30', '0o8', '._5', '1e999', '.', '2001-12-14']],
+  ['9007199254740991', 9_007_199_254_740_991],
   ['yes: 1\n017: 2\n"on": 3\n1.5: 4', { true: 1, 15: 2, on: 3, 1.5: 4 }],
   [
     'a:\n- 1\n-\n  - 2\n- b: 3\n  c:\nd: [e: f, {g, h: , ? i : j}, k , ]',
@@ -55,59 +58,15 @@ test.each<[text: string, value: unknown]>([
   expect(parse(text).value).toEqual(value);
 });
 
-test.each([
-  [
-    1,
-    'a: b: c',
-    'a: 1\n b: 2',
-    'a: "b\n---\n"',
-    'a: - b',
-    '- a: [',
-    'a: {b: c',
-
-    '"a',
-    "'a",
-    '"\\q"',
-    '"\\ud83d\\ude00"',
-    '\ta: 1',
-    'a:\n\t',
-    'a: *x',
-    'a: &x *x',
-    'a: &x [*x]',
-  ],
-  [
-    1,
-    '@a',
-    '`a',
-    '%a',
-    '[a]: b',
-    '{a: b}: c',
-    '~: a',
-    'a: !! b',
-    '\uFEFF\uFEFFa',
-    '? - a',
-    '!e!a b',
-    'a: .inf',
-    '- .nan',
-    '\0',
-    'a\u007F',
-  ],
-  [1, 'a: {{ b }}', 'a: {{b}: c}', '{{- if a }}', '<<: a', '<<: [{a: b}, c]', '| a', '|0\n a', '|10\n a', 'a: ]'],
-  [
-    2,
-    'a:\n\tb: c',
-    '# a\n\uFEFFb: c',
-    'a: 1\nb',
-    '- a\nb: c',
-    'a: |\n\tb',
-    'a: b\n\t# c\nd: e',
-    '-\n\ta=1',
-    'a: &x [{b: c}]\n<<: *x',
-    'a: b\n%YAML 1.1 c',
-    'a: b\n-c: d: e',
-  ],
-  [3, 'a: |\n  b\n\t\n  c', 'a:\n  - |\n\t\n   b', 'a: b\n\n\t'],
-] as [number, ...string[]][])('fails in line %i: %#', (line, ...texts) => {
+test.each<[number, string[]]>([
+  [1, ['a: b: c', 'a: 1\n b: 2', 'a: "b\n---\n"', 'a: - b', '- a: [', 'a: {b: c', '"a', "'a", '"\\q"']],
+  [1, ['"\\ud83d\\ude00"', '\ta: 1', 'a:\n\t', 'a: *x', 'a: &x *x', 'a: &x [*x]', '@a', '`a', '%a', '[a]: b']],
+  [1, ['{a: b}: c', '~: a', 'a: !! b', '\uFEFF\uFEFFa', '? - a', '!e!a b', 'a: .inf', '- .nan', '\0', 'a\u007F']],
+  [1, ['a: {{ b }}', 'a: {{b}: c}', '{{- if a }}', '<<: a', '<<: [{a: b}, c]', '| a', '|0\n a', '|10\n a', 'a: ]']],
+  [2, ['a:\n\tb: c', '# a\n\uFEFFb: c', 'a: 1\nb', '- a\nb: c', 'a: |\n\tb', 'a: b\n\t# c\nd: e', '-\n\ta=1']],
+  [2, ['a: &x [{b: c}]\n<<: *x', 'a: b\n%YAML 1.1 c', 'a: b\n-c: d: e']],
+  [3, ['a: |\n  b\n\t\n  c', 'a:\n  - |\n\t\n   b', 'a: b\n\n\t']],
+])('fails in line %i: %j', (line, texts) => {
   for (const text of texts) expect([text, findErrorLine(text)]).toEqual([text, line]);
 });
 

@@ -7,7 +7,7 @@ import { parseCollection } from '../../src/kube/api-paths.ts';
 import { MalformedList } from '../../src/kube/errors.ts';
 import { JsonListParser, METADATA, type ObjectType } from '../../src/kube/lists/list-parser.ts';
 import { ProtobufListParser } from '../../src/kube/lists/protobuf-list.ts';
-import { NODES, parseNodeReferrer, REFERRER_RESOURCES } from '../../src/references/sources.ts';
+import { NODE_ANNOTATIONS, parseNodeReferrer, REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { BadReview, parseReview, toAdmissionReview } from '../../src/webhook/admission-review.ts';
 import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
 import { NAME, reviewBody } from '../support/review.ts';
@@ -120,6 +120,6 @@ export const TARGETS: readonly Target[] = [
   {
     name: 'protobuf list',
     seeds: [encodeAnswer(encodeList(ITEMS)), ...readSeeds('protobuf-list')],
-    run: (bytes, size) => runList((onObject) => parse(new ProtobufListParser(onObject, NODES), bytes, size)),
+    run: (bytes, size) => runList((onObject) => parse(new ProtobufListParser(onObject, NODE_ANNOTATIONS), bytes, size)),
   },
 ];

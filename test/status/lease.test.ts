@@ -23,8 +23,9 @@ const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
 
 function runReplica(identity: string) {
   const { log, lines } = memoryLog();
-  const lease = new Lease({ api, namespace: 'ns', name: 'guard', identity, log, timing: TIMING });
-  return { lease, end: runUntilEnd((signal) => lease.run(signal)), lines };
+  const onFailure = vi.fn<() => void>();
+  const lease = new Lease({ api, namespace: 'ns', name: 'guard', identity, log, timing: TIMING, onFailure });
+  return { lease, end: runUntilEnd((signal) => lease.run(signal)), lines, onFailure };
 }
 
 function createLease(holderIdentity: string) {
@@ -91,8 +92,8 @@ test('the next process of a replica acquires its Lease at once', async () => {
   expect(lease.isHeld).toBe(true);
 });
 
-test('a replica that cannot renew the Lease loses it, logs the reason once, and recovers', async () => {
-  const { lease, lines } = runReplica('a');
+test('a replica that cannot renew the Lease loses it, logs once, counts, backs off and recovers', async () => {
+  const { lease, lines, onFailure } = runReplica('a');
   await pass(0);
   api.failure = new ApiUnreachable('unreachable');
   await pass(TIMING.durationMs - 1);
@@ -100,7 +101,10 @@ test('a replica that cannot renew the Lease loses it, logs the reason once, and 
   await pass(1);
   expect(lease.isHeld).toBe(false);
   expect(lines.filter(({ level }) => level === 40)).toHaveLength(1);
+  // After pauses of one second, and between half and all of 1, 2, 4, 8, 16 and 32 s.
+  expect(onFailure.mock.calls.length).toBeGreaterThan(4);
+  expect(onFailure.mock.calls.length).toBeLessThan(8);
   api.failure = undefined;
-  await pass(TIMING.retryMs);
+  await pass(TIMING.retryMs + 60_000);
   expect(lease.isHeld).toBe(true);
 });

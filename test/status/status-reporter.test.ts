@@ -6,8 +6,8 @@ import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
 import type { GuardStatus } from '../../src/status/describe-status.ts';
 import type { ClusterEvent } from '../../src/kube/event-recorder.ts';
-import { PoolHistory } from '../../src/references/reference-index.ts';
-import { parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/references/sources.ts';
+import { PoolHistory, type ReferenceIndex } from '../../src/references/reference-index.ts';
+import { NODES, parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/references/sources.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
@@ -24,8 +24,7 @@ type StoredStatus = GuardStatus & { readonly lastDenial?: unknown; readonly dele
 
 interface Situation extends Pick<StatusReporterOptions, 'tlsProfile'> {
   readonly referrers?: readonly Referrer[];
-  readonly unsynced?: readonly string[];
-  readonly contentProblems?: readonly string[];
+  readonly nodes?: Partial<Pick<ReferenceIndex['reflectors'][number], 'isSynced' | 'contentProblem'>>;
   readonly areConfigsSynced?: boolean;
   readonly isForbidden?: boolean;
   readonly expiry?: Partial<Expiry>;
@@ -45,9 +44,9 @@ function toNode(name: string, config: string): Referrer {
 beforeEach(() => fakeUntilEnd('setTimeout', 'clearTimeout', 'performance'));
 
 /** A reporter that runs until the end of the test. It is the leader, unless another replica holds the Lease. */
-function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true, ...situation }: Situation) {
+function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ...situation }: Situation) {
   const { isForbidden = false, expiry = {}, isLeader = true, configs = [toConfig(CONFIG)] } = situation;
-  const { contentProblems = [], tlsProfile } = situation;
+  const { tlsProfile } = situation;
   const cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   if (!isLeader) {
@@ -55,7 +54,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     cluster.create('leases', { metadata: { namespace: 'ns', name: 'machineconfig-guard' }, spec });
   }
   const events: ClusterEvent[] = [];
-  const taskErrors: string[] = [];
+  const failedTasks: string[] = [];
   const pools = new PoolHistory();
   for (const pool of referrers) pools.update(undefined, pool, 'list');
   const { log, messages } = memoryLog();
@@ -65,9 +64,8 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     api: new InProcessApi(cluster),
     log,
     index: {
-      isSynced: unsynced.length === 0,
-      unsynced,
-      contentProblems,
+      isSynced: nodes.isSynced !== false,
+      reflectors: [{ resource: NODES, isSynced: true, contentProblem: undefined, ...nodes }],
       referrers: () => referrers.values() as Generator<Referrer>,
       pools,
     },
@@ -83,7 +81,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
     certificate: { expiries: () => [{ ...serving, ...expiry }] },
     settings: () => DEFAULT_SETTINGS,
     stored: () => structuredClone(cluster.get(GUARDS, 'cluster')),
-    onTaskError: (task, error) => void taskErrors.push(`${task}: ${String(error)}`),
+    onTaskFailure: (task) => void failedTasks.push(task),
     leaseNamespace: 'ns',
     leaseHolder: 'this',
     leaseTiming: { durationMs: 60_000, retryMs: 10 },
@@ -92,7 +90,7 @@ function startReporter({ referrers = [], unsynced = [], areConfigsSynced = true,
   });
   runUntilEnd((signal) => reporter.run(signal));
   const readStatus = () => cluster.get(GUARDS, 'cluster')?.['status'] as StoredStatus | undefined;
-  return { reporter, events, messages, clock, readStatus, taskErrors };
+  return { reporter, events, messages, clock, readStatus, failedTasks };
 }
 
 /** Lets time pass until the reporter has the expected result. */
@@ -138,8 +136,8 @@ test('writes mode, version, the number of configs in use and the conditions', as
 });
 
 test.each<[string, Situation, string]>([
-  ['a kind that was not listed', { unsynced: ['nodes'] }, 'Ready=False Reading: not listed yet: nodes'],
-  ['an unreadable object', { contentProblems: ['nodes: w0'] }, 'Ready=False Unreadable: nodes: w0'],
+  ['a kind that was not listed', { nodes: { isSynced: false } }, 'Ready=False Reading: not listed yet: nodes'],
+  ['an unreadable object', { nodes: { contentProblem: 'nodes: w0' } }, 'Ready=False Unreadable: nodes: w0'],
   ['unlisted MachineConfigs', { areConfigsSynced: false }, 'Ready=False Reading: not listed yet: machineconfigs'],
   ['references to unlisted MachineConfigs', { areConfigsSynced: false }, 'ReferencesConsistent=Unknown Reading: '],
   ['MachineConfigs that the guard may not read', FORBIDDEN, 'ReferencesConsistent=Unknown Forbidden: '],
@@ -196,19 +194,20 @@ test('warns daily about a certificate that somebody must renew', async () => {
 });
 
 test('survives a defect, tries again ever later, and reports it each time', async () => {
-  const { readStatus, taskErrors } = startReporter({
+  const { readStatus, failedTasks, messages } = startReporter({
     tlsProfile: () => {
-      if (taskErrors.length < 3) throw new Error('a defect');
+      if (failedTasks.length < 3) throw new Error('a defect');
       return { profile: INTERMEDIATE };
     },
   });
   const after = async (ms: number) => {
     await vi.advanceTimersByTimeAsync(ms);
-    return taskErrors.length;
+    return failedTasks.length;
   };
   // A pause of one second, and between half and all of one, two and four seconds.
-  await pollInTime(() => taskErrors).toEqual(['write the status: Error: a defect']);
+  await pollInTime(() => failedTasks).toEqual(['write the status']);
   expect([await after(3_000), await after(3_000)]).toEqual([2, 3]);
+  expect(messages()).toContain('a background task failed; it runs again');
   await pollInTime(readStatus).toMatchObject({ mode: 'Enforce' });
 });
 

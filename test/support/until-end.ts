@@ -14,7 +14,7 @@ export function runUntilEnd(run: (signal: AbortSignal) => Promise<unknown>) {
 
 /** Replaces these timers until the end of the test. */
 export function fakeUntilEnd(
-  ...toFake: readonly ('clearTimeout' | 'Date' | 'performance' | 'setInterval' | 'setTimeout')[]
+  ...toFake: readonly ('clearInterval' | 'clearTimeout' | 'Date' | 'performance' | 'setInterval' | 'setTimeout')[]
 ) {
   vi.useFakeTimers({ toFake: [...toFake] });
   onTestFinished(() => void vi.useRealTimers());

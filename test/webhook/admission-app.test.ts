@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import express, { type Express } from 'express';
@@ -9,13 +9,12 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { denyBadReview } from '../../src/decision/decide.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import {
+  type AdmissionAppOptions,
   type AnsweredCall,
-  type BodyLimits,
   createAdmissionApp,
   type JudgedReview,
   type ReviewJudge,
 } from '../../src/webhook/admission-app.ts';
-import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import type { AdmissionReviewResponse } from '../../src/webhook/admission-review.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
@@ -36,17 +35,14 @@ let judge: ReviewJudge['judge'];
 let onAnswer: (answer: JudgedReview & AnsweredCall) => void;
 let isDraining: boolean;
 let settings: Settings;
-let connections: ConnectionLimiter;
 
-function createApp(limits: Partial<BodyLimits> = {}) {
+function createApp(limits: AdmissionAppOptions['limits'] = {}) {
   const memory = memoryLog();
   ({ lines } = memory);
-  connections = new ConnectionLimiter(100);
   return createAdmissionApp({
     log: memory.log,
     isDraining: () => isDraining,
     settings: () => settings,
-    connections,
     onAnswer: (judged, call) => onAnswer({ ...judged, ...call }),
     judge: {
       judge: async (review, signal) => {
@@ -198,14 +194,13 @@ describe('a body that does not arrive', () => {
   let receivedCount: number;
 
   /** Serves over TCP, so that a test can send parts of a request. */
-  async function serve(limits: Partial<BodyLimits> = {}) {
+  async function serve(limits: AdmissionAppOptions['limits'] = {}) {
     app = createApp(limits);
     receivedCount = 0;
     const server = createServer((received, response) => {
       receivedCount += 1;
       app(received, response);
     });
-    server.on('connection', (socket: Socket) => connections.add(socket));
     onTestFinished(() => {
       server.close();
       server.closeAllConnections();
@@ -223,13 +218,6 @@ describe('a body that does not arrive', () => {
     const socket = connect(port, '127.0.0.1').setNoDelay();
     onTestFinished(() => void socket.destroy());
     socket.write(toHead(announcedBytes, timeout) + sent);
-    return socket;
-  }
-
-  /** Sends the whole review. Its connection counts as trusted afterwards. */
-  async function trust(port: number) {
-    const socket = send(port, GOOD.length, GOOD);
-    await once(socket, 'data');
     return socket;
   }
 
@@ -265,7 +253,7 @@ describe('a body that does not arrive', () => {
   });
 
   test('gives way to later bodies beyond the memory limit, the oldest first', async () => {
-    const port = await serve({ otherBytes: 100_000 });
+    const port = await serve({ bytes: 100_000 });
     const oldest = send(port, MIB, START + 'x'.repeat(60_000));
     const answered = text(oldest);
     await once(oldest, 'connect');
@@ -277,54 +265,15 @@ describe('a body that does not arrive', () => {
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toContain('MCG_UNVERIFIED');
   });
 
-  test.each([
-    ['16 MiB of other connections', 5, false],
-    ['32 MiB of connections that have delivered a review of an existing config', 9, true],
-  ])('gives way beyond %s', async (_limit, count, isTrusted) => {
+  test('gives way beyond 16 MiB', async () => {
     const port = await serve();
     const ends: Promise<string>[] = [];
-    for (let index = 0; index < count; index += 1) {
-      const socket = isTrusted ? await trust(port) : connect(port, '127.0.0.1');
-      onTestFinished(() => void socket.destroy());
+    for (let index = 0; index < 5; index += 1) {
+      const socket = send(port, 4 * MIB, '');
       ends.push(text(socket).catch(() => ''));
-      const body = START + 'x'.repeat(4 * MIB - START.length - 1);
-      await new Promise((resolve) => socket.write(toHead(4 * MIB) + body, resolve));
+      await new Promise((resolve) => socket.write(START + 'x'.repeat(4 * MIB - START.length - 1), resolve));
     }
     expect(await ends[0]).toContain('too many requests at once');
-  });
-
-  test('is parsed in a turn of its own, after a review on a connection that has delivered one', async () => {
-    const port = await serve();
-    const trusted = await trust(port);
-    const names: string[] = [];
-    judge = async (review, signal) => {
-      names.push(review.user);
-      return await allowUnused(review, signal);
-    };
-    const bodyOf = (username: string) => JSON.stringify(reviewBody({ userInfo: { username } }));
-    const others = ['a', 'b', 'c'].map((name) => {
-      const body = bodyOf(name);
-      return [send(port, body.length, body.slice(0, -1)), body.slice(-1)] as const;
-    });
-    const body = bodyOf('trusted');
-    trusted.write(toHead(body.length) + body.slice(0, -1));
-    await expect.poll(() => receivedCount).toBe(5);
-    // All bodies end in one turn of the event loop, also if the kernel delivers them late.
-    for (const [socket, end] of others) socket.write(end);
-    trusted.write(body.slice(-1));
-    const end = performance.now() + 100;
-    while (performance.now() < end);
-    await expect.poll(() => names).toHaveLength(4);
-    expect(names[0]).toBe('trusted');
-  });
-
-  test('does not take the memory of connections that have delivered a review of an existing config', async () => {
-    const port = await serve({ otherBytes: 1_000, trustedBytes: 100_000 });
-    const trusted = await trust(port);
-    const body = JSON.stringify(reviewBody({ padding: 'x'.repeat(60_000) }));
-    expect(await text(send(port, body.length, body))).toContain('too many requests at once');
-    trusted.end(toHead(body.length) + body);
-    expect(await text(trusted)).toContain('"allowed":true');
   });
 
   test('is denied without a single byte of it if it is larger than 4 MiB', async () => {
@@ -368,7 +317,7 @@ describe('a body that does not arrive', () => {
       judge = allowUnused;
       socket.destroy();
     } else await expect.poll(() => judge).toBe(allowUnused);
-    await trust(port);
+    await once(send(port, GOOD.length, GOOD), 'data');
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toEqual(['MCG_NOT_IN_USE']);
     expect(lines).toEqual([]);
   });

@@ -1,10 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { HealthServer } from '../../src/webhook/health-server.ts';
+import { createHealthServer } from '../../src/webhook/health-server.ts';
+import { close, listen } from '../../src/webhook/tls-server.ts';
 
 async function fetchFrom(problem: string | undefined, path: string, init: RequestInit) {
-  const server = new HealthServer(() => problem);
-  const port = await server.listen(0, '127.0.0.1');
-  onTestFinished(async () => await server.close());
+  const server = createHealthServer(() => problem);
+  const port = await listen(server, 0, '127.0.0.1');
+  onTestFinished(async () => await close(server, 0));
   return await fetch(`http://127.0.0.1:${port}${path}`, init);
 }
 

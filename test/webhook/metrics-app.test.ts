@@ -26,7 +26,7 @@ beforeEach(() => {
   users = { good: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
   isUnreachable = false;
   reviewable = Promise.resolve();
-  now = 0;
+  now = 1;
   requests = [];
   const json = async (apiRequest: ApiRequest): Promise<unknown> => {
     requests.push(apiRequest);
@@ -105,12 +105,12 @@ test('asks again about a denied token, and about an allowed one after a minute',
   expect(await scrapeBoth()).toEqual([401, 200]);
 });
 
-test('reviews a token once for 100 parallel scrapes', async () => {
+test('reviews a token once for 10 parallel scrapes', async () => {
   let allow = () => {};
   reviewable = new Promise((resolve) => (allow = resolve));
   const authorize = vi.spyOn(authorizer, 'authorize');
-  const scraping = scrapeAll(Array<string>(100).fill('good'));
-  await expect.poll(() => authorize.mock.calls.length).toBe(100);
+  const scraping = scrapeAll(Array<string>(10).fill('good'));
+  await expect.poll(() => authorize.mock.calls.length).toBe(10);
   allow();
   expect(new Set(await scraping)).toEqual(new Set([200]));
   expect(countTokenReviews()).toBe(1);

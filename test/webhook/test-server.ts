@@ -10,7 +10,7 @@ import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { Replaceable } from '../../src/common/replaceable.ts';
 import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
-import { TlsServer, type TlsServerOptions } from '../../src/webhook/tls-server.ts';
+import { close, createTlsServer, listen, type TlsServerOptions } from '../../src/webhook/tls-server.ts';
 import { memoryLog } from '../support/log.ts';
 import { testTls } from '../support/tls.ts';
 
@@ -30,7 +30,7 @@ export async function startTestServer(
   const app = express();
   app.use(handler);
   app.use((_request, response) => void response.send('ok'));
-  const server = new TlsServer({
+  const server = createTlsServer({
     app,
     certificate,
     tlsPolicy: new Replaceable(INTERMEDIATE),
@@ -38,11 +38,11 @@ export async function startTestServer(
     connections: new ConnectionLimiter(100),
     ...options,
   });
-  const port = await server.listen(0, '127.0.0.1');
+  const port = await listen(server, 0, '127.0.0.1');
   const closeables: { destroy: () => unknown }[] = [];
   atEnd(async () => {
     for (const closeable of closeables) closeable.destroy();
-    await server.close();
+    await close(server);
   });
   const closeAtEnd = <T extends { destroy: () => unknown }>(closeable: T): T => {
     closeables.push(closeable);

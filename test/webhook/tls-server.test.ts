@@ -5,6 +5,7 @@ import type { RequestHandler } from 'express';
 import { expect, test } from 'vitest';
 import { Replaceable } from '../../src/common/replaceable.ts';
 import { INTERMEDIATE, parseTlsProfile, type TlsParameters } from '../../src/webhook/tls-profile.ts';
+import { close } from '../../src/webhook/tls-server.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 const TLS_1_1 = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' } as const;
@@ -110,7 +111,7 @@ test('finishes the open call during the shutdown and closes its connection', asy
   const { server, createClient } = await startTestServer({ handler });
   const slow = createClient()();
   await expect.poll(() => answer).toBeDefined();
-  const closed = server.close();
+  const closed = close(server);
   answer?.();
   expect((await slow).body).toBe('slow');
   await closed;

@@ -1,4 +1,4 @@
-import { type ConfigName, findReferencedConfig, hasStrongReference, parsePoolName } from '../../decision/references.ts';
+import { findReferencedConfig, hasStrongReference, parsePoolName } from '../../decision/references.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
@@ -7,48 +7,17 @@ import {
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
-import { type ConfigDifference, readDifferences } from '../../client/config-differences.ts';
+import { readDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
-import { type Advice, advise } from '../../client/output/advice.ts';
+import { advise } from '../../client/output/advice.ts';
 import { canHaveBootstrapHost, type ClusterSnapshot, type InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
 import { readWithRetries } from '../../client/poll.ts';
 
 /** The JSON of `check --bootstrap-dir DIR --output json`. Its keys are a contract. */
-export interface BootstrapReport {
-  readonly server: string;
-  readonly checkedAt: string;
-  readonly directory: string;
-  /** Whether all configs are. */
-  readonly ok: boolean;
-  readonly configs: readonly BootstrapConfig[];
-}
+export type BootstrapReport = Awaited<ReturnType<typeof checkBootstrap>>['report'];
+export type BootstrapConfig = BootstrapReport['configs'][number];
 
-export interface BootstrapConfig {
-  readonly name: ConfigName;
-  /** Whether the API has it with the same content, or it is not needed. */
-  readonly ok: boolean;
-  readonly file: string;
-  readonly pool: string | null;
-  /** In the API. */
-  readonly state: 'exists' | 'missing' | 'different' | 'terminating';
-  /** Whether a node or a pool names it, or machines of the control plane boot with it. */
-  readonly needed: boolean;
-  /** Whether the operator can still render it. */
-  readonly recoverable: boolean;
-  readonly usedBy: readonly { readonly kind: string; readonly name: string }[];
-  /** The config with which it is compared: of its pool, or of the same name. Null if it is not compared. */
-  readonly comparedWith: ConfigName | null;
-  readonly differences: readonly BootstrapDifference[];
-  /** Source MachineConfigs that only one side has. */
-  readonly sources: { readonly onlyBootstrap: readonly string[]; readonly onlyCluster: readonly string[] };
-  /** Null if the config must not or cannot be restored now. */
-  readonly restore: Advice | null;
-}
-
-interface BootstrapDifference extends Omit<ConfigDifference, 'copy'> {
-  readonly bootstrap: string | null;
-}
-
+const RESTORE_TEXT = 'create it again; without --confirm this writes nothing';
 /** Their machines boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based Installer"). */
 const CONTROL_PLANE_POOLS: ReadonlySet<string | null> = new Set(['master', 'arbiter']);
 
@@ -71,10 +40,10 @@ export async function readBootstrapDirectory(directory: string, signal: AbortSig
  */
 export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory) {
   const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
-  const configs: BootstrapConfig[] = [];
+  const configs: Awaited<ReturnType<typeof checkConfig>>[] = [];
   for (const config of host.configs) configs.push(await checkConfig(api, config, host, snapshot));
   const now = new Date();
-  const report: BootstrapReport = {
+  const report = {
     server: api.address,
     checkedAt: now.toISOString(),
     directory: host.directory,
@@ -84,18 +53,14 @@ export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory) {
   return { report, isInstalling: canHaveBootstrapHost(snapshot, now) };
 }
 
-async function checkConfig(
-  api: KubeApi,
-  config: RenderedConfig,
-  host: BootstrapDirectory,
-  snapshot: ClusterSnapshot,
-): Promise<BootstrapConfig> {
+async function checkConfig(api: KubeApi, config: RenderedConfig, host: BootstrapDirectory, snapshot: ClusterSnapshot) {
   const { name, source: file, spec } = config;
   const poolName = parsePoolName(name) ?? null;
   const pool = snapshot.pools.find(({ referrer }) => referrer.name === poolName);
   const usedBy = [...snapshot.nodes, ...snapshot.pools]
     .filter(({ referrer }) => hasStrongReference(name, referrer))
     .map(({ referrer }) => ({ kind: referrer.kind, name: referrer.name }));
+  // Whether a node or a pool names it, or machines of the control plane boot with it.
   const needed = usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName);
   const isTerminating = snapshot.terminatingConfigs.has(name);
   const isMissing = !isTerminating && !snapshot.configs.has(name);
@@ -106,7 +71,7 @@ async function checkConfig(
   const found = otherName === null ? undefined : await readDifferences(api, spec, otherName, sources);
   const differences = found ?? [];
   const existing = isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists';
-  const state = isMissing ? 'missing' : existing;
+  const state: 'exists' | 'missing' | 'different' | 'terminating' = isMissing ? 'missing' : existing;
   // The operator renders the config in the spec of a pool, and the first config of a new pool.
   const recoverable = isMissing && (poolConfig === undefined || poolConfig === name);
   return {
@@ -121,13 +86,12 @@ async function checkConfig(
     comparedWith: found === undefined ? null : otherName,
     differences: differences.flatMap(({ copy: bootstrap, ...difference }) => [{ bootstrap, ...difference }]),
     sources: isMissing ? compareSources(host, snapshot, pool) : { onlyBootstrap: [], onlyCluster: [] },
-    restore: isMissing && !recoverable && usedBy.length > 0 ? adviseRestore(name, host) : null,
+    // A config that the operator can render, or that no node names, must not be restored now.
+    restore:
+      isMissing && !recoverable && usedBy.length > 0
+        ? advise(RESTORE_TEXT, ['machineconfig-guard', 'restore', name], ['--from', host.directory])
+        : null,
   };
-}
-
-function adviseRestore(config: ConfigName, { directory }: BootstrapDirectory): Advice {
-  const text = 'create it again; without --confirm this writes nothing';
-  return advise(text, ['machineconfig-guard', 'restore', config], ['--from', directory]);
 }
 
 /** The bootstrap host does not know which source belongs to which pool. */
@@ -135,7 +99,7 @@ function compareSources(
   { sources }: BootstrapDirectory,
   { pools }: ClusterSnapshot,
   pool: InspectedPool | undefined,
-): BootstrapConfig['sources'] {
+): Record<'onlyBootstrap' | 'onlyCluster', readonly string[]> {
   const inCluster = new Set(pools.flatMap((each) => each.sources));
   if (sources === undefined || inCluster.size === 0) return { onlyBootstrap: [], onlyCluster: [] };
   return {

@@ -30,8 +30,6 @@ interface CheckFlags extends ClusterFlags {
 
 /** Flags that only go with `--manifests`. */
 const MANIFESTS_OPTIONS = ['split', 'openshiftVersion', 'operator', 'releaseImage', 'authfile'];
-/** A command prints progress only after it. */
-const QUIET_MS = 1_000;
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
@@ -143,18 +141,11 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
   if (manifests !== undefined) {
     const { checkManifests } = await import('./manifests/check-manifests.ts');
     const startedAt = Date.now();
-    let last = '';
-    const printProgress = (): void => output.printProgress(last, Date.now() - startedAt);
-    const timer = setTimeout(printProgress, QUIET_MS);
+    const isSlow = (flags.operator ?? flags.releaseImage) !== undefined;
     const onProgress = (text: string): void => {
-      last = text;
-      if (Date.now() - startedAt >= QUIET_MS) printProgress();
+      if (isSlow) output.printProgress(text, Date.now() - startedAt);
     };
-    try {
-      return await withFiles((signal) => checkManifests(manifests, { ...flags, format, signal, onProgress }));
-    } finally {
-      clearTimeout(timer);
-    }
+    return await withFiles((signal) => checkManifests(manifests, { ...flags, format, signal, onProgress }));
   }
   const stray = MANIFESTS_OPTIONS.find((name) => command.getOptionValueSource(name) !== undefined);
   if (stray !== undefined) {
@@ -178,7 +169,7 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
       timeoutMs: flags.timeout,
       onAnswer: (report, elapsedMs) => report.ok || output.printProgress(formatProgress(report), elapsedMs),
       onFailure: (error, elapsedMs) =>
-        output.printProgress(`${output.describeError(toCliError(error, api, flags))}; retrying`, elapsedMs),
+        output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
     };
     const roleLabel = flags.role === undefined ? [] : [`node-role.kubernetes.io/${flags.role}`];
     const selector = [...roleLabel, ...(flags.selector === undefined ? [] : [flags.selector])].join(',') || undefined;

@@ -1,18 +1,13 @@
+import { stripVTControlCharacters } from 'node:util';
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import {
-  createNameShortener,
-  formatAge,
-  formatObjectNames,
-  formatResourceName,
-} from '../../client/output/short-forms.ts';
+import { formatAge, formatObjectNames, formatResourceName, formatShortName } from '../../client/output/short-forms.ts';
 import { type Cell, formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
   formatCommand,
   type ReportFormat,
   type Style,
-  type TextFormat,
   wrapParagraph,
   wrapText,
 } from '../../client/output/text-format.ts';
@@ -77,21 +72,12 @@ export function formatProgress(report: CheckReport): string {
 
 type Rows = readonly (readonly Cell[])[];
 
-const PREFIX = /^rendered-/;
 /** The columns that a narrow terminal loses first. The last column is `CHECK`. */
 const DISPENSABLE = ['DESIRED', 'STATUS', 'CURRENT', 'SPEC', 'STATE', 'UPDATED'];
 
 /** The nodes and the pools, those with problems first. */
 function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt }: CheckReport): string[] {
-  const configs = [
-    ...nodes.flatMap(({ currentConfig, desiredConfig }) => [currentConfig, desiredConfig]),
-    ...pools.flatMap(({ specConfig, statusConfig }) => [specConfig, statusConfig]),
-  ];
-  const shorten = createNameShortener(
-    format,
-    configs.filter((config) => config !== null),
-  );
-  const toLabel = (config: string | null): string => (config === null ? NONE : shorten(config));
+  const toLabel = (config: string | null): string => (config === null ? NONE : formatShortName(format, config));
   const problemsByObject = groupBy(problems, ({ kind, name }) => `${kind} ${name}`);
   const createRow = (kind: string, texts: readonly [string, ...string[]], note = ''): Cell[] => {
     const own = problemsByObject.get(`${kind} ${texts[0]}`) ?? [];
@@ -118,31 +104,17 @@ function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt 
   ];
 }
 
-/** Shortens names and leaves out columns until the table fits into the terminal: it shows the last column whole. */
-function formatNarrowTable(
-  { columns: width, ...format }: ReportFormat,
-  headers: readonly string[],
-  rows: Rows,
-): string {
-  const fits = (text: string): boolean =>
-    width === undefined || format.isWide === true || text.split('\n').every((line) => line.length <= width);
-  const dropped = new Set<string>();
-  const isKept = (_cell: unknown, index: number): boolean => !dropped.has(headers[index] ?? '');
-  let cells = rows;
-  const render = (as: TextFormat): string =>
-    formatTable(
-      as,
-      headers.filter(isKept),
-      cells.map((row) => row.filter(isKept)),
-    );
-  for (const header of ['', ...DISPENSABLE]) {
-    if (fits(render({ ...format, hasColors: false }))) break;
-    // who-uses accepts a name without this prefix.
-    if (header === '')
-      cells = cells.map((row) => row.map((cell) => ({ ...cell, text: cell.text.replace(PREFIX, '') })));
-    dropped.add(header);
+/** Leaves out columns until the table fits into the terminal: it shows the last column whole. */
+function formatNarrowTable(format: ReportFormat, headers: readonly string[], rows: Rows): string {
+  const { columns = Number.POSITIVE_INFINITY, isWide } = format;
+  for (let count = 0; ; count += 1) {
+    const dropped = new Set(DISPENSABLE.slice(0, count));
+    const isKept = (_cell: unknown, index: number): boolean => !dropped.has(headers[index] ?? '');
+    const keptRows = rows.map((row) => row.filter(isKept));
+    const text = formatTable(format, headers.filter(isKept), keptRows);
+    const fits = text.split('\n').every((line) => stripVTControlCharacters(line).length <= columns);
+    if (fits || isWide === true || count === DISPENSABLE.length) return text;
   }
-  return render(format);
 }
 
 function getNote({ ok, paused, pausedSince, pausedFor, terminating, statusConfig }: CheckedPool, now: string): string {

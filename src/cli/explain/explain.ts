@@ -1,7 +1,6 @@
 import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createFormat, wrapBeside } from '../../client/output/text-format.ts';
-import { findNearestName } from '../../diagnosis/nearest-name.ts';
 import type { Topics } from './pages.ts';
 
 export function createExplainCommand(): Command {
@@ -39,9 +38,8 @@ function findTopic(given: string, topics: Topics): string {
   const byKey = new Map([...topics.keys()].map((topic) => [toKey(topic), topic]));
   const topic = names.flatMap((name) => byKey.get(name) ?? [])[0];
   if (topic !== undefined) return section === undefined ? topic : `${topic}/${section}`;
-  const nearest = names.flatMap((name) => findNearestName(name, byKey.keys()) ?? [])[0];
-  const advice = nearest === undefined ? 'run it without a topic to list all' : `did you mean ${byKey.get(nearest)}?`;
-  throw new CliError(`unknown topic ${JSON.stringify(given)}; ${advice}`, EXIT_CODE.usage);
+  const problem = `unknown topic ${JSON.stringify(given)}; run it without a topic to list all`;
+  throw new CliError(problem, EXIT_CODE.usage);
 }
 
 function toKey(name: string): string {

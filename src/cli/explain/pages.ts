@@ -4,26 +4,20 @@ import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../decision/verdict.ts';
 import { applyStyle, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
 
 /** The pages for administrators, which a topic can name, too. */
-export const PAGES = [
-  'install',
-  'operate',
-  'codes',
-  'inspect',
-  'troubleshooting',
-  'audit',
-  'monitoring',
-  'year',
-  'fleet',
-];
+export const PAGES = 'install operate codes inspect troubleshooting audit monitoring year fleet'.split(' ');
 /** Whoever reads this has the program. */
 const OWN_INSTALLATION = 'install/get-the-program';
 const ALERT = /^\| \[(\w+)\]\(runbooks\//gm;
 const MEANING = /^## Meaning\n\n([^]*?)\n\n/m;
 const LINK = /\[([^\]]*)\]\(([^)]*)\)/g;
 const HEADING = /^(#+) (.*)$/;
-const FENCE = /^```(\w*)/;
 const LIST_ITEM = /^( *(?:- |\d+\. )|)(.*)$/;
-const STARTS_BLOCK = /^(?:$|#|\|| *- | *\d+\. )/;
+/** With its language, and its text, which ends with a line feed. */
+const CODE = /^```(\w*)\n([^]*?)^```$/m;
+/** Of a paragraph or a list item. Headings and tables have single lines. */
+const WRAPPED_LINE = /(?<=^[^#|\n].*)\n(?! *(?:- |\d+\. )|[#|]|$) */gm;
+/** In a console block, which has output, too. */
+const COMMAND = /^\$ (?:.*\\\n)*.*$/gm;
 
 export type Topics = ReadonlyMap<string, string>;
 
@@ -46,13 +40,13 @@ function findMeaning(runbook: string): string {
 export function formatTopic(topic: string, format: TextFormat): string | undefined {
   const [name = '', anchor = topic.startsWith('MCG_') ? topic.toLowerCase() : undefined] = topic.split('/');
   const file = toFile(name);
-  const lines = findSection(file, anchor);
-  if (lines === undefined) return undefined;
-  const topics = [...lines.join(' ').matchAll(LINK)].flatMap(([, , target = '']) => toTopic(file, target) ?? []);
+  const text = findSection(file, anchor);
+  if (text === undefined) return undefined;
+  const topics = [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(file, target) ?? []);
   const others = [...new Set(topics)].filter((other) => other !== topic && other !== OWN_INSTALLATION);
   const seeAlso =
     others.length === 0 ? [] : ['', applyStyle(format, 'bold', 'See also'), ...others.map(formatReference)];
-  return `${[formatLines(lines, file, format).join('\n').trimEnd(), ...seeAlso].join('\n')}\n`;
+  return `${[formatMarkdown(text, file, format).trimEnd(), ...seeAlso].join('\n')}\n`;
 }
 
 function toFile(name: string): string {
@@ -71,19 +65,20 @@ function toTopic(file: string, target: string): string | undefined {
   return alert !== undefined || name === undefined || anchor === undefined ? name : `${name}/${anchor}`;
 }
 
-/** The lines of a page, or those from a heading to the next of its level. */
-function findSection(file: string, anchor: string | undefined): readonly string[] | undefined {
-  const lines = readPackageFile(file).trimEnd().split('\n');
-  if (anchor === undefined) return lines;
+/** The text of a page, or from a heading to the next of its level. */
+function findSection(file: string, anchor: string | undefined): string | undefined {
+  const text = readPackageFile(file).trimEnd();
+  if (anchor === undefined) return text;
+  const lines = text.split('\n');
   let isCode = false;
   const levels = lines.map((line) => {
-    if (FENCE.test(line)) isCode = !isCode;
+    if (line.startsWith('```')) isCode = !isCode;
     return isCode ? 0 : (HEADING.exec(line)?.[1]?.length ?? 0);
   });
   const start = lines.findIndex((line, index) => levels[index] !== 0 && toAnchor(line) === anchor);
   if (start < 0) return undefined;
   const end = levels.findIndex((level, index) => index > start && level > 0 && level <= (levels[start] ?? 0));
-  return lines.slice(start, end < 0 ? undefined : end);
+  return lines.slice(start, end < 0 ? undefined : end).join('\n');
 }
 
 /** As GitHub does. */
@@ -95,70 +90,42 @@ function toAnchor(line: string): string {
     .replaceAll(' ', '-');
 }
 
-/** How to read the section, and its commands, or without any those of its parts. */
+/** How to read the section, and its commands. */
 function formatReference(topic: string): string {
   const [name = '', anchor] = topic.split('/');
-  const lines = name.startsWith('MCG_') ? [] : (findSection(toFile(name), anchor ?? 'mitigation') ?? []);
-  const commands: string[] = [];
-  let language = '';
-  for (const [index, line] of lines.entries()) {
-    const [fence, opened = ''] = FENCE.exec(line) ?? [];
-    if (fence !== undefined) language = language === '' ? opened : '';
-    else if (language === '' && HEADING.test(line) && commands.length > 0) break;
-    // A console block has output, too.
-    else if (
-      language === 'sh' ||
-      line.startsWith('$ ') ||
-      (language === 'console' && lines[index - 1]?.endsWith('\\') === true)
-    )
-      commands.push(`    ${line.replace(/^\$ /, '')}`);
-  }
-  return [`  machineconfig-guard explain ${topic}`, ...commands].join('\n');
+  const text = name.startsWith('MCG_') ? '' : (findSection(toFile(name), anchor ?? 'mitigation') ?? '');
+  const commands = [...text.matchAll(new RegExp(CODE, 'gm'))].flatMap(([, language, code = '']) =>
+    language === 'sh' ? [code.trimEnd()] : Array.from(code.matchAll(COMMAND), ([command]) => command.slice(2)),
+  );
+  return [`  machineconfig-guard explain ${topic}`, ...commands.map((command) => indent(4, command))].join('\n');
 }
 
 /** Formats Markdown for a terminal: wraps it, and makes a list of a table. */
-function formatLines(lines: readonly string[], file: string, format: TextFormat): string[] {
-  const blocks: string[] = [];
-  let isCode = false;
-  for (const line of lines) {
-    const isNew = STARTS_BLOCK.test(line) || /^(?:$|#|\||```)/.test(blocks.at(-1) ?? '');
-    if (FENCE.test(line)) isCode = !isCode;
-    else if (isCode) blocks.push(`\`\`\`${line.replace(/^\$ /, '')}`);
-    else if (isNew) blocks.push(line);
-    else blocks.push(`${blocks.pop()} ${line.trim()}`);
-  }
-  let headers: readonly string[] = [];
-  return blocks.flatMap((block) => {
-    if (block.startsWith('```')) return `  ${block.slice(3)}`;
-    const text = toText(block, file);
-    if (!text.startsWith('|')) headers = [];
-    else if (headers.length > 0) return /^\|[-|: ]+$/.test(text) ? [] : formatRow(splitCells(text), headers, format);
-    else headers = splitCells(text);
-    return headers.length > 0 ? [] : formatBlock(text, format);
-  });
+function formatMarkdown(markdown: string, file: string, format: TextFormat): string {
+  const parts = markdown.split(CODE);
+  return parts
+    .flatMap((part, index) => {
+      if (index % 3 === 1) return [];
+      if (index % 3 === 2) return indent(2, part.replaceAll(/^\$ /gm, '').trimEnd());
+      const lines = toText(part.replaceAll(WRAPPED_LINE, ' '), file).split('\n');
+      return lines.flatMap((line) => formatLine(line, format)).join('\n');
+    })
+    .join('');
 }
 
-function splitCells(row: string): readonly string[] {
-  return row
-    .split('|')
-    .slice(1, -1)
-    .map((cell) => cell.trim());
+function indent(spaces: number, text: string): string {
+  return text.replaceAll(/^(?=.)/gm, ' '.repeat(spaces));
 }
 
-/** The first cell names the row, and the headers name the others if there are several. */
-function formatRow([name = '', ...cells]: readonly string[], [, ...headers]: readonly string[], format: TextFormat) {
-  if (cells.length === 1) return [wrapBeside('- ', `${name}: ${cells[0]}`, format.width)];
-  const lines = cells.map((cell, index) =>
-    cell === '' ? [] : wrapBeside('  ', `${headers[index]}: ${cell}`, format.width),
-  );
-  return [wrapBeside('- ', name, format.width), ...lines.flat()];
-}
-
-function formatBlock(text: string, format: TextFormat): string {
-  const heading = HEADING.exec(text)?.[2];
-  if (heading !== undefined) return applyStyle(format, 'bold', wrapBeside('', heading, format.width));
-  const [, label = '', content = ''] = LIST_ITEM.exec(text) ?? [];
-  return wrapBeside(label, content, format.width);
+function formatLine(line: string, format: TextFormat): string[] {
+  const { width } = format;
+  const heading = HEADING.exec(line)?.[2];
+  if (heading !== undefined) return [applyStyle(format, 'bold', wrapBeside('', heading, width))];
+  if (/^\|[-|: ]+$/.test(line)) return [];
+  const [name = '', ...cells] = line.split(/ *\| */).slice(1, -1);
+  if (line.startsWith('|')) return [wrapBeside('- ', `${name || 'case'}: ${cells.filter(Boolean).join('; ')}`, width)];
+  const [, label = '', content = ''] = LIST_ITEM.exec(line) ?? [];
+  return [wrapBeside(label, content, width)];
 }
 
 /** A terminal has no links. */

@@ -53,11 +53,11 @@ export async function findCandidates(api: KubeApi, signal: AbortSignal) {
   const candidates = (await listAll(api, MACHINE_CONFIGS, parseCandidate, signal)).flat();
   const references = candidates.flatMap(({ config, uid }) => {
     const { strong } = summarizeReferences(config, referrers, 1);
-    return strong.references.map((reference) => ({ config, uid, reference }));
+    return strong.references.map(({ kind, name, field }) => ({ config, uid, kind, name, field }));
   });
   const inUse = new Set(references.map(({ config }) => config));
   // Builds come last, because only the guard protects their configs.
-  const [used] = REFERRER_KINDS.flatMap((kind) => references.filter(({ reference }) => reference.kind === kind));
+  const [used] = REFERRER_KINDS.flatMap((kind) => references.filter((reference) => reference.kind === kind));
   // Their managedFields are empty.
   const undatedPools = referrers.flatMap((referrer) =>
     referrer.kind === 'MachineConfigPool' && referrer.references.length > 0 && referrer.specChangedAt === undefined

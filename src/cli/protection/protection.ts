@@ -1,7 +1,9 @@
-import type { Advice } from '../../client/output/advice.ts';
-import type { DryRun } from './dry-run-deletion.ts';
-import type { Evidence } from './evidence.ts';
-import { findFloor, findGuard, findOther, INSTALL_ADVICE } from './findings.ts';
+import { type Advice, advise, PIPE, type Word } from '../../client/output/advice.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
+import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
+import { INSTALLED_NAME } from '../../kube/api-paths.ts';
+import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';
+import { type Evidence, findCondition } from './evidence.ts';
 
 /**
  * PROTECTED: configs in use cannot be deleted, and others can. BLOCKED: configs in use cannot be deleted, but the
@@ -15,8 +17,7 @@ export interface Protection {
   readonly state: ProtectionState;
   /** Whether the state is PROTECTED. */
   readonly protected: boolean;
-  /** `other`: another webhook or policy, such as one of Kyverno or Gatekeeper. */
-  readonly by: 'guard' | 'floor' | 'other' | null;
+  readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
   /** What is installed and does not work, although the state can be PROTECTED. A clause. */
   readonly failing: string | null;
@@ -25,9 +26,14 @@ export interface Protection {
   readonly wayOut: Advice | null;
 }
 
-/** Whether everything that is installed works, and protects. */
-export function isComplete({ protected: isProtected, failing }: Pick<Protection, 'protected' | 'failing'>): boolean {
-  return isProtected && failing === null;
+/** What the guard, the policy floor or another component does with the deletion of a config in use. */
+interface Finding {
+  /** `blocks`: it denies, but for a cause that denies every deletion of a rendered config. */
+  readonly effect: 'denies' | 'blocks' | 'allows' | 'unknown';
+  /** A clause. */
+  readonly reason: string;
+  readonly advice: Advice | null;
+  readonly wayOut?: Advice;
 }
 
 /** Without an explanation. */
@@ -40,43 +46,232 @@ export const UNKNOWN = {
   wayOut: null,
 } as const;
 
+const INSTALL_ADVICE = advise('install the guard', ['machineconfig-guard', 'explain', 'install']);
+const RENDER: readonly Word[] = ['machineconfig-guard', 'render', '--from-cluster'];
+const APPLY: readonly Word[] = ['--out', '-', PIPE, 'oc', 'apply', '-f', '-'];
+/** `status` sends no dry run. */
+export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', ['machineconfig-guard', 'verify']);
+const ENFORCE_ADVICE = advise(
+  'set the mode Enforce',
+  ['oc', 'patch', 'mcguard', 'cluster', '--type=merge'],
+  ['-p', '{"spec":{"mode":"Enforce"}}'],
+);
+/** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */
+const POLICY_ADVICE = advise('wait a minute; if it stays, look at the status of the policies', [
+  'oc',
+  'get',
+  'validatingadmissionpolicies',
+  '-o',
+  'yaml',
+]);
+const LOG_ADVICE = advise("retry; then check the guard's logs, its RBAC and its connection to the API server");
+const CALL_ADVICE = advise(
+  'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
+  ['oc', 'get', 'pods,endpointslices', '-n', INSTALLED_NAME],
+);
+const TRUST_ADVICE = advise(
+  'wait until the service CA or cert-manager has injected the caBundle, or apply the manifests again',
+  [...RENDER, ...APPLY],
+);
+/** The guard answers, so it reads the annotation. */
+const BREAK_GLASS = advise('to delete a config meanwhile, say why', [
+  'oc',
+  'annotate',
+  'machineconfig',
+  'NAME',
+  `${ALLOW_DELETION_ANNOTATION}=REASON`,
+]);
+/** The clocks of this machine and of the guard can differ. */
+const CLOCK_TOLERANCE_MS = 60_000;
+/** The answers of a guard that has listed the references. */
+const DECISIONS = new Set<string | undefined>(['MCG_IN_USE', 'MCG_HELD']);
+const FLOOR_POLICIES = new Set<string | undefined>(Object.values(ADMISSION_POLICIES));
 const FLOOR_LIMITS = 'The policies can miss a new reference and do not check MachineOSBuilds';
+
+/** Whether everything that is installed works, and protects. */
+export function isComplete({ protected: isProtected, failing }: Pick<Protection, 'protected' | 'failing'>): boolean {
+  return isProtected && failing === null;
+}
 
 /** Derives the state from everything that is known. A dry run counts more than the objects of the cluster. */
 export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protection {
-  const guard = findGuard(evidence, dryRun);
-  const floor = findFloor(evidence, dryRun);
-  const other = dryRun && findOther(evidence, dryRun);
+  const guard = dryRun === undefined ? predictGuard(evidence) : findGuard(evidence, dryRun);
+  const floor = dryRun === undefined ? predictFloor(evidence) : findFloor(evidence, dryRun);
   const { reason, advice } = guard;
   const isGuardAbsent = advice === INSTALL_ADVICE;
-  const toProtection = (by: Protection['by'], explanation: string, failing: string | null = null): Protection => {
-    return { ...UNKNOWN, state: 'PROTECTED', protected: true, by, explanation, failing, advice };
-  };
+  const failing = isGuardAbsent ? null : reason;
   const blocker = [guard, floor].find((finding) => finding?.effect === 'blocks');
   if (blocker !== undefined) {
     const explanation = `every rendered-config deletion is denied because ${blocker.reason}. Configs in use are safe`;
     const { wayOut = null } = blocker;
     return { ...UNKNOWN, state: 'BLOCKED', explanation, failing: blocker.reason, advice: blocker.advice, wayOut };
   }
-  if (other?.effect === 'unknown') return { ...UNKNOWN, explanation: other.reason, advice: other.advice };
-  if (guard.effect === 'denies' && floor?.isSeen !== true) return toProtection('guard', reason);
-  if (floor?.effect === 'denies') {
-    if (guard.effect === 'denies')
-      return toProtection('floor', `${floor.reason}, before the API server calls the guard`);
-    const protection = toProtection('floor', `only ${floor.reason}: ${reason}. ${FLOOR_LIMITS}`);
-    // Without the guard, the policies are what the administrator has chosen.
-    return isGuardAbsent ? { ...protection, advice: null } : { ...protection, failing: reason };
+  const { policy, webhook, failed } = dryRun === undefined ? {} : parseAnswer(dryRun.answer);
+  // Such as a policy engine, which may not know what is in use.
+  const other = [policy, webhook, failed].find(
+    (name) => name !== undefined && name !== WEBHOOK_NAME && !FLOOR_POLICIES.has(name),
+  );
+  if (other !== undefined) {
+    const explanation = `denied by ${other}, so it is unknown what the guard does`;
+    return { ...UNKNOWN, explanation, advice: advise('verify again when the deletion is no longer denied there') };
   }
-  if (other?.effect === 'denies')
-    return toProtection('other', `only ${other.reason}: ${reason}`, isGuardAbsent ? null : reason);
+  const isDeniedByFloor = floor?.effect === 'denies';
+  if (guard.effect === 'denies') {
+    // A policy answers before the API server calls the guard.
+    const isFirst = isDeniedByFloor && policy !== undefined;
+    const explanation = isFirst ? `${floor.reason}, before the API server calls the guard` : reason;
+    return { ...UNKNOWN, state: 'PROTECTED', protected: true, by: isFirst ? 'floor' : 'guard', explanation };
+  }
+  if (isDeniedByFloor) {
+    const explanation = `only ${floor.reason}: ${reason}. ${FLOOR_LIMITS}`;
+    // Without the guard, the policies are what the administrator has chosen.
+    const ofGuard = isGuardAbsent ? null : advice;
+    return { ...UNKNOWN, state: 'PROTECTED', protected: true, by: 'floor', explanation, failing, advice: ofGuard };
+  }
   if (guard.effect === 'unknown') return { ...UNKNOWN, explanation: reason, failing: reason, advice };
   if (floor?.effect === 'unknown') return { ...UNKNOWN, explanation: `${reason}, and ${floor.reason}`, advice };
   const reasons = floor === undefined ? reason : `${reason}; ${floor.reason}`;
-  return {
-    ...UNKNOWN,
-    state: 'EXPOSED',
-    explanation: `a config in use can be deleted: ${reasons}`,
-    failing: isGuardAbsent ? null : reason,
-    advice: isGuardAbsent ? (floor?.advice ?? advice) : advice,
-  };
+  const explanation = `a config in use can be deleted: ${reasons}`;
+  const remedy = isGuardAbsent ? (floor?.advice ?? advice) : advice;
+  return { ...UNKNOWN, state: 'EXPOSED', explanation, failing, advice: remedy };
+}
+
+/** The guard in a dry run that reached it, else as the objects of the cluster tell. */
+function findGuard(evidence: Evidence, { answer, unused }: DryRun): Finding {
+  const predicted = predictGuard(evidence);
+  // The guard can deny a config in use from its index while it denies all others.
+  const blockage = findBlockage(answer, evidence) ?? (unused && findBlockage(unused, evidence));
+  if (blockage !== undefined) return blockage;
+  if (parseAnswer(answer).webhook === WEBHOOK_NAME) {
+    return toFinding('denies', 'the guard denies the deletion of a config in use');
+  }
+  if (answer.status >= 400 || predicted.effect === 'allows') return predicted;
+  if (evidence.webhooks === undefined) return { ...predicted, effect: 'allows' };
+  if (evidence.webhooks.every(({ failurePolicy }) => failurePolicy === 'Ignore')) {
+    const reason = 'the API server could not call the guard, and its failurePolicy is Ignore';
+    return toFinding('allows', reason, CALL_ADVICE);
+  }
+  const reason = 'the API server did not call the guard, although its mode is Enforce';
+  const advice = advise('a new webhook needs some seconds; retry, then check the logs of the guard and the API server');
+  return toFinding('allows', reason, advice);
+}
+
+/** The policies in a dry run, else as their bindings tell. Undefined if they are not installed. */
+function findFloor(evidence: Evidence, { answer, unused, kind }: DryRun): Finding | undefined {
+  const predicted = predictFloor(evidence, [kind]);
+  for (const seen of unused === undefined ? [answer] : [answer, unused]) {
+    const { policy, reason = '' } = parseAnswer(seen);
+    if (!FLOOR_POLICIES.has(policy) || reason.startsWith('MCG_IN_USE')) continue;
+    const removal = ['oc', 'delete', 'validatingadmissionpolicybinding', String(policy)];
+    return { ...toFinding('blocks', `the policy ${policy} fails`, POLICY_ADVICE), wayOut: adviseWayOut(removal) };
+  }
+  const { policy } = parseAnswer(answer);
+  if (FLOOR_POLICIES.has(policy)) {
+    return toFinding('denies', `the policy ${policy} denies the deletion of a config in use`);
+  }
+  if (predicted?.effect !== 'denies') return predicted && { ...predicted, effect: 'allows' };
+  const reason = 'the policy floor did not deny it, although its bindings have the action Deny';
+  return toFinding('allows', reason, POLICY_ADVICE);
+}
+
+function predictGuard(evidence: Evidence): Finding {
+  const { guard, mode, webhooks, deployment, lease, readAt } = evidence;
+  if (webhooks === undefined) {
+    const reason = 'you may not list validatingwebhookconfigurations, so it is unknown whether the guard is installed';
+    return toFinding('unknown', reason, advise('ask for the ClusterRole machineconfig-guard-reader'));
+  }
+  const [webhook] = webhooks;
+  if (webhook === undefined) return toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
+  if (mode !== null && mode !== 'Enforce') {
+    return toFinding('allows', `the mode of the guard is ${mode}`, ENFORCE_ADVICE);
+  }
+  const failure = findCallFailure(evidence);
+  if (failure !== undefined && webhook.failurePolicy === 'Ignore') {
+    return toFinding('allows', `${failure.reason}, and its failurePolicy is Ignore`, failure.advice);
+  }
+  if (failure !== undefined) return failure;
+  const ready = findCondition(guard, 'Ready');
+  if (ready?.status === 'False') return toBlockage(`the guard has ${ready.message}`);
+  if (lease && readAt.getTime() > Date.parse(lease.renewedAt) + lease.durationMs + CLOCK_TOLERANCE_MS) {
+    const reason = `the leader has not renewed its Lease since ${lease.renewedAt}, so the guard may be cut off`;
+    return toFinding('unknown', reason, VERIFY_ADVICE);
+  }
+  if (lease || (deployment?.readyReplicas ?? 0) > 0) {
+    return toFinding('denies', 'the guard is registered, and a replica runs');
+  }
+  const reason = 'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
+  return toFinding('unknown', reason, VERIFY_ADVICE);
+}
+
+/** @param kinds the referrers of the config. Each policy checks one kind, and none checks builds. */
+function predictFloor({ floor }: Evidence, kinds: readonly string[] = Object.keys(ADMISSION_POLICIES)) {
+  if (floor === undefined) return toFinding('unknown', 'you may not read the bindings of the policy floor');
+  if (floor.length === 0) return undefined;
+  const policies = kinds.map((kind) => ADMISSION_POLICIES[kind as keyof typeof ADMISSION_POLICIES]);
+  if (policies.includes(undefined)) {
+    return toFinding('allows', 'the policies do not check MachineOSBuilds', INSTALL_ADVICE);
+  }
+  const deny = new Set(floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy));
+  const missing = policies.find((policy) => !deny.has(String(policy)));
+  if (missing === undefined) return toFinding('denies', 'the policy floor is active');
+  const advice = advise('apply the policy floor', [...RENDER, '--profile', 'policy-floor', ...APPLY]);
+  return toFinding('allows', `the policy ${missing} has no binding with the action Deny`, advice);
+}
+
+/** Why the guard denies every deletion of a rendered config. Undefined for another answer. */
+function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undefined {
+  const { webhook, code, failed } = parseAnswer(answer);
+  if (failed === WEBHOOK_NAME) {
+    if (answer.message.includes('x509:')) {
+      return toCallFailure("the API server does not trust the guard's certificate", TRUST_ADVICE, evidence);
+    }
+    return findCallFailure(evidence) ?? toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
+  }
+  if (webhook !== WEBHOOK_NAME || DECISIONS.has(code)) return undefined;
+  return toBlockage(`the guard cannot list the references (${code ?? 'answer without a code'})`);
+}
+
+/** Why the API server cannot call the guard, as far as the objects of the cluster tell. */
+function findCallFailure(evidence: Evidence): Finding | undefined {
+  const { guard, deployment, webhooks } = evidence;
+  const { caBundle = true, target = '' } = webhooks?.[0] ?? {};
+  // Without a caBundle, the API server checks the certificate of a URL with the CAs of its host.
+  if (!caBundle && target.startsWith('Service ')) {
+    return toCallFailure('the webhook has no caBundle', TRUST_ADVICE, evidence);
+  }
+  // The Deployment says nothing about a webhook with a URL or of another namespace.
+  if (target.startsWith(`Service ${INSTALLED_NAME}/`) && deployment === null) {
+    const advice = advise('install the guard again', [...RENDER, ...APPLY]);
+    return toCallFailure('the Deployment of the guard does not exist', advice, evidence);
+  }
+  if (target.startsWith(`Service ${INSTALLED_NAME}/`) && deployment?.readyReplicas === 0) {
+    const advice = advise('look at the pods', ['oc', 'get', 'pods', '-n', INSTALLED_NAME]);
+    return toCallFailure('no guard pod is ready', advice, evidence);
+  }
+  const { status, message } = findCondition(guard, 'CertificatesValid') ?? {};
+  if (status !== 'False') return undefined;
+  const advice = advise('see what to do', ['machineconfig-guard', 'explain', 'MachineConfigGuardCertificateExpiring']);
+  return toCallFailure(`a certificate of the guard has expired (${message})`, advice, evidence);
+}
+
+/** No annotation and no mode help while the API server cannot call the guard. */
+function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Finding {
+  const { configuration = '' } = evidence.webhooks?.[0] ?? {};
+  const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
+  const removal = ['oc', 'delete', 'validatingwebhookconfiguration', configuration];
+  return { ...toFinding('blocks', reason, advice), wayOut: adviseWayOut(removal, rest) };
+}
+
+/** The guard answers, and cannot decide. */
+function toBlockage(reason: string): Finding {
+  return { ...toFinding('blocks', reason, LOG_ADVICE), wayOut: BREAK_GLASS };
+}
+
+/** @param rest what still protects then */
+function adviseWayOut(removal: readonly string[], rest = 'nothing'): Advice {
+  return advise(`to delete configs meanwhile, remove what denies; then ${rest} protects configs in use`, removal);
+}
+
+function toFinding(effect: Finding['effect'], reason: string, advice: Advice | null = null): Finding {
+  return { effect, reason, advice };
 }

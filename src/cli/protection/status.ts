@@ -6,11 +6,27 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
+import { formatAge } from '../../client/output/short-forms.ts';
+import { type Cell, formatTable } from '../../client/output/table.ts';
+import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
-import { type ClusterStatus, type StatusReport, summarizeEvidence } from './cluster-status.ts';
-import { readEvidence } from './evidence.ts';
-import { formatStatusReport } from './format-status.ts';
-import { isComplete } from './protection.ts';
+import { type Evidence, findCondition, readEvidence } from './evidence.ts';
+import { deriveProtection, isComplete, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
+
+/** The JSON of `status`. Its keys are a contract. */
+export interface StatusReport {
+  readonly readAt: string;
+  readonly clusters: readonly ClusterStatus[];
+}
+
+/** One cluster. Unknown values are null. */
+export interface ClusterStatus extends Omit<ReturnType<typeof summarizeEvidence>, 'state'> {
+  readonly context: string;
+  /** Null if the kubeconfig has no usable server. */
+  readonly server: string | null;
+  readonly state: ProtectionState | 'UNREACHABLE';
+}
 
 interface StatusFlags extends ClusterFlags {
   readonly contexts?: string;
@@ -20,9 +36,10 @@ interface StatusFlags extends ClusterFlags {
 /** An administrator's machine and a VPN serve this many handshakes at once. */
 const MAX_CONCURRENT_CLUSTERS = 10;
 const REQUEST_TIMEOUT_MS = 10_000;
+const MAX_REASON_LENGTH = 400;
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
 /** All values are null. */
-const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), mode: null });
+const UNREAD = summarizeEvidence({ ...NOTHING, authorityFlags: undefined, readAt: new Date(0), mode: null });
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
 
@@ -110,4 +127,86 @@ async function readEntry(flags: StatusFlags, context: string, output: Output) {
     const entry: ClusterStatus = { context, server, ...UNREAD, state, explanation, failing: explanation, advice: null };
     return { entry, isDenied };
   }
+}
+
+export function summarizeEvidence(evidence: Evidence) {
+  const { guard, mode, floor, deployment, lease } = evidence;
+  const status = guard?.status ?? {};
+  const certificates = findCondition(guard, 'CertificatesValid');
+  const { reason = '', message = '' } = certificates ?? {};
+  return {
+    ...deriveProtection(evidence),
+    /** What was not read, for lack of a right or after an error. The values are null. */
+    unreadable: (Object.keys(evidence) as (keyof Evidence)[]).filter((part) => evidence[part] === undefined),
+    version: status.version ?? null,
+    mode,
+    failurePolicy: evidence.webhooks?.[0]?.failurePolicy ?? null,
+    floor: floor ?? null,
+    replicas: deployment?.replicas ?? null,
+    readyReplicas: deployment?.readyReplicas ?? null,
+    // The pod that writes the status. The identity is its name and a random part.
+    leader: lease?.holder.replace(/_.*$/, '') ?? null,
+    leaderRenewedAt: lease?.renewedAt ?? null,
+    certificates: certificates ? { valid: certificates.status === 'True', reason, message } : null,
+    protectedConfigs: status.protectedConfigs ?? null,
+    danglingCount: status.danglingCount ?? null,
+    lastDenial: status.lastDenial ?? null,
+  };
+}
+
+/** One line for each cluster, then what to do about those that are not protected by the guard. */
+export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
+  const now = new Date(readAt).getTime();
+  const cells = clusters.map((entry) => createCells(entry, now));
+  const headers = Object.keys(cells[0] ?? {});
+  // Of a cluster that was not read, context and state are known.
+  const rows = clusters.map((entry, index) =>
+    Object.values(cells[index] ?? {}).slice(0, isRead(entry) ? undefined : 2),
+  );
+  const details = clusters.flatMap((entry) => formatDetails(format, entry));
+  // Of several clusters, the reader chooses one.
+  const [first, ...others] = clusters.filter(isRead);
+  const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
+  const isAdvised = clusters.some((entry) => entry.advice?.text === VERIFY_ADVICE.text);
+  const next = advice === undefined || isAdvised ? [] : formatNext(format, advice);
+  return [formatTable(format, headers, rows), ...details, ...next, ''].join('\n');
+}
+
+/** Keyed by column. A value that the user may not read is unknown. */
+function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {
+  const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
+  const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;
+  const denialAge = lastDenial?.time === undefined ? null : formatAge(now - Date.parse(lastDenial.time));
+  return {
+    CONTEXT: toCell(entry.context),
+    STATE: toCell(entry.by === 'floor' ? `${entry.state} (floor)` : entry.state, !entry.protected),
+    MODE: toCell(entry.mode),
+    REPLICAS: unreadable.includes('deployment')
+      ? { text: '<unknown>' }
+      : toCell(replicaCounts, (readyReplicas ?? 0) < (replicas ?? 0)),
+    CERTIFICATES: toCell(certificates?.reason ?? null, certificates?.valid === false),
+    DANGLING: toCell(danglingCount, (danglingCount ?? 0) > 0),
+    'LAST DENIAL': toCell(denialAge),
+  };
+}
+
+function isRead({ unreadable }: ClusterStatus): boolean {
+  return !unreadable.includes('guard');
+}
+
+function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
+  const { context, state, explanation, advice, wayOut } = entry;
+  if (state === 'PROTECTED' && advice === null) return [];
+  const text = toPrintableLine(`${context}: ${state}: ${explanation}`, MAX_REASON_LENGTH);
+  const width = format.width - 2;
+  const next = [advice, wayOut].flatMap((item) => (item === null ? [] : formatNext({ ...format, width }, item)));
+  const [first, ...lines] = [...wrapText(text, width), ...next];
+  return [first ?? '', ...lines.map((line) => `  ${line}`), ''];
+}
+
+function toCell(value: string | number | null, isProblem = false): Cell {
+  return {
+    text: value === null ? '<none>' : toPrintableLine(String(value), 100),
+    style: isProblem ? 'red' : undefined,
+  };
 }

@@ -5,14 +5,19 @@ import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options
 import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
+import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatNext, getLineWidth, type ReportFormat, wrapBeside, wrapText } from '../../client/output/text-format.ts';
 import { pollUntilSettled } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import type { RegisteredWebhook } from './evidence.ts';
-import { isComplete } from './protection.ts';
-import { type VerifyReport, verifyProtection } from './verify-protection.ts';
+import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
+import { type Evidence, readEvidence, type RegisteredWebhook } from './evidence.ts';
+import { deriveProtection, isComplete, type Protection, UNKNOWN } from './protection.ts';
+
+/** The JSON of `verify --output json`. Its keys are a contract. What the user may not read is null. */
+export type VerifyReport = Awaited<ReturnType<typeof verifyProtection>>;
 
 interface VerifyFlags extends ClusterFlags {
   readonly wait?: boolean;
@@ -22,6 +27,10 @@ interface VerifyFlags extends ClusterFlags {
 
 /** The text output truncates longer messages. The JSON output does not. */
 const MAX_LINE_LENGTH = 1_000;
+
+const NOTHING_IN_USE =
+  'no rendered MachineConfig is in use, apart from those that are terminating or have the allow-deletion annotation';
+const ROLL_OUT_ADVICE = advise('verify again when the Machine Config Operator has rolled out a config');
 
 export function createVerifyCommand(): Command {
   const command = new Command('verify')
@@ -113,4 +122,70 @@ function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webh
   const trust = caBundle ? 'with caBundle' : 'no caBundle';
   const origin = webhook.flags ?? webhook.installation;
   return `${configuration} (${origin}), failurePolicy ${failurePolicy}, ${trust}, ${target}`;
+}
+
+/**
+ * Sends dry-run deletions of a config in use and of an unused one, and derives the state from all that is known.
+ *
+ * @throws ClusterAccessError, CliError, or the signal's reason
+ */
+export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
+  const evidence = await readEvidence(api, signal);
+  const { used, unused, undatedPools } = await findCandidates(api, signal);
+  // The unused config comes first: deleting it would do less harm.
+  const unusedAnswer = unused && (await dryRunDeletion(api, unused, signal));
+  let answer = used && (await dryRunDeletion(api, used, signal));
+  // Its referrers can have released it since they were listed.
+  if (used && answer && answer.status < 400 && !(await findCandidates(api, signal)).inUse.has(used.config)) {
+    answer = undefined;
+  }
+  return {
+    server: api.address,
+    webhooks: evidence.webhooks ?? null,
+    floor: evidence.floor ?? null,
+    mode: evidence.mode,
+    /** Clauses. They do not change the state. */
+    warnings: listWarnings(evidence, undatedPools),
+    unused:
+      unused && unusedAnswer
+        ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }
+        : null,
+    ...deriveFromDryRuns(evidence, used, answer, unusedAnswer),
+    /** A config in use, and one of its references. */
+    dryRun: used && answer ? { config: used.config, kind: used.kind, name: used.name, field: used.field } : null,
+    answer: answer ?? null,
+  };
+}
+
+function deriveFromDryRuns(
+  evidence: Evidence,
+  used: Awaited<ReturnType<typeof findCandidates>>['used'],
+  answer: DryRunAnswer | undefined,
+  unused: DryRunAnswer | undefined,
+): Protection {
+  if (used && answer) return deriveProtection(evidence, { answer, kind: used.kind, unused });
+  const blocked = unused && deriveProtection(evidence, { answer: unused, kind: 'Node', unused });
+  if (blocked?.state === 'BLOCKED') return blocked;
+  const explanation = used ? `${used.config} was released or deleted during the dry run` : NOTHING_IN_USE;
+  return { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
+}
+
+/** What somebody should look at although configs in use are protected. Clauses. */
+export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {
+  const flags = {
+    'the webhook': webhooks?.[0]?.flags,
+    'the Deployment': deployment?.flags,
+    'the Secret machineconfig-guard-ca': authorityFlags,
+  };
+  const known = Object.entries(flags).filter(([, text]) => text);
+  const warnings: string[] = [];
+  // Only the Deployment depends on the number of nodes.
+  if (new Set(known.map(([, text]) => text?.replace(' --single-node', ''))).size > 1) {
+    warnings.push(`they were rendered with different flags: ${known.map((each) => each.join(' with ')).join(', ')}`);
+  }
+  if (undatedPools.length > 0) {
+    const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;
+    warnings.push(`${pools} without managedFields: the guard cannot tell since when the spec names its config`);
+  }
+  return warnings;
 }

@@ -1,5 +1,5 @@
 import type { V1Deployment } from '@kubernetes/client-node';
-import { type Authority, checkAuthority } from '../../certificates/authority.ts';
+import { type Authority, parseAuthority } from '../../certificates/authority.ts';
 import { orForbidden, readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
@@ -24,7 +24,6 @@ import {
   type FlagValues,
   getDefaults,
   getName,
-  isRendered,
   parseFlagLabels,
   RECORDED_FLAGS,
   type RenderFlags,
@@ -38,7 +37,6 @@ interface StoredObject {
   };
 }
 
-const CRD_PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/machineconfigguards.machineconfig-guard.io';
 const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluster';
 /** Only a MachineConfigGuard that the guard creates gets them. */
 const INITIAL_SETTINGS: ReadonlySet<string> = new Set(['mode', 'hold']);
@@ -92,21 +90,16 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
   return { flags, before, authority, notes };
 }
 
-/** Undefined without a guard. One object shows the flags if the others are missing. */
+/** Undefined without a guard. One object shows the flags if the other is missing. */
 export async function readInstalled(api: KubeApi) {
-  const paths = [
-    CRD_PATH,
-    deploymentPath(INSTALLED_NAME, INSTALLED_NAME),
-    objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME),
-  ];
-  const objects = (await Promise.all(paths.map((path) => readObject(api, path)))) as (StoredObject | undefined)[];
-  const [, deployment, webhook] = objects as [unknown, V1Deployment | undefined, StoredObject | undefined];
-  const labels = Object.assign({}, ...objects.map((object) => object?.metadata?.labels)) as Record<string, string>;
-  // Somebody can have created only the definition.
-  if (deployment === undefined && webhook === undefined && !isRendered(labels)) return undefined;
+  const [deployment, webhook] = await Promise.all([
+    readObject(api, deploymentPath(INSTALLED_NAME, INSTALLED_NAME)) as Promise<V1Deployment | undefined>,
+    readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)) as Promise<StoredObject | undefined>,
+  ]);
+  if (deployment === undefined && webhook === undefined) return undefined;
   const image = deployment?.spec?.template.spec?.containers[0]?.image;
   return {
-    flags: parseLabels(labels),
+    flags: parseLabels({ ...deployment?.metadata?.labels, ...webhook?.metadata?.labels }),
     hasDeployment: deployment !== undefined,
     image: image ?? webhook?.metadata?.annotations?.[IMAGE_ANNOTATION],
   };
@@ -143,13 +136,15 @@ async function readAuthority(api: KubeApi, isReplaced: boolean, now: Date): Prom
   const secret = await readObject(api, AUTHORITY_SECRET_PATH);
   if (secret === undefined) return undefined;
   const authority = readAuthoritySecret(secret);
-  const check = checkAuthority(authority, now);
-  if (check.usable) return authority;
-  if (isReplaced) return undefined;
-  const message =
-    `the authority in the Secret machineconfig-guard-ca cannot be used: ${check.reason}; ` +
-    'create a new authority with --new-authority';
-  throw new CliError(message, EXIT_CODE.failure);
+  try {
+    parseAuthority(authority, now);
+    return authority;
+  } catch (error) {
+    if (isReplaced) return undefined;
+    const { message: reason } = error as Error;
+    const message = `the authority in the Secret machineconfig-guard-ca cannot be used: ${reason}`;
+    throw new CliError(`${message}; create a new authority with --new-authority`, EXIT_CODE.failure, { cause: error });
+  }
 }
 
 function describeFlags(before: FlagValues, after: FlagValues, hasGuard: boolean): (string | Advice)[] {

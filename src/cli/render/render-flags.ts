@@ -20,7 +20,6 @@ export interface RenderFlags extends Omit<InstallationOptions, 'authority'>, Clu
   readonly newAuthority?: boolean;
   readonly policy?: boolean;
   readonly force?: boolean;
-  readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** Of `--out`. */
@@ -83,7 +82,7 @@ export function getName(option: Option): RecordedFlagName {
  * @throws RangeError if there are none, or this version does not know one
  */
 export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagValues {
-  if (!isRendered(labels)) throw new RangeError(`there is no label ${FLAG_LABEL_PREFIX}profile`);
+  if (!(`${FLAG_LABEL_PREFIX}profile` in labels)) throw new RangeError(`there is no label ${FLAG_LABEL_PREFIX}profile`);
   const flags = getDefaults();
   for (const [label, value] of Object.entries(labels)) {
     if (!label.startsWith(FLAG_LABEL_PREFIX)) continue;
@@ -93,10 +92,6 @@ export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagV
     flags[getName(option)] = option.required ? value : !option.negate;
   }
   return flags;
-}
-
-export function isRendered(labels: Readonly<Record<string, string>>): boolean {
-  return `${FLAG_LABEL_PREFIX}profile` in labels;
 }
 
 export function getDefaults(): Record<string, FlagValue> {
@@ -118,10 +113,7 @@ export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => 
 }
 
 function findConflict(flags: RenderFlags, isGiven: (name: string) => boolean): string | undefined {
-  const { out, output, tls, fromCluster, newAuthority, policy, profile } = flags;
-  if (out === STDOUT && output !== 'text') {
-    return `--output ${output} cannot be used with --out -, which prints the manifests`;
-  }
+  const { out, tls, fromCluster, newAuthority, policy, profile } = flags;
   if (policy === true && out !== STDOUT) return '--policy needs --out -';
   if (needsRunningCluster(profile) && out !== STDOUT)
     return `--profile ${profile} needs --out -, for a running cluster`;

@@ -2,9 +2,9 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { checkImage } from '../../install/image.ts';
 import { parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
 import { addClusterFlags } from '../../client/cluster-options.ts';
-import { createOutputOption, parseOutputDirectory, toArgumentParser } from '../../client/option-parsers.ts';
+import { parseOutputDirectory, toArgumentParser } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
-import { addRecordedFlags, assertNoConflict, EXAMPLE_IMAGE, type RenderFlags, STDOUT } from './render-flags.ts';
+import { addRecordedFlags, EXAMPLE_IMAGE, type RenderFlags, STDOUT } from './render-flags.ts';
 
 export function createRenderCommand(): Command {
   const command = new Command('render')
@@ -29,7 +29,6 @@ export function createRenderCommand(): Command {
       ).conflicts(['singleNode', 'fromCluster', 'openshiftVersion']),
     )
     .option('--force', 'overwrite or remove the files of an earlier run; keep all other files')
-    .addOption(createOutputOption(['text', 'json', 'yaml']))
     .addHelpText(
       'after',
       `
@@ -83,7 +82,6 @@ Examples:
     )
     .action(async (flags: RenderFlags) => {
       const isGiven = (name: string): boolean => command.getOptionValueSource(name) === 'cli';
-      assertNoConflict(flags, isGiven);
       // node-forge and the manifests are slow to load.
       const { runRender } = await import('./run-render.ts');
       await runRender(flags, isGiven, new Output(command, flags));

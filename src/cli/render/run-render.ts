@@ -1,9 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { type Authority, createAuthority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
-import { summarizeCertificate } from '../../client/certificate-summary.ts';
 import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
@@ -15,14 +14,12 @@ import {
   formatStream,
   type Installation,
   type InstallationOptions,
-  InvalidInstallation,
   isOwnFile,
 } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
-import { listManifestWarnings } from '../check/manifests/check-manifests.ts';
-import { formatRenderReport, type RenderReport } from './format-report.ts';
+import { formatCommand } from '../../client/output/text-format.ts';
 import { keepInstalled, readInstalled, readVersion } from './installed-guard.ts';
 import { assertNoConflict, type RenderFlags, STDOUT } from './render-flags.ts';
 
@@ -37,6 +34,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
     output.printNote(`${commands.program}: ${typeof note === 'string' ? note : commands.toClause(note)}`);
   };
   const now = new Date();
+  assertNoConflict(given, isGiven);
   const cluster = given.fromCluster === true ? await readCluster(given, isGiven, now) : undefined;
   const flags = cluster?.flags ?? given;
   assertNoConflict(flags, isGiven);
@@ -57,12 +55,10 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   };
   const installation = build(policy === true ? buildPolicy : buildInstallation, options);
   for (const note of cluster?.notes ?? []) print(note);
-  const isPinned = image === undefined || checkImage(image).pinned;
-  const warnings = [
-    ...(isPinned ? [] : [`--image ${image} has no digest: ${DIGEST_REASON}`]),
-    ...installation.warnings,
-  ];
-  for (const warning of warnings) print(`warning: ${warning}`);
+  if (image !== undefined && !checkImage(image).pinned) {
+    print(`warning: --image ${image} has no digest: ${DIGEST_REASON}`);
+  }
+  for (const warning of installation.warnings) print(`warning: ${warning}`);
   if (cluster?.before !== undefined) {
     const removal = adviseRemoval(buildInstallation({ ...options, ...(cluster.before as object) }), installation);
     if (removal !== undefined) print(removal);
@@ -74,11 +70,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
     output.print(formatStream(installation.files));
     return;
   }
-  const report = await writeDirectory(flags, installation, authority, warnings);
-  output.printReport(report, formatRenderReport(output.format, report));
-  const problems = await listManifestWarnings(out).catch((error: Error) => [error.message]);
-  for (const problem of problems)
-    print(`warning: ${typeof problem === 'string' ? problem : commands.toClause(problem)}`);
+  await writeDirectory(flags, installation, authority, output);
 }
 
 async function readCluster(given: RenderFlags, isGiven: (name: string) => boolean, now: Date) {
@@ -95,7 +87,7 @@ function build(builder: typeof buildInstallation, options: InstallationOptions):
   try {
     return builder(options);
   } catch (error) {
-    if (!(error instanceof InvalidInstallation)) throw error;
+    if (!(error instanceof RangeError)) throw error;
     throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
   }
 }
@@ -113,12 +105,13 @@ function listNames({ files }: Installation): string[] {
   return files.map(({ kind, objectName }) => `${kind.toLowerCase()}/${objectName}`);
 }
 
+/** Writes the files, removes those of an earlier run, and says what to do next. */
 async function writeDirectory(
-  { out, image, profile, tls, force }: RenderFlags,
-  { files, omittedObjects, failurePolicy }: Installation,
+  { out, profile, force, image }: RenderFlags,
+  { files, omittedObjects }: Installation,
   authority: Authority | undefined,
-  warnings: readonly string[],
-): Promise<RenderReport> {
+  output: Output,
+): Promise<void> {
   const names = files.map(({ name }) => name);
   // Ignores an unreadable directory here; prepareOutputDirectory reports it.
   const present = await readdir(out).catch(() => []);
@@ -127,24 +120,43 @@ async function writeDirectory(
   await writeOutputFiles(out, files);
   const removed = earlierNames.filter((name) => !names.includes(name));
   for (const name of removed) await rm(path.join(out, name));
-  return {
-    directory: out,
-    files: files.map(({ name, kind, objectName, isPrivate }) => ({
-      file: name,
-      kind,
-      name: objectName,
-      secret: isPrivate,
-    })),
-    removed,
-    otherFiles: present.length - earlierNames.length,
-    bytes: files.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0),
-    gzipBytes: gzipSync(files.map(({ content }) => content).join('')).length,
-    image: image ?? null,
-    profile,
-    failurePolicy,
-    tls: isGuardProfile(profile) ? tls : null,
-    authority: authority === undefined ? null : summarizeCertificate(authority.certificatePem),
-    leftOut: omittedObjects,
-    warnings,
-  };
+  const isForInstaller = path.basename(path.resolve(out)) === 'openshift';
+  const install = isForInstaller
+    ? advise('for a new cluster, in the parent directory of openshift/', [
+        'openshift-install',
+        'agent',
+        'create',
+        'image',
+      ])
+    : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
+  const apply =
+    present.length > earlierNames.length
+      ? advise('for a running cluster, render into an empty directory, because this one has other files')
+      : advise('for a running cluster', ['oc', 'apply', '-f', out]);
+  const verify = advise('then verify that the guard denies a deletion', ['machineconfig-guard', 'verify', '--wait']);
+  const check = advise('check what the installer gets', [
+    'machineconfig-guard',
+    'check',
+    '--manifests',
+    path.dirname(path.resolve(out)),
+  ]);
+  const steps = [...(isForInstaller ? [check] : []), install, apply, ...(image === undefined ? [] : [verify])];
+  const lines = [
+    `Wrote ${files.length} files to ${out}:`,
+    ...files.map(({ name, isPrivate }) => `  ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`),
+    ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
+    ...(authority === undefined ? [] : ['', describeAuthority(authority)]),
+    ...omittedObjects.map((object) => `Omitted ${object}.`),
+    '',
+    'Next:',
+    ...steps.flatMap((step) =>
+      formatCommand(output.format, step, isForInstaller && (step === apply || step === verify)),
+    ),
+  ];
+  output.print(`${lines.join('\n')}\n`);
+}
+
+function describeAuthority({ certificatePem }: Authority): string {
+  const { fingerprint256, validTo } = new X509Certificate(certificatePem);
+  return `The authority expires on ${new Date(validTo).toISOString()}; SHA-256 ${fingerprint256}`;
 }

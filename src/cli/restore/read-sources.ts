@@ -10,7 +10,6 @@ import { type ConfigName, findReferencedConfig } from '../../decision/references
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
 import { isOnDisk } from '../../diagnosis/findings.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
-import { isArchive } from '../../files/read-archive.ts';
 import { readRegularFile, readStream } from '../../files/read-file.ts';
 import { objectPath } from '../../kube/api-paths.ts';
 import { type KubeApi, readApiError } from '../../kube/api.ts';
@@ -30,27 +29,30 @@ const STDIN = '-';
 const NODE_PREFIX = /^nodes?\//;
 const NODE_NAME = /^(?!.*\.(?:json|ya?ml|tar|tgz|gz)$)[a-z0-9][-.a-z0-9]*$/;
 
+export interface SourceOptions {
+  readonly api: KubeApi;
+  readonly snapshot: ClusterSnapshot;
+  /** Undefined means every config that is needed. */
+  readonly name: ConfigName | undefined;
+  readonly isConfirmed: boolean;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Reads all copies of the configs of `--from`. Of a directory, only the configs that a node or a pool names.
  *
  * @throws CliError if it contains no fitting config, errors of `api`, or the signal's reason
  */
-export async function readSources(
-  api: KubeApi,
-  snapshot: ClusterSnapshot,
-  from: readonly string[],
-  name: ConfigName | undefined,
-  signal: AbortSignal,
-): Promise<FoundConfigs> {
+export async function readSources(from: readonly string[], options: SourceOptions): Promise<FoundConfigs> {
   const configs: RenderedConfig[] = [];
   const problems: string[] = [];
   for (const source of from) {
     try {
-      const found = await readSource(api, snapshot, source, name, signal);
+      const found = await readSource(source, options);
       for (const config of found.configs) addCopy(configs, config);
       problems.push(...found.problems);
     } catch (error) {
-      signal.throwIfAborted();
+      options.signal.throwIfAborted();
       if (!(error instanceof FileError)) throw error;
       const isMissing = (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
       const hint = isMissing && NODE_NAME.test(source) ? `; to read the disk of a node, use --from node/${source}` : '';
@@ -60,30 +62,25 @@ export async function readSources(
   return { configs, problems };
 }
 
-async function readSource(
-  api: KubeApi,
-  snapshot: ClusterSnapshot,
-  source: string,
-  name: ConfigName | undefined,
-  signal: AbortSignal,
-): Promise<FoundConfigs> {
+async function readSource(source: string, options: SourceOptions): Promise<FoundConfigs> {
+  const { snapshot, name, signal } = options;
   if (NODE_PREFIX.test(source)) {
-    const configs = await readConfigsFromNode(api, snapshot, source.replace(NODE_PREFIX, ''), name, signal);
-    return { configs, problems: [] };
+    return { configs: await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options), problems: [] };
   }
   const stats = await stat(source).catch(() => undefined);
-  if (isArchive(source) || stats?.isDirectory() === true) {
+  if (/\.(?:tar|t?gz)$/.test(source))
+    throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
+  if (stats?.isDirectory() === true) {
     const names = name === undefined ? listReferencedNames(snapshot) : [name];
     const found = await readRenderedConfigs(source, (config) => names.includes(config), signal);
     if (found.configs.length > 0 || name === undefined) return found;
     const reasons = found.problems.length === 0 ? 'choose another source' : found.problems.join('; ');
     throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
   }
-  const isStdin = source === STDIN;
-  const text = isStdin
-    ? await readStream(process.stdin, 'standard input', MAX_CONFIG_BYTES, signal)
-    : await readRegularFile(source, MAX_CONFIG_BYTES, signal);
-  const label = isStdin ? 'standard input' : formatPath(source);
+  const [label, text] =
+    source === STDIN
+      ? ['standard input', await readStream(process.stdin, 'standard input', MAX_CONFIG_BYTES, signal)]
+      : [formatPath(source), await readRegularFile(source, MAX_CONFIG_BYTES, signal)];
   return { configs: [parseRenderedConfig(text.toString(), label)], problems: [] };
 }
 
@@ -106,11 +103,8 @@ const MAX_REASON_LENGTH = 300;
  * @throws CliError, ClusterAccessError, TimeoutError, or the signal's reason
  */
 export async function readConfigsFromNode(
-  api: KubeApi,
-  snapshot: ClusterSnapshot,
   nodeName: string,
-  name: ConfigName | undefined,
-  signal: AbortSignal,
+  { api, snapshot, name, isConfirmed, signal }: SourceOptions,
 ): Promise<readonly RenderedConfig[]> {
   const node = snapshot.nodes.find(({ referrer }) => referrer.name === nodeName);
   if (node === undefined) {
@@ -123,10 +117,10 @@ export async function readConfigsFromNode(
   const isUpdated = pool !== undefined && findReferencedConfig(pool, 'status') !== undefined;
   const files = isUpdated ? [UPDATE_FILE, FIRST_BOOT_FILE] : [FIRST_BOOT_FILE, UPDATE_FILE];
   const pod = await findDaemonPod(api, nodeName, signal);
-  if (pod === undefined) throw explainFailure(nodeName, files, wanted, ['it has no pod of the machine-config-daemon']);
   const configs: RenderedConfig[] = [];
-  const failures: string[] = [];
+  const failures = pod === undefined ? ['it has no pod of the machine-config-daemon'] : [];
   for (const file of files) {
+    if (pod === undefined) break;
     const result = await readFile(api, pod, nodeName, file, signal);
     const isWanted = (config: ConfigName) => wanted.includes(config) || (wanted.length === 0 && configs.length === 0);
     if (typeof result === 'string') failures.push(result);
@@ -134,7 +128,14 @@ export async function readConfigsFromNode(
     else failures.push(`${file} contains ${result.name}`);
   }
   if (configs.length > 0) return configs;
-  throw explainFailure(nodeName, files, wanted, failures);
+  // Without a pod or a connection to the kubelet, `oc debug` fails, too.
+  const restore = ['machineconfig-guard', 'restore', ...wanted.slice(0, 1), '--from', '-'];
+  if (isConfirmed) restore.push('--confirm');
+  const [first = '', second = ''] = files;
+  const text = `read it with SSH; if that file has another config, read ${second}`;
+  const advice = advise(text, ['ssh', `core@${nodeName}`, 'sudo', 'cat', first, PIPE, ...restore]);
+  const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
+  throw fail(`cannot read ${subject} from node ${nodeName}: ${failures.join('; ')}`, advice);
 }
 
 /**
@@ -180,20 +181,6 @@ async function readFile(
     const reason = error instanceof ApiError ? error.message : describeError(error);
     return toPrintableLine(error instanceof FileError ? reason : `${file}: ${reason}`, MAX_REASON_LENGTH);
   }
-}
-
-/** Without a pod or a connection to the kubelet, `oc debug` fails, too. */
-function explainFailure(
-  node: string,
-  [file = '', otherFile = '']: readonly string[],
-  wanted: readonly ConfigName[],
-  failures: readonly string[],
-): CliError {
-  const restore = ['machineconfig-guard', 'restore', ...wanted.slice(0, 1), '--from', '-'];
-  const text = `read it with SSH; if that file has another config, read ${otherFile}`;
-  const advice = advise(text, ['ssh', `core@${node}`, 'sudo', 'cat', file, PIPE, ...restore]);
-  const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
-  return fail(`cannot read ${subject} from node ${node}: ${failures.join('; ')}`, advice);
 }
 
 function fail(problem: string, advice?: Advice): CliError {

@@ -1,6 +1,6 @@
-import { setImmediate as waitForNextTurn } from 'node:timers/promises';
+import type { ConfigDifference } from '../../client/config-differences.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
-import { joinFirst, joinWithAnd } from '../../common/printable-text.ts';
+import { joinFirst } from '../../common/printable-text.ts';
 import {
   type ConfigName,
   findReferencedConfig,
@@ -23,78 +23,21 @@ import { listSteps, type RestoreStep } from './restore-steps.ts';
 /** The content with which a config is restored. */
 export interface Content {
   readonly config: RenderedConfig;
-  /** Present if no copy has this content, but the hash in the name proves it. A sentence. */
-  readonly correction?: string;
   /** Present if the hash in the name proves no copy. A clause about all copies. */
   readonly mismatch?: string;
 }
 
-type Spec = RenderedConfig['spec'];
-
-/** A hash takes 20 to 150 ms. */
-const MAX_VARIANTS = 200;
 const MAX_DESCRIBED = 5;
 
 /**
- * Chooses the copy that matches the hash in the name. If there is none, tries to undo what the machine-config-server
- * changes in the file that it writes (machine-config-operator, pkg/server): osImageURL in image mode, and the kernel
- * arguments of the Ignition config, which it appends for each machine that asks with Ignition before 3.3.
+ * Chooses the copy that matches the hash in the name. The machine-config-server changes some specs in the file that it
+ * writes (machine-config-operator, pkg/server): osImageURL in image mode, and kernel arguments for old boot images.
  *
  * @param copies of one config
- * @param images which can be the original osImageURL
  */
-export async function chooseContent(
-  copies: readonly RenderedConfig[],
-  images: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<Content> {
+export function chooseContent(copies: readonly RenderedConfig[]): Content {
   const [config] = chooseCopies(copies) as [RenderedConfig];
-  if (hasMatchingName(config)) return { config };
-  let variantsLeft = MAX_VARIANTS;
-  for (const copy of copies) {
-    // No copy matches as it is, so the others need no hash.
-    if (variantsLeft <= 0) break;
-    for (const spec of listVariants(copy.spec, images)) {
-      signal.throwIfAborted();
-      if (hasMatchingName({ name: copy.name, spec })) {
-        return { config: { ...copy, spec }, correction: describeCorrection(copy, spec) };
-      }
-      variantsLeft -= 1;
-      if (variantsLeft <= 0) break;
-      await waitForNextTurn();
-    }
-  }
-  return { config, mismatch: describeCopies(copies) };
-}
-
-function* listVariants(spec: Spec, images: ReadonlySet<string>): Generator<Spec> {
-  for (const kernelArguments of listKernelArguments(spec)) {
-    for (const osImageURL of [spec['osImageURL'], ...images]) yield { ...spec, kernelArguments, osImageURL };
-  }
-}
-
-/** The list as it is, then without one or more repetitions at its end. */
-function* listKernelArguments({ config, kernelArguments }: Spec): Generator {
-  yield kernelArguments;
-  const ignition = config as { readonly kernelArguments?: { readonly shouldExist?: unknown } } | null | undefined;
-  const added = toTexts(ignition?.kernelArguments?.shouldExist);
-  let args = toTexts(kernelArguments);
-  while (added.length > 0 && added.every((arg, index) => args.at(index - added.length) === arg)) {
-    args = args.slice(0, -added.length);
-    yield args;
-  }
-}
-
-function toTexts(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : [];
-}
-
-function describeCorrection({ source, spec }: RenderedConfig, proven: Spec): string {
-  const fields = ['osImageURL', 'kernelArguments'].filter((field) => spec[field] !== proven[field]);
-  return (
-    `The machine-config-server has changed ${joinWithAnd(fields)} in ${source}. ` +
-    'The restored content is the original one: the hash in the name proves it.'
-  );
+  return hasMatchingName(config) === true ? { config } : { config, mismatch: describeCopies(copies) };
 }
 
 function describeCopies(copies: readonly RenderedConfig[]): string {
@@ -130,6 +73,9 @@ export interface RestorePlan {
   readonly warnings: readonly string[];
   /** What a person does once the config exists. */
   readonly next: Advice | undefined;
+  /** The config of its pool, and how the copy differs from it. Absent if they are not compared. */
+  readonly comparedWith?: ConfigName;
+  readonly differences?: readonly ConfigDifference[];
   /** Empty if the restore is rejected, or if there is nothing to do. */
   readonly steps: readonly RestoreStep[];
 }
@@ -268,14 +214,13 @@ function isServed(name: ConfigName, pool: InspectedPool | undefined, steps: read
 }
 
 function findWarnings(
-  { config, correction, mismatch }: Content,
+  { config, mismatch }: Content,
   pool: InspectedPool | undefined,
   { controlPlaneReplicas }: RestoreState,
   { restoredNames }: PlanOptions,
   steps: readonly RestoreStep[],
 ): string[] {
   const warnings: string[] = [];
-  if (correction !== undefined) warnings.push(correction);
   if (mismatch !== undefined) {
     warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
   }

@@ -1,18 +1,17 @@
 import { EXIT_CODE } from '../../client/exit.ts';
-import { type Advice, advise, ShellCommand } from '../../client/output/advice.ts';
+import { advise, ShellCommand } from '../../client/output/advice.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
 import { type ConfigDifference, readDifferences } from '../../client/config-differences.ts';
 import { readControlPlaneReplicas } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { type ConfigName, findReferencedConfig } from '../../decision/references.ts';
-import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
+import type { InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
 import { toUnpauseCommand } from '../../diagnosis/repairs.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { hasMatchingName } from '../../rendered-config/config-hash.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { type StepOptions, type StepReport, StepRun, type Wait, WaitTimeout, WriteDenied } from '../steps/step-run.ts';
-import { chooseContent, type Content, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
-import { findPool, readImages, readRestoreState, type RestoreState } from './restore-state.ts';
+import { chooseContent, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
+import { findPool, readRestoreState, type RestoreState } from './restore-state.ts';
 import { listSteps, type RestoreStep, type StepAction } from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions {
@@ -29,21 +28,7 @@ export interface RestoreOptions extends StepOptions {
 }
 
 /** The JSON of `restore --output json`. Its keys are a contract. Unknown values are null. */
-export interface RestoreReport {
-  readonly server: string;
-  readonly confirmed: boolean;
-  readonly ok: boolean;
-  /** Whether a write was sent that can have succeeded. */
-  readonly written: boolean;
-  /** Why the restore stopped, or which nodes stay Degraded. */
-  readonly problem: string | null;
-  /** What a person can do about the problem. */
-  readonly advice: readonly Advice[];
-  readonly configs: readonly ConfigReport[];
-  /** The pools that stay paused. */
-  readonly pausedPools: readonly { readonly name: string; readonly unpauseCommand: ShellCommand }[];
-  readonly pendingCertificateRequests: readonly PendingCertificateRequest[];
-}
+export type RestoreReport = Awaited<ReturnType<typeof restore>>['report'];
 
 export interface ConfigReport {
   readonly name: ConfigName;
@@ -61,10 +46,14 @@ export interface ConfigReport {
   readonly steps: readonly StepReport[];
 }
 
-type Comparison = Partial<Pick<ConfigReport, 'comparedWith' | 'differences'>>;
-
 /** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
 const NODE_RECOVERY_MS = 120_000;
+/** `oc logs` cannot select the pods of a node. */
+const LOG_ADVICE = advise(
+  'the missing config is not the cause any more, so read the logs of the machine-config-daemons',
+  ['oc', 'logs', '-n', 'openshift-machine-config-operator', '-l', 'k8s-app=machine-config-daemon'],
+  ['-c', 'machine-config-daemon', '--prefix', '--tail=20'],
+);
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -101,14 +90,13 @@ class RestoreRun {
       (await readWithRetries((limited) => readControlPlaneReplicas(this.#api, limited), signal));
     const state = await readWithRetries((limited) => this.#readState(limited), signal);
     const plans: RestorePlan[] = [];
-    const comparisons = new Map<ConfigName, Comparison>();
     const ending = await this.#steps.finish(async () => {
-      for (const content of await this.#chooseContents(state)) {
+      for (const restored of this.#restoredNames) {
+        const content = chooseContent(this.#options.configs.filter((config) => config.name === restored));
         plans.push(planRestore(content, state, { name, acceptContent, restoredNames: this.#restoredNames }));
       }
       for (const [index, plan] of plans.entries()) {
-        plans[index] = await this.#sendDryRuns(plan);
-        comparisons.set(plan.config.name, await this.#compare(plan, state));
+        plans[index] = await this.#compare(await this.#sendDryRuns(plan), state);
       }
       if (!isConfirmed) return null;
       await this.#takeSteps(plans);
@@ -119,16 +107,22 @@ class RestoreRun {
       const advice = advise('to give up the restore, unpause it', ...toUnpauseCommand(pool));
       this.#steps.progress(`pool ${pool} stays paused for this restore`, advice);
     }
-    const configs = plans.map((plan) => this.#buildConfigReport(plan, comparisons.get(plan.config.name)));
+    const configs = plans.map((plan) => this.#buildConfigReport(plan));
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');
     const exitCode = isRejected && ending.problem === null ? EXIT_CODE.failure : ending.exitCode;
-    const report: RestoreReport = {
+    // What a person does once the configs exist.
+    const next = plans.flatMap((plan, index) => {
+      const isDone = ['exists', 'restored'].includes(configs[index]?.outcome ?? '');
+      return isDone && plan.next !== undefined ? [plan.next] : [];
+    });
+    const report = {
       server: this.#api.address,
       confirmed: isConfirmed,
       ok: exitCode === EXIT_CODE.success,
+      // Whether a write was sent that can have succeeded.
       written: this.#steps.hasWritten,
       problem: ending.problem,
-      advice: [...ending.advice, ...this.#adviseNext(plans, configs)],
+      advice: [...ending.advice, ...next],
       configs,
       pausedPools: pausedPools.map((pool) => {
         return { name: pool, unpauseCommand: new ShellCommand(toUnpauseCommand(pool)) };
@@ -136,22 +130,6 @@ class RestoreRun {
       pendingCertificateRequests: (this.#state ?? state).pendingRequests,
     };
     return { report, ending: { ...ending, exitCode } };
-  }
-
-  /** Reads the images in the cluster only if a missing config has no copy that matches its name. */
-  async #chooseContents({ configs: existing }: RestoreState): Promise<Content[]> {
-    const { configs } = this.#options;
-    const { signal } = this.#steps;
-    const isDoubtful = configs.some((config) => !existing.has(config.name) && hasMatchingName(config) !== true);
-    const images = isDoubtful
-      ? await readWithRetries((limited) => readImages(this.#api, limited), signal)
-      : new Set<string>();
-    const contents: Content[] = [];
-    for (const name of this.#restoredNames) {
-      const copies = configs.filter((config) => config.name === name);
-      contents.push(await chooseContent(copies, images, signal));
-    }
-    return contents;
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
@@ -208,29 +186,22 @@ class RestoreRun {
         waits.push(error.wait);
       }
     }
-    const advice = waits.find((wait) => wait.advice !== undefined)?.advice;
     const reason = waits.map((wait) => wait.reason).join('; ');
+    const known = waits.find((wait) => wait.advice !== undefined)?.advice;
+    const advice = known ?? (plans.every(({ next }) => next === undefined) ? LOG_ADVICE : undefined);
     if (waits.length > 0) throw new WaitTimeout({ reason, ...(advice && { advice }) });
     return null;
   }
 
-  /** What differs from the config of its pool, unless the user may not get configs. */
-  async #compare({ config, pool, exists, steps }: RestorePlan, state: RestoreState): Promise<Comparison> {
-    const own = findPool(state, pool);
+  /** Adds what differs from the config of its pool, unless the user may not get configs. */
+  async #compare(plan: RestorePlan, state: RestoreState): Promise<RestorePlan> {
+    const { config, exists, steps } = plan;
+    const own = findPool(state, plan.pool);
     const other = own && findReferencedConfig(own.referrer, 'spec');
-    if (exists || steps.length === 0 || own === undefined || other === undefined || !state.configs.has(other))
-      return {};
-    const { signal } = this.#steps;
-    const differences = await orForbidden(readDifferences(this.#api, config.spec, other, own.sources, signal));
-    return differences === undefined ? {} : { comparedWith: other, differences };
-  }
-
-  /** What a person does once the configs exist. */
-  #adviseNext(plans: readonly RestorePlan[], configs: readonly ConfigReport[]): readonly Advice[] {
-    return plans.flatMap(({ next }, index) => {
-      const outcome = configs[index]?.outcome ?? '';
-      return next !== undefined && ['exists', 'restored'].includes(outcome) ? [next] : [];
-    });
+    if (exists || steps.length === 0 || other === undefined || !state.configs.has(other)) return plan;
+    const reading = readDifferences(this.#api, config.spec, other, own?.sources ?? [], this.#steps.signal);
+    const differences = await orForbidden(reading);
+    return differences === undefined ? plan : { ...plan, comparedWith: other, differences };
   }
 
   async #takeStep(action: StepAction, plan: RestorePlan, untilMs?: number): Promise<void> {
@@ -244,8 +215,8 @@ class RestoreRun {
     await this.#steps.take(step, look, untilMs);
   }
 
-  #buildConfigReport(plan: RestorePlan, comparison: Comparison = {}): ConfigReport {
-    const { config, pool, exists, referrers, rejection, warnings, steps } = plan;
+  #buildConfigReport(plan: RestorePlan): ConfigReport {
+    const { config, exists, referrers, rejection, warnings, steps } = plan;
     // Nothing waits for nodes that stay Degraded.
     const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.#steps.isFinished(step));
     const outcome = isComplete ? 'restored' : 'incomplete';
@@ -253,12 +224,12 @@ class RestoreRun {
     return {
       name: config.name,
       source: config.source,
-      pool: pool ?? null,
+      pool: plan.pool ?? null,
       outcome: rejection === undefined ? intended : 'rejected',
       namedBy: referrers === '' ? null : referrers,
       rejection: rejection ?? null,
-      comparedWith: comparison.comparedWith ?? null,
-      differences: comparison.differences ?? [],
+      comparedWith: plan.comparedWith ?? null,
+      differences: plan.differences ?? [],
       warnings,
       steps: this.#steps.listReports(steps, this.#options.isConfirmed),
     };

@@ -1,20 +1,14 @@
 import { type ConfigName, hasStrongReference, isObjectName } from '../../decision/references.ts';
 import {
   type ClusterSnapshot,
-  CONTROL_PLANE_POOL,
-  findJoinedNodes,
   type InspectedNode,
   type InspectedPool,
   type PendingCertificateRequest,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findDanglingReferences } from '../../diagnosis/dangling-references.ts';
-import type { ApiObject } from '../../kube/api-object.ts';
-import { BUILDS_PATHS, CONTROLLER_CONFIGS_PATH, OS_IMAGE_STREAMS_PATHS } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readPendingCertificateRequests } from '../../client/certificate-requests.ts';
-import { orForbidden, readObject } from '../../client/cluster-access.ts';
-import { listAll, readClusterSnapshot } from '../../client/cluster-reader.ts';
-import { MACHINE_CONFIGS } from '../../references/sources.ts';
+import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 
 /** What a restore depends on. Without pools that are being deleted. */
 export interface RestoreState extends ClusterSnapshot {
@@ -54,29 +48,4 @@ export function findPool({ pools }: ClusterSnapshot, name: string | undefined): 
 /** The nodes that name the config. */
 export function findNodesOfConfig({ nodes }: ClusterSnapshot, config: ConfigName): readonly InspectedNode[] {
   return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
-}
-
-/** The number of machines that the pool lacks. 0 if their wanted number is unknown. */
-export function countMissingMachines(state: RestoreState, { referrer: { name } }: InspectedPool): number {
-  const { controlPlaneReplicas = 0 } = state;
-  return name === CONTROL_PLANE_POOL ? Math.max(0, controlPlaneReplicas - findJoinedNodes(name, state).length) : 0;
-}
-
-/** Older releases lack some kinds, and a user can lack the right to read them. */
-const IMAGE_SOURCES = [CONTROLLER_CONFIGS_PATH, ...BUILDS_PATHS, ...OS_IMAGE_STREAMS_PATHS];
-const PULL_SPEC = /[\w.:/-]+@sha256:[0-9a-f]{64}/g;
-
-/** The pull specs in the cluster that can be the osImageURL of a config. Throws like {@link readRestoreState}. */
-export async function readImages(api: KubeApi, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  const images = new Set<string>();
-  const addImage = ({ spec }: ApiObject): void => {
-    const { osImageURL } = (spec ?? {}) as { readonly osImageURL?: unknown };
-    if (typeof osImageURL === 'string') images.add(osImageURL);
-  };
-  await listAll(api, { ...MACHINE_CONFIGS, isMetadataOnly: false }, addImage, signal);
-  for (const path of IMAGE_SOURCES) {
-    const list = await orForbidden(readObject(api, path, 'list', signal));
-    for (const [image] of JSON.stringify(list ?? null).matchAll(PULL_SPEC)) images.add(image);
-  }
-  return images;
 }

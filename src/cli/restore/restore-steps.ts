@@ -1,5 +1,10 @@
 import { advise } from '../../client/output/advice.ts';
-import type { InspectedNode, InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
+import {
+  CONTROL_PLANE_POOL,
+  findJoinedNodes,
+  type InspectedNode,
+  type InspectedPool,
+} from '../../diagnosis/cluster-snapshot.ts';
 import { FAILED_STATES } from '../../diagnosis/findings.ts';
 import { toPausePatch } from '../../diagnosis/repairs.ts';
 import type { Write } from '../../client/write.ts';
@@ -8,7 +13,7 @@ import { type ConfigName, findReferencedConfig } from '../../decision/references
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { Step, Wait } from '../steps/step-run.ts';
-import { countMissingMachines, findNodesOfConfig, listMissingNames, type RestoreState } from './restore-state.ts';
+import { findNodesOfConfig, listMissingNames, type RestoreState } from './restore-state.ts';
 
 export type StepAction =
   'PausePool' | 'CreateConfig' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool' | 'AwaitNodes';
@@ -28,7 +33,6 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
   const createStep: RestoreStep = {
     action: 'CreateConfig',
     description: `create ${name}, ${owner}`,
-    result: `created ${name}`,
     isNeeded: isMissing,
     // Strict, because the API server drops unknown fields otherwise, and the content would change.
     write: { method: 'POST', path: `${MACHINE_CONFIGS_PATH}?fieldValidation=Strict`, body: buildConfig(config, pool) },
@@ -38,14 +42,17 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
   if (pool === undefined) return [createStep, nodesStep];
 
   const { name: poolName } = pool.referrer;
-  const missingCount = countMissingMachines(state, pool);
-  const isUnserved = needsStatus(state, pool, name);
-  const hasStatus = findReferencedConfig(pool.referrer, 'status') !== undefined;
-  const isPauseNeeded = isMissing && !pool.paused && (!hasStatus || isUnserved || missingCount > 0);
-  const isPausedForConfig = pool.pausedFor === name;
+  // Without their wanted number, no machine counts as missing.
+  const wantedCount = poolName === CONTROL_PLANE_POOL ? (state.controlPlaneReplicas ?? 0) : 0;
+  const missingCount = Math.max(0, wantedCount - findJoinedNodes(poolName, state).length);
+  const status = findReferencedConfig(pool.referrer, 'status');
+  // The machine-config-server serves the pool's spec once a machine is updated, and else its status
+  // (machine-config-operator, pkg/server/cluster_server.go).
+  const isUnserved =
+    pool.updatedMachineCount === 0 && (status === undefined || (status !== name && !state.configs.has(status)));
+  const isPauseNeeded = isMissing && !pool.paused && (status === undefined || isUnserved || missingCount > 0);
   // The operator sets the status itself once the machines run the config in the spec.
   const isStatusNeeded = isUnserved && findReferencedConfig(pool.referrer, 'spec') !== name && nodesStep.isNeeded;
-  const joinVerb = missingCount === 1 ? 'joins' : 'join';
   const poolPath = objectPath(POOLS_PATH, poolName);
   const toPatch = (path: string, body: Write['body']): Write => {
     return { method: 'PATCH', path, body, resourceVersion: pool.resourceVersion };
@@ -54,7 +61,6 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
     {
       action: 'PausePool',
       description: `pause pool ${poolName}`,
-      result: `paused pool ${poolName}`,
       isNeeded: isPauseNeeded,
       write: toPatch(poolPath, toPausePatch(name)),
     },
@@ -62,36 +68,23 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
     {
       action: 'SetPoolStatus',
       description: `set status.configuration.name of pool ${poolName}, from which new machines get their config`,
-      result: `set the status of pool ${poolName}; new machines can get their config`,
       isNeeded: isStatusNeeded,
       write: toPatch(`${poolPath}/status`, { status: { configuration: { name } } }),
     },
     {
       action: 'AwaitMachines',
-      description: `wait until ${countNoun(missingCount, 'more machine')} ${joinVerb} pool ${poolName}`,
-      result: `all machines of pool ${poolName} have joined`,
+      description: `wait for ${countNoun(missingCount, 'more machine')} of pool ${poolName}`,
       isNeeded: missingCount > 0,
       wait: describeMissingMachines(state, missingCount, poolName),
     },
     {
       action: 'UnpausePool',
       description: `unpause pool ${poolName}`,
-      result: `unpaused pool ${poolName}`,
-      isNeeded: isPauseNeeded || isPausedForConfig,
+      isNeeded: isPauseNeeded || pool.pausedFor === name,
       write: toPatch(poolPath, toPausePatch(null)),
     },
     nodesStep,
   ];
-}
-
-/**
- * Whether new machines of the pool get no config: the machine-config-server serves the pool's spec once a machine
- * is updated, and else its status (machine-config-operator, pkg/server/cluster_server.go).
- */
-function needsStatus({ configs }: RestoreState, pool: InspectedPool, config: ConfigName): boolean {
-  const status = findReferencedConfig(pool.referrer, 'status');
-  const isDangling = status === undefined || (status !== config && !configs.has(status));
-  return isDangling && pool.updatedMachineCount === 0;
 }
 
 function describeMissingMachines({ pendingRequests }: RestoreState, count: number, poolName: string): Wait {
@@ -107,31 +100,25 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
 
 function createNodesStep(name: ConfigName, state: RestoreState): RestoreStep {
   const nodes = findNodesOfConfig(state, name);
-  const verbs = nodes.length === 1 ? 'names it leaves' : 'name it leave';
   return {
     action: 'AwaitNodes',
-    description: `wait until ${countNoun(nodes.length, 'node')} that ${verbs} Degraded`,
-    result: `no node that names ${name} is Degraded`,
+    description: 'wait until no node that names it is Degraded',
     isNeeded: nodes.length > 0,
-    wait: describeFailedNodes(
-      name,
-      nodes.filter((node) => FAILED_STATES.has(node.state)),
-      state,
-    ),
+    wait: describeFailedNodes(name, nodes, state),
   };
 }
 
 function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], state: RestoreState): Wait | undefined {
-  const { state: failure, reason } = nodes.find((node) => node.reason !== '') ?? nodes[0] ?? {};
-  if (failure === undefined) return undefined;
-  const names = nodes.map(({ referrer }) => referrer.name);
-  const quote = reason === '' ? '' : ` ("${toPrintableLine(String(reason), MAX_REASON_LENGTH)}")`;
-  const [leave, nameVerb] = nodes.length === 1 ? ['leaves', 'names'] : ['leave', 'name'];
-  const wait = `until ${joinFirst(names, MAX_NAMED_NODES)} ${leave} ${failure}${quote}`;
-  const missing = listMissingNames({ ...state, nodes, pools: [] }).find((config) => config !== name);
-  if (missing === undefined) return { reason: wait };
+  const failed = nodes.filter((node) => FAILED_STATES.has(node.state));
+  const [example] = failed.toSorted((a, b) => Number(a.reason === '') - Number(b.reason === ''));
+  if (example === undefined) return undefined;
+  const names = failed.map(({ referrer }) => referrer.name);
+  const quote = example.reason === '' ? '' : ` ("${toPrintableLine(example.reason, MAX_REASON_LENGTH)}")`;
+  const reason = `for ${joinFirst(names, MAX_NAMED_NODES)} to leave ${example.state}${quote}`;
+  const missing = listMissingNames({ ...state, nodes: failed, pools: [] }).find((config) => config !== name);
+  if (missing === undefined) return { reason };
   const advice = advise('another config is missing, too', ['machineconfig-guard', 'check']);
-  return { reason: `${wait}, which also ${nameVerb} ${missing}`, advice };
+  return { reason: `${reason}; ${missing} is missing, too`, advice };
 }
 
 /** The annotations of a rendered config that the operator and `oc adm prune` read. */

@@ -19,12 +19,18 @@ import {
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
-import { joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import {
+  applyStyle,
+  formatNext,
+  indent,
+  type ReportFormat,
+  type Style,
+  wrapText,
+} from '../../client/output/text-format.ts';
+import { joinWithAnd } from '../../common/printable-text.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
-import { formatSteps, indent, MAX_TEXT_LENGTH, throwUnlessComplete } from '../steps/format-steps.ts';
-import { INTERRUPTED } from '../steps/step-run.ts';
+import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-state.ts';
 
@@ -40,7 +46,7 @@ interface RestoreFlags extends ClusterFlags {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, an archive, - or node/NAME.');
+const parseSource = createParser(/^(?!nodes?\/\s*$).*\S/, 'Must be a file, a directory, - or node/NAME.');
 const parseReplicas = createNumberParser(1, 99, 'Must be a whole number of at least 1.');
 
 export function createRestoreCommand(): Command {
@@ -56,7 +62,7 @@ export function createRestoreCommand(): Command {
     )
     .option(
       '--from <source>',
-      'file, directory, tar archive, - for standard input, or node/NAME',
+      'file, directory, - for standard input, or node/NAME',
       (value: string, others?: readonly string[]) => [...(others ?? []), parseSource(value)],
     )
     .addOption(toDurationOption(new Option('--timeout <duration>', 'maximum time of all steps'), '30m'))
@@ -64,10 +70,10 @@ export function createRestoreCommand(): Command {
     .addHelpText(
       'after',
       `
-The source is a MachineConfig as JSON or YAML, or a directory or tar archive of
-them, such as /etc/mcs/bootstrap of the bootstrap host or a must-gather. Of a
-directory, the command restores every missing config that a node or a pool
-names. node/NAME reads the disk of a node with its machine-config-daemon pod.
+The source is a MachineConfig as JSON or YAML, or a directory of them, such as
+/etc/mcs/bootstrap of the bootstrap host or a must-gather. Of a directory, the
+command restores every missing config that a node or a pool names. node/NAME
+reads the disk of a node with its machine-config-daemon pod.
 If copies of a config differ, the one that matches its name counts; repeat
 --from to compare copies.
 
@@ -89,7 +95,7 @@ Exit codes:
 Examples:
   machineconfig-guard restore --from node/control1.example.com
   machineconfig-guard restore --from /etc/mcs/bootstrap --confirm
-  machineconfig-guard restore --from must-gather.tar.gz
+  machineconfig-guard restore --from must-gather/
   oc debug node/control1 -- chroot /host \\
     cat /etc/mcs-machine-config-content.json |
     machineconfig-guard restore --from - --confirm`,
@@ -111,6 +117,7 @@ async function runRestore(
   signal: AbortSignal,
 ): Promise<void> {
   const output = new Output(command, flags);
+  const isConfirmed = flags.confirm === true;
   let outcome: Awaited<ReturnType<typeof restore>>;
   try {
     const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
@@ -118,16 +125,15 @@ async function runRestore(
     const { configs, problems } =
       flags.from === undefined
         ? { configs: [findStarted(name, snapshot)], problems: [] }
-        : await readSources(api, snapshot, flags.from, name, signal);
+        : await readSources(flags.from, { api, snapshot, name, isConfirmed, signal });
     for (const problem of problems) output.printStep(`skipped: ${problem}`, 0);
     outcome = await restore(api, {
       configs,
       name,
-      isConfirmed: flags.confirm === true,
+      isConfirmed,
       acceptContent: flags.acceptContent === true,
       timeoutMs: flags.timeout,
       controlPlaneReplicas: flags.controlPlaneReplicas,
-      flags,
       onProgress: output.printStep,
       signal,
     });
@@ -170,7 +176,7 @@ function formatConfig(
   { name, source, outcome, namedBy, rejection, comparedWith, differences, warnings, steps }: ConfigReport,
 ) {
   // The name and the source can come from the disk of an untrusted node.
-  const lines = [toPrintableLine(`${name} (from ${source})`, MAX_TEXT_LENGTH)];
+  const lines = indent(format, `${name} (from ${source})`).map((line) => line.slice(2));
   if (outcome === 'exists') lines.push('  exists. Nothing to do.');
   if (outcome === 'rejected' && rejection !== null) {
     lines.push(...indent(format, `Not restored (${rejection.code}): ${rejection.reason}.`));
@@ -207,9 +213,7 @@ function formatConclusion({
   if (problem !== null && !written && pausedPools.length === 0) return ['red', `Nothing was written: ${problem}.`];
   if (problem !== null && !has('incomplete') && has('restored')) {
     if (problem === INTERRUPTED) return ['red', 'Restored; stopped waiting until every node has recovered.'];
-    const cause = 'The missing config is not the cause any more, so read the log of the machine-config-daemon there.';
-    const isKnown = advice.length > 0;
-    return ['red', `Restored, but not every node has recovered: ${problem}.${isKnown ? '' : ` ${cause}`}`];
+    return ['red', `Restored, but not every node has recovered: ${problem}.`];
   }
   if (problem !== null) {
     const pools = joinWithAnd(pausedPools.map(({ name }) => name));

@@ -1,10 +1,10 @@
 import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
 import { isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
-import type { ClusterFlags } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE, type ExitCode } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write.ts';
+import { indent, type TextFormat } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -21,8 +21,6 @@ export interface Step {
   readonly action: string;
   /** What it does: a verb phrase. */
   readonly description: string;
-  /** What is true after it: a clause. */
-  readonly result: string;
   readonly isNeeded: boolean;
   /** Undefined if the step only waits. */
   readonly write?: Write | undefined;
@@ -39,6 +37,14 @@ export interface Wait {
 
 /** `failed`: the run stopped in it. `unnecessary`: when the run came to it, somebody else had done it. */
 export type StepState = 'planned' | 'done' | 'unnecessary' | 'failed' | 'notReached';
+
+const STATE_TEXTS: Readonly<Record<StepState, string>> = {
+  planned: '',
+  done: ': done',
+  unnecessary: ': no longer necessary',
+  failed: ': stopped here',
+  notReached: ': not done',
+};
 
 /** Part of the JSON of these commands. */
 export type StepReport = Pick<Step, 'action' | 'description'> & { readonly state: StepState };
@@ -58,8 +64,6 @@ export const INTERRUPTED = 'interrupted';
 export interface StepOptions {
   /** For all steps together. */
   readonly timeoutMs: number;
-  /** Of the command line, for advice. */
-  readonly flags?: ClusterFlags;
   /** Between two reads of a wait. */
   readonly intervalMs?: number;
   /** Replaces the timer between two reads, for a simulated clock. */
@@ -137,7 +141,7 @@ export class StepRun {
         const { advice } = error.wait;
         return { problem: error.message, advice: advice ? [advice] : [], exitCode: EXIT_CODE.failure };
       }
-      const known = toCliError(error, this.#api, this.#options.flags);
+      const known = toCliError(error, this.#api);
       if (known instanceof CliError) {
         const { message, advice, exitCode } = known;
         return { problem: message, advice: advice ? [advice] : [], exitCode };
@@ -201,9 +205,9 @@ export class StepRun {
       ...(sleep !== undefined && { sleep }),
     });
     if (wait !== undefined) throw new WaitTimeout(wait);
-    const isUnnecessary = step.write !== undefined && !this.isWritten(step);
-    this.#states.set(step, isUnnecessary ? 'unnecessary' : 'done');
-    this.progress(step.result);
+    const state = step.write !== undefined && !this.isWritten(step) ? 'unnecessary' : 'done';
+    this.#states.set(step, state);
+    this.progress(step.description + STATE_TEXTS[state]);
   }
 
   /** @returns what the step waits for, or undefined if it needs nothing more */
@@ -242,6 +246,19 @@ export class StepRun {
     this.#lastProgress = text;
     this.#options.onProgress?.(text, this.elapsedMs, advice);
   }
+}
+
+/** Numbered lines with the state of each step. */
+export function formatSteps(format: TextFormat, steps: readonly StepReport[]): string[] {
+  return steps.flatMap(({ description, state }, index) =>
+    indent(format, `${index + 1}. ${description}${STATE_TEXTS[state]}`),
+  );
+}
+
+/** Ends a command after its report, with the exit code of the ending. */
+export function throwUnlessComplete({ exitCode, defect }: Ending): void {
+  if (defect !== undefined) throw defect;
+  if (exitCode !== 0) throw new CliError('', exitCode);
 }
 
 /** The object has changed since it was read, or exists already. */

@@ -72,7 +72,6 @@ export function createReasonSteps(objects: readonly InstalledObject[]) {
       const step: Step = {
         action: 'GiveReason',
         description: `give a reason for the deletion of ${kind} ${name}`,
-        result: `gave a reason for the deletion of ${kind} ${name}`,
         isNeeded: true,
         write: { method: 'PATCH', path, body: { metadata: { uid, annotations } } },
       };
@@ -97,7 +96,6 @@ export function createDeletionStep(object: InstalledObject) {
   const step: Step = {
     action: 'DeleteObject',
     description: `delete ${title}`,
-    result: `deleted ${title}`,
     isNeeded: true,
     write: toDeletion(path, uid),
   };

@@ -6,7 +6,7 @@ import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { applyStyle, formatNext, type ReportFormat, type Style, wrapText } from '../../client/output/text-format.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { formatSteps, throwUnlessComplete } from '../steps/format-steps.ts';
+import { formatSteps, throwUnlessComplete } from '../steps/step-run.ts';
 import { uninstall, type UninstallReport } from './uninstall-run.ts';
 
 interface UninstallFlags extends ClusterFlags {
@@ -47,7 +47,7 @@ Examples:
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/uninstall', (api) =>
         withStopSignal(async (signal) => {
-          const options = { isConfirmed: flags.confirm === true, flags, onProgress: output.printStep, signal };
+          const options = { isConfirmed: flags.confirm === true, onProgress: output.printStep, signal };
           const { report, ending } = await uninstall(api, options).catch((error: unknown) => {
             // After the objects were listed, uninstall returns a report.
             if (signal.aborted) throw new CliError('interrupted; nothing was deleted', EXIT_CODE.interrupted);

@@ -1,15 +1,11 @@
 import { formatName, formatTime } from '../../decision/message.ts';
+import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { ReferencesReport, ConfigReport, ReferenceEntry } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
-import {
-  createNameShortener,
-  formatAge,
-  formatObjectNames,
-  formatResourceName,
-} from '../../client/output/short-forms.ts';
+import { formatShortName, formatAge, formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable } from '../../client/output/table.ts';
 import {
   applyStyle,
@@ -38,12 +34,10 @@ export function formatNamedConfigs(format: TextFormat, report: ReferencesReport)
 export function formatConfigList(format: ReportFormat, report: ReferencesReport, areUnused: boolean): string {
   const { configs, readAt } = report;
   if (configs.length === 0) return `No ${areUnused ? 'unused ' : ''}rendered MachineConfigs found.\n`;
-  const names = configs.map(({ name }) => name);
-  const formatConfigName = areUnused ? formatName : createNameShortener(format, names);
   const rows = configs.map((config) => {
     const { name, pool, exists, createdAt } = config;
     const texts = [
-      formatConfigName(name),
+      areUnused ? formatName(name) : formatShortName(format, name),
       pool ?? NONE,
       createdAt === null ? 'missing' : formatAge(Date.parse(readAt) - Date.parse(createdAt)),
       formatUsers(format, config),
@@ -118,14 +112,10 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
 
 /** One row has all fields of a referrer that keep the config, or all that do not. */
 function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]): string {
-  const fieldsByRow = new Map<string, string[]>();
-  for (const { kind, name, field, keepsConfig } of entries) {
-    const row = JSON.stringify([kind, name, keepsConfig]);
-    fieldsByRow.set(row, [...(fieldsByRow.get(row) ?? []), field]);
-  }
-  const rows = [...fieldsByRow].map(([row, fields]) => {
-    const [kind, name, keepsConfig] = JSON.parse(row) as [string, string, boolean];
-    return [kind, name, fields.join(', '), keepsConfig ? 'yes' : 'no'];
+  const groups = groupBy(entries, ({ kind, name, keepsConfig }) => `${kind} ${name} ${keepsConfig}`);
+  const rows = [...groups.values()].map((group) => {
+    const [{ kind, name, keepsConfig }] = group as [ReferenceEntry];
+    return [kind, name, group.map(({ field }) => field).join(', '), keepsConfig ? 'yes' : 'no'];
   });
   return formatTable(format, ['KIND', 'NAME', 'FIELD', 'KEEPS CONFIG'], rows);
 }

@@ -4,12 +4,11 @@ import {
   findUsedConfigs,
   isRenderedConfig,
   isUnreportedNode,
-  type NamedReference,
   parsePoolName,
   summarizeReferences,
 } from '../../decision/references.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
-import { findNearestName } from '../../diagnosis/nearest-name.ts';
+import { createNearestFinder } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
 import { readHold } from '../../client/guard-report.ts';
@@ -18,38 +17,9 @@ import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/resolve-name.ts';
 
 /** The JSON of `who-uses --output json`. Its keys are a contract. */
-export interface ReferencesReport {
-  readonly server: string;
-  /** By the clock of the API server. */
-  readonly readAt: string;
-  readonly unreportedNodes: number;
-  readonly allUsed: boolean;
-  readonly configs: readonly ConfigReport[];
-}
-
-export interface ConfigReport {
-  readonly name: ConfigName;
-  readonly exists: boolean;
-  readonly rendered: boolean;
-  readonly pool: string | null;
-  /** Of a source config: the pools that merge it. */
-  readonly mergedBy: readonly string[];
-  /** Null if the config is missing. */
-  readonly createdAt: string | null;
-  readonly used: boolean;
-  /** Whether its allow-deletion annotation gives a reason. */
-  readonly overridden: boolean;
-  /** Of an unused config that the guard holds. */
-  readonly heldUntil: string | null;
-  readonly usedBy: readonly ReferenceEntry[];
-  /** Of a missing config: the closest existing name, and if it is in use, why waiting can help, or cannot. */
-  readonly suggestion: ConfigName | null;
-  readonly recoverableReason: string | null;
-}
-
-export interface ReferenceEntry extends Pick<NamedReference, 'kind' | 'name' | 'field'> {
-  readonly keepsConfig: boolean;
-}
+export type ReferencesReport = Awaited<ReturnType<typeof readReferencesReport>>;
+export type ConfigReport = ReferencesReport['configs'][number];
+export type ReferenceEntry = ConfigReport['usedBy'][number];
 
 /** `listed` selects all rendered configs, and the missing configs that are in use. */
 export type Selection = 'listed' | 'unused' | readonly ConfigName[];
@@ -57,7 +27,7 @@ export type Selection = 'listed' | 'unused' | readonly ConfigName[];
 type ClusterReferences = Awaited<ReturnType<typeof readReferences>>;
 
 /** @throws CliError if a name is ambiguous, ClusterAccessError, TimeoutError */
-export async function readReferencesReport(api: KubeApi, selection: Selection): Promise<ReferencesReport> {
+export async function readReferencesReport(api: KubeApi, selection: Selection) {
   const references = await readWithRetries((signal) => readReferences(api, signal));
   const { configs, referrers, pools, at, hold, problems } = references;
   // There can be 50,000 nodes, or thousands of pools with a config each.
@@ -66,25 +36,29 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   const names = selectNames(selection, references);
   const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
   const holds = findHolds(references.unused, referrers, { ...hold, now: at, createdAt });
-  const reports = names.map((name): ConfigReport => {
+  const findNearest = createNearestFinder(configs.keys());
+  const reasons = new Map(problems.map((problem) => [problem.config, problem.recoverableReason]));
+  const reports = names.map((name) => {
     const { strong, weak } = summarizeReferences(name, referrersByConfig.get(name) ?? []);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
       return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
     });
-    const exists = configs.has(name);
+    const config = configs.get(name);
     return {
       name,
-      exists,
+      exists: config !== undefined,
       rendered: isRenderedConfig(name),
       pool: parsePoolName(name) ?? null,
+      // Of a source config: the pools that merge it.
       mergedBy: (poolsBySource.get(name) ?? []).map(({ referrer }) => referrer.name),
-      createdAt: configs.get(name)?.createdAt.toISOString() ?? null,
+      createdAt: config?.createdAt.toISOString() ?? null,
       used: strong.total > 0,
-      overridden: configs.get(name)?.isOverridden === true && isRenderedConfig(name),
+      // Whether its allow-deletion annotation gives a reason.
+      overridden: config?.isOverridden === true && isRenderedConfig(name),
       heldUntil: holds.get(name)?.until.toISOString() ?? null,
       usedBy,
-      suggestion: exists ? null : (findNearestName(name, configs.keys()) ?? null),
-      recoverableReason: problems.find(({ config }) => config === name)?.recoverableReason ?? null,
+      suggestion: config === undefined ? (findNearest(name) ?? null) : null,
+      recoverableReason: reasons.get(name) ?? null,
     };
   });
   return {

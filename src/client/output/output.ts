@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { Scalar, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { toPrintableLine } from '../../common/printable-text.ts';
-import { escapeUnsafe, hasUnsafe } from './safe-text.ts';
+import { escapeUnsafe } from './safe-text.ts';
 import { CliError } from '../exit.ts';
 import { type Advice, CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
 import { formatAge } from './short-forms.ts';
@@ -41,14 +41,12 @@ export class Output {
   }
 
   #formatReport(report: object, text: string): string {
-    if (this.#kind === 'json') return formatJson(report, this.format.commands);
-    if (this.#kind === 'yaml') {
-      const replacer = (_key: unknown, value: unknown): unknown => toQuoted(toPlain(value, this.format.commands));
-      // Aliases for repeated objects are valid YAML, but hard to read.
-      const options = { aliasDuplicateObjects: false, lineWidth: 0 };
-      return escapeUnsafe(stringify(report, replacer, options));
-    }
-    return text;
+    if (!['json', 'yaml'].includes(this.#kind)) return text;
+    const json = formatJson(report, this.format.commands);
+    if (this.#kind === 'json') return json;
+    // Only quoted strings can have escapes. Aliases for repeated objects are valid YAML, but hard to read.
+    const strings = { defaultKeyType: 'PLAIN', defaultStringType: 'QUOTE_DOUBLE' } as const;
+    return escapeUnsafe(stringify(JSON.parse(json), { ...strings, aliasDuplicateObjects: false, lineWidth: 0 }));
   }
 
   print(text: string): void {
@@ -82,15 +80,7 @@ export class Output {
 
 /** Each command is one line. */
 export function formatJson(report: object, commands: CommandFormatter): string {
-  return `${escapeUnsafe(JSON.stringify(report, (_key, value) => toPlain(value, commands), 2))}\n`;
-}
-
-function toPlain(value: unknown, commands: CommandFormatter): unknown {
-  return value instanceof ShellCommand ? commands.toLine(value) : value;
-}
-
-/** Only quoted strings can have escapes. */
-function toQuoted(value: unknown): unknown {
-  if (typeof value !== 'string' || !hasUnsafe(value)) return value;
-  return Object.assign(new Scalar(value), { type: 'QUOTE_DOUBLE' });
+  const replacer = (_key: unknown, value: unknown): unknown =>
+    value instanceof ShellCommand ? commands.toLine(value) : value;
+  return `${escapeUnsafe(JSON.stringify(report, replacer, 2))}\n`;
 }

@@ -12,10 +12,6 @@ export function removeUnsafe(text: string): string {
   );
 }
 
-export function hasUnsafe(text: string): boolean {
-  return !SAFE.test(text) && text.search(UNSAFE) >= 0;
-}
-
 /** Escapes what a terminal could interpret, within strings of JSON or quoted strings of YAML. */
 export function escapeUnsafe(text: string): string {
   if (SAFE.test(text)) return text;

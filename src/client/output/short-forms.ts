@@ -4,10 +4,10 @@ import { formatName } from '../../decision/message.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { TableFormat } from './text-format.ts';
 
-const RENDERED_NAME = /^(?<prefix>rendered-.+-)(?<hash>[0-9a-f]{32})$/;
+/** The first digits of a hash distinguish it. */
+const SHORT_NAME = /^rendered-(.+-[0-9a-f]{8})[0-9a-f]{24}$/;
 /** Longer than the name of every object. */
 const MAX_NAME_LENGTH = 1_000;
-const HASH_LENGTH = 8;
 const MAX_NAMES_PER_KIND = 3;
 
 /** One unit, unlike kubectl (`5m30s`): `45s`, `12m`, `30h`, `250d`. */
@@ -42,17 +42,7 @@ export function formatObjectNames(objects: readonly NamedObject[]): string {
   return joinWithAnd(texts);
 }
 
-/**
- * Shortens the hashes in a terminal. who-uses accepts the short names. A pipe, `-o wide` and configs whose short names
- * would be the same get full names.
- */
-export function createNameShortener({ columns, isWide }: TableFormat, configs: Iterable<string>) {
-  if (columns === undefined || isWide === true) return formatName;
-  const names = new Set(configs);
-  return new Set([...names].map(shortenName)).size === names.size ? shortenName : formatName;
-}
-
-function shortenName(config: string): string {
-  const { prefix, hash } = RENDERED_NAME.exec(config)?.groups ?? {};
-  return formatName(prefix === undefined ? config : prefix + hash?.slice(0, HASH_LENGTH));
+/** Shortens a name in a terminal, unless `-o wide` prints names in full. The commands accept the short name. */
+export function formatShortName({ columns, isWide }: TableFormat, config: string): string {
+  return formatName(columns === undefined || isWide === true ? config : config.replace(SHORT_NAME, '$1'));
 }

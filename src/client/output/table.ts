@@ -8,9 +8,6 @@ export interface Cell {
 
 export type Rows = readonly (readonly (Cell | string)[])[];
 
-/** Headers of columns with numbers and ages. */
-const RIGHT_ALIGNED = new Set(['AGE', 'DANGLING', 'IN USE', 'LAST DENIAL', 'MACHINES', 'REPLICAS', 'UPDATED']);
-
 const GAP = '  ';
 /** Longer than every name. */
 const MAX_CELL_LENGTH = 1_000;
@@ -30,8 +27,7 @@ export function formatTable(format: TextFormat, headers: readonly string[], rows
   const lines = cells.map((row) => {
     const texts = row.map(({ text, style }, index) => {
       const padding = ' '.repeat((widths[index] ?? 0) - countCharacters(text));
-      const styledText = applyStyle(format, style, text);
-      return RIGHT_ALIGNED.has(headers[index] ?? '') ? padding + styledText : styledText + padding;
+      return applyStyle(format, style, text) + padding;
     });
     return `${texts.join(GAP).trimEnd()}\n`;
   });

@@ -80,6 +80,13 @@ export function formatCommand({ width, commands }: ReportFormat, { text, command
   return [...comment, ...commands.toLines(command, width - 4).map((line) => prefix + line)];
 }
 
+/** Longer than every text of a report. */
+const MAX_TEXT_LENGTH = 4_000;
+
+export function indent({ width }: TextFormat, text: string): string[] {
+  return wrapText(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
+}
+
 export function wrapParagraph({ width }: TextFormat, text: string): string {
   return wrapText(text, width).join('\n');
 }

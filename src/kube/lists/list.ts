@@ -94,7 +94,7 @@ export async function listCollection(
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   const parser =
     isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, resource)
+      ? new ProtobufListParser(addObject, resource.annotations)
       : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
   await parseBody(response.body, parser, signal);
   return { path, resourceVersion: parser.end(), servedAt: readServedAt(response) };

@@ -28,11 +28,6 @@ const TIME = { seconds: 1 } as const;
 /** A tag and a length, each at most ten bytes. */
 const MAX_HEADER_BYTES = 20;
 
-/** If it has annotations, an object with one of them keeps only these, its names and its creationTimestamp. */
-export interface WantedMetadata {
-  readonly annotations?: readonly string[];
-}
-
 type TextMap = Record<string, string>;
 
 interface ParsedMetadata {
@@ -62,17 +57,20 @@ export class ProtobufListParser extends ListParser {
   #type = { apiVersion: '', kind: '' };
   #metadata = { resourceVersion: '', continue: '' };
 
-  constructor(onItem: (item: ApiObject) => void, { annotations }: WantedMetadata = {}) {
+  /** @param wanted an object with one of these annotations keeps only them, its names and its creationTimestamp */
+  constructor(onItem: (item: ApiObject) => void, wanted?: readonly string[]) {
     super();
     this.#onItem = onItem;
-    this.#wanted = annotations === undefined ? undefined : new Set(annotations);
-    this.#wantedLengths = new Set(annotations?.map((key) => Buffer.byteLength(key)));
+    this.#wanted = wanted && new Set(wanted);
+    this.#wantedLengths = new Set(wanted?.map((key) => Buffer.byteLength(key)));
   }
 
   /** Every field of the envelope and of the list has a length. */
   protected override parse(bytes: Buffer, isEnd: boolean): number {
     const lastStart = bytes.length - (isEnd ? 1 : MAX_HEADER_BYTES);
-    let start = this.#hasMagic || lastStart < 0 ? 0 : this.#skipMagic(bytes);
+    let start = this.#hasMagic || lastStart < 0 ? 0 : MAGIC.length;
+    if (start > 0 && !bytes.subarray(0, start).equals(MAGIC)) throw new MalformedList('the response is not protobuf');
+    this.#hasMagic ||= start > 0;
     while (start <= lastStart) {
       const tag = readVarint(bytes, start);
       const length = readVarint(bytes, tag.end);
@@ -101,12 +99,6 @@ export class ProtobufListParser extends ListParser {
     if (!isList) throw new MalformedList('the response is not a list');
     if (this.#listBytesLeft !== 0) throw new MalformedList('the list is incomplete');
     return this.#metadata;
-  }
-
-  #skipMagic(bytes: Buffer): number {
-    if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw new MalformedList('the response is not protobuf');
-    this.#hasMagic = true;
-    return MAGIC.length;
   }
 
   #parseListField(field: number, reader: ProtobufReader, end: number, bytes: number): void {

@@ -49,7 +49,8 @@ export async function findOperatorImage(release: string, authfile: string | unde
   const auth = authfile === undefined ? [] : [`--registry-config=${authfile}`];
   try {
     const result = await runProgram('oc', [...args, ...auth], { timeoutMs: PULL_TIMEOUT_MS, signal });
-    if (result.exitCode === 0) return result.output.trim();
+    // A warning follows on stderr.
+    if (result.exitCode === 0) return result.output.split('\n', 1)[0] ?? '';
     throw new ProgramError(`oc failed: ${getLastLine(result)}`);
   } catch (error) {
     if (!(error instanceof ProgramError)) throw error;

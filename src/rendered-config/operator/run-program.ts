@@ -1,11 +1,12 @@
-import { spawn } from 'node:child_process';
-import { stripVTControlCharacters } from 'node:util';
+import { execFile, type ExecFileException } from 'node:child_process';
+import { promisify, stripVTControlCharacters } from 'node:util';
 
-/** Of what a program prints, its end is kept. */
-const MAX_OUTPUT = 64 * 1024;
+/** Of each stream. */
+const MAX_OUTPUT = 16 * 1024 ** 2;
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
   EACCES: 'it is not executable',
+  ERR_CHILD_PROCESS_STDIO_MAXBUFFER: `it has printed more than ${MAX_OUTPUT} bytes`,
 };
 
 /** A program could not run, or not to its end. */
@@ -16,7 +17,7 @@ export class ProgramError extends Error {
 export interface ProgramResult {
   /** Null if a signal ended it. */
   readonly exitCode: number | null;
-  /** The end of what it printed on stdout and stderr. */
+  /** What it printed on stdout, and then on stderr. */
   readonly output: string;
 }
 
@@ -31,33 +32,14 @@ export async function runProgram(
   { env = {}, timeoutMs, signal }: { env?: NodeJS.ProcessEnv; timeoutMs: number; signal: AbortSignal },
 ): Promise<ProgramResult> {
   signal.throwIfAborted();
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-MAX_OUTPUT);
-    });
-  }
-  return await new Promise((resolve, reject) => {
-    const end = (reason: unknown): void => {
-      child.kill('SIGKILL');
-      // A program that it started can keep them open.
-      for (const stream of [child.stdout, child.stderr]) stream.destroy();
-      reject(reason instanceof Error ? reason : new Error('aborted'));
-    };
-    const onAbort = (): void => end(signal.reason);
-    const timeout = setTimeout(
-      () => end(new ProgramError(`${program} has not ended after ${timeoutMs / 1000} s`)),
-      timeoutMs,
-    );
-    signal.addEventListener('abort', onAbort, { once: true });
-    child.once('error', ({ code = '' }: NodeJS.ErrnoException) => {
-      reject(new ProgramError(`cannot run ${program}: ${REASONS[code] ?? code}`));
-    });
-    child.once('close', (exitCode) => {
-      clearTimeout(timeout);
-      signal.removeEventListener('abort', onAbort);
-      resolve({ exitCode, output: stripVTControlCharacters(output) });
-    });
-  });
+  const limits = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT, signal } as const;
+  const result = promisify(execFile)(program, args, { ...limits, env: { ...process.env, ...env } });
+  result.child.stdin?.end();
+  const { code, killed, stdout, stderr } = await result
+    .then((output) => ({ ...output, code: 0, killed: false }))
+    .catch((error: ExecFileException & { stdout: string; stderr: string }) => error);
+  signal.throwIfAborted();
+  if (typeof code === 'string') throw new ProgramError(`cannot run ${program}: ${REASONS[code] ?? code}`);
+  if (killed === true) throw new ProgramError(`${program} has not ended after ${timeoutMs / 1000} s`);
+  return { exitCode: code ?? null, output: stripVTControlCharacters(stdout + stderr) };
 }

@@ -8,7 +8,7 @@ const TYPO = NEW.replace('rendered', 'render');
 
 test.each([
   [[], 0, 'Fine: every config that 1 node and 1 pool reference exists.\n'],
-  [['--role', 'x'], 1, 'Not fine: no node has label node-role.kubernetes.io/x. Roles here: worker.\n'],
+  [['--role', 'x'], 1, 'Not fine: no node has label node-role.kubernetes.io/x.\n'],
 ])('with %j, exits with %i', async (args, exitCode, text) => {
   const { run } = await startHealthyCluster();
   const stdout = expect.stringContaining(text) as string;

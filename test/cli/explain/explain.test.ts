@@ -55,8 +55,8 @@ test('prints a section of a page, and the commands that its links lead to', asyn
   expect(text).toContain(`\n  ${command}\n`);
   const unverified = await explain('MachineConfigGuardUnverified');
   expect(unverified).toContain(`\n  machineconfig-guard explain operate/one-config\n    ${command}\n`);
-  // A table is a list of its rows, each with the headers.
-  expect(await explain('year')).toMatch(/\n- scale a pool\n {2}the guard: holds .*\n {2}you: choose /);
+  // A table is a list of its rows.
+  expect(await explain('year')).toMatch(/\n- scale a pool: holds [^;]*; choose /);
   expect(await explain('operate')).toMatch(/\n- EXPOSED: can be deleted\n/);
   // The output of a console block is no command.
   expect(await explain('MachineConfigGuardDanglingReference')).not.toMatch(/^ {4}NODE /m);
@@ -71,8 +71,6 @@ test.each([
 });
 
 test.each([
-  ['in-us', 'unknown topic "in-us"; did you mean MCG_IN_USE?'],
-  ['absend', 'did you mean MachineConfigGuardAbsent?'],
   ['MCG_QUITE_DIFFERENT', 'unknown topic "MCG_QUITE_DIFFERENT"; run it without a topic to list all'],
   ['operate/nowhere', 'unknown section "operate/nowhere"'],
 ])('rejects %s', async (topic, sentence) => {

@@ -1,13 +1,16 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { type ClusterStatus, summarizeEvidence } from '../../../src/cli/protection/cluster-status.ts';
-import { formatStatusReport } from '../../../src/cli/protection/format-status.ts';
+import { type ClusterStatus, formatStatusReport, summarizeEvidence } from '../../../src/cli/protection/status.ts';
 import { CommandFormatter, inContext } from '../../../src/client/output/advice.ts';
 import type { TableFormat } from '../../../src/client/output/text-format.ts';
 import { GUARDED, inMode } from './guarded-evidence.ts';
 
 const PROTECTED: ClusterStatus = { context: 'prod-a', server: 'api.prod-a:6443', ...summarizeEvidence(GUARDED) };
-const AUDITED = summarizeEvidence({ ...GUARDED, ...inMode('Audit'), deployment: { replicas: 2, readyReplicas: 1 } });
+const AUDITED = summarizeEvidence({
+  ...GUARDED,
+  ...inMode('Audit'),
+  deployment: { replicas: 2, readyReplicas: 1, flags: '' },
+});
 const EXPOSED: ClusterStatus = {
   ...PROTECTED,
   ...AUDITED,
@@ -34,8 +37,8 @@ function format(options: Partial<TableFormat>, clusters: readonly ClusterStatus[
 test('prints a line for each cluster, then what to do about it', () => {
   expect(format({}, [PROTECTED, EXPOSED, UNREACHABLE])).toEqual([
     'CONTEXT                       STATE        MODE     REPLICAS  CERTIFICATES  DANGLING  LAST DENIAL',
-    'prod-a                        PROTECTED    Enforce       2/2  Valid                0           3h',
-    'lab/api-lab:6443/alice smith  EXPOSED      Audit         1/2  Valid                3       <none>',
+    'prod-a                        PROTECTED    Enforce  2/2       Valid         0         3h',
+    'lab/api-lab:6443/alice smith  EXPOSED      Audit    1/2       Valid         3         <none>',
     'edge                          UNREACHABLE',
     '',
     'lab/api-lab:6443/alice smith: EXPOSED: a config in use can be deleted: the mode of the guard is',

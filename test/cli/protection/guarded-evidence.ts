@@ -1,7 +1,4 @@
-import { expect } from 'vitest';
-import type { Evidence, PolicyBinding, RegisteredWebhook } from '../../../src/cli/protection/evidence.ts';
-import type { Protection } from '../../../src/cli/protection/protection.ts';
-import { CommandFormatter } from '../../../src/client/output/advice.ts';
+import type { Evidence, RegisteredWebhook } from '../../../src/cli/protection/evidence.ts';
 import { parseSettings } from '../../../src/decision/settings.ts';
 
 export const WEBHOOK: RegisteredWebhook = {
@@ -10,14 +7,15 @@ export const WEBHOOK: RegisteredWebhook = {
   caBundle: true,
   installation: 'rendered',
   target: 'Service machineconfig-guard/machineconfig-guard:443',
+  flags: undefined,
 };
 export const OPEN = { ...WEBHOOK, failurePolicy: 'Ignore' };
-export const FLOOR: PolicyBinding[] = ['nodes', 'pools'].map((name) => ({
+export const FLOOR = ['nodes', 'pools'].map((name) => ({
   policy: `${name}.machineconfig-guard.io`,
   actions: ['Deny'],
 }));
 export const WARNING_FLOOR = FLOOR.map(({ policy }) => ({ policy, actions: ['Warn', 'Audit'] }));
-export const NO_POD = { replicas: 2, readyReplicas: 0 };
+export const NO_POD = { replicas: 2, readyReplicas: 0, flags: '' };
 
 /** The guard in its mode, with the condition CertificatesValid. */
 export function inMode(mode: string, certificates = 'True', ready = 'True') {
@@ -43,29 +41,11 @@ export const GUARDED: Evidence = {
   ...inMode('Enforce'),
   webhooks: [WEBHOOK],
   floor: [],
-  deployment: { replicas: 2, readyReplicas: 2 },
+  deployment: { replicas: 2, readyReplicas: 2, flags: '' },
+  authorityFlags: '',
   lease: {
     holder: 'machineconfig-guard-7d9f8c6b5d-x2x4z_0b9a',
     renewedAt: '2026-11-23T07:59:40.000000Z',
     durationMs: 137_000,
   },
 };
-
-export const COMMANDS = new CommandFormatter('machineconfig-guard', {});
-
-/** Expects a state, with its explanation and its advice as one clause. */
-export function expectProtection(
-  { advice, ...protection }: Protection,
-  state: string,
-  by: string | null,
-  explanation: RegExp,
-  adviceClause: RegExp,
-): void {
-  expect({ ...protection, advice: advice === null ? '' : COMMANDS.toClause(advice) }).toMatchObject({
-    state,
-    protected: by !== null,
-    by,
-    explanation: expect.stringMatching(explanation) as string,
-    advice: expect.stringMatching(adviceClause) as string,
-  });
-}

@@ -2,12 +2,13 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import type { ClusterStatus } from '../../../src/cli/protection/cluster-status.ts';
+import { type ClusterStatus, summarizeEvidence } from '../../../src/cli/protection/status.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { register } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
 import { usageError, runProgram } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
+import { GUARDED } from './guarded-evidence.ts';
 
 type Named = Readonly<Record<string, unknown>> & { readonly name: string };
 type Kubeconfig = Readonly<Record<'clusters' | 'users', readonly Named[]>>;
@@ -154,4 +155,29 @@ test.each([
   const { exitCode, stdout, stderr } = await runStatus(...args);
   const message = `machineconfig-guard: ${sentence}`.replace('FILE', file);
   expect([exitCode, stdout, stderr]).toEqual([3, '', message]);
+});
+
+test('reports every value', () => {
+  expect(summarizeEvidence(GUARDED)).toEqual({
+    state: 'PROTECTED',
+    protected: true,
+    by: 'guard',
+    explanation: 'the guard is registered, and a replica runs',
+    failing: null,
+    advice: null,
+    wayOut: null,
+    unreadable: [],
+    version: '0.1.0',
+    mode: 'Enforce',
+    failurePolicy: 'Fail',
+    floor: [],
+    replicas: 2,
+    readyReplicas: 2,
+    leader: 'machineconfig-guard-7d9f8c6b5d-x2x4z',
+    leaderRenewedAt: '2026-11-23T07:59:40.000000Z',
+    certificates: { valid: true, reason: 'Valid', message: 'serving until 2026-11-30' },
+    protectedConfigs: 4,
+    danglingCount: 0,
+    lastDenial: { time: '2026-11-23T07:00:00Z', name: 'rendered-worker-1', user: 'alice' },
+  });
 });

@@ -95,7 +95,6 @@ test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['a person has paused the pool', { paused: true }, ['Its pool master is paused, and stays paused.']],
   ['this restore has paused the pool', OWN_PAUSE, []],
   ['another restore has paused the pool', OTHER_PAUSE, [`stays paused until the restore of ${GONE} ends.`]],
-  ['the content was corrected', {}, ['has changed osImageURL'], { correction: 'It has changed osImageURL.' }],
   ['the content is accepted', {}, ['The hash in the name does not prove the content: '], { mismatch }],
   ['a copy of a node is served', {}, ['New machines of pool master boot with the content of node/a:/b.'], OF_NODE],
   ['the status names it', { status: MISSING }, ['boot with the content of standard input'], OF_STDIN],
@@ -173,55 +172,21 @@ test.each([
   expect(plan.rejection?.code).toBe(code);
 });
 
-const { signal } = new AbortController();
-const IMAGES = new Set(['quay.io/a@sha256:1', SPEC['osImageURL'] as string]);
-
-function copy(changes: object, source = 'a.json'): RenderedConfig {
+function copy(changes: object, source: string): RenderedConfig {
   return { ...toConfigOnDisk('master', { ...SPEC, ...changes }, MISSING).config, source };
 }
 
-test('takes the copy that matches the name, in any order', async () => {
+test('takes the copy that matches the name, in any order, and else says of up to 5 copies why none does', () => {
   const copies = [copy({}, 'good.json'), copy({ fips: true }, 'bad.json')];
-  expect(await chooseContent(copies, new Set(), signal)).toEqual({ config: copies[0] });
-  expect(await chooseContent(copies.toReversed(), new Set(), signal)).toEqual({ config: copies[0] });
-});
-
-test('undoes the osImageURL that the machine-config-server has changed', async () => {
-  const content = await chooseContent([copy({ osImageURL: 'quay.io/layered@sha256:2' })], IMAGES, signal);
-  expect(content.config.spec).toEqual(SPEC);
-  expect(content.correction).toMatch(/^The machine-config-server has changed osImageURL in a\.json\./);
-});
-
-test.each([
-  [1, 'kernelArguments', {}, new Set<string>()],
-  [3, 'osImageURL and kernelArguments', { osImageURL: 'quay.io/layered@sha256:2' }, IMAGES],
-])('undoes kernel arguments that it has appended %i times', async (times, fields, others, images) => {
-  const shouldExist = ['a=1', 'b'];
-  const config = { ...(SPEC['config'] as object), kernelArguments: { shouldExist } };
-  const original = createConfigOnDisk('master', { config, kernelArguments: ['c', 'd', 'b'] });
-  const kernelArguments = ['c', 'd', 'b', ...Array.from({ length: times }, () => shouldExist).flat()];
-  const changes = { ...original.spec, kernelArguments, ...others };
-
-  const content = await chooseContent([toConfigOnDisk('master', changes, original.name).config], images, signal);
-
-  expect(content.config.spec).toEqual(original.spec);
-  expect(content.correction).toContain(`changed ${fields} in`);
-});
-
-test('tries at most 200 variants of all copies, describes 5 copies, and tries none after the abort', async () => {
-  const images = new Set([...Array.from({ length: 200 }, (_, index) => `quay.io/a@sha256:${index}`), ...IMAGES]);
-  const copies = Array.from('abcdefgh', (source) => copy({ osImageURL: 'quay.io/layered@sha256:2' }, source));
-  const { mismatch: clauses = '' } = await chooseContent(copies, images, signal);
-  expect(clauses.split('; ').slice(4)).toEqual([expect.stringContaining('content of e is'), 'the same for 3 more']);
-  await expect(chooseContent(copies, IMAGES, AbortSignal.abort(new Error('late')))).rejects.toThrow('late');
-});
-
-test('says of each copy why the name does not prove it', async () => {
-  const copies = [copy({ fips: true }, 'a.json'), copy({ config: null, kernelType: '\u2028' }, 'b.json')];
-  const content = await chooseContent(copies, IMAGES, signal);
-  expect(content.config).toBe(copies[0]);
-  expect(content.mismatch?.split('; ')).toEqual([
-    expect.stringMatching(/^the hash of the content of a\.json is [0-9a-f]{32}, not the one in the name$/),
-    'no hash can verify the content of b.json, which contains the character U+2028',
+  for (const given of [copies, copies.toReversed()]) expect(chooseContent(given)).toEqual({ config: copies[0] });
+  const bad = Array.from('bcdefgh', (source) => copy({ kernelType: '\u2028', config: null }, source));
+  const { mismatch: clauses = '' } = chooseContent([copy({ fips: true }, 'a'), ...bad]);
+  expect(clauses.split('; ')).toEqual([
+    expect.stringMatching(/^the hash of the content of a is [0-9a-f]{32}, not the one in the name$/),
+    ...Array.from(
+      'bcde',
+      (source) => `no hash can verify the content of ${source}, which contains the character U+2028`,
+    ),
+    'the same for 3 more',
   ]);
 });

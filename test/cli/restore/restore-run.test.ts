@@ -48,8 +48,8 @@ test('names the nodes of two pools that stay Degraded', async () => {
   const outcomes = report.configs.map(({ outcome }) => outcome);
   expect([report.ok, outcomes, report.pausedPools]).toEqual([false, ['restored', 'restored'], []]);
   expect(report.problem).toBe(
-    'timed out waiting until control0 and control1 leave Degraded ("missing config"); ' +
-      'until worker0 leaves Degraded ("missing config")',
+    'timed out waiting for control0 and control1 to leave Degraded ("missing config"); ' +
+      'for worker0 to leave Degraded ("missing config")',
   );
 });
 
@@ -65,7 +65,7 @@ test('says that a node names another missing config, and which requests are pend
     return 'pass';
   });
   const report = await runRestore(cluster, { configs: [WORKER.config], controlPlaneReplicas: 2 });
-  expect(report.problem).toContain(`("missing config"), which also names ${other}`);
+  expect(report.problem).toContain(`("missing config"); ${other} is missing, too`);
   expect(report.advice).toMatchObject([{ text: 'another config is missing, too' }]);
   expect(report.pendingCertificateRequests).toMatchObject([{ name: 'csr-a' }]);
 });
@@ -129,13 +129,13 @@ test.each([
   const api = cluster.connect();
   const { signal } = new AbortController();
   const snapshot = await readClusterSnapshot(api, undefined, signal);
-  const reading = readConfigsFromNode(api, snapshot, 'worker0', undefined, signal);
+  const reading = readConfigsFromNode('worker0', { api, snapshot, name: undefined, isConfirmed: !status, signal });
   const error = (await reading.catch((failure: unknown) => failure)) as CliError;
   const text = error.describe(new CommandFormatter('machineconfig-guard', {}));
   expect(text).toContain('x509: certificate signed by unknown authority');
   const files = [first, second].map((file) => String.raw`/etc/\S*${file}`);
   expect(text).toMatch(new RegExp(`has another config, read ${files[1]}: ssh core@worker0 sudo cat ${files[0]} \\| `));
-  expect(text).toMatch(new RegExp(` restore ${WORKER.name} --from -$`));
+  expect(text).toMatch(new RegExp(` restore ${WORKER.name} --from -${status ? '' : ' --confirm'}$`));
 });
 
 test('unpauses a pool while another pool waits for a machine', async () => {

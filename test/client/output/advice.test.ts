@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { advise, CommandFormatter, PIPE, ShellCommand, type Word } from '../../../src/client/output/advice.ts';
+import { CommandFormatter, PIPE, ShellCommand, type Word } from '../../../src/client/output/advice.ts';
 
 const FLAGS = { context: 'lab smith', kubeconfig: '/home/ann/lab' };
 const CLUSTER = "--kubeconfig /home/ann/lab --context 'lab smith'";
@@ -34,13 +34,4 @@ test('prints one line if it fits, else a line for each part', () => {
   const commands = new CommandFormatter('machineconfig-guard', {});
   expect(commands.toLines(command, 80)).toEqual(["oc annotate node worker-0 a=b 'c d'"]);
   expect(commands.toLines(command, 20)).toEqual(['oc annotate node worker-0 \\', "    a=b 'c d'"]);
-});
-
-test('a text with a command does not compile', () => {
-  // @ts-expect-error the command would lack its flags
-  expect(advise('run: oc get pods').command).toBeNull();
-  const node: string = 'worker-0';
-  // @ts-expect-error also in a template
-  expect(advise(`start ${node}, then run machineconfig-guard check on ${node}`).command).toBeNull();
-  expect(advise('list the pods with', ['oc', 'get', 'pods']).text).toBe('list the pods with');
 });

@@ -47,11 +47,8 @@ async function expectPlan(granted: readonly Rule[], expected: unknown): Promise<
 
 const STEPS = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'];
 const COMPLETE = { steps: STEPS, requests: 1 };
-/** Without these rights the command knows less. The first three tell an image that the server has changed. */
+/** Without these rights the command knows less. */
 const OPTIONAL: Readonly<Record<string, unknown>> = {
-  controllerconfigs: COMPLETE,
-  machineosbuilds: COMPLETE,
-  osimagestreams: COMPLETE,
   configmaps: { ...COMPLETE, steps: STEPS.filter((step) => step !== 'AwaitMachines') },
   certificatesigningrequests: { ...COMPLETE, requests: 0 },
   'machineconfigpools/finalizers': expect.stringContaining('blockOwnerDeletion'),
@@ -61,11 +58,7 @@ test('the rights of the role suffice', () => expectPlan(rules, COMPLETE));
 
 test.each(withoutEachRight(rules))('the command needs its right to $verb $resource', async (right) => {
   const { verb, resource, rest } = right;
-  const [kind, part] = resource.split('/');
-  const where = part === undefined ? '' : String.raw` \(${part}\)`;
-  const missing = expect.stringMatching(
-    `(?:"${verb}" on ${kind}\\S*${where}|cannot ${verb} resource "${resource}")$`,
-  ) as unknown;
+  const missing = expect.stringContaining(`cannot ${verb} resource "${resource}"`) as unknown;
   await expectPlan(rest, OPTIONAL[resource] ?? missing);
 });
 
@@ -83,7 +76,7 @@ test('each right on the pod that reads a disk is needed', async () => {
     );
     const read = async () => {
       const snapshot = await readClusterSnapshot(user, undefined, signal);
-      return readConfigsFromNode(user, snapshot, node, undefined, signal).then(
+      return readConfigsFromNode(node, { api: user, snapshot, name: undefined, isConfirmed: false, signal }).then(
         (configs) => configs.map(({ name }) => name).join(),
         (error: Error) => (error.cause instanceof Error ? error.cause : error).message,
       );

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { checkProperty } from '../../support/check-property.ts';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list.ts';
-import { NODE_ANNOTATIONS, NODES, parseNodeReferrer } from '../../../src/references/sources.ts';
+import { NODE_ANNOTATIONS, parseNodeReferrer } from '../../../src/references/sources.ts';
 import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
 
 const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
@@ -100,7 +100,7 @@ test('keeps all that the guard reads of nodes if it keeps only the wanted metada
   checkProperty(
     fc.property(fc.array(node, { maxLength: 12 }), (items) => {
       const referrers: unknown[] = [];
-      const parser = new ProtobufListParser((item) => void referrers.push(parseNodeReferrer(item)), NODES);
+      const parser = new ProtobufListParser((item) => void referrers.push(parseNodeReferrer(item)), NODE_ANNOTATIONS);
       parser.write(encodeAnswer(encodeList(items)));
       parser.end();
       const expected = items.map(({ creationSeconds, ...metadata }) => {

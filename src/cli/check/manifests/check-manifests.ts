@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { toPrintableLine } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
-import { type Advice, advise } from '../../../client/output/advice.ts';
 import { ProgramError } from '../../../rendered-config/operator/run-program.ts';
 import type { TableFormat } from '../../../client/output/text-format.ts';
 import { compareRenders, type PoolRenders } from './compare-renders.ts';
@@ -37,8 +36,6 @@ interface ManifestsOptions {
   readonly signal: AbortSignal;
   readonly onProgress: (text: string) => void;
 }
-
-const MAX_WARNINGS = 3;
 
 /**
  * Checks the manifests of an installer's directory, or writes them into `split` and checks those.
@@ -83,12 +80,4 @@ export async function checkManifests(source: string, options: ManifestsOptions) 
   const files = new Set(problems.map(({ file }) => path.join(directory, file)));
   const names = [...files].map((file) => `${toPrintableLine(file, Number.POSITIVE_INFINITY)}\n`).join('');
   return { report, table: formatManifestsReport(format, report), names, failure };
-}
-
-/** The first problems of a directory into which a command has written manifests, and how to see all. */
-export async function listManifestWarnings(directory: string): Promise<readonly (string | Advice)[]> {
-  const { problems } = await findProblems(readManifests(directory, new AbortController().signal));
-  const warnings = problems.map(({ file, line, code, message }) => `${file}:${line}: ${code}: ${message}`);
-  const seeAll = advise('see all problems with', ['machineconfig-guard', 'check', '--manifests', directory]);
-  return warnings.length === 0 ? [] : [...warnings.slice(0, MAX_WARNINGS), seeAll];
 }

@@ -54,14 +54,9 @@ function read(root: string): Record<string, string> {
 test('is fine for an agent-based install, without a kubeconfig, and says what this means', async () => {
   writeAgentDirectory();
   const { exitCode, stdout, stderr } = await check('--kubeconfig', '/none');
-  const [conclusion, ...others] = stdout.split('\n');
-  expect({ exitCode, conclusion, stderr }).toEqual({
-    exitCode: 0,
-    conclusion: `Fine: 0 errors and 0 warnings in 2 manifests of ${directory}.`,
-    stderr: '',
-  });
-  expect(others.join(' ')).toMatch(
-    /^Checked: .* Not checked: contents that only the operator judges\. --operator .*\. $/,
+  expect([exitCode, stderr]).toEqual([0, '']);
+  expect(stdout.replaceAll('\n', ' ')).toMatch(
+    /^Fine: 0 errors and 0 warnings in 2 manifests of \S+ Checked: .* Not checked: contents that .* --operator .*\. $/,
   );
 });
 
@@ -96,38 +91,21 @@ test('prints errors first, an explanation once for equal problems, and what sour
   const files = Array.from({ length: 12 }, (_, index) => [`openshift/${index + 10}.yaml`, 'kind: A\n'] as const);
   writeFiles(directory, { ...Object.fromEntries(files), 'openshift/a.bu': '', 'openshift/b.bu': '' });
   const rows = files.map(([file], index) => `${index === 0 ? 'error    ' : '         '}${file}:1 A`);
-  const missing =
-    '         IncompleteObject: apiVersion is missing: the bootstrap of the cluster fails; ' +
-    'add it, or move the file elsewhere.';
-  const butane = [
+  const missing = 'IncompleteObject: apiVersion is missing: the bootstrap of the cluster fails';
+  const rest = [
+    expect.stringContaining(missing),
+    '',
     'warning  openshift/a.bu:1',
     '         openshift/b.bu:1',
-    expect.stringContaining('ButaneFile: ') as string,
-  ];
-  const conclusion = `Not fine: 12 errors and 2 warnings in 12 manifests of ${directory}.`;
-  const note = expect.stringMatching(/^Some files are input of GitOps .* writes\.$/) as string;
-  const narrow = [
-    ...rows.slice(0, 10),
-    '         and 2 more (-o wide)',
-    missing,
+    expect.stringContaining('ButaneFile: '),
     '',
-    ...butane,
-    '',
-    conclusion,
-    note,
+    `Not fine: 12 errors and 2 warnings in 12 manifests of ${directory}.`,
+    expect.stringMatching(/^Some files are input of GitOps .* writes\.$/),
     '',
   ];
-  expect((await check()).stdout.split('\n')).toEqual(narrow);
-  expect((await check('-o', 'wide')).stdout.split('\n')).toEqual([
-    ...rows,
-    missing,
-    '',
-    ...butane,
-    '',
-    conclusion,
-    note,
-    '',
-  ]);
+  const narrow = [...rows.slice(0, 10), '         and 2 more (-o wide)'];
+  expect((await check()).stdout.split('\n')).toEqual([...narrow, ...rest]);
+  expect((await check('-o', 'wide')).stdout.split('\n')).toEqual([...rows, ...rest]);
 });
 
 test('has stable keys in JSON, the files with problems with -o name, and exits with 0 for warnings', async () => {

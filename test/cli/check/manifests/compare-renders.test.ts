@@ -29,7 +29,6 @@ const end = (text, code) => { console.error(text); process.exit(code); };
 const fail = (text) => end('I1 noise\\nF1 error running MCC[BOOTSTRAP]: ' + text, 255);
 const texts = fs.readdirSync(input).map((file) => [file, fs.readFileSync(input + '/' + file, 'utf8')]);
 const base = texts.map(([, text]) => text).join('');
-Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(process.env.MCG_TEST_WAIT_MS ?? 0));
 if (isBroken) fail('no controllerconfig found in dir: ' + input);
 if (!base.includes("generated-by-version: 'v4'"))
   fail('Ignoring controller config generated from x (my version: v4)');
@@ -99,22 +98,9 @@ test('is fine if both sides render the same, and leaves no files', async () => {
   const { exitCode, report } = await render({
     'a.yaml': createConfig('99-a', 'worker', { kernelArguments: ['karg-a'] }),
   });
-  expect([exitCode, report.problems, report.renders.map(({ pool, differences }) => [pool, differences])]).toEqual([
-    0,
-    [],
-    [
-      ['infra', []],
-      ['master', []],
-      ['worker', []],
-    ],
-  ]);
+  expect([exitCode, report.problems]).toEqual([0, []]);
+  expect(report.renders).toMatchObject(['infra', 'master', 'worker'].map((pool) => ({ pool, differences: [] })));
   expect(readdirSync(tmpdir())).toEqual([]);
-});
-
-test('prints its progress after a second', async () => {
-  vi.stubEnv('MCG_TEST_WAIT_MS', '1100');
-  const { stderr } = await check({ 'a.yaml': createConfig('99-a', 'worker', {}) });
-  expect(stderr).toMatch(/^ +\d+s {2}rendering what the bootstrap host and what the cluster get$/m);
 });
 
 test('learns what the release must find, and asks it only once', async () => {
@@ -132,19 +118,10 @@ test('names what only the bootstrap host renders, and the manifest that sets it'
   const { exitCode, report } = await render({
     'a.yaml': `${createConfig('99-a', 'worker', { kernelArguments: ['karg-a'] })}---\n${second}`,
   });
-  const difference = {
-    kind: 'kernel argument',
-    name: 'karg-b',
-    bootstrap: 'set',
-    cluster: null,
-    setBy: ['openshift/a.yaml'],
-  };
+  const sides = { bootstrap: 'set', cluster: null };
+  const difference = { kind: 'kernel argument', name: 'karg-b', ...sides, setBy: ['openshift/a.yaml'] };
   expect([exitCode, report.ok]).toEqual([1, false]);
-  expect(report.renders.map(({ pool, differences }) => [pool, differences])).toEqual([
-    ['infra', []],
-    ['master', []],
-    ['worker', [difference]],
-  ]);
+  expect(report.renders.map(({ differences }) => differences)).toEqual([[], [], [difference]]);
   expect(report.problems.map(({ code, file }) => [code, file])).toEqual([
     ['RendersDiffer', 'openshift/a.yaml'],
     ['MultipleDocuments', 'openshift/a.yaml'],
@@ -163,11 +140,7 @@ test.each([
     createConfig(name, 'worker', { kernelArguments: [karg] }),
   ]);
   const { report } = await render(Object.fromEntries(texts) as Record<string, string>);
-  expect(report.renders.map(({ pool, differences }) => [pool, differences.length])).toEqual([
-    ['infra', 0],
-    ['master', 0],
-    ['worker', 1],
-  ]);
+  expect(report.renders.map(({ differences }) => differences.length)).toEqual([0, 0, 1]);
   expect(report.problems[0]).toMatchObject({ code: 'RendersDiffer', message: expect.stringContaining(lost) as string });
 });
 
@@ -196,10 +169,7 @@ test('reports the last error of the operator, and the file that it names', async
 test('prints the static check, and exits with 2, if the operator cannot render at all', async () => {
   vi.stubEnv('MCG_TEST_BROKEN', '1');
   const { exitCode, stdout, stderr } = await check({ 'a.yaml': createConfig('99-a', 'worker', {}) });
-  expect([exitCode, stdout.split('\n')[0]]).toEqual([
-    2,
-    `Fine: 0 errors and 0 warnings in 1 manifest of ${directory}.`,
-  ]);
+  expect([exitCode, stdout.slice(0, 5)]).toEqual([2, 'Fine:']);
   const reason = 'the operator cannot render a cluster without manifests: no controllerconfig found in dir:';
   expect(stderr).toMatch(`machineconfig-guard: ${reason} `);
 });
@@ -264,18 +234,10 @@ test('runs an image offline, without rights, on two directories, and pulls it wi
     'image inspect --format={{.Id}} quay.io/lab/mco@sha256:1',
     'pull --quiet --authfile=auth.json quay.io/lab/mco@sha256:1',
   ]);
-  const flags = [
-    '--rm',
-    '--pull=never',
-    '--network=none',
-    '--read-only',
-    '--cap-drop=all',
-    '--user=0:0',
-    '--security-opt=no-new-privileges',
-  ];
-  expect(run?.split(' ')).toEqual(
-    expect.arrayContaining([...flags, '--entrypoint=/usr/bin/machine-config-controller']),
-  );
+  const limits =
+    '--rm --pull=never --network=none --read-only --cap-drop=all --user=0:0 --security-opt=no-new-privileges ';
+  expect(run).toContain(`run ${limits}`);
+  expect(run).toContain(' --entrypoint=/usr/bin/machine-config-controller ');
   expect(run).toMatch(/ --volume=\S+\/in:\/in:ro,Z --volume=\S+\/out:\/out:Z /);
 });
 

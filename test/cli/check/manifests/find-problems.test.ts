@@ -111,426 +111,239 @@ test.each(INPUTS)(
   },
 );
 
+/** A copy of an object with another value at a path. */
+function change(object: Json, fields: string, value: unknown): Json {
+  const [first = '', ...rest] = fields.split('/');
+  const copy: Json = Object.assign(Array.isArray(object) ? [] : {}, object);
+  const inner: unknown = copy[first] ?? (rest[0] === '0' ? [] : {});
+  copy[first] = rest.length === 0 ? value : change(inner as Json, rest.join('/'), value);
+  return copy;
+}
+
+const CONFIG = createFile({});
+const IGNITION = createIgnition({});
+const IGNITION_2 = createIgnition({}, '2.2.0');
+const KUBELET_CONFIG = createSelecting('KubeletConfig', {});
+const RUNTIME_CONFIG = createSelecting('ContainerRuntimeConfig', {});
+const POOL = createPool({ matchLabels: { [ROLE]: 'worker' } });
+const NAMESPACE = createObject('v1', 'Namespace');
+const CONFIG_MAP = createObject('v1', 'ConfigMap', {}, { namespace: 'default' });
+const SECRET = createObject('v1', 'Secret', {}, { namespace: 'default' });
+const CLUSTER_ROLE = createObject('rbac.authorization.k8s.io/v1', 'ClusterRole');
+const IDMS = createMirrors('quay.io', ['a.example.com']);
+const FILE_2 = { ...FILE, filesystem: 'root' };
+const KUBELET_FAULTS = [{ maxPods: 'abc' }, { maxPods: 1.5 }, { syncFrequency: 5 }, { failSwapOn: 'abc' }, []];
+/** What an install cannot set. */
+const KUBELET_UNSET = [{ cgroupDriver: 'systemd' }, { clusterDNS: ['192.0.2.1'] }, { featureGates: { a: true } }];
+const RESERVED = { autoSizingReserved: true, kubeletConfig: { systemReserved: { cpu: '1' } } };
+const GENERATED = `${MCO}/generated-by-controller-version`;
+const FILES = 'spec/config/storage/files';
+const MIRRORS_0 = 'spec/imageDigestMirrors/0';
+const OPERATOR_NAMES = ['00-worker', '01-master-kubelet', '01-worker-container-runtime', '97-worker-generated-kubelet'];
+const OPERATOR_NAMES_99 = ['99-master-generated-registries', '98-master-generated-kubelet'];
+const IN = { key: ROLE, operator: 'In', values: ['worker', 'infra'] };
+const NO_LABELS = { matchLabels: { a: '' } };
+const NOT_IN = { key: ROLE, operator: 'NotIn', values: ['master'] };
+const BAD_SOURCES = ['a', 'ftp://a', 'data:', 'data:,a b', 'data:,a%2', 'data:,a#b', 'data:;base64,YQ', 'data:;utf8,a'];
+const SOURCES = ['data:;base64,YQ==', 'data:text/plain;charset=utf-8,a%20b', 'https://example.com/a', '', null];
+const UNITS = [{ name: 'a@.timer', enabled: true, dropins: [{ name: 'a.conf' }] }];
+const SCRIPT = { units: [{ name: 'a.service', contents: '[Service]\nExecStart=/a ${B} $CC {{d}} <e>\n' }] };
+
 // Each was fine or not for the real bootstrap, and for the API server with the CRDs of OpenShift.
-test.each<[code: string, harmless: readonly (Json | string)[], harmful: readonly (Json | string)[]]>([
-  [
-    'error ButaneObject',
-    [createObject('v1', 'Namespace')],
-    ['variant: openshift\nversion: 4.18.0\nmetadata: {name: a}\n'],
-  ],
-  [
-    'error ClientKind',
-    [createObject('ran.example.com/v1', 'SiteConfig')],
-    [
-      { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' },
-      { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Kustomization' },
-      createObject('v1alpha1', 'AgentConfig'),
-      createObject('agent-install.openshift.io/v1beta1', 'NMStateConfig'),
-      createObject('siteconfig.open-cluster-management.io/v1alpha1', 'ClusterInstance'),
-      { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' },
-    ],
-  ],
-  ['error ObjectList', [createObject('example.com/v1', 'AllowList')], [{ apiVersion: 'v1', kind: 'List', items: [] }]],
-  [
-    'error IncompleteObject',
-    [],
-    [
-      'a\n',
-      '- a\n',
-      { kind: 'A', metadata: { name: 'a' } },
-      createObject('v1', ''),
-      createObject('v1', 'A', {}, { name: '' }),
-      'apiVersion: v1\nkind: A\nmetadata:\n',
-    ],
-  ],
-  [
-    'error EmptyDocument',
-    ['---\na: {b\n'],
-    ['', '# a\n', '---\n# a\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n'],
-  ],
-  [
-    'error UnknownKind',
-    [createObject('authorization.openshift.io/v1', 'Role'), createObject(`${MCO}/v1alpha1`, 'MachineOSConfig')],
-    [
-      { ...createConfig({}), apiVersion: `${MCO}/v1beta1` },
-      { ...createConfig({}), apiVersion: 'machineconfig.openshift.io/v1' },
-      { ...createConfig({}), kind: 'machineconfig' },
-      createObject('v1', 'Configmap'),
-      createObject('apps/v1beta1', 'Deployment'),
-    ],
-  ],
-  [
-    'error InvalidName',
-    [
-      createObject('rbac.authorization.k8s.io/v1', 'ClusterRole', {}, { name: 'system:A_b' }),
-      createConfig({}, { name: 'a.b-1' }),
-      createObject('v1', 'Namespace', {}, { labels: { 'ex.com/A_b.c': '' }, annotations: { 'Ex.com/a': 'b c' } }),
-    ],
-    [
-      ...['99_a', '99-Worker', '-a', 'a..b', 'a'.repeat(254), '99-${ROLE}'].map((name) => createConfig({}, { name })),
-      createObject('v1', 'Namespace', {}, { name: 'a.b' }),
-      ...[{ a: 'b c' }, { 'a b': '' }, { a: 'x'.repeat(64) }, { 'Ex.com/a': '' }].map((labels) =>
-        createObject('v1', 'Namespace', {}, { labels }),
-      ),
-      createObject('v1', 'Namespace', {}, { annotations: { 'a b': '' } }),
-    ],
-  ],
-  [
-    'error NotAString',
-    [createConfig({ osImageURL: null }, { annotations: { a: null, b: '1' } })],
-    [
-      createConfig({ osImageURL: 5 }),
-      createConfig({}, { annotations: { a: 12 } }),
-      createConfig({}, { name: 5 }),
-      createConfig({ kernelArguments: [true] }),
-    ],
-  ],
-  [
-    'error InvalidValue',
-    [
-      createConfig({ fips: true, kernelArguments: ['a=1'] }),
-      createSelecting('KubeletConfig', {
-        logLevel: 10,
-        kubeletConfig: { maxPods: 5, syncFrequency: '1m30s', evictionHard: { a: '5%' }, other: 1 },
-      }),
-      createSelecting('ContainerRuntimeConfig', {
-        containerRuntimeConfig: { pidsLimit: 0, logSizeMax: '8193', overlaySize: '1.5Gi', logLevel: 'warn' },
-      }),
-      createMirrors('*.quay.io', ['localhost:5000/a', 'a.example.com']),
-      createObject('v1', 'Secret', { data: { a: 'YQ==\n' }, stringData: { b: 'c d' } }, { namespace: 'default' }),
-    ],
-    [
-      ...[
-        { fips: 'true' },
-        { kernelArguments: 'a=1' },
-        { kernelArguments: [{ a: 1 }] },
-        { kernelArguments: [null] },
-        { config: 'x' },
-        [],
-      ].map((spec) => createConfig(spec)),
-      createConfig({}, { labels: ['a'] }),
-      ...[
-        { logLevel: 0 },
-        { autoSizingReserved: true, kubeletConfig: { systemReserved: { cpu: '1' } } },
-        { tlsSecurityProfile: { type: 'a' } },
-      ].map((spec) => createSelecting('KubeletConfig', spec)),
-      ...[
-        { maxPods: 'abc' },
-        { maxPods: 1.5 },
-        { syncFrequency: 5 },
-        { cgroupDriver: 'systemd' },
-        { clusterDNS: ['192.0.2.1'] },
-        { featureGates: { a: true } },
-        { failSwapOn: 'abc' },
-        [],
-      ].map((kubeletConfig) => createSelecting('KubeletConfig', { kubeletConfig })),
-      ...[
-        { pidsLimit: 19 },
-        { logSizeMax: '8k' },
-        { logSizeMax: '10MB' },
-        { overlaySize: '-1' },
-        { logLevel: 'warning' },
-        { defaultRuntime: 'kata' },
-        null,
-      ].map((containerRuntimeConfig) => createSelecting('ContainerRuntimeConfig', { containerRuntimeConfig })),
-      createObject(`${MCO}/v1`, 'KubeletConfig'),
-      ...['https://quay.io', 'quay.io/a:1', '*.quay.io/a', 'quay.io/A', '', null].map((source) =>
-        createMirrors(source, ['a.example.com']),
-      ),
-      ...['http://a.b', '*.a.b', 'a.b/c@sha256:0', '${MIRROR}/a'].map((mirror) => createMirrors('quay.io', [mirror])),
-      createPool({ matchExpressions: [{ key: ROLE, operator: 'Is', values: ['a'] }] }),
-      createPool({ matchExpressions: [{ key: ROLE, operator: 'In' }] }),
-      createObject('v1', 'Secret', { data: { a: 'plain text' } }, { namespace: 'default' }),
-      createObject('v1', 'ConfigMap', { data: ['a'] }, { namespace: 'default' }),
-    ],
-  ],
+test.each<[code: string, object: Json, field: string, harmless: readonly unknown[], harmful: readonly unknown[]]>([
+  ['error UnknownKind', CONFIG, 'apiVersion', [], [`${MCO}/v1beta1`, 'machineconfig.openshift.io/v1']],
+  ['error UnknownKind', CONFIG, 'kind', [], ['machineconfig']],
+  ['error UnknownKind', createObject(`${MCO}/v1`, 'MachineOSConfig'), 'apiVersion', [`${MCO}/v1alpha1`], []],
+  ['error UnknownKind', CONFIG_MAP, 'kind', [], ['Configmap']],
+  ['error UnknownKind', createObject('', 'Deployment'), 'apiVersion', ['apps/v1'], ['apps/v1beta1']],
+  ['error UnknownKind', createObject('', 'Role'), 'apiVersion', ['authorization.openshift.io/v1'], []],
+  ['error InvalidName', CLUSTER_ROLE, 'metadata/name', ['system:A_b'], []],
+  ['error InvalidName', CONFIG, 'metadata/name', ['a.b-1'], ['99_a', '99-Worker', '-a', 'a..b', '99-${ROLE}']],
+  ['error InvalidName', CONFIG, 'metadata/name', [], ['a'.repeat(254)]],
+  ['error InvalidName', NAMESPACE, 'metadata/name', ['a'], ['a.b']],
+  ['error InvalidName', NAMESPACE, 'metadata/labels', [{ 'ex.com/A_b.c': '' }], [{ a: 'b c' }, { 'Ex.com/a': '' }]],
+  ['error InvalidName', NAMESPACE, 'metadata/labels', [], [{ 'a b': '' }, { a: 'x'.repeat(64) }]],
+  ['error InvalidName', NAMESPACE, 'metadata/annotations', [{ 'Ex.com/a': 'b c' }], [{ 'a b': '' }]],
+  ['error NotAString', CONFIG, 'spec/osImageURL', [null], [5]],
+  ['error NotAString', CONFIG, 'metadata/annotations', [{ a: null, b: '1' }], [{ a: 12 }]],
+  ['error NotAString', CONFIG, 'metadata/name', [], [5]],
+  ['error NotAString', CONFIG, 'spec/kernelArguments', [], [[true]]],
+  ['error InvalidValue', CONFIG, 'spec/kernelArguments', [['a=1']], ['a=1', [{ a: 1 }], [null]]],
+  ['error InvalidValue', CONFIG, 'spec/fips', [true], ['true']],
+  ['error InvalidValue', CONFIG, 'spec/config', [], ['x']],
+  ['error InvalidValue', CONFIG, 'spec', [], [[]]],
+  ['error InvalidValue', CONFIG, 'metadata/labels', [], [['a']]],
+  ['error InvalidValue', KUBELET_CONFIG, 'spec/logLevel', [10], [0]],
+  ['error InvalidValue', KUBELET_CONFIG, 'spec/tlsSecurityProfile', [{ type: 'Old' }], [{ type: 'a' }]],
+  ['error InvalidValue', KUBELET_CONFIG, 'spec', [], [undefined, RESERVED]],
+  ['error InvalidValue', KUBELET_CONFIG, 'spec/kubeletConfig', [{ syncFrequency: '1m30s' }], KUBELET_FAULTS],
+  ['error InvalidValue', KUBELET_CONFIG, 'spec/kubeletConfig', [{ maxPods: 5, other: 1 }], KUBELET_UNSET],
+  ['error InvalidValue', RUNTIME_CONFIG, 'spec/containerRuntimeConfig', [{}], [null]],
+  ['error InvalidValue', RUNTIME_CONFIG, 'spec/containerRuntimeConfig/pidsLimit', [0], [19]],
+  ['error InvalidValue', RUNTIME_CONFIG, 'spec/containerRuntimeConfig/logSizeMax', ['8193'], ['8k', '10MB']],
+  ['error InvalidValue', RUNTIME_CONFIG, 'spec/containerRuntimeConfig/overlaySize', ['1.5Gi'], ['-1']],
+  ['error InvalidValue', RUNTIME_CONFIG, 'spec/containerRuntimeConfig/logLevel', ['warn'], ['warning']],
+  ['error InvalidValue', RUNTIME_CONFIG, 'spec/containerRuntimeConfig/defaultRuntime', ['runc'], ['kata']],
+  ['error InvalidValue', IDMS, `${MIRRORS_0}/source`, ['*.quay.io'], ['https://quay.io', 'quay.io/a:1', '', null]],
+  ['error InvalidValue', IDMS, `${MIRRORS_0}/source`, [], ['*.quay.io/a', 'quay.io/A']],
+  ['error InvalidValue', IDMS, `${MIRRORS_0}/mirrors/0`, ['localhost:5000/a'], ['http://a.b', '*.a.b']],
+  ['error InvalidValue', IDMS, `${MIRRORS_0}/mirrors/0`, [], ['${MIRROR}/a', 'a.b/c@sha256:0']],
+  ['error InvalidValue', POOL, 'spec/machineConfigSelector/matchExpressions/0', [IN], [{ ...IN, operator: 'Is' }]],
+  ['error InvalidValue', POOL, 'spec/machineConfigSelector/matchExpressions/0', [], [{ ...IN, values: [] }]],
+  ['error InvalidValue', SECRET, 'data', [{ a: 'YQ==\n' }], [{ a: 'plain text' }]],
+  ['error InvalidValue', SECRET, 'stringData', [{ b: 'c d' }], []],
+  ['error InvalidValue', CONFIG_MAP, 'data', [{ a: 'b' }], [['a']]],
+  ['error InvalidContents', CONFIG, `${FILES}/0/contents/source`, SOURCES, [...BAD_SOURCES, '${A}']],
+  ['error InvalidContents', CONFIG, `${FILES}/0/contents/compression`, ['gzip', ''], ['zstd']],
+  ['error InvalidContents', CONFIG, `${FILES}/0/path`, ['/'], ['etc/a', '/a/../b', '/a//b', '/a/', '', null, 5]],
+  ['error InvalidContents', CONFIG, `${FILES}/0/mode`, [0o7777], ['0644', 1.5, -1, 0o10000]],
+  ['error InvalidContents', CONFIG, `${FILES}/0`, [{ path: '/a', Mode: 1 }], [{ path: '/a', Mode: 'a' }]],
+  ['error InvalidContents', CONFIG, `${FILES}/0/user`, [{ id: 0 }], [{ id: 0, name: 'root' }]],
+  ['error InvalidContents', IGNITION_2, 'spec/config/storage/files', [[FILE_2], null], [[FILE]]],
+  ['error InvalidContents', IGNITION, 'spec/config/Systemd/units', [UNITS], [{}, [{ name: 'a' }]]],
+  ['error InvalidContents', IGNITION, 'spec/config/systemd/units/0', [], [{ name: 'a.service', enabled: 'true' }]],
   [
     'error InvalidContents',
-    [
-      ...['data:;base64,YQ==', 'data:text/plain;charset=utf-8,a%20b', 'https://example.com/a', '', null].map((source) =>
-        createFile({ contents: { source } }),
-      ),
-      createFile({ path: '/', mode: 0o7777 }),
-      createFile({ path: '/a', Mode: 1 }, '3.5.0'),
-      createConfig({
-        config: { ignition: { version: '2.2.0' }, storage: { files: [{ ...FILE, filesystem: 'root' }] } },
-        kernelType: '64k-pages',
-        extensions: ['ipsec'],
-      }),
-      createIgnition({
-        storage: { files: null },
-        Systemd: { units: [{ name: 'a@.timer', enabled: true, dropins: [{ name: 'a.conf' }] }] },
-      }),
-    ],
-    [
-      ...['etc/a', '/a/../b', '/a//b', '/a/', '', null, 5].map((file) => createFile({ path: file })),
-      ...['0644', 1.5, -1, 0o10000].map((mode) => createFile({ mode })),
-      ...[
-        'a',
-        'ftp://a',
-        'data:',
-        'data:,a b',
-        'data:,a%2',
-        'data:,a#b',
-        'data:;base64,YQ',
-        'data:;utf8,a',
-        '${A}',
-      ].map((source) => createFile({ contents: { source } })),
-      createFile({ contents: { source: 'data:,a', compression: 'zstd' } }),
-      createFile({ user: { id: 0, name: 'root' } }),
-      ...[
-        { units: {} },
-        { units: [{ name: 'a' }] },
-        { units: [{ name: 'a.service', enabled: 'true' }] },
-        { units: [{ name: 'a.service', dropins: [{ name: 'a' }] }] },
-      ].map((systemd) => createIgnition({ systemd })),
-      createIgnition({ storage: { links: [{ path: '/a' }] } }),
-      createIgnition({ Storage: { files: [{ path: 'a' }] } }),
-      createConfig({ kernelType: 'rt' }),
-      createConfig({ config: { ignition: { version: '3.2.0' } }, extensions: ['none'] }),
-      createConfig({ config: {} }),
-    ],
+    IGNITION,
+    'spec/config/systemd/units',
+    [],
+    [[{ name: 'a.service', dropins: [{ name: 'a' }] }]],
   ],
-  [
-    'error DuplicateEntry',
-    [createIgnition({ storage: { files: [FILE, FILE].map((file) => ({ ...file, filesystem: 'root' })) } }, '2.2.0')],
-    [
-      createIgnition({ storage: { files: [FILE, FILE] } }),
-      createIgnition({ storage: { files: [FILE], links: [{ path: FILE.path, target: '/b' }] } }),
-      createIgnition({ systemd: { units: [{ name: 'a.service' }, { name: 'a.service' }] } }),
-      createIgnition({ passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['a', 'a'] }] } }),
-    ],
-  ],
-  [
-    'error UnsupportedIgnition',
-    [createIgnition({}, '2.2.0'), createIgnition({}, '3.4.0'), createConfig({ config: null })],
-    ['3.6.0', '3.4', 3.4, 'VERSION', '', null, '3.5.0-experimental'].map((version) => createIgnition({}, version)),
-  ],
-  ['warning IgnitionRelease', [createIgnition({}, '3.4.0')], [createIgnition({}, '3.5.0')]],
-  [
-    'error CopiedConfig',
-    [createConfig({}, { annotations: { [`${MCO}/generated-by-controller-version`]: '' } })],
-    [createConfig({}, { annotations: { [`${MCO}/generated-by-controller-version`]: 'a' } })],
-  ],
-  ['error RenderedName', [], [createConfig({}, { name: 'rendered-worker-1' })]],
-  [
-    'error OperatorName',
-    ['00-worker-a', '99-worker-generated-kubelet', '99-infra-generated-registries', '01-worker'].map((name) =>
-      createConfig({}, { name }),
-    ),
-    [
-      '00-worker',
-      '01-master-kubelet',
-      '01-worker-container-runtime',
-      '97-worker-generated-kubelet',
-      '98-master-generated-kubelet',
-      '99-master-generated-registries',
-    ].map((name) => createConfig({}, { name })),
-  ],
-  [
-    'warning MissingRole',
-    [createConfig({}, { name: 'rendered-worker-1', labels: {} })],
-    [createConfig({}, { labels: {} }), createConfig({}, { labels: undefined })],
-  ],
-  ['warning NoPool', [createConfig({})], [createConfig({}, { labels: { [ROLE]: 'workers' } })]],
-  [
-    'error BuiltInPool',
-    [createPool({ matchLabels: { [ROLE]: 'worker' } })],
-    [createPool({ matchLabels: { [ROLE]: 'worker' } }, 'worker')],
-  ],
-  [
-    'error EmptyPool',
-    [
-      createPool({ matchLabels: { [ROLE]: 'infra' } }),
-      createPool({ matchExpressions: [{ key: ROLE, operator: 'NotIn', values: ['master'] }] }),
-    ],
-    [createPool({}), createPool(undefined), createPool({ matchLabels: { [ROLE]: 'none' } })],
-  ],
-  [
-    'warning EmptyRole',
-    [createPool({ matchExpressions: [{ key: ROLE, operator: 'In', values: ['worker', 'infra'] }] })],
-    [createPool({ matchLabels: { [ROLE]: 'infra' } })],
-  ],
-  [
-    'warning UnselectedPool',
-    [createSelecting('KubeletConfig', {})],
-    [createSelecting('KubeletConfig', {}, 'workers'), createObject(`${MCO}/v1`, 'KubeletConfig', { spec: {} })],
-  ],
-  [
-    'error NoNamespace',
-    [createObject('v1', 'ConfigMap', {}, { namespace: 'default' }), createObject('v1', 'Namespace')],
-    [createObject('v1', 'ConfigMap'), createObject('apps/v1', 'Deployment')],
-  ],
-  [
-    'error MissingNamespace',
-    [createObject('v1', 'ConfigMap', {}, { namespace: 'kube-system' }), createConfig({}, { namespace: 'lab' })],
-    [createObject('v1', 'ConfigMap', {}, { namespace: 'lab' })],
-  ],
-  [
-    'warning NewNamespace',
-    [createObject('v1', 'ConfigMap', {}, { namespace: 'openshift-config' })],
-    [createObject('v1', 'ConfigMap', {}, { namespace: 'openshift-lab' })],
-  ],
-  [
-    'warning Placeholder',
-    [
-      createIgnition({
-        systemd: { units: [{ name: 'a.service', contents: '[Service]\nExecStart=/a ${B} $CC {{d}} <e>\n' }] },
-      }),
-      createFile({ contents: { source: 'data:,a%20${B}' } }),
-    ],
-    [
-      createConfig({ kernelArguments: ['a=${B}'] }),
-      createConfig({ osImageURL: '<image>' }),
-      createFile({ contents: { source: 'data:,$CONTENT' } }),
-      createFile({ path: '/etc/{{ a }}' }),
-    ],
-  ],
-  [
-    'warning UnknownField',
-    [createConfig({ kernelArguments: ['a'] }, {}), { 'x-a': 1, ...createConfig({}) }],
-    [createConfig({ kernelArgs: ['a'] }), { ...createConfig(null), config: {} }, createFile({ content: {} })],
-  ],
-  ['warning DuplicateKey', ['a: {b: 1}\nc: {b: 1}\n'], ['a: 1\na: 2\n', 'a:\n  b: 1\n  b: 1\n']],
-])('reports %s', async (code, harmless, harmful) => {
-  const isFound = async (content: Json | string) => [content, (await find({ 'a.yaml': content })).includes(code)];
-  for (const content of harmless) expect(await isFound(content)).toEqual([content, false]);
-  for (const content of harmful) expect(await isFound(content)).toEqual([content, true]);
+  ['error InvalidContents', IGNITION, 'spec/config/storage/links/0', [{ path: '/a', target: '/b' }], [{ path: '/a' }]],
+  ['error InvalidContents', IGNITION, 'spec/config/Storage/files/0', [], [{ path: 'a' }]],
+  ['error InvalidContents', CONFIG, 'spec/kernelType', ['64k-pages'], ['rt']],
+  ['error InvalidContents', CONFIG, 'spec/extensions', [['ipsec']], [['none']]],
+  ['error InvalidContents', CONFIG, 'spec/config', [null], [{}]],
+  ['error DuplicateEntry', CONFIG, FILES, [[FILE]], [[FILE, FILE]]],
+  ['error DuplicateEntry', IGNITION_2, FILES, [[FILE_2, FILE_2]], []],
+  ['error DuplicateEntry', CONFIG, 'spec/config/storage/links', [], [[{ path: FILE.path, target: '/b' }]]],
+  ['error DuplicateEntry', CONFIG, 'spec/config/systemd/units', [], [[{ name: 'a.service' }, { name: 'a.service' }]]],
+  ['error DuplicateEntry', CONFIG, 'spec/config/passwd/users', [], [[{ name: 'core', sshAuthorizedKeys: ['a', 'a'] }]]],
+  ['error UnsupportedIgnition', CONFIG, 'spec/config/ignition/version', ['2.2.0', '3.4.0'], ['3.6.0', '3.4', 3.4, '']],
+  ['error UnsupportedIgnition', CONFIG, 'spec/config/ignition/version', [], ['VERSION', null, '3.5.0-experimental']],
+  ['error UnsupportedIgnition', CONFIG, 'spec/config', [null], []],
+  ['warning IgnitionRelease', CONFIG, 'spec/config/ignition/version', ['3.4.0'], ['3.5.0']],
+  ['error CopiedConfig', CONFIG, 'metadata/annotations', [{ [GENERATED]: '' }], [{ [GENERATED]: 'a' }]],
+  ['error RenderedName', CONFIG, 'metadata/name', ['99-rendered'], ['rendered-worker-1']],
+  ['error OperatorName', CONFIG, 'metadata/name', ['00-worker-a', '01-worker'], OPERATOR_NAMES],
+  ['error OperatorName', CONFIG, 'metadata/name', ['99-infra-generated-registries'], OPERATOR_NAMES_99],
+  ['error OperatorName', CONFIG, 'metadata/name', ['99-worker-generated-kubelet'], []],
+  ['warning MissingRole', CONFIG, 'metadata/labels', [{ [ROLE]: 'a' }], [{}, undefined]],
+  ['warning MissingRole', CONFIG, 'metadata', [{ name: 'rendered-worker-1', labels: {} }], []],
+  ['warning NoPool', CONFIG, 'metadata/labels', [{ [ROLE]: 'worker' }], [{ [ROLE]: 'workers' }]],
+  ['error BuiltInPool', POOL, 'metadata/name', ['infra'], ['worker']],
+  ['error EmptyPool', POOL, 'spec/machineConfigSelector', [{ matchExpressions: [NOT_IN] }], [{}, undefined]],
+  ['error EmptyPool', POOL, 'spec/machineConfigSelector/matchLabels', [{ [ROLE]: 'infra' }], [{ [ROLE]: 'none' }]],
+  ['warning EmptyRole', POOL, 'spec/machineConfigSelector', [{ matchExpressions: [IN] }], []],
+  ['warning EmptyRole', POOL, 'spec/machineConfigSelector/matchLabels', [], [{ [ROLE]: 'infra' }]],
+  ['warning UnselectedPool', KUBELET_CONFIG, 'spec/machineConfigPoolSelector', [], [undefined, NO_LABELS]],
+  ['error NoNamespace', CONFIG_MAP, 'metadata/namespace', ['default'], [undefined]],
+  ['error NoNamespace', createObject('apps/v1', 'Deployment'), 'metadata/namespace', ['default'], [undefined]],
+  ['error NoNamespace', NAMESPACE, 'metadata/namespace', [undefined], []],
+  ['error MissingNamespace', CONFIG_MAP, 'metadata/namespace', ['kube-system'], ['lab']],
+  ['error MissingNamespace', CONFIG, 'metadata/namespace', ['lab'], []],
+  ['warning NewNamespace', CONFIG_MAP, 'metadata/namespace', ['openshift-config'], ['openshift-lab']],
+  ['warning Placeholder', CONFIG, 'spec/config/systemd', [SCRIPT], []],
+  ['warning Placeholder', CONFIG, `${FILES}/0/contents/source`, ['data:,a%20${B}'], ['data:,$CONTENT']],
+  ['warning Placeholder', CONFIG, `${FILES}/0/path`, ['/etc/a'], ['/etc/{{ a }}']],
+  ['warning Placeholder', CONFIG, 'spec/kernelArguments/0', ['a=$b'], ['a=${B}']],
+  ['warning Placeholder', CONFIG, 'spec/osImageURL', ['image'], ['<image>']],
+  ['warning UnknownField', CONFIG, 'spec', [{ kernelArguments: ['a'] }], [{ kernelArgs: ['a'] }]],
+  ['warning UnknownField', CONFIG, 'x-a', [1], []],
+  ['warning UnknownField', CONFIG, 'config', [], [{}]],
+  ['warning UnknownField', CONFIG, `${FILES}/0/content`, [], [{}]],
+])('reports %s in %j at %s', async (code, object, field, harmless, harmful) => {
+  const isFound = async (value: unknown) => [
+    value,
+    (await find({ 'a.yaml': change(object, field, value) })).includes(code),
+  ];
+  for (const value of harmless) expect(await isFound(value)).toEqual([value, false]);
+  for (const value of harmful) expect(await isFound(value)).toEqual([value, true]);
 });
 
-const MIRRORS = createMirrors('quay.io', ['a.example.com']);
+const identify = (apiVersion: string, kind: string) => stringify(createObject(apiVersion, kind));
+
+test.each<[code: string, harmless: readonly string[], harmful: readonly string[]]>([
+  ['error ButaneObject', [identify('v1', 'A')], ['variant: openshift\nversion: 4.18.0\nmetadata: {name: a}\n']],
+  ['error ClientKind', [identify('ran.example.com/v1', 'SiteConfig')], [identify('v1alpha1', 'AgentConfig')]],
+  [
+    'error ClientKind',
+    [],
+    [identify('kustomize.config.k8s.io/v1', 'A'), identify('rbac.x.k8s.io/v1', 'Kustomization')],
+  ],
+  ['error ClientKind', [], [identify('agent-install.openshift.io/v1beta1', 'NMStateConfig')]],
+  ['error ClientKind', [], [identify('siteconfig.open-cluster-management.io/v1alpha1', 'ClusterInstance')]],
+  ['error ClientKind', [], ['apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n']],
+  ['error ObjectList', [identify('example.com/v1', 'AllowList')], ['apiVersion: v1\nkind: List\nitems: []\n']],
+  ['error IncompleteObject', [], ['a\n', '- a\n', 'kind: A\nmetadata: {name: a}\n', identify('v1', '')]],
+  ['error IncompleteObject', [], ['apiVersion: v1\nkind: A\nmetadata: {name: ""}\n', 'apiVersion: v1\nkind: A\n']],
+  ['error EmptyDocument', ['---\na: {b\n'], ['', '# a\n', `---\n# a\n---\n${identify('v1', 'Namespace')}`]],
+  ['warning DuplicateKey', ['a: {b: 1}\nc: {b: 1}\n'], ['a: 1\na: 2\n', 'a:\n  b: 1\n  b: 1\n']],
+])('reports %s', async (code, harmless, harmful) => {
+  const isFound = async (text: string) => [text, (await find({ 'a.yaml': text })).includes(code)];
+  for (const text of harmless) expect(await isFound(text)).toEqual([text, false]);
+  for (const text of harmful) expect(await isFound(text)).toEqual([text, true]);
+});
+
 const KUBELET = createSelecting('KubeletConfig', { kubeletConfig: { maxPods: 5 } });
+const OTHER_KUBELET = createSelecting('KubeletConfig', {}, 'worker', 'b');
+const BUILT_IN = change(OTHER_KUBELET, 'spec/machineConfigPoolSelector/matchLabels', { [`${MCO}/mco-built-in`]: '' });
+const MASTER_KUBELET = createSelecting('KubeletConfig', {}, 'master', 'b');
 const NAMESPACED = createObject('v1', 'ConfigMap', {}, { namespace: 'lab' });
 const ICSP = createObject('operator.openshift.io/v1alpha1', 'ImageContentSourcePolicy', { spec: {} }, { name: 'b' });
+const named = (name: string, labels: unknown = { [ROLE]: 'worker' }) => createConfig({}, { name, labels });
+const KARG = createConfig({ kernelArguments: ['a'] });
+const INFRA = { matchLabels: { [ROLE]: 'infra' } };
+const INFRA_RT = createConfig({ kernelType: 'rt' }, { labels: { [ROLE]: 'infra' } });
+const KERNEL_DEVEL = createConfig({ extensions: ['kernel-devel'] });
+const REALTIME = createConfig({ kernelType: 'realtime' }, { name: 'b' });
+const JSON_TWICE = '{"apiVersion": "v1", "kind": "A", "kind": "Namespace", "metadata": {"name": "a"}}';
+const JSON_ONLY = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "labels": {"a"\n: "b"}}}';
 
-test.each<[what: string, files: Files, problems: readonly string[]]>([
-  [
-    'a second render input',
-    { 'a.yaml': stringify(MIRRORS) + '---\n' + stringify(KUBELET) },
-    ['error MultipleDocuments'],
-  ],
-  [
-    'another second document',
-    {
-      'a.yaml': ['a', 'b'].map((name) => stringify(createObject('v1', 'Namespace', {}, { name }))).join('---\n'),
-    },
-    ['warning MultipleDocuments'],
-  ],
-  ['one object in two files', { 'a.yaml': MIRRORS, 'b.yaml': MIRRORS }, ['error DuplicateObject']],
+test.each<[what: string, contents: readonly (string | Json)[], problems: readonly string[]]>([
+  ['a second render input', [stringify(IDMS) + '---\n' + stringify(KUBELET)], ['error MultipleDocuments']],
+  ['another second document', [identify('v1', 'A') + '---\n' + identify('v1', 'B')], ['warning MultipleDocuments']],
+  ['one object in two files', [IDMS, IDMS], ['error DuplicateObject']],
   [
     'one name for two roles',
-    {
-      'a.yaml': createFile({}),
-      'b.yaml': { ...createFile({}), metadata: { name: '99-worker-a', labels: { [ROLE]: 'master' } } },
-    },
+    [CONFIG, change(CONFIG, 'metadata/labels', { [ROLE]: 'master' })],
     ['error DuplicateObject'],
   ],
-  ['an empty config twice', { 'a.yaml': createFile({}), 'b.yaml': createIgnition({}) }, ['warning DuplicateObject']],
-  ['equal configs', { 'a.yaml': createConfig({}), 'b.yaml': createConfig({}) }, []],
-  [
-    'equal configs with kernel arguments',
-    { 'a.yaml': createConfig({ kernelArguments: ['a'] }), 'b.yaml': createConfig({ kernelArguments: ['a'] }) },
-    ['error DuplicateObject'],
-  ],
-  [
-    'another object twice',
-    { 'a.yaml': createObject('v1', 'Namespace'), 'b.yaml': createObject('v1', 'Namespace') },
-    ['warning DuplicateObject'],
-  ],
-  ['a hidden file', { 'openshift/.a.yaml': createObject('v1', 'Namespace') }, ['error HiddenFile']],
-  [
-    'two KubeletConfigs for a pool',
-    { 'a.yaml': KUBELET, 'b.yaml': createSelecting('KubeletConfig', {}, 'worker', 'b') },
-    ['error MultipleConfigs', 'error MultipleConfigs'],
-  ],
-  [
-    'KubeletConfigs that select a pool by different labels',
-    {
-      'a.yaml': KUBELET,
-      'b.yaml': createObject(
-        `${MCO}/v1`,
-        'KubeletConfig',
-        { spec: { machineConfigPoolSelector: { matchLabels: { [`${MCO}/mco-built-in`]: '' } } } },
-        { name: 'b' },
-      ),
-    },
-    ['error MultipleConfigs', 'error MultipleConfigs'],
-  ],
-  [
-    'KubeletConfigs for two pools',
-    { 'a.yaml': KUBELET, 'b.yaml': createSelecting('KubeletConfig', {}, 'master', 'b') },
-    [],
-  ],
-  [
-    'the name of a generated config beside its cause',
-    { 'a.yaml': KUBELET, 'b.yaml': createConfig({}, { name: '99-worker-generated-kubelet' }) },
-    ['error OperatorName'],
-  ],
-  [
-    'the name of a generated config of another pool',
-    { 'a.yaml': KUBELET, 'b.yaml': createConfig({}, { name: '99-master-generated-kubelet' }) },
-    [],
-  ],
+  ['an empty config twice', [CONFIG, IGNITION], ['warning DuplicateObject']],
+  ['equal configs', [CONFIG, CONFIG], []],
+  ['equal configs with kernel arguments', [KARG, KARG], ['error DuplicateObject']],
+  ['another object twice', [NAMESPACE, NAMESPACE], ['warning DuplicateObject']],
+  ['two KubeletConfigs for a pool', [KUBELET, OTHER_KUBELET], ['error MultipleConfigs', 'error MultipleConfigs']],
+  ['selectors of different labels', [KUBELET, BUILT_IN], ['error MultipleConfigs', 'error MultipleConfigs']],
+  ['KubeletConfigs for two pools', [KUBELET, MASTER_KUBELET], []],
+  ['a generated name beside its cause', [KUBELET, named('99-worker-generated-kubelet')], ['error OperatorName']],
+  ['a generated name of another pool', [KUBELET, named('99-master-generated-kubelet')], []],
   [
     'a pool that selects configs without labels',
-    {
-      'a.yaml': createPool({ matchExpressions: [{ key: ROLE, operator: 'NotIn', values: ['master'] }] }),
-      'b.yaml': createConfig({}, { labels: undefined }),
-    },
+    [createPool({ matchExpressions: [NOT_IN] }), createConfig({}, { labels: undefined })],
     ['error UnlabeledConfig', 'warning MissingRole'],
   ],
+  ['contents for a custom pool', [createPool(INFRA), INFRA_RT], ['error InvalidContents', 'warning EmptyRole']],
+  ['contents for no pool', [INFRA_RT], ['warning NoPool', 'warning InvalidContents']],
+  ['kernel-devel beside another kernel', [KERNEL_DEVEL, REALTIME], ['error KernelDevel']],
   [
-    'the contents of a config that a custom pool selects',
-    {
-      'a.yaml': createPool({ matchLabels: { [ROLE]: 'infra' } }),
-      'b.yaml': createConfig({ kernelType: 'rt' }, { labels: { [ROLE]: 'infra' } }),
-    },
-    ['error InvalidContents', 'warning EmptyRole'],
-  ],
-  [
-    'the contents of a config that no pool selects',
-    { 'a.yaml': createConfig({ kernelType: 'rt' }, { labels: { [ROLE]: 'infra' } }) },
-    ['warning NoPool', 'warning InvalidContents'],
-  ],
-  [
-    'kernel-devel beside another kernel',
-    {
-      'a.yaml': createConfig({ extensions: ['kernel-devel'] }),
-      'b.yaml': createConfig({ kernelType: 'realtime' }, { name: 'b' }),
-    },
-    ['error KernelDevel'],
-  ],
-  [
-    'kernel-devel and another kernel for two pools',
-    {
-      'a.yaml': createConfig({ extensions: ['kernel-devel'] }),
-      'b.yaml': createConfig({ kernelType: 'realtime' }, { name: 'b', labels: { [ROLE]: 'master' } }),
-    },
+    'kernel-devel and a kernel for two pools',
+    [KERNEL_DEVEL, change(REALTIME, 'metadata/labels', { [ROLE]: 'master' })],
     [],
   ],
-  [
-    'a namespace in another file',
-    { 'a.yaml': NAMESPACED, 'b.yaml': createObject('v1', 'Namespace', {}, { name: 'lab' }) },
-    [],
-  ],
-  [
-    'a text without a last line feed',
-    { 'a.yaml': stringify(createConfig({ osImageURL: 'a\n' })).trimEnd() },
-    ['error DifferentReading'],
-  ],
-  [
-    'a key of JSON twice',
-    { 'a.json': '{"apiVersion": "v1", "kind": "A", "kind": "Namespace", "metadata": {"name": "a"}}' },
-    ['warning DifferentReading'],
-  ],
-  [
-    'JSON that is no YAML',
-    { 'a.json': '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "labels": {"a"\n: "b"}}}' },
-    ['error UnparsableInCluster'],
-  ],
-  ['each document that does not parse', { 'a.yaml': 'a: [\n---\nb: {\n' }, ['error Unparsable', 'error Unparsable']],
-])('judges %s', async (_what, files, problems) => {
-  expect(await find(files)).toEqual(problems);
+  ['a namespace in another file', [NAMESPACED, createObject('v1', 'Namespace', {}, { name: 'lab' })], []],
+  ['no last line feed', [stringify(createConfig({ osImageURL: 'a\n' })).trimEnd()], ['error DifferentReading']],
+  ['a key of JSON twice', [JSON_TWICE], ['warning DifferentReading']],
+  ['JSON that is no YAML', [JSON_ONLY], ['error UnparsableInCluster']],
+  ['each document that does not parse', ['a: [\n---\nb: {\n'], ['error Unparsable', 'error Unparsable']],
+])('judges %s', async (_what, contents, problems) => {
+  expect(await find(Object.fromEntries(contents.map((content, index) => [`${index}.yaml`, content])))).toEqual(
+    problems,
+  );
+});
+
+test('judges a hidden file', async () => {
+  expect(await find({ 'openshift/.a.yaml': NAMESPACE })).toEqual(['error HiddenFile']);
 });
 
 const CGROUP_V1 = createObject('config.openshift.io/v1', 'Node', { spec: { cgroupMode: 'v1' } });
@@ -545,8 +358,8 @@ test.each<[release: string | undefined, objects: readonly Json[], problems: read
   ['4.19', [CGROUP_V1], []],
   ['4.20', [CGROUP_V1], ['error CgroupRelease']],
   [undefined, [CGROUP_V1], ['warning CgroupRelease']],
-  ['4.14', [MIRRORS, ICSP], ['error MirrorRelease']],
-  ['4.15', [MIRRORS, ICSP], []],
+  ['4.14', [IDMS, ICSP], ['error MirrorRelease']],
+  ['4.15', [IDMS, ICSP], []],
   ['4.19', [IMAGE_POLICY], ['error PolicyRelease']],
   ['4.20', [OS_CONFIG], []],
   ['4.21', [OS_CONFIG], ['error PrebuiltRelease']],

@@ -18,46 +18,40 @@ async function read(signal = new AbortController().signal): Promise<string[]> {
   const files: string[] = [];
   for await (const { path: file, content, ignored } of readManifests(directory, signal)) {
     if (content !== undefined) expect(content.toString()).toBe(`# ${file}\n`);
-    files.push(ignored === undefined ? file : `${file} (${ignored})`);
+    files.push(ignored === undefined ? file : `${file}=${ignored}`);
   }
   return files;
 }
 
-test('reads manifests/ and openshift/, sorted by file name, and nothing beside them', async () => {
-  write('openshift/b.yml', 'manifests/c.json', 'openshift/a.yaml', 'manifests/d.yaml');
-  write('agent-config.yaml', 'install-config.yaml', 'auth/kubeconfig', 'cluster-manifests/x.yaml');
-  expect(await read()).toEqual(['openshift/a.yaml', 'openshift/b.yml', 'manifests/c.json', 'manifests/d.yaml']);
-});
+const STATE = '.openshift_install_state.json';
 
-test('reads a directory without manifests/ and openshift/ itself, without the files of the installer', async () => {
-  write('b.yaml', 'a.yaml', 'install-config.yaml', 'agent-config.yaml', '.openshift_install_state.json');
-  expect(await read()).toEqual(['a.yaml', 'b.yaml']);
-});
-
-test('returns why no cluster gets other files, except for patches and hidden ones', async () => {
-  write(
-    'install-config.yaml',
-    'openshift/a.yaml',
-    'openshift/a.YAML',
-    'openshift/README.md',
-    'openshift/a.yaml.patch_01',
-  );
-  write('openshift/.gitkeep', 'openshift/below/b.yaml', 'openshift/.c.yaml', 'openshift/d.bu', 'manifests/a.yaml');
-  expect(await read()).toEqual([
-    'install-config.yaml (EarlyDirectory)',
-    'openshift/.c.yaml',
-    'openshift/README.md (IgnoredFile)',
-    'openshift/a.YAML (IgnoredFile)',
-    'manifests/a.yaml (DuplicateFileName)',
-    'openshift/a.yaml',
-    'openshift/below (IgnoredDirectory)',
-    'openshift/d.bu (ButaneFile)',
-  ]);
-});
-
-test('reads the files of the installer in openshift/, which it gives to the cluster', async () => {
-  write('agent-config.yaml', 'openshift/agent-config.yaml');
-  expect(await read()).toEqual(['openshift/agent-config.yaml']);
+test.each<[what: string, files: string, read: string]>([
+  [
+    'manifests/ and openshift/, sorted by file name, and nothing beside them',
+    'openshift/b.yml manifests/c.json openshift/a.yaml manifests/d.yaml agent-config.yaml auth/a cluster-manifests/x',
+    'openshift/a.yaml openshift/b.yml manifests/c.json manifests/d.yaml',
+  ],
+  [
+    'a directory without both itself, without the files of the installer',
+    `b.yaml a.yaml install-config.yaml agent-config.yaml ${STATE}`,
+    'a.yaml b.yaml',
+  ],
+  [
+    'the files of the installer in openshift/, which it gives to the cluster',
+    'agent-config.yaml openshift/agent-config.yaml',
+    'openshift/agent-config.yaml',
+  ],
+  [
+    'other files with why no cluster gets them, except for patches and hidden ones',
+    'install-config.yaml openshift/a.yaml openshift/a.YAML openshift/README.md openshift/a.yaml.patch_01 ' +
+      'openshift/.gitkeep openshift/below/b.yaml openshift/.c.yaml openshift/d.bu manifests/a.yaml',
+    'install-config.yaml=EarlyDirectory openshift/.c.yaml openshift/README.md=IgnoredFile ' +
+      'openshift/a.YAML=IgnoredFile manifests/a.yaml=DuplicateFileName openshift/a.yaml ' +
+      'openshift/below=IgnoredDirectory openshift/d.bu=ButaneFile',
+  ],
+])('reads %s', async (_what, files, expected) => {
+  write(...files.split(' '));
+  expect(await read()).toEqual(expected.split(' '));
 });
 
 test('follows symbolic links to files', async () => {

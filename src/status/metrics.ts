@@ -1,23 +1,23 @@
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { Expiry } from '../certificates/key-pair.ts';
+import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
 import { type Mode, MODES } from '../decision/settings.ts';
-import type { AnsweredCall, JudgedReview } from './admission-app.ts';
+import type { LiveReader } from '../references/live-reader.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
+import { findStalledRestores } from './describe-status.ts';
+import type { StatusReporter } from './status-reporter.ts';
+import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
 
 export interface MetricsSources {
-  readonly resources: readonly string[];
-  readonly unsynced: () => readonly string[];
-  readonly ages: () => readonly { readonly resource: string; readonly ms: number }[];
-  readonly referrers: () => Iterable<Referrer>;
-  readonly stalledRestores: () => number;
-  readonly liveReads: () => number;
+  readonly index: Pick<ReferenceIndex, 'referrers'> & {
+    readonly reflectors: readonly Pick<ReferenceIndex['reflectors'][number], 'resource' | 'isSynced' | 'silentMs'>[];
+  };
+  readonly live: Pick<LiveReader, 'readCount'>;
   readonly mode: () => Mode;
-  /** Undefined if the guard writes no status or may not read MachineConfigs. */
-  readonly danglingCount: () => number | undefined;
-  readonly protectedConfigs: () => number | undefined;
-  readonly expiries: () => readonly Expiry[];
+  /** Undefined if the guard writes no status. */
+  readonly reporter: () => Pick<StatusReporter, 'danglingCount' | 'protectedConfigs'> | undefined;
+  readonly certificate: Pick<ServingCertificate, 'expiries'>;
 }
 
 /** These series start with 0, because `increase()` misses the first increment of a new series. */
@@ -53,18 +53,16 @@ export class Metrics {
     help: 'Reviews that are not about an existing MachineConfig, which the API server almost never sends.',
     registers: [this.#registry],
   });
-
   readonly #taskFailures = new Counter({
     name: 'mcguard_task_failures_total',
-    help: 'Failures of background tasks because of a defect, by task. The guard repeats the task.',
+    help: 'Failures of background tasks, by task. The guard repeats the task.',
     labelNames: ['task'],
     registers: [this.#registry],
   });
 
-  constructor(sources: MetricsSources) {
+  constructor({ index, live, mode, reporter, certificate }: MetricsSources) {
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    const { unsynced, resources, ages, referrers, liveReads, expiries, mode } = sources;
     for (const [code, verdict] of Object.entries(COUNTED_CODES)) {
       for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict, code, dry_run }, 0);
     }
@@ -75,38 +73,38 @@ export class Metrics {
       registers: [this.#registry],
       collect: () => {
         reads.reset();
-        reads.inc(liveReads());
+        reads.inc(live.readCount);
       },
     });
     const expiryHelp = 'End of the validity of the serving certificate and of its authority, in seconds since 1970.';
     this.#addGaugePer('certificate', 'mcguard_certificate_expiry_timestamp_seconds', expiryHelp, () =>
-      expiries().map(({ certificate, notAfter }) => [certificate, notAfter.getTime() / 1000]),
+      certificate.expiries().map(({ certificate: name, notAfter }) => [name, notAfter.getTime() / 1000]),
     );
     this.#addGaugePer('mode', 'mcguard_mode', '1 for the current mode, 0 for the others.', () =>
       MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0]),
     );
     const danglingHelp = 'References to MachineConfigs that do not exist, and pools whose status should name one.';
-    this.#addGauge('mcguard_dangling_references', danglingHelp, sources.danglingCount);
+    this.#addGauge('mcguard_dangling_references', danglingHelp, () => reporter()?.danglingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
-    this.#addGauge('mcguard_stalled_restores', stalledHelp, sources.stalledRestores);
+    const countStalled = (): number => findStalledRestores(index.referrers(), new Date()).length;
+    this.#addGauge('mcguard_stalled_restores', stalledHelp, countStalled);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
-    this.#addGauge('mcguard_protected_configs', protectedHelp, sources.protectedConfigs);
+    this.#addGauge('mcguard_protected_configs', protectedHelp, () => reporter()?.protectedConfigs);
     const syncedHelp = '1 if the kind has been read completely since the start.';
     this.#addGaugePer('resource', 'mcguard_index_synced', syncedHelp, () =>
-      resources.map((resource) => [resource, unsynced().includes(resource) ? 0 : 1]),
+      index.reflectors.map(({ resource, isSynced }) => [resource.name, isSynced ? 1 : 0]),
     );
     const ageHelp = 'Time since the last message from the API server about the resource.';
     this.#addGaugePer('resource', 'mcguard_index_age_seconds', ageHelp, () =>
-      ages().map(({ resource, ms }) => [resource, ms / 1000]),
+      index.reflectors.flatMap(({ resource, silentMs }) =>
+        silentMs === undefined ? [] : [[resource.name, silentMs / 1000]],
+      ),
     );
     const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';
-    this.#addGaugePer('kind', 'mcguard_references', referencesHelp, () => countStrongReferences(referrers()));
+    this.#addGaugePer('kind', 'mcguard_references', referencesHelp, () => countStrongReferences(index.referrers()));
     this.#addGaugePer('version', 'mcguard_build_info', 'Always 1; the label tells the version.', () => [
       [packageJson.version, 1],
     ]);
-    const eventLoopDelay = new EventLoopDelay();
-    const delayHelp = 'The longest time in the last one to two minutes for which work held the event loop.';
-    this.#addGauge('mcguard_event_loop_delay_seconds', delayHelp, () => eventLoopDelay.longestSeconds);
     this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
     // Computed once, because each result would differ by microseconds.
     const startedAt = Date.now() / 1000 - process.uptime();
@@ -161,33 +159,4 @@ function countStrongReferences(referrers: Iterable<Referrer>): Map<ReferrerKind,
     counts.set(kind, (counts.get(kind) ?? 0) + strong);
   }
   return counts;
-}
-
-/** The pause between two samples. A shorter one would cost more than the rest of an idle guard. */
-const RESOLUTION_MS = 10;
-/** Longer than the 30 s between scrapes. */
-const WINDOW_MS = 60_000;
-
-/** Measures how long single pieces of work hold the event loop, during which no review is answered. */
-export class EventLoopDelay {
-  readonly #intervals: Pick<IntervalHistogram, 'enable' | 'max' | 'reset'>;
-  #lastWindowSeconds = 0;
-
-  constructor(intervals = monitorEventLoopDelay({ resolution: RESOLUTION_MS })) {
-    this.#intervals = intervals;
-    this.#intervals.enable();
-    setInterval(() => {
-      this.#lastWindowSeconds = this.#windowSeconds;
-      this.#intervals.reset();
-    }, WINDOW_MS).unref();
-  }
-
-  /** The longest delay in this window and in the last one, precise to 10 ms. Every reader gets the same value. */
-  get longestSeconds(): number {
-    return Math.max(this.#lastWindowSeconds, this.#windowSeconds);
-  }
-
-  get #windowSeconds(): number {
-    return Math.max(0, this.#intervals.max / 1e6 - RESOLUTION_MS) / 1_000;
-  }
 }
