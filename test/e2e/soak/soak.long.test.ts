@@ -8,7 +8,7 @@ import { memoryOf } from '../../bench/memory.ts';
 import { pause } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
-import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
 const NODES = 5_000;
 const MINUTES = 30;
