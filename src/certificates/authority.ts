@@ -136,10 +136,7 @@ export function expandIpAddress(address: string): string {
   if (isIP(address) !== 6) return address;
   // The URL parser turns a dotted quad into hex groups and the rest into lower case.
   const canonical = new URL(`https://[${address}]`).hostname.slice(1, -1);
-  const [head = '', tail] = canonical.split('::');
-  if (tail === undefined) return canonical;
-  const before = head.split(':').filter(Boolean);
-  const after = tail.split(':').filter(Boolean);
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  return [...before, ...zeros, ...after].join(':');
+  const groupCount = canonical.split(':').filter(Boolean).length;
+  const zeros = Array.from({ length: 8 - groupCount }, () => '0').join(':');
+  return canonical.replace('::', `:${zeros}:`).replaceAll(/^:|:$/g, '');
 }

@@ -102,13 +102,9 @@ export function readExpiry(certificate: Expiry['certificate'], pem: string, isRe
   return { certificate, notAfter, isRenewedByGuard };
 }
 
+/** Of files, or of a guard that stops before the certificate expires. */
 export class ExternalCertificate extends Replaceable<KeyPair> implements ServingCertificate {
   expiries(): readonly Expiry[] {
     return [readExpiry('serving', this.current().certificatePem, false)];
   }
-}
-
-/** For a guard that stops before the certificate expires. */
-export function createFixedCertificate(pair: KeyPair): ServingCertificate {
-  return new ExternalCertificate(pair);
 }

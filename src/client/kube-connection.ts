@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import type { RequestOptions } from 'node:https';
 import { createSecureContext } from 'node:tls';
-import { KubeConfig } from '@kubernetes/client-node';
+import { type Cluster, KubeConfig } from '@kubernetes/client-node';
 import { joinFirst } from '../common/printable-text.ts';
 import { NEVER_ABORTED, waitOrAbort } from '../common/wait.ts';
 import type { Connection, Credentials } from '../kube/api.ts';
@@ -19,11 +19,6 @@ export class KubeconfigError extends CliError {
 interface AuthProvider {
   readonly name?: string;
   readonly config?: Readonly<Record<string, unknown>>;
-}
-
-interface Cluster {
-  readonly server: URL;
-  readonly isProxied: boolean;
 }
 
 /** In a message that lists contexts. */
@@ -52,11 +47,11 @@ export class KubeConnection implements Connection {
   }
 
   get server(): URL {
-    return this.#cluster.server;
+    return new URL(this.#cluster.server);
   }
 
   get isProxied(): boolean {
-    return this.#cluster.isProxied;
+    return hasText(this.#cluster.proxyUrl);
   }
 
   /** @throws CredentialsError if a file or an exec plugin fails, or the plugin hangs; or the signal's reason */
@@ -163,7 +158,7 @@ function findCluster(config: KubeConfig): Cluster {
       `in the kubeconfig, the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`,
     );
   }
-  return { server: new URL(cluster.server), isProxied: (cluster.proxyUrl ?? '') !== '' };
+  return cluster;
 }
 
 export function connectionFromKubeconfig(text: string): KubeConnection {

@@ -6,7 +6,7 @@ import type { ClusterFlags } from './cluster-options.ts';
 /** @throws CliError if there is no usable kubeconfig */
 export async function createKubeApi(flags: ClusterFlags, userAgent: string): Promise<KubeApi> {
   const [{ loadConnection }, { KubeApi }] = await Promise.all([import('./kubeconfig.ts'), import('../kube/api.ts')]);
-  return new KubeApi(loadConnection(flags), userAgent, { requestTimeoutMs: flags.requestTimeout || undefined });
+  return new KubeApi(loadConnection(flags), userAgent, flags.requestTimeout || undefined);
 }
 
 /** Closes the client after `work`. Explains cluster errors as a CliError. */

@@ -40,20 +40,25 @@ export function isMissingForever({ code, recoverable }: Problem): boolean {
   return code === 'ConfigMissing' && !recoverable;
 }
 
-/** @param reason that a node reports */
-export function findMissing(referrer: NodeReferrer | PoolReferrer, cluster: Cluster, reason = ''): Finding[] {
+/**
+ * @param areTerminating whether to find the configs that are being deleted, or else those that do not exist
+ * @param reason that a node reports
+ */
+export function findMissing(
+  referrer: NodeReferrer | PoolReferrer,
+  cluster: Cluster,
+  areTerminating: boolean,
+  reason = '',
+): Finding[] {
   return findDanglingReferences([referrer], cluster.configs).flatMap(({ field, config }) => {
-    const finding = judgeMissing(config, cluster);
-    const evidence = finding.evidence ?? (reason.includes(config) ? quote(reason) : null);
-    return [{ ...finding, field, evidence }];
+    if (cluster.terminatingConfigs.has(config) !== areTerminating) return [];
+    const recovery = judgeRendering(config, cluster);
+    const evidence = recovery.evidence ?? (reason.includes(config) ? quote(reason) : null);
+    const finding = { config, field, ...recovery, evidence };
+    // Once a terminating config is gone, the operator may render it again.
+    if (areTerminating) return [finding];
+    return [{ suggestion: cluster.findNearest(config) ?? null, ...finding, ...cluster.guardReports?.get(config) }];
   });
-}
-
-function judgeMissing(config: ConfigName, cluster: Cluster): Finding {
-  const recovery = judgeRendering(config, cluster);
-  // Once a terminating config is gone, the operator may render it again.
-  if (cluster.terminatingConfigs.has(config)) return { config, ...recovery };
-  return { config, suggestion: cluster.findNearest(config) ?? null, ...recovery, ...cluster.guardReports?.get(config) };
 }
 
 /** The operator renders the config in the spec of a pool, and the first config of a new pool. */
@@ -196,12 +201,9 @@ export function findTooFewNodes(cluster: Cluster): Finding[] {
 }
 
 function describeTooFewNodes(cluster: Cluster): string | undefined {
-  const { nodes, skippedNodes = [], selector, minNodes, hasControlPlane, controlPlaneReplicas = 0 } = cluster;
+  const { nodes, selector, minNodes, hasControlPlane, controlPlaneReplicas = 0 } = cluster;
   const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
-  if (nodes.length === 0) {
-    if (skippedNodes.length > 0) return `the Machine Config Operator manages no node ${selection}`;
-    return selector === undefined ? 'the cluster has no nodes' : `no node has label ${selector}`;
-  }
+  if (nodes.length === 0) return `the Machine Config Operator manages no node ${selection}`;
   if (minNodes !== undefined) {
     const isEnough = nodes.length >= minNodes;
     return isEnough ? undefined : `only ${countNoun(nodes.length, 'node')} ${selection}, ${minNodes} are required`;

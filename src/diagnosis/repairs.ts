@@ -28,9 +28,10 @@ const DESIRED = 'desiredConfig';
 
 /** All repairs in their order: first what the others need, last what loses something. */
 const REPAIRS = {
-  assignPool: forEachNode((node, { poolOf, livePools }) => {
+  assignPool: forEachNode((node, { poolOf, livePoolByName }) => {
     const { pool, conflicting } = poolOf(node);
-    const own = livePools.find((each) => isOfPool(node, each));
+    const config = findReferencedConfig(node.referrer, CURRENT) ?? findReferencedConfig(node.referrer, DESIRED);
+    const own = livePoolByName.get(config && parsePoolName(config));
     if (pool !== undefined || own === undefined) return [];
     const others = conflicting.filter((each) => each !== own);
     const labels =
@@ -43,21 +44,20 @@ const REPAIRS = {
   }),
   resetSpec: forEachPool('spec', (pool, cluster) => {
     const missing = findReferencedConfig(pool.referrer, 'spec');
-    const config = findResetConfig(pool, cluster);
+    const config = findConfigOfPool(pool, cluster) ?? findRunningConfig(pool, cluster);
     if (missing === undefined || config === undefined || cluster.nodeWithCopy.has(missing)) return [];
     const text = `pool ${pool.referrer.name}: name a config that exists. No node ran the missing one`;
     return [patchPool(text, pool, { spec: { configuration: { name: config } } })];
   }),
-  resetDesired: (problems, cluster) => {
-    const text = 'set desiredConfig to a config that exists. Nothing is lost: no node runs the missing one';
-    return planAnnotations(problems, cluster, false, (node, { field }) => {
+  resetDesired: planAnnotations(
+    'set desiredConfig to a config that exists. Nothing is lost: no node runs the missing one',
+    (node, { field }, cluster) => {
       const { pool, conflicting } = cluster.poolOf(node);
-      const current = findReferencedConfig(node.referrer, CURRENT);
-      const isReset = field === DESIRED && current !== findReferencedConfig(node.referrer, DESIRED);
+      const isReset = field === DESIRED && isUpdating(node);
       if (!isReset || pool === undefined || conflicting.length > 0) return undefined;
-      return { text, field, config: findConfigOfPool(pool, cluster) ?? current };
-    });
-  },
+      return findConfigOfPool(pool, cluster) ?? findReferencedConfig(node.referrer, CURRENT);
+    },
+  ),
   restore: (problems, cluster) =>
     [...groupBy(problems, ({ config }) => config)].flatMap(([config]) => {
       const node = config === null || !isRestorable(config) ? undefined : cluster.nodeWithCopy.get(config);
@@ -97,39 +97,38 @@ const REPAIRS = {
     const text = 'approve pending certificate requests of nodes; check the requestors first';
     return pendingRequests.length === 0 ? [] : [plan(text, words)];
   },
-  nameDesired: (problems, cluster) =>
-    planAnnotations(problems, cluster, false, (node) => {
-      const config = findReferencedConfig(node.referrer, DESIRED);
-      if (!isOnDisk(node) || config === findReferencedConfig(node.referrer, CURRENT)) return undefined;
-      const text =
-        'the disk may already have the desired config: name it as the current one. The daemon compares before it ' +
-        'writes, so a wrong name changes nothing';
-      return { text, field: CURRENT, config };
-    }),
-  readDisk: forFirstNode((node) => {
-    const isUpdating = findReferencedConfig(node.referrer, DESIRED) !== findReferencedConfig(node.referrer, CURRENT);
+  nameDesired: planAnnotations(
+    'the disk may already have the desired config: name it as the current one. The daemon compares before it writes, ' +
+      'so a wrong name changes nothing',
+    (node) => (isOnDisk(node) && isUpdating(node) ? findReferencedConfig(node.referrer, DESIRED) : undefined),
+  ),
+  // The others follow when the first one has recovered.
+  readDisk: forEachNode((node) => {
     const text =
       'see which config the disk has, and create it again if it is missing. The daemon then changes the whole disk ' +
       'to the desired config. It costs one reboot. If a person changed a file, change it back instead';
-    return !isOnDisk(node) || isUpdating ? [] : [plan(text, [OWN, 'restore', '--from', `node/${node.referrer.name}`])];
-  }),
-  force: forFirstNode((node) => {
+    const command = [OWN, 'restore', '--from', `node/${node.referrer.name}`];
+    return isOnDisk(node) && !isUpdating(node) ? [plan(text, command)] : [];
+  }, 1),
+  force: forEachNode((node) => {
     const { name } = node.referrer;
     const text =
       `overwrite the disk of ${name}, then of the others, without a comparison, and reboot it. Files, units and ` +
       'kernel arguments that only the old config has stay on the disk, and no check finds them later';
     const command = ['oc', 'debug', `node/${name}`, '--', 'chroot', '/host', 'touch', FORCE_FILE];
     return isOnDisk(node) ? [{ ...plan(text, command), alternative: true }] : [];
-  }),
-  nameConfigOfPool: (problems, cluster) =>
-    planAnnotations(problems, cluster, true, (node, problem) => {
+  }, 1),
+  nameConfigOfPool: planAnnotations(
+    'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on the ' +
+      'disk, so the machine-config-daemon reports "unexpected on-disk state"',
+    (node, { field }, cluster) => {
       const { pool } = cluster.poolOf(node);
-      if (pool === undefined || !isCompared(node, problem)) return undefined;
-      const text =
-        'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on ' +
-        'the disk, so the machine-config-daemon reports "unexpected on-disk state"';
-      return { text, field: problem.field, config: findConfigOfPool(pool, cluster) };
-    }),
+      // The daemon compares the disk with the config, unless only `desiredConfig` names it.
+      const isCompared = field === CURRENT || (field === DESIRED && !isUpdating(node));
+      return pool !== undefined && isCompared ? findConfigOfPool(pool, cluster) : undefined;
+    },
+    true,
+  ),
 } satisfies Record<string, Plan>;
 
 export type RepairName = keyof typeof REPAIRS;
@@ -184,16 +183,12 @@ function patchPool(text: string, { referrer }: InspectedPool, patch: object, ...
   return plan(text, words, ['-p', JSON.stringify(patch)]);
 }
 
-function forEachNode(planOne: (node: InspectedNode, cluster: Cluster) => readonly Repair[]): Plan {
+function forEachNode(planOne: (node: InspectedNode, cluster: Cluster) => readonly Repair[], max?: number): Plan {
   return (problems, cluster) => {
     const names = new Set(problems.map(({ kind, name }) => (kind === 'Node' ? name : null)));
-    return cluster.nodes.filter(({ referrer }) => names.has(referrer.name)).flatMap((node) => planOne(node, cluster));
+    const nodes = cluster.nodes.filter(({ referrer }) => names.has(referrer.name));
+    return nodes.flatMap((node) => planOne(node, cluster)).slice(0, max);
   };
-}
-
-/** The others follow when the first one has recovered. */
-function forFirstNode(planOne: (node: InspectedNode) => readonly Repair[]): Plan {
-  return (problems, cluster) => forEachNode(planOne)(problems, cluster).slice(0, 1);
 }
 
 function forEachPool(field: string, planOne: (pool: InspectedPool, cluster: Cluster) => readonly Repair[]): Plan {
@@ -205,44 +200,32 @@ function forEachPool(field: string, planOne: (pool: InspectedPool, cluster: Clus
   };
 }
 
-interface Change {
-  readonly text: string;
-  readonly field: string | null;
-  readonly config: ConfigName | null | undefined;
-}
-
-/** One command for all nodes that need the same annotations. */
+/** One command for all nodes that need the same annotations, each for the field of its problem. */
 function planAnnotations(
-  problems: readonly Problem[],
-  { nodes }: Cluster,
-  alternative: boolean,
-  findChange: (node: InspectedNode, problem: Problem) => Change | undefined,
-): Repair[] {
-  const nodeByName = new Map(nodes.map((node) => [node.referrer.name, node]));
-  const changesByNode = new Map<string, { text: string; annotations: readonly string[] }>();
-  for (const problem of problems) {
-    const node = problem.kind === 'Node' ? nodeByName.get(problem.name ?? '') : undefined;
-    const { text, field, config } = (node && findChange(node, problem)) ?? {};
-    if (node === undefined || text === undefined || !config) continue;
-    const { annotations = [] } = changesByNode.get(node.referrer.name) ?? {};
-    changesByNode.set(node.referrer.name, { text, annotations: [...annotations, `${MCO_GROUP}/${field}=${config}`] });
-  }
-  return [...groupBy(changesByNode, ([, change]) => JSON.stringify(change)).values()].flatMap((group) => {
-    const [[, { text, annotations }]] = group as [[string, { text: string; annotations: readonly string[] }]];
-    const words = ['oc', 'annotate', 'node', ...group.map(([name]) => name), '--overwrite'];
-    return [{ ...plan(text, words, ...annotations.map((annotation) => [annotation])), alternative }];
-  });
+  text: string,
+  findConfig: (node: InspectedNode, problem: Problem, cluster: Cluster) => ConfigName | undefined,
+  alternative = false,
+): Plan {
+  return (problems, cluster) => {
+    const nodeByName = new Map<string | null, InspectedNode>(cluster.nodes.map((node) => [node.referrer.name, node]));
+    const changes = problems.flatMap((problem) => {
+      const node = problem.kind === 'Node' ? nodeByName.get(problem.name) : undefined;
+      const config = node && findConfig(node, problem, cluster);
+      const annotation = `${MCO_GROUP}/${problem.field ?? CURRENT}=${config}`;
+      return node === undefined || config === undefined ? [] : [{ name: node.referrer.name, annotation }];
+    });
+    const annotationsByNode = [...groupBy(changes, ({ name }) => name)].map(([name, own]) => {
+      return { name, annotations: own.map(({ annotation }) => [annotation]) };
+    });
+    return [...groupBy(annotationsByNode, ({ annotations }) => annotations.join(' ')).values()].flatMap((group) => {
+      const words = ['oc', 'annotate', 'node', ...group.map(({ name }) => name), '--overwrite'];
+      return [{ ...plan(text, words, ...(group[0]?.annotations ?? [])), alternative }];
+    });
+  };
 }
 
-/** Whether the daemon would compare the disk with the config: not if only `desiredConfig` names it. */
-function isCompared({ referrer }: InspectedNode, { field }: Problem): boolean {
-  const current = findReferencedConfig(referrer, CURRENT);
-  return field === CURRENT || (field === DESIRED && current === findReferencedConfig(referrer, DESIRED));
-}
-
-/** A config that a pool can have in its spec instead of a missing one. */
-function findResetConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
-  return findConfigOfPool(pool, cluster) ?? findRunningConfig(pool, cluster);
+function isUpdating({ referrer }: InspectedNode): boolean {
+  return findReferencedConfig(referrer, DESIRED) !== findReferencedConfig(referrer, CURRENT);
 }
 
 /** A config of the pool that its nodes run. A restore sets the status to it, too, as the operator would. */
@@ -260,10 +243,4 @@ function isRestorable(config: ConfigName): boolean {
 function listLabels({ referrer }: InspectedPool): readonly (readonly [string, unknown])[] {
   const { matchLabels } = (referrer.nodeSelector ?? {}) as { readonly matchLabels?: object };
   return Object.entries(matchLabels ?? {});
-}
-
-/** A pool is the one for which the config of the node was rendered. */
-function isOfPool({ referrer }: InspectedNode, pool: InspectedPool): boolean {
-  const config = findReferencedConfig(referrer, CURRENT) ?? findReferencedConfig(referrer, DESIRED);
-  return config !== undefined && parsePoolName(config) === pool.referrer.name;
 }

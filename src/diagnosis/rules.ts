@@ -46,8 +46,8 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: ['approveRequests'],
   },
   ConfigMissing: {
-    ofNode: ({ referrer, reason }, cluster) => findMissing(referrer, cluster, reason).filter(isMissing(cluster)),
-    ofPool: ({ referrer }, cluster) => findMissing(referrer, cluster).filter(isMissing(cluster)),
+    ofNode: ({ referrer, reason }, cluster) => findMissing(referrer, cluster, false, reason),
+    ofPool: ({ referrer }, cluster) => findMissing(referrer, cluster, false),
     summary: (field) => `${field} missing`,
     sentences: ({ config, recoverableReason, suggestion, ...history }, names, isPlural) => [
       `${formatName(config ?? '')} does not exist; ${names} ${name(isPlural)} it`,
@@ -58,8 +58,8 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: ['assignPool', 'resetSpec', 'resetDesired', 'restore', 'setStatus', 'nameConfigOfPool'],
   },
   ConfigTerminating: {
-    ofNode: ({ referrer }, cluster) => findMissing(referrer, cluster).filter(isTerminating(cluster)),
-    ofPool: ({ referrer }, cluster) => findMissing(referrer, cluster).filter(isTerminating(cluster)),
+    ofNode: ({ referrer }, cluster) => findMissing(referrer, cluster, true),
+    ofPool: ({ referrer }, cluster) => findMissing(referrer, cluster, true),
     summary: (field) => `${field} being deleted`,
     sentences: ({ config, recoverable }, names, isPlural) => [
       `${formatName(config ?? '')} is in use and being deleted; ${names} ${name(isPlural)} it`,
@@ -148,13 +148,6 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: ['continueRestore'],
   },
 };
-
-const isTerminating =
-  ({ terminatingConfigs }: Cluster) =>
-  ({ config }: Finding): boolean =>
-    config !== undefined && config !== null && terminatingConfigs.has(config);
-
-const isMissing = (cluster: Cluster) => (finding: Finding) => !isTerminating(cluster)(finding);
 
 function explainDeletion({ explanation, deletedAt, deletedBy }: MissingConfigReport): string {
   if (deletedAt === null) return quote(explanation ?? '');

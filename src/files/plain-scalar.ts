@@ -15,8 +15,6 @@ const WORDS: ReadonlyMap<string, string | boolean | number | null> = new Map(
 const OCTAL = /^0[0-7]+$/;
 const INTEGER = /^(?:0|[1-9][0-9]*|0x[0-9a-f]+|0o[0-7]+|0b[01]+)$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
-const MIN_INT64 = -(2n ** 63n);
-const MAX_UINT64 = 2n ** 64n - 1n;
 
 /** The value that Go reads from an unquoted text. A timestamp stays a string. */
 export function resolvePlainScalar(text: string): string | boolean | number | null {
@@ -28,16 +26,11 @@ export function resolvePlainScalar(text: string): string | boolean | number | nu
 }
 
 function parseNumber(text: string): number | undefined {
-  const integer = parseInteger(text);
-  if (integer !== undefined && integer >= MIN_INT64 && integer <= MAX_UINT64) return Number(integer);
-  return parseFloat64(text);
-}
-
-function parseInteger(text: string): bigint | undefined {
   const digits = text.replace(/^[-+]/, '').toLowerCase();
   const literal = OCTAL.test(digits) ? `0o${digits.slice(1)}` : digits;
-  if (!INTEGER.test(literal)) return undefined;
-  return text.startsWith('-') ? -BigInt(literal) : BigInt(literal);
+  // Beyond 64 bits, Go reads only decimal digits.
+  if (!INTEGER.test(literal) || Number(literal) >= 2 ** 64) return parseFloat64(text);
+  return text.startsWith('-') ? -Number(literal) : Number(literal);
 }
 
 function parseFloat64(text: string): number | undefined {

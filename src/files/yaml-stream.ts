@@ -31,7 +31,6 @@ export interface YamlStream {
 const MAX_DOCUMENTS = 1_000;
 /** After a byte order mark, `{` begins YAML. */
 const JSON_START = /^(?:(?!\uFEFF)[\s\u0085])*\{/;
-const JSON_PART = /"(?:[^"\\]|\\.)*"|[{}[\]]/gs;
 const BEFORE_SEPARATOR = /(?<=^|\n)(?=---)/;
 /** Only a comment may follow a separator. */
 const SEPARATOR = /^---[^\S\n\uFEFF]*(?:#[^\n]*)?(?:\n|$)/;
@@ -44,18 +43,18 @@ export function parseStream(content: Buffer, source: string, budget: NodeBudget)
     const unreadable = createUnreadable(text, 1, new YamlError('not UTF-8', 1));
     return { documents: [unreadable], inCluster: unreadable, isJson: false };
   }
-  if (JSON_START.test(text)) {
-    const objects = readJsonStream(text, source);
-    // cluster-bootstrap ignores what follows the first object.
-    const { value, text: first } = objects[0] ?? {};
-    const inCluster = readYaml(first !== undefined && value !== undefined ? first : text, text, 1, source, budget);
-    // YAML knows the lines of its fields.
-    const isSame = objects.length === 1 && isDeepStrictEqual(value, inCluster.value);
-    return { documents: isSame ? [{ ...inCluster, duplicates: [] }] : objects, inCluster, isJson: true };
-  }
   const inCluster = readYaml(text, text, 1, source, budget);
+  if (JSON_START.test(text)) {
+    const value = parseJson(text);
+    // YAML knows the lines of its fields.
+    const isSame = isDeepStrictEqual(value, inCluster.value);
+    const json = isSame ? inCluster : { line: 1, text, value, findLine: () => 1 };
+    // Go reads several objects one after another, which nobody writes.
+    const error = value === undefined ? { error: new YamlError('not one object of JSON', 1) } : {};
+    return { documents: [{ ...json, duplicates: [], ...error }], inCluster, isJson: true };
+  }
   const texts = text.split(BEFORE_SEPARATOR, MAX_DOCUMENTS + 1);
-  checkCount(texts, source);
+  if (texts.length > MAX_DOCUMENTS) throw new FileError(`${source} has more than ${MAX_DOCUMENTS} documents`);
   let line = 1;
   let isEmpty = true;
   const documents = texts.map((document): StreamDocument => {
@@ -111,33 +110,6 @@ function readYaml(body: string, text: string, line: number, source: string, budg
 
 function createUnreadable(text: string, line: number, error: YamlError): StreamDocument {
   return { line, text, value: undefined, error, duplicates: [], findLine: () => line };
-}
-
-/** Objects one after another, as Go's JSON decoder reads a stream. */
-function readJsonStream(text: string, source: string): StreamDocument[] {
-  const documents: StreamDocument[] = [];
-  let [start, depth, line] = [0, 0, 1];
-  const add = (end: number): void => {
-    const [part, first] = [text.slice(start, end), line];
-    const document = createUnreadable(part, first, new YamlError('invalid JSON', first));
-    const value = parseJson(part);
-    documents.push(value === undefined ? document : { line, text: part, value, duplicates: [], findLine: () => first });
-    checkCount(documents, source);
-    line += part.split('\n').length - 1;
-    start = end;
-  };
-  for (const { 0: part, index } of text.matchAll(JSON_PART)) {
-    depth += part === '{' || part === '[' ? 1 : part === '}' || part === ']' ? -1 : 0;
-    if (depth === 0 && !part.startsWith('"')) add(index + part.length);
-    // Go reads no further.
-    if (documents.at(-1)?.error !== undefined) return documents;
-  }
-  if (/[^ \t\r\n]/.test(text.slice(start))) add(text.length);
-  return documents;
-}
-
-function checkCount({ length }: readonly unknown[], source: string): void {
-  if (length > MAX_DOCUMENTS) throw new FileError(`${source} has more than ${MAX_DOCUMENTS} documents`);
 }
 
 function parseJson(text: string): unknown {

@@ -11,9 +11,8 @@ import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.t
 import { createAdmissionApp, type JudgedReview } from '../webhook/admission-app.ts';
 import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
 import { createHealthServer } from '../webhook/health-server.ts';
-import { createMetricsApp } from '../webhook/metrics-app.ts';
+import { createMetricsApp, ScrapeAuthorizer } from '../webhook/metrics-app.ts';
 import { Metrics } from '../status/metrics.ts';
-import { ScrapeAuthorizer } from '../webhook/scrape-authorizer.ts';
 import { INTERMEDIATE, type TlsParameters, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { close, createTlsServer, listen } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';

@@ -41,11 +41,6 @@ export interface ApiResponse {
   readonly body: IncomingMessage;
 }
 
-export interface KubeApiOptions {
-  /** Limits each request that is not a watch, until the end of its response. */
-  readonly requestTimeoutMs?: number | undefined;
-}
-
 export const MERGE_PATCH = 'application/merge-patch+json';
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
@@ -58,13 +53,14 @@ const MAX_RETRY_AFTER_MS = 60_000;
 export class KubeApi {
   readonly #connection: Connection;
   readonly #userAgent: string;
-  readonly #options: KubeApiOptions;
+  readonly #requestTimeoutMs: number | undefined;
   readonly #transport = new Transport();
 
-  constructor(connection: Connection, userAgent = 'machineconfig-guard', options: KubeApiOptions = {}) {
+  /** @param requestTimeoutMs limits each request that is not a watch, until the end of its response */
+  constructor(connection: Connection, userAgent = 'machineconfig-guard', requestTimeoutMs?: number) {
     this.#connection = connection;
     this.#userAgent = userAgent;
-    this.#options = options;
+    this.#requestTimeoutMs = requestTimeoutMs;
   }
 
   get address(): string {
@@ -116,7 +112,7 @@ export class KubeApi {
 
   /** Applies the timeout, until the body of the response closes. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
-    const { timeoutMs = this.#options.requestTimeoutMs } = request;
+    const { timeoutMs = this.#requestTimeoutMs } = request;
     const limit =
       timeoutMs === undefined || request.purpose === 'watches' ? undefined : limitSignal(timeoutMs, request.signal);
     try {

@@ -52,8 +52,7 @@ type Judgement = readonly [status: Condition['status'], reason: string, message:
 
 const MAX_LISTED = 50;
 const MAX_DESCRIBED = 3;
-const DAY_MS = 86_400_000;
-const EXPIRES_SOON_DAYS = 30;
+const EXPIRES_SOON_MS = 30 * 86_400_000;
 const RENEWAL_ADVICE = {
   authority: 'rotate it with `machineconfig-guard render --from-cluster --new-authority`',
   serving: 'renew it at its issuer',
@@ -145,19 +144,15 @@ function judgeOverrides(sources: StatusSources): Judgement {
 }
 
 function judgeCertificates({ expiries, now }: StatusSources): Judgement {
-  const dates = expiries.map(({ certificate, notAfter }) => `${certificate} until ${toSeconds(notAfter).slice(0, 10)}`);
-  if (expiries.some(({ notAfter }) => notAfter <= now)) return ['False', 'Expired', dates.join(', ')];
-  return ['True', describeExpiries(expiries, now).length > 0 ? 'ExpiresSoon' : 'Valid', dates.join(', ')];
-}
-
-/** Describes the certificates that somebody must renew within 30 days. The text changes daily. */
-export function describeExpiries(expiries: readonly Expiry[], now: Date): string[] {
-  return expiries.flatMap(({ certificate, notAfter, isRenewedByGuard }) => {
-    const days = Math.floor((notAfter.getTime() - now.getTime()) / DAY_MS);
-    if (isRenewedByGuard || days >= EXPIRES_SOON_DAYS) return [];
-    const expires = days < 0 ? `expired ${-days} days ago` : `expires in ${days} days`;
-    return [`the ${certificate} certificate ${expires}, at ${toSeconds(notAfter)}: ${RENEWAL_ADVICE[certificate]}`];
+  const isDue = ({ notAfter, isRenewedByGuard }: Expiry): boolean =>
+    !isRenewedByGuard && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS;
+  const described = expiries.map((expiry) => {
+    const { certificate, notAfter } = expiry;
+    const advice = isDue(expiry) ? ` (${RENEWAL_ADVICE[certificate]})` : '';
+    return `${certificate} until ${toSeconds(notAfter).slice(0, 10)}${advice}`;
   });
+  if (expiries.some(({ notAfter }) => notAfter <= now)) return ['False', 'Expired', described.join(', ')];
+  return ['True', expiries.some(isDue) ? 'ExpiresSoon' : 'Valid', described.join(', ')];
 }
 
 function judgeTlsProfile({ tlsProfile }: StatusSources): Judgement | undefined {

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { ProblemLog } from '../common/logs.ts';
 import { toSeconds } from '../common/duration.ts';
 import { repeat } from '../common/wait.ts';
 import type { Settings } from '../decision/settings.ts';
@@ -12,7 +11,7 @@ import type { ConfigIndex } from '../references/reference-index.ts';
 import type { JudgedReview } from '../webhook/admission-app.ts';
 import type { FollowedTlsProfile } from '../webhook/tls-profile.ts';
 import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
-import { describeExpiries, describeStatus, type GuardStatus, type StatusSources } from './describe-status.ts';
+import { describeStatus, type GuardStatus, type StatusSources } from './describe-status.ts';
 import { Lease, type LeaseTiming } from './lease.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
@@ -48,7 +47,6 @@ export class StatusReporter {
   readonly #detector: DanglingReferenceDetector;
   readonly #lease: Lease;
   readonly #writer: StatusWriter;
-  readonly #expiryProblem: ProblemLog;
 
   constructor(options: StatusReporterOptions) {
     const { api, log, leaseNamespace: namespace, leaseHolder: identity, leaseTiming: timing, onTaskFailure } = options;
@@ -59,7 +57,6 @@ export class StatusReporter {
     const onFailure = (): void => onTaskFailure('acquire the Lease');
     this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, timing, onFailure });
     this.#writer = new StatusWriter(options);
-    this.#expiryProblem = new ProblemLog(log);
   }
 
   /** Undefined if the guard may not read MachineConfigs. */
@@ -75,7 +72,6 @@ export class StatusReporter {
     const tasks = {
       'find dangling references': () => this.#detector.check(signal),
       'write the status': () => this.#writer.write(this.#lease.isHeld ? this.#status() : undefined, signal),
-      'log expiries': () => this.#logExpiries(),
     };
     const { log, onTaskFailure } = this.#options;
     const repeatTask = async ([task, work]: [string, () => void | Promise<void>]): Promise<void> =>
@@ -105,13 +101,6 @@ export class StatusReporter {
       tlsProfile: tlsProfile?.(),
       now: this.#now(),
     });
-  }
-
-  /** Daily, because the text contains the number of days. */
-  #logExpiries(): void {
-    const expiries = describeExpiries(this.#options.certificate.expiries(), this.#now());
-    if (expiries.length === 0) this.#expiryProblem.clear();
-    else this.#expiryProblem.warn(expiries.join('. '));
   }
 
   /** Every replica finds and records it, and the API server keeps one Event. */

@@ -1,13 +1,7 @@
 import { isObjectName } from '../decision/references.ts';
 import { JsonReader, type WantedMembers } from '../common/json-reader.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
-import {
-  type ConfigToDelete,
-  type DenialStatus,
-  type Review,
-  toRecordedReferrers,
-  type Verdict,
-} from '../decision/verdict.ts';
+import { type ConfigToDelete, type Review, toRecordedReferrers, type Verdict } from '../decision/verdict.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../decision/settings.ts';
 import { MCO_GROUP } from '../kube/api-paths.ts';
 import { parseHoldableConfig } from '../kube/api-object.ts';
@@ -179,20 +173,10 @@ export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
   };
 }
 
-export interface AdmissionReviewResponse {
-  readonly apiVersion: 'admission.k8s.io/v1';
-  readonly kind: 'AdmissionReview';
-  readonly response: {
-    readonly uid: string;
-    readonly allowed: boolean;
-    readonly status?: DenialStatus & { readonly status: 'Failure'; readonly message: string };
-    readonly warnings?: readonly string[];
-    readonly auditAnnotations?: Readonly<Record<string, string>>;
-  };
-}
+export type AdmissionReviewResponse = ReturnType<typeof toAdmissionReview>;
 
 /** A verdict without a denial status allows the deletion. */
-export function toAdmissionReview(uid: string, verdict: Verdict): AdmissionReviewResponse {
+export function toAdmissionReview(uid: string, verdict: Verdict) {
   const { denialStatus, message, warnings } = verdict;
   const auditAnnotations = toAuditAnnotations(verdict);
   return {

@@ -40,15 +40,6 @@ test('reads nodes, pools and then config names, each in one unpaged list', async
   }
 });
 
-test('reads labels, state and reason of the selected nodes', async () => {
-  const annotations = { [`${MCO_GROUP}/state`]: 'Degraded', [`${MCO_GROUP}/reason`]: 'disk full' };
-  cluster.patch('nodes', 'w0', { metadata: { labels: { zone: 'a' }, annotations } });
-  const { nodes } = await readClusterSnapshot(api, 'zone=a,!x', signal);
-  expect(nodes).toMatchObject([{ labels: { zone: 'a' }, state: 'Degraded', reason: 'disk full' }]);
-  const selectors = cluster.faults.requests.map(({ query }) => query.get('labelSelector'));
-  expect(selectors.filter((selector) => selector !== null)).toEqual(['zone=a,!x']);
-});
-
 test.each([
   [['v1alpha1'], ['MachineConfigPool', 'MachineOSBuild', 'Node', 'Node']],
   [[], ['MachineConfigPool', 'Node', 'Node']],

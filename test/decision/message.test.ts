@@ -163,19 +163,11 @@ const BUILD = toReferrer('MachineOSBuild', 'b', ['machineConfig']);
 const LIVE = toPool('worker');
 const TERMINATING = toPool('worker', { isTerminating: true });
 const INFRA_STATUS = toReferrer('MachineConfigPool', 'infra', ['status']);
-const POOL_INFRA = toReferrer('MachineConfigPool', 'infra', ['spec']);
 const INFRA = toPool('infra');
 
 test.each<[string, string, string, readonly Referrer[]]>([
   ['node a (currentConfig)', LEAVE_NODE, onceMoved('the node has'), [toNode('a')]],
-  [
-    'node a (currentConfig, desiredConfig)',
-    LEAVE_NODE,
-    onceMoved('the node has'),
-    [toNode('a', ['currentConfig', 'desiredConfig'])],
-  ],
   ['pool worker (spec)', `would leave the pool ${NO_RENDER}`, onceMoved('the pool has'), [WORKER]],
-  ['pool infra (spec)', `would leave the pool ${NO_RENDER}`, onceMoved('the pool has'), [POOL_INFRA, TERMINATING]],
   ['pool infra (status)', 'would leave the pool Degraded', onceMoved('the pool has'), [INFRA_STATUS, LIVE]],
   [
     'node a (reason)',
@@ -227,7 +219,6 @@ test.each<[string, string, string, readonly Referrer[]]>([
 });
 
 test.each<[string, boolean, readonly Referrer[], string?]>([
-  ['its pool lives beside another one', false, [INFRA, LIVE]],
   ['its pool lives beside one that is being deleted', false, [LIVE, toPool('infra', { isTerminating: true })]],
   ['its pool is being deleted beside another one', true, [TERMINATING, INFRA]],
   ['the cluster has no pools', false, []],
@@ -302,7 +293,6 @@ test.each<[string, Situation, readonly string[]]>([
     [`${NAME} is still referenced by build b (machineConfig)`, '1 node has not reported a configuration yet'],
   ],
   ['in mode Warn', { referrers: [toNode('a')], mode: 'Warn' }, [WOULD_DENY]],
-  ['not in mode Audit', { referrers: [toNode('a')], mode: 'Audit' }, []],
 ])('warns the client %s', (_case, situation, warnings) => {
   expect(decideSituation(situation).warnings).toEqual(warnings);
 });

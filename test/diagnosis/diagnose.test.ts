@@ -29,8 +29,6 @@ const POOL = inspectedPool('worker', { spec: NEW, status: NEW });
 const UNMANAGED = 'the Machine Config Operator manages no node';
 
 test.each([
-  [0, 1, undefined, [], 'the cluster has no nodes'],
-  [0, 1, 'role/wroker', [], 'no node has label role/wroker'],
   [0, 1, undefined, ['windows-0'], `${UNMANAGED} in the cluster`],
   [0, 1, 'os=windows', ['windows-0'], `${UNMANAGED} with label os=windows`],
   [1, 2, 'role/worker', ['windows-0'], 'only 1 node with label role/worker, 2 are required'],

@@ -30,8 +30,8 @@ test.each<[text: string | Buffer, bootstrap: readonly unknown[], cluster: unknow
   ['%YAML 1.1\n---\na: 1\n', [1, { a: 1 }], 1],
   ['a: 1\n...\nb: 2\n', [{ a: 1 }], { a: 1 }],
   ['{"a": 1}', [{ a: 1 }], { a: 1 }],
-  [' {"a": "} {"}{"b": 2} ', [{ a: '} {' }, { b: 2 }], { a: '} {' }],
-  ['{"a": 1}\n---\n{"b": 2}', [{ a: 1 }, 1], { a: 1 }],
+  ['{"a": 1}{"b": 2}', [1], 1],
+  ['{"a": 1}\n---\n{"b": 2}', [1], { a: 1 }],
   ['{a: 1}', [1], { a: 1 }],
   ['\uFEFF{a: 1}', [{ a: 1 }], { a: 1 }],
   ['# a\n{a: 1}', [{ a: 1 }], { a: 1 }],
@@ -57,6 +57,6 @@ test('knows the lines of JSON', () => {
   expect(findLine((value as { a: object }).a, 1)).toBe(4);
 });
 
-test.each(['---\n'.repeat(1_001), '{}'.repeat(1_001)])('rejects too many documents', (text) => {
-  expect(() => parse(text)).toThrow('a.yaml has more than 1000 documents');
+test('rejects too many documents', () => {
+  expect(() => parse('---\n'.repeat(1_001))).toThrow('a.yaml has more than 1000 documents');
 });

@@ -6,7 +6,7 @@ import { connect as tlsConnect } from 'node:tls';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { NEVER_ABORTED } from '../../src/common/wait.ts';
-import { createFixedCertificate } from '../../src/certificates/key-pair.ts';
+import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
 import { toConfigName } from '../../src/decision/references.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
 import type { Review } from '../../src/decision/verdict.ts';
@@ -44,7 +44,7 @@ async function startGuardedCluster(startOptions: StartOptions = {}) {
   const tls = await testTls();
   const guard = await startGuard({
     api: cluster.connect(),
-    certificate: createFixedCertificate(await tls.leaf()),
+    certificate: new ExternalCertificate(await tls.leaf()),
     log: memoryLog().log,
     bindAddress: '127.0.0.1',
     securePort: 0,

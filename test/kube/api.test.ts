@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
 import { once } from 'node:events';
-import { type ApiRequest, KubeApi, type KubeApiOptions, type Purpose, Transport } from '../../src/kube/api.ts';
+import { type ApiRequest, KubeApi, type Purpose, Transport } from '../../src/kube/api.ts';
 import { KubeconfigError, KubeConnection } from '../../src/client/kube-connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
 import { listen } from '../../src/webhook/tls-server.ts';
@@ -26,7 +26,7 @@ import { fakeUntilEnd } from '../support/until-end.ts';
  */
 export async function startApi(
   onRequest: RequestListener,
-  options?: KubeApiOptions,
+  requestTimeoutMs?: number,
   toCluster: (port: number) => Partial<Cluster> | Promise<Partial<Cluster>> = () => ({}),
 ) {
   const { port, sockets } = await startHttpsServer(onRequest);
@@ -36,7 +36,7 @@ export async function startApi(
   config.loadFromClusterAndUser(cluster, { name: 'one' });
   /** How the credentials are read again. */
   const source = { load: () => config };
-  const api = new KubeApi(new KubeConnection(() => source.load()), 'test', options);
+  const api = new KubeApi(new KubeConnection(() => source.load()), 'test', requestTimeoutMs);
   onTestFinished(() => api.close());
   const send = async (request: Partial<ApiRequest> = {}) =>
     await api.json({ path: '/api', signal: new AbortController().signal, ...request });
@@ -53,7 +53,7 @@ async function sendRequest(toCluster: Parameters<typeof startApi>[2]) {
     received.push({ host, url });
     response.end('{}');
   };
-  const { send } = await startApi(onRequest, {}, toCluster);
+  const { send } = await startApi(onRequest, undefined, toCluster);
   await send({ path: '/api/v1/nodes?limit=1' });
   return received[0];
 }
@@ -133,20 +133,23 @@ test('reads at most 16 MiB of JSON', async () => {
 });
 
 test.each([
-  ['of the client', { requestTimeoutMs: 500 }, {}],
-  ['of its own', {}, { timeoutMs: 500 }],
-])('ends a request after a timeout %s, although a garbage collection runs before', async (_case, options, request) => {
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-  // The response has started, and the request waits for the rest of the body.
-  const exchange = vi.spyOn(Transport.prototype, 'send');
-  const { send } = await startApi((_request, response) => void response.write('{'), options);
-  const response = send(request);
-  while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
-  await setImmediate();
-  collectGarbage();
-  vi.advanceTimersByTime(500);
-  await expect(response).rejects.toThrow(/^the response is incomplete/);
-});
+  ['of the client', 500, {}],
+  ['of its own', undefined, { timeoutMs: 500 }],
+])(
+  'ends a request after a timeout %s, although a garbage collection runs before',
+  async (_case, requestTimeoutMs, request) => {
+    fakeUntilEnd('setTimeout', 'clearTimeout');
+    // The response has started, and the request waits for the rest of the body.
+    const exchange = vi.spyOn(Transport.prototype, 'send');
+    const { send } = await startApi((_request, response) => void response.write('{'), requestTimeoutMs);
+    const response = send(request);
+    while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
+    await setImmediate();
+    collectGarbage();
+    vi.advanceTimersByTime(500);
+    await expect(response).rejects.toThrow(/^the response is incomplete/);
+  },
+);
 
 /** Answers the first requests together, so that each needs a connection of its own. */
 function answerTogether(count: number): RequestListener {

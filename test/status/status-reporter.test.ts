@@ -4,7 +4,7 @@ import type { Expiry } from '../../src/certificates/key-pair.ts';
 import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
-import type { GuardStatus } from '../../src/status/describe-status.ts';
+import { findStalledRestores, type GuardStatus } from '../../src/status/describe-status.ts';
 import type { ClusterEvent } from '../../src/kube/event-recorder.ts';
 import { PoolHistory, type ReferenceIndex } from '../../src/references/reference-index.ts';
 import { NODES, parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/references/sources.ts';
@@ -153,8 +153,16 @@ test.each<[string, Situation, string]>([
   ],
   ['the annotation of an unused config', { configs: [toConfig(OTHER, true)] }, 'OverridesUnused=True NoneInUse: '],
   ['annotations that the guard may not read', FORBIDDEN, 'OverridesUnused=Unknown Forbidden: '],
-  ['an expired certificate', { expiry: { notAfter: NOW } }, 'CertificatesValid=False Expired: serving until 2026-11'],
-  ['a certificate that somebody must renew', { expiry: { notAfter: SOON } }, 'CertificatesValid=True ExpiresSoon: '],
+  [
+    'an expired certificate',
+    { expiry: { notAfter: NOW } },
+    'CertificatesValid=False Expired: serving until 2026-11-21 (renew it at its issuer)',
+  ],
+  [
+    'a certificate that somebody must renew',
+    { expiry: { notAfter: SOON } },
+    'CertificatesValid=True ExpiresSoon: serving until 2026-12-01 (renew it at its issuer)',
+  ],
   ['a certificate that the guard renews', { expiry: RENEWED }, 'CertificatesValid=True Valid: '],
   ['a TLS profile', { tlsProfile: () => ({ profile: INTERMEDIATE }) }, 'TLSProfileApplied=True Intermediate: TLS 1.2'],
   ['an unreadable TLS profile', { tlsProfile: () => UNREADABLE_PROFILE }, 'TLSProfileApplied=Unknown Forbidden: x'],
@@ -177,20 +185,6 @@ test('omits what it cannot know without the right to read MachineConfigs', async
   expect(status).not.toHaveProperty('protectedConfigs');
   expect(status).not.toHaveProperty('danglingCount');
   expect(status).not.toHaveProperty('heldCount');
-});
-
-test('warns daily about a certificate that somebody must renew', async () => {
-  const { messages, clock } = startReporter({ expiry: { notAfter: SOON }, isLeader: false });
-  const expected: string[] = [];
-  for (const [time, when] of [
-    [NOW, 'expires in 9 days'],
-    [new Date('2026-11-22T13:00:00Z'), 'expires in 8 days'],
-    [new Date('2026-12-02T13:00:00Z'), 'expired 2 days ago'],
-  ] as const) {
-    clock.now = time;
-    expected.push(`the serving certificate ${when}, at 2026-12-01T00:00:00Z: renew it at its issuer`);
-    await pollInTime(messages).toEqual(expected);
-  }
 });
 
 test('survives a defect, tries again ever later, and reports it each time', async () => {
@@ -242,4 +236,14 @@ test('records Events and its own answers, also if it is not the leader', async (
   const time = '2026-11-21T12:00:00Z';
   const lastDenial = { time, name: CONFIG, user: 'eve', referrers: [denial] };
   await pollInTime(readStatus).toEqual({ lastDenial, deletions: { [MISSING]: { time, user: 'alice' } } });
+});
+
+test.each([
+  ['a minute ago', new Date('2026-11-21T11:59:00Z'), false],
+  ['an hour ago', new Date('2026-11-21T11:00:00Z'), false],
+  ['more than an hour ago', new Date('2026-11-21T10:59:59Z'), true],
+  ['at an unknown time', undefined, true],
+])('a restore that paused a pool %s is stalled: %s', (_, since, isStalled) => {
+  const paused = { ...POOL, pausedForRestore: { config: CONFIG, since } };
+  expect(findStalledRestores([POOL, paused], NOW)).toEqual(isStalled ? [paused] : []);
 });

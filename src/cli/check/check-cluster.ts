@@ -58,7 +58,7 @@ async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal):
   const others = Promise.all([
     readGuardReports(api, signal),
     readPendingCertificateRequests(api, signal),
-    scope.minNodes === undefined && scope.hasControlPlane ? readReplicas(api, signal) : undefined,
+    scope.minNodes === undefined && scope.hasControlPlane ? readControlPlaneReplicas(api, signal) : undefined,
   ]);
   const readAndCheck = async (): Promise<Diagnosis> => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
@@ -81,12 +81,4 @@ async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal):
     pendingCertificateRequests,
     repairs: repairs.flatMap(({ text, command, alternative }) => [{ ...advise(text, ...command), alternative }]),
   };
-}
-
-/** Without them, the number of control plane nodes is not checked. */
-async function readReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
-  return await readControlPlaneReplicas(api, signal).catch((error: unknown) => {
-    if (signal.aborted || !isRetryableRead(error)) throw error;
-    return undefined;
-  });
 }

@@ -7,9 +7,13 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import { checkBootstrap, readBootstrapDirectory } from './check-bootstrap.ts';
+import {
+  checkBootstrap,
+  formatBootstrapNames,
+  formatBootstrapReport,
+  readBootstrapDirectory,
+} from './check-bootstrap.ts';
 import { checkCluster, type CheckOptions } from './check-cluster.ts';
-import { formatBootstrapNames, formatBootstrapReport } from './format-bootstrap-report.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
 
 interface CheckFlags extends ClusterFlags {

@@ -1,11 +1,10 @@
-import type { V1Deployment } from '@kubernetes/client-node';
+import type { V1Deployment, V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { type Authority, parseAuthority } from '../../certificates/authority.ts';
 import { orForbidden, readKubernetesVersion, readObject } from '../../client/cluster-access.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { parseDuration } from '../../common/duration.ts';
-import { toPrintableLine } from '../../common/printable-text.ts';
 import { parseSettings } from '../../decision/settings.ts';
 import { IMAGE_ANNOTATION } from '../../install/installation.ts';
 import { parseKubernetesVersion } from '../../install/kubernetes-version.ts';
@@ -28,14 +27,6 @@ import {
   RECORDED_FLAGS,
   type RenderFlags,
 } from './render-flags.ts';
-
-/** An object of the installation. */
-interface StoredObject {
-  readonly metadata?: {
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-}
 
 const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluster';
 /** Only a MachineConfigGuard that the guard creates gets them. */
@@ -94,25 +85,17 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
 export async function readInstalled(api: KubeApi) {
   const [deployment, webhook] = await Promise.all([
     readObject(api, deploymentPath(INSTALLED_NAME, INSTALLED_NAME)) as Promise<V1Deployment | undefined>,
-    readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)) as Promise<StoredObject | undefined>,
+    readObject(api, objectPath(WEBHOOK_CONFIGURATIONS_PATH, INSTALLED_NAME)) as Promise<
+      V1ValidatingWebhookConfiguration | undefined
+    >,
   ]);
   if (deployment === undefined && webhook === undefined) return undefined;
   const image = deployment?.spec?.template.spec?.containers[0]?.image;
   return {
-    flags: parseLabels({ ...deployment?.metadata?.labels, ...webhook?.metadata?.labels }),
+    flags: parseFlagLabels({ ...deployment?.metadata?.labels, ...webhook?.metadata?.labels }),
     hasDeployment: deployment !== undefined,
     image: image ?? webhook?.metadata?.annotations?.[IMAGE_ANNOTATION],
   };
-}
-
-function parseLabels(labels: Readonly<Record<string, string>>): FlagValues {
-  try {
-    return parseFlagLabels(labels);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    const message = `cannot know the flags of the installed guard: ${toPrintableLine(error.message, 200)}`;
-    throw new CliError(`${message}; uninstall it first`, EXIT_CODE.failure, { cause: error });
-  }
 }
 
 async function hasSingleNode(api: KubeApi): Promise<boolean> {

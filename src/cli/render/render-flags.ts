@@ -79,19 +79,23 @@ export function getName(option: Option): RecordedFlagName {
 /**
  * Returns the flags that the labels of an installation record, and the others with their defaults.
  *
- * @throws RangeError if there are none, or this version does not know one
+ * @throws CliError if there are none, or this version does not know one
  */
 export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagValues {
-  if (!(`${FLAG_LABEL_PREFIX}profile` in labels)) throw new RangeError(`there is no label ${FLAG_LABEL_PREFIX}profile`);
+  if (!(`${FLAG_LABEL_PREFIX}profile` in labels)) fail(`there is no label ${FLAG_LABEL_PREFIX}profile`);
   const flags = getDefaults();
   for (const [label, value] of Object.entries(labels)) {
     if (!label.startsWith(FLAG_LABEL_PREFIX)) continue;
     const flag = label.replace(FLAG_LABEL_PREFIX, '--');
-    const option = RECORDED_FLAGS.find(({ long }) => long === flag);
-    if (option === undefined) throw new RangeError(`this version does not know ${flag}`);
+    const option = RECORDED_FLAGS.find(({ long }) => long === flag) ?? fail(`this version does not know ${flag}`);
     flags[getName(option)] = option.required ? value : !option.negate;
   }
   return flags;
+}
+
+function fail(reason: string): never {
+  const message = `cannot know the flags of the installed guard: ${reason}; uninstall it first`;
+  throw new CliError(message, EXIT_CODE.failure);
 }
 
 export function getDefaults(): Record<string, FlagValue> {

@@ -23,11 +23,10 @@ import {
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
-import { listMissingNames, listReferencedNames } from './restore-state.ts';
+import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 
 const STDIN = '-';
 const NODE_PREFIX = /^nodes?\//;
-const NODE_NAME = /^(?!.*\.(?:json|ya?ml|tar|tgz|gz)$)[a-z0-9][-.a-z0-9]*$/;
 
 export interface SourceOptions {
   readonly api: KubeApi;
@@ -54,9 +53,7 @@ export async function readSources(from: readonly string[], options: SourceOption
     } catch (error) {
       options.signal.throwIfAborted();
       if (!(error instanceof FileError)) throw error;
-      const isMissing = (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
-      const hint = isMissing && NODE_NAME.test(source) ? `; to read the disk of a node, use --from node/${source}` : '';
-      throw new CliError(`${error.message}${hint}`, EXIT_CODE.usage, { cause: error });
+      throw new CliError(error.message, EXIT_CODE.usage, { cause: error });
     }
   }
   return { configs, problems };

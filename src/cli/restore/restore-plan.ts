@@ -14,10 +14,9 @@ import { CONTROL_PLANE_POOL, type InspectedNode, type InspectedPool } from '../.
 import { isOnDisk } from '../../diagnosis/findings.ts';
 import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { findPoolOfNode } from '../../references/node-pool.ts';
-import { chooseCopies, computeRenderedName, hasMatchingName } from '../../rendered-config/config-hash.ts';
-import { UnverifiableContent } from '../../rendered-config/go-yaml.ts';
+import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import { findNodesOfConfig, findPool, type RestoreState } from './restore-state.ts';
+import { findNodesOfConfig, findPool, type RestoreState } from './restore-steps.ts';
 import { listSteps, type RestoreStep } from './restore-steps.ts';
 
 /** The content with which a config is restored. */
@@ -27,7 +26,7 @@ export interface Content {
   readonly mismatch?: string;
 }
 
-const MAX_DESCRIBED = 5;
+const MAX_SOURCES = 5;
 
 /**
  * Chooses the copy that matches the hash in the name. The machine-config-server changes some specs in the file that it
@@ -37,21 +36,9 @@ const MAX_DESCRIBED = 5;
  */
 export function chooseContent(copies: readonly RenderedConfig[]): Content {
   const [config] = chooseCopies(copies) as [RenderedConfig];
-  return hasMatchingName(config) === true ? { config } : { config, mismatch: describeCopies(copies) };
-}
-
-function describeCopies(copies: readonly RenderedConfig[]): string {
-  const clauses = copies.slice(0, MAX_DESCRIBED).map(({ name, spec, source }) => {
-    try {
-      const [hash] = computeRenderedName(parsePoolName(name) ?? '', spec).match(/\w+$/) ?? [];
-      return `the hash of the content of ${source} is ${hash}, not the one in the name`;
-    } catch (error) {
-      if (!(error instanceof UnverifiableContent)) throw error;
-      return `no hash can verify the content of ${source}, which contains ${error.message}`;
-    }
-  });
-  const others = copies.length - clauses.length;
-  return [...clauses, ...(others > 0 ? [`the same for ${others} more`] : [])].join('; ');
+  if (hasMatchingName(config) === true) return { config };
+  const sources = copies.map(({ source }) => source);
+  return { config, mismatch: `the hash in the name is not that of the content of ${joinFirst(sources, MAX_SOURCES)}` };
 }
 
 /** Why a config is not restored. Part of the JSON of `restore`. */
@@ -62,23 +49,7 @@ export interface Rejection {
   readonly advice: Advice;
 }
 
-export interface RestorePlan {
-  readonly config: RenderedConfig;
-  /** The pool that the config was rendered for. Undefined if it does not exist. */
-  readonly pool: string | undefined;
-  readonly exists: boolean;
-  /** Nodes and pools that name the config, as a phrase. Empty if nothing names it. */
-  readonly referrers: string;
-  readonly rejection: Rejection | undefined;
-  readonly warnings: readonly string[];
-  /** What a person does once the config exists. */
-  readonly next: Advice | undefined;
-  /** The config of its pool, and how the copy differs from it. Absent if they are not compared. */
-  readonly comparedWith?: ConfigName;
-  readonly differences?: readonly ConfigDifference[];
-  /** Empty if the restore is rejected, or if there is nothing to do. */
-  readonly steps: readonly RestoreStep[];
-}
+export type RestorePlan = ReturnType<typeof planRestore>;
 
 export interface PlanOptions {
   /** The name on the command line. */
@@ -94,27 +65,39 @@ const DAEMON_CONSEQUENCE =
   '"unexpected on-disk state" and the node stays Degraded. If osImageURL differs, it boots that image';
 
 /** Derives the steps from the state alone, so a second run continues after the last step of the first. */
-export function planRestore(content: Content, state: RestoreState, options: PlanOptions): RestorePlan {
+export function planRestore(content: Content, state: RestoreState, options: PlanOptions) {
   const { config } = content;
-  const { name } = config;
+  const { name, source } = config;
   const pool = findPool(state, parsePoolName(name));
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
   const nodesOnDisk = findNodesOnDisk(name, state);
-  const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0);
+  const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
   const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
-  const steps = rejection === undefined && hasWrite ? neededSteps : [];
+  const steps = rejection === null && hasWrite ? neededSteps : [];
   return {
     config,
-    pool: pool?.referrer.name,
     exists,
-    referrers: formatReferrers(strong),
-    rejection,
-    warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
-    next: rejection === undefined ? adviseNames(name, nodesOnDisk) : undefined,
+    // Empty if the restore is rejected, or if there is nothing to do.
     steps,
+    // What a person does once the config exists.
+    next: rejection === null ? adviseNames(name, nodesOnDisk) : undefined,
+    /** Part of the JSON of `restore`. */
+    report: {
+      name,
+      source,
+      // The pool that the config was rendered for, if it exists.
+      pool: pool?.referrer.name ?? null,
+      // Nodes and pools, as a phrase.
+      namedBy: formatReferrers(strong) || null,
+      rejection,
+      // The config of its pool in the API, and how the copy differs from it.
+      comparedWith: null as ConfigName | null,
+      differences: [] as readonly ConfigDifference[],
+      warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import { EXIT_CODE } from '../../client/exit.ts';
 import { advise, ShellCommand } from '../../client/output/advice.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
-import { type ConfigDifference, readDifferences } from '../../client/config-differences.ts';
+import { readDifferences } from '../../client/config-differences.ts';
 import { readControlPlaneReplicas } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { type ConfigName, findReferencedConfig } from '../../decision/references.ts';
@@ -11,7 +11,7 @@ import type { KubeApi } from '../../kube/api.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { type StepOptions, type StepReport, StepRun, type Wait, WaitTimeout, WriteDenied } from '../steps/step-run.ts';
 import { chooseContent, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
-import { findPool, readRestoreState, type RestoreState } from './restore-state.ts';
+import { findPool, readRestoreState, type RestoreState } from './restore-steps.ts';
 import { listSteps, type RestoreStep, type StepAction } from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions {
@@ -30,21 +30,11 @@ export interface RestoreOptions extends StepOptions {
 /** The JSON of `restore --output json`. Its keys are a contract. Unknown values are null. */
 export type RestoreReport = Awaited<ReturnType<typeof restore>>['report'];
 
-export interface ConfigReport {
-  readonly name: ConfigName;
-  readonly source: string;
-  readonly pool: string | null;
+export type ConfigReport = RestorePlan['report'] & {
   /** `planned`: without `--confirm`. `incomplete`: a second run continues. */
   readonly outcome: 'exists' | 'incomplete' | 'planned' | 'rejected' | 'restored';
-  /** Nodes and pools, as a phrase. */
-  readonly namedBy: string | null;
-  readonly rejection: Rejection | null;
-  /** The config of its pool in the API, and how the copy differs from it. Null if they are not compared. */
-  readonly comparedWith: ConfigName | null;
-  readonly differences: readonly ConfigDifference[];
-  readonly warnings: readonly string[];
   readonly steps: readonly StepReport[];
-}
+};
 
 /** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
 const NODE_RECOVERY_MS = 120_000;
@@ -98,9 +88,9 @@ class RestoreRun {
       for (const [index, plan] of plans.entries()) {
         plans[index] = await this.#compare(await this.#sendDryRuns(plan), state);
       }
-      if (!isConfirmed) return null;
+      if (!isConfirmed) return;
       await this.#takeSteps(plans);
-      return await this.#awaitNodes(plans);
+      await this.#awaitNodes(plans);
     });
     const pausedPools = this.#listPausedPools(plans);
     for (const pool of pausedPools) {
@@ -141,7 +131,8 @@ class RestoreRun {
   #listPausedPools(plans: readonly RestorePlan[]): readonly string[] {
     const isPaused = ({ paused, pausedFor = '' }: InspectedPool) => paused && this.#restoredNames.has(pausedFor);
     const paused = new Set(this.#state?.pools.filter(isPaused).map(({ referrer }) => referrer.name));
-    for (const { pool = '', steps } of plans) {
+    for (const { report, steps } of plans) {
+      const pool = String(report.pool);
       const find = (action: StepAction) => steps.find((step) => step.action === action);
       const [pause, unpause] = [find('PausePool'), find('UnpausePool')];
       if (pause !== undefined && this.#steps.isWritten(pause)) paused.add(pool);
@@ -158,7 +149,7 @@ class RestoreRun {
     } catch (error) {
       if (!(error instanceof WriteDenied)) throw error;
       const rejection: Rejection = { code: 'WriteDenied', reason: error.message, advice: error.advice };
-      return { ...plan, rejection, warnings: [], steps: [] };
+      return { ...plan, steps: [], report: { ...plan.report, rejection, warnings: [] } };
     }
   }
 
@@ -175,7 +166,7 @@ class RestoreRun {
   }
 
   /** @throws WaitTimeout if nodes stay Degraded, which delays no other step */
-  async #awaitNodes(plans: readonly RestorePlan[]): Promise<null> {
+  async #awaitNodes(plans: readonly RestorePlan[]): Promise<void> {
     const untilMs = Math.min(this.#steps.elapsedMs + NODE_RECOVERY_MS, this.#options.timeoutMs);
     const waits: Wait[] = [];
     for (const plan of plans) {
@@ -190,18 +181,17 @@ class RestoreRun {
     const known = waits.find((wait) => wait.advice !== undefined)?.advice;
     const advice = known ?? (plans.every(({ next }) => next === undefined) ? LOG_ADVICE : undefined);
     if (waits.length > 0) throw new WaitTimeout({ reason, ...(advice && { advice }) });
-    return null;
   }
 
   /** Adds what differs from the config of its pool, unless the user may not get configs. */
   async #compare(plan: RestorePlan, state: RestoreState): Promise<RestorePlan> {
-    const { config, exists, steps } = plan;
-    const own = findPool(state, plan.pool);
+    const { config, exists, steps, report } = plan;
+    const own = findPool(state, report.pool);
     const other = own && findReferencedConfig(own.referrer, 'spec');
     if (exists || steps.length === 0 || other === undefined || !state.configs.has(other)) return plan;
     const reading = readDifferences(this.#api, config.spec, other, own?.sources ?? [], this.#steps.signal);
     const differences = await orForbidden(reading);
-    return differences === undefined ? plan : { ...plan, comparedWith: other, differences };
+    return differences === undefined ? plan : { ...plan, report: { ...report, comparedWith: other, differences } };
   }
 
   async #takeStep(action: StepAction, plan: RestorePlan, untilMs?: number): Promise<void> {
@@ -210,27 +200,19 @@ class RestoreRun {
     if (step === undefined) return;
     const look = async (signal: AbortSignal): Promise<RestoreStep | undefined> => {
       const state = await this.#readState(signal);
-      return listSteps(state, plan.config, findPool(state, plan.pool)).find(isOfAction);
+      return listSteps(state, plan.config, findPool(state, plan.report.pool)).find(isOfAction);
     };
     await this.#steps.take(step, look, untilMs);
   }
 
-  #buildConfigReport(plan: RestorePlan): ConfigReport {
-    const { config, exists, referrers, rejection, warnings, steps } = plan;
+  #buildConfigReport({ exists, report, steps }: RestorePlan): ConfigReport {
     // Nothing waits for nodes that stay Degraded.
     const isComplete = steps.every((step) => step.action === 'AwaitNodes' || this.#steps.isFinished(step));
     const outcome = isComplete ? 'restored' : 'incomplete';
     const intended = exists && steps.length === 0 ? 'exists' : this.#options.isConfirmed ? outcome : 'planned';
     return {
-      name: config.name,
-      source: config.source,
-      pool: plan.pool ?? null,
-      outcome: rejection === undefined ? intended : 'rejected',
-      namedBy: referrers === '' ? null : referrers,
-      rejection: rejection ?? null,
-      comparedWith: plan.comparedWith ?? null,
-      differences: plan.differences ?? [],
-      warnings,
+      ...report,
+      outcome: report.rejection === null ? intended : 'rejected',
       steps: this.#steps.listReports(steps, this.#options.isConfirmed),
     };
   }

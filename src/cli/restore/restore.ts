@@ -32,7 +32,7 @@ import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
-import { listMissingNames, listReferencedNames } from './restore-state.ts';
+import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 
 /** `--output json` has all. */
 const MAX_DIFFERENCES = 20;

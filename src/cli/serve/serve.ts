@@ -130,7 +130,7 @@ Example:
 }
 
 async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void> {
-  const { tlsCertFile, tlsPrivateKeyFile, tlsSecret, bindAddress, securePort, healthPort, metricsPort } = flags;
+  const { tlsCertFile, tlsPrivateKeyFile, tlsSecret } = flags;
   if (tlsSecret === undefined && (tlsCertFile === undefined || tlsPrivateKeyFile === undefined)) {
     throw new CliError('serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file', EXIT_CODE.usage, {
       advice: advise('create the files with', ['machineconfig-guard', 'certs']),
@@ -142,16 +142,13 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
   void stopped.then(() => log.info('stopping'));
   try {
     const options = {
+      ...flags,
       api,
       log,
       loadCertificate: (signal: AbortSignal) => loadCertificate(flags, { api, log, signal }),
       initialSpec: { mode: flags.initialMode, holdSuperseded: flags.initialHold },
       tlsParameters: toTlsParameters(flags),
       leaseNamespace: flags.namespace,
-      bindAddress,
-      securePort,
-      healthPort,
-      metricsPort,
       shutdownDelayMs: flags.shutdownDelayDuration,
     };
     await runGuard(options, stopped);

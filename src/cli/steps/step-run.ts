@@ -75,12 +75,11 @@ export interface StepOptions {
 }
 
 /** A step still waits at its timeout. */
-export class WaitTimeout extends Error {
-  override readonly name = 'WaitTimeout';
+export class WaitTimeout extends CliError {
   readonly wait: Wait;
 
   constructor(wait: Wait) {
-    super(`timed out waiting ${wait.reason}`);
+    super(`timed out waiting ${wait.reason}`, EXIT_CODE.failure, { advice: wait.advice });
     this.wait = wait;
   }
 }
@@ -130,21 +129,17 @@ export class StepRun {
     return ['done', 'unnecessary'].includes(this.#states.get(step) ?? '');
   }
 
-  /** Does the work of a command, and turns every error into an ending. @returns what `work` returns is its problem */
-  async finish(work: () => Promise<string | null>): Promise<Ending> {
+  /** Does the work of a command, and turns every error into an ending. */
+  async finish(work: () => Promise<void>): Promise<Ending> {
     try {
-      const problem = await work();
-      return { problem, advice: [], exitCode: problem === null ? EXIT_CODE.success : EXIT_CODE.failure };
+      await work();
+      return { problem: null, advice: [], exitCode: EXIT_CODE.success };
     } catch (error) {
       if (this.signal.aborted) return { problem: INTERRUPTED, advice: [], exitCode: EXIT_CODE.interrupted };
-      if (error instanceof WaitTimeout) {
-        const { advice } = error.wait;
-        return { problem: error.message, advice: advice ? [advice] : [], exitCode: EXIT_CODE.failure };
-      }
       const known = toCliError(error, this.#api);
       if (known instanceof CliError) {
-        const { message, advice, exitCode } = known;
-        return { problem: message, advice: advice ? [advice] : [], exitCode };
+        const { message: problem, advice, exitCode } = known;
+        return { problem, advice: advice ? [advice] : [], exitCode };
       }
       const defect = error instanceof Error ? error : new Error(String(error));
       return { problem: describeError(error), advice: [], exitCode: EXIT_CODE.failure, defect };

@@ -74,14 +74,13 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
   };
 
   const ending = await run.finish(async () => {
-    if (!isConfirmed) return null;
+    if (!isConfirmed) return;
     await run.sendDryRuns(steps);
     // Finds a missing right to it. The guard still denies the deletion.
     await readWithRetries(lookAtDryRun, run.signal);
     dryRun = null;
     for (const { step, look } of [...reasons, ...deletions]) await run.take(step, (signal) => look(api, signal));
     await run.take(DRY_RUN_STEP, lookAtDryRun, run.elapsedMs + DRY_RUN_TIMEOUT_MS);
-    return null;
   });
   const command = ['machineconfig-guard', 'uninstall', '--confirm'];
   const next = advise(isConfirmed ? 'continue' : 'delete these objects', command);

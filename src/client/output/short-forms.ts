@@ -2,7 +2,7 @@ import { joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-
 import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { formatName } from '../../decision/message.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
-import type { TableFormat } from './text-format.ts';
+import type { TextFormat } from './text-format.ts';
 
 /** The first digits of a hash distinguish it. */
 const SHORT_NAME = /^rendered-(.+-[0-9a-f]{8})[0-9a-f]{24}$/;
@@ -43,6 +43,6 @@ export function formatObjectNames(objects: readonly NamedObject[]): string {
 }
 
 /** Shortens a name in a terminal, unless `-o wide` prints names in full. The commands accept the short name. */
-export function formatShortName({ columns, isWide }: TableFormat, config: string): string {
+export function formatShortName({ columns, isWide }: TextFormat, config: string): string {
   return formatName(columns === undefined || isWide === true ? config : config.replace(SHORT_NAME, '$1'));
 }

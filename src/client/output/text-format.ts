@@ -6,9 +6,6 @@ export interface TextFormat {
   /** Characters per line. */
   readonly width: number;
   readonly hasColors: boolean;
-}
-
-export interface TableFormat extends TextFormat {
   /** Characters per row. A pipe has no limit. */
   readonly columns?: number | undefined;
   /** Whether to print names in full (`-o wide`). */
@@ -16,7 +13,7 @@ export interface TableFormat extends TextFormat {
 }
 
 /** For a report with advice. */
-export interface ReportFormat extends TableFormat {
+export interface ReportFormat extends TextFormat {
   readonly commands: CommandFormatter;
 }
 
@@ -32,7 +29,7 @@ const MAX_WIDTH = 120;
 const MIN_TEXT_WIDTH = 40;
 
 /** For stdout. The text of a pipe is wrapped at the maximum. */
-export function createFormat(isWide = false): TableFormat {
+export function createFormat(isWide = false): TextFormat {
   const { isTTY = false, columns = MAX_WIDTH } = stdout;
   // Node.js looks at the terminal, NO_COLOR and FORCE_COLOR.
   const hasColors = styleText('bold', ' ', { stream: process.stdout }) !== ' ';
@@ -41,7 +38,7 @@ export function createFormat(isWide = false): TableFormat {
 }
 
 /** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */
-export function getLineWidth({ columns, width }: TableFormat): number {
+export function getLineWidth({ columns, width }: TextFormat): number {
   return columns === undefined ? Number.POSITIVE_INFINITY : width;
 }
 

@@ -27,12 +27,13 @@ const NOT_A_STRING = 'be a text';
 const CONTENTS = /^spec\.(?:kernelType|extensions)\b/;
 
 /** Finds what is wrong with the fields of an object. A null stands for a field that is not set, as in Go. */
-export function findFieldProblems(
-  apiVersion: string,
-  kind: string,
-  value: Json,
-  document: StreamDocument,
-): readonly FieldProblem[] {
+export function findFieldProblems(object: {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly value: Json;
+  readonly document: StreamDocument;
+}): readonly FieldProblem[] {
+  const { apiVersion, kind, value, document } = object;
   const problems: FieldProblem[] = [];
   const search = { document, problems, knowsAllFields: false, isIgnition: false };
   const named = findShape(`Metadata of ${apiVersion.startsWith('rbac.') ? 'Role' : kind}`);
@@ -43,7 +44,7 @@ export function findFieldProblems(
   if (kind === 'MachineConfig' && isRecord(config)) {
     const { ignition } = config;
     const isVersion2 = isRecord(ignition) && String(ignition['version']).startsWith('2.');
-    const shape = findShape(`Ignition ${isVersion2 ? 2 : 3}`);
+    const shape = isVersion2 ? undefined : findShape('Ignition 3');
     checkValue(config, shape, 'spec.config', document.line, { ...search, knowsAllFields: true, isIgnition: true });
   }
   return problems;

@@ -8,7 +8,7 @@ const TYPO = NEW.replace('rendered', 'render');
 
 test.each([
   [[], 0, 'Fine: every config that 1 node and 1 pool reference exists.\n'],
-  [['--role', 'x'], 1, 'Not fine: no node has label node-role.kubernetes.io/x.\n'],
+  [['--role', 'x'], 1, 'Not fine: the Machine Config Operator manages no node with label node-role.kubernetes.io/x.\n'],
 ])('with %j, exits with %i', async (args, exitCode, text) => {
   const { run } = await startHealthyCluster();
   const stdout = expect.stringContaining(text) as string;
@@ -38,10 +38,11 @@ test.each([
   expect(await run('check', ...args)).toEqual(usageError(sentence));
 });
 
-test('retries if the API server is busy', async () => {
+test('retries if the API server is busy, and works without the right to read the guard', async () => {
   const { run, cluster } = await startHealthyCluster();
   let lists = 0;
   cluster.faults.intercept(({ path }) => {
+    if (path === GUARD_PATH) return { status: 403 };
     if (path !== NODES_PATH) return 'pass';
     lists += 1;
     return lists === 1 ? { status: 429, headers: { 'retry-after': '1' } } : 'pass';
@@ -119,23 +120,6 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   ]);
 });
 
-test('prints null for unknown JSON values', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  createNode(cluster, 'new', {});
-  cluster.create('machineconfigpools', { metadata: { name: 'empty' } });
-  const { stdout } = await run('check', '--output', 'json', '--min-nodes', '3');
-  const unknown = { suggestion: null, explanation: null, deletedAt: null, deletedBy: null };
-  expect(JSON.parse(stdout)).toMatchObject({
-    nodes: [{ currentConfig: null, desiredConfig: null, state: '', reason: '' }, {}],
-    pools: [{ specConfig: null, statusConfig: null, machineCount: 0 }, {}],
-    problems: [
-      { code: 'TooFewNodes', kind: null, name: null, field: null, config: null, ...unknown },
-      { code: 'NotReported', kind: 'Node', name: 'new', field: null },
-      { code: 'SpecEmpty', kind: 'MachineConfigPool', name: 'empty', field: 'spec' },
-    ],
-  });
-});
-
 const SEEN = [{ config: GONE, deletedAt: '2026-11-20T11:58:01Z' }];
 const ALLOWED = { [GONE]: { time: '2026-11-20T11:58:00Z', user: 'alice' }, [OLD]: null };
 
@@ -149,12 +133,6 @@ test.each([
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, status });
   const { stdout } = await run('check', '--output', 'json');
   expect(JSON.parse(stdout)).toMatchObject({ problems: [{ config: GONE, deletedAt, deletedBy }] });
-});
-
-test('works without the right to read the guard', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  cluster.faults.intercept(({ path }) => (path === GUARD_PATH ? { status: 403 } : 'pass'));
-  expect((await run('check')).exitCode).toBe(0);
 });
 
 test('--wait waits for a consistent cluster, and prints one line per change on stderr', async () => {
@@ -197,14 +175,4 @@ test.each([401, 403])('--wait exits with 3 immediately if the API server answers
     stdout: '',
     stderr: expect.not.stringContaining('retrying') as string,
   });
-});
-
-test.each([
-  ['certificate request', 'certificatesigningrequests', { spec: { signerName: { toString: null } } }],
-  ['MachineConfigGuard', 'machineconfigguards', { status: { danglingReferences: 7 } }],
-])('--wait does not retry if a %s makes a parser throw a TypeError', async (_kind, resource, fields) => {
-  const { cluster, run } = await startHealthyCluster();
-  cluster.create(resource, { metadata: { name: 'cluster' }, ...fields });
-  const stderr = expect.stringMatching(/^[^\n]+ \(unexpected error; run again with MCG_DEBUG=1 [^\n]+\n$/) as string;
-  expect(await run('check', '--wait')).toEqual({ exitCode: 1, stdout: '', stderr });
 });

@@ -85,14 +85,6 @@ test('says that every config exists if nodes are Degraded for another reason', (
   expect(text).toContain('Not fine: problems with 2 of 3 nodes. Every config that they reference exists. Waiting can');
 });
 
-test('accepts the first roll-out of a pool for 30 minutes', () => {
-  const nodes = [inspectedNode('n', { current: WORKER, desired: MASTER, role: 'infra' })];
-  const formatAtAge = (ageMinutes: number) =>
-    unwrap(format(nodes, [POOL, inspectedPool('infra', { spec: MASTER, ageMinutes })]));
-  expect(formatAtAge(29)).toMatch(/infra 1 0 \S+ <none> ok, first roll-out .*Fine: /);
-  expect(formatAtAge(30)).toContain('Pool infra has an empty status.configuration.name after 30 minutes.');
-});
-
 test('combines nodes with the same problem, names each one of a node, and shows healthy nodes last', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'].map((name) => inspectedNode(name, {}));
   const text = format([healthyNode('0'), ...nodes, inspectedNode('x', { current: MISSING })], [POOL]);
@@ -138,12 +130,6 @@ test('explains a config in use and being deleted, without repair commands', () =
     `${MISSING} is in use and being deleted; nodes m and n and pool worker name it. Move the referrers ` +
       'to another config before the finalizers are removed, or keep the finalizers. Not fine:',
   );
-  const returning = format(
-    [healthyNode('n')],
-    [inspectedPool('worker', { spec: MISSING, status: WORKER })],
-    terminating,
-  );
-  expect(unwrap(returning)).toContain('The Machine Config Operator can render the config again.');
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { type ClusterStatus, formatStatusReport, summarizeEvidence } from '../../../src/cli/protection/status.ts';
 import { CommandFormatter, inContext } from '../../../src/client/output/advice.ts';
-import type { TableFormat } from '../../../src/client/output/text-format.ts';
+import type { TextFormat } from '../../../src/client/output/text-format.ts';
 import { GUARDED, inMode } from './guarded-evidence.ts';
 
 const PROTECTED: ClusterStatus = { context: 'prod-a', server: 'api.prod-a:6443', ...summarizeEvidence(GUARDED) };
@@ -29,7 +29,7 @@ const UNREACHABLE: ClusterStatus = {
 };
 const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: 'lab.yaml' });
 
-function format(options: Partial<TableFormat>, clusters: readonly ClusterStatus[]): string[] {
+function format(options: Partial<TextFormat>, clusters: readonly ClusterStatus[]): string[] {
   const report = { readAt: '2026-11-23T10:00:00Z', clusters };
   return formatStatusReport({ width: 100, hasColors: false, commands, ...options }, report).split('\n');
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConfigName } from '../../../src/decision/references.ts';
 import { chooseContent, type Content, planRestore } from '../../../src/cli/restore/restore-plan.ts';
-import type { RestoreState } from '../../../src/cli/restore/restore-state.ts';
+import type { RestoreState } from '../../../src/cli/restore/restore-steps.ts';
 import type { StepAction } from '../../../src/cli/restore/restore-steps.ts';
 import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
@@ -79,9 +79,8 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
   ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, []],
 ])('plans these steps if %s', (_condition, situation, actions) => {
-  const { steps, rejection } = planRestore(CONTENT, createState(situation), OPTIONS);
-  expect(steps.map(({ action }) => action)).toEqual(actions);
-  expect(rejection).toBeUndefined();
+  const { steps, report } = planRestore(CONTENT, createState(situation), OPTIONS);
+  expect([steps.map(({ action }) => action), report.rejection]).toEqual([actions, null]);
 });
 
 const mismatch = 'the hash of the content of a.json is b, not the one in the name';
@@ -103,18 +102,14 @@ test.each<[string, Situation, readonly string[], Partial<Content>?]>([
 ])('warns if %s', (_condition, situation, warnings, content) => {
   const expected = warnings.map((warning) => expect.stringContaining(warning) as string);
   const options = { ...OPTIONS, acceptContent: true };
-  expect(planRestore({ ...CONTENT, ...content }, createState(situation), options).warnings).toEqual(expected);
+  expect(planRestore({ ...CONTENT, ...content }, createState(situation), options).report.warnings).toEqual(expected);
 });
 
 test('plans a config without an owner, and warns, if its pool does not exist', () => {
-  const { pool, steps, warnings } = planRestore(
-    CONTENT,
-    { ...createState({ replicas: undefined }), pools: [] },
-    OPTIONS,
-  );
-  expect(pool).toBeUndefined();
-  expect(steps.map(({ action }) => action)).toEqual(CREATE);
-  expect(warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
+  const state = { ...createState({ replicas: undefined }), pools: [] };
+  const { report, steps } = planRestore(CONTENT, state, OPTIONS);
+  expect([report.pool, steps.map(({ action }) => action)]).toEqual([null, CREATE]);
+  expect(report.warnings).toEqual([expect.stringMatching(/^Its pool does not exist/)]);
 });
 
 test('counts a master as missing until it has reported its config', () => {
@@ -140,24 +135,19 @@ test.each<[string, string, Partial<RestoreState>, ConfigName?]>([
   ['OtherPool', 'only w0, w1, w2 and 1 more name it, and pool master does not select that', { nodes: WORKERS }],
 ])('rejects a config with %s, and warns about nothing else', (code, reason, changes, name) => {
   const state = { ...createState({ status: RENDERED, replicas: undefined }), ...changes };
-  const { rejection, steps, warnings } = planRestore(CONTENT, state, { ...OPTIONS, name });
-  expect(rejection).toMatchObject({ code, reason: expect.stringContaining(reason) as string });
-  expect([...steps, ...warnings]).toEqual([]);
+  const { report, steps } = planRestore(CONTENT, state, { ...OPTIONS, name });
+  expect(report.rejection).toMatchObject({ code, reason: expect.stringContaining(reason) as string });
+  expect([...steps, ...report.warnings]).toEqual([]);
 });
 
 test('accepts a config that a worker and a machine or the pool name', () => {
   const { nodes, ...state } = createState({ status: RENDERED });
-  const options = { ...OPTIONS, name: MISSING };
-  expect(planRestore(CONTENT, { ...state, nodes: [...WORKERS, ...nodes] }, options).rejection).toBeUndefined();
-  const pools = createState({ status: MISSING }).pools.flatMap((pool) => [
-    pool,
-    { ...pool, ...inspectedPool('w', {}) },
-  ]);
-  const { rejection, referrers } = planRestore(CONTENT, { ...state, nodes: WORKERS.slice(0, 1), pools }, options);
-  expect([rejection, referrers]).toEqual([
-    undefined,
-    'node w0 (currentConfig, desiredConfig) and pool master (status)',
-  ]);
+  const pools = [...createState({ status: MISSING }).pools, inspectedPool('w', {})];
+  const plan = (changes: Partial<RestoreState>) =>
+    planRestore(CONTENT, { ...state, nodes, ...changes }, { ...OPTIONS, name: MISSING }).report;
+  expect(plan({ nodes: [...WORKERS, ...nodes] }).rejection).toBeNull();
+  const namedBy = 'node w0 (currentConfig, desiredConfig) and pool master (status)';
+  expect(plan({ nodes: WORKERS.slice(0, 1), pools })).toMatchObject({ rejection: null, namedBy });
 });
 
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };
@@ -169,24 +159,18 @@ test.each([
   ['another hash that is accepted', { config: CONFIG, mismatch }, true, undefined],
 ])('judges a content with %s', (_, content, acceptContent, code) => {
   const plan = planRestore(content, createState({}), { ...OPTIONS, acceptContent });
-  expect(plan.rejection?.code).toBe(code);
+  expect(plan.report.rejection?.code).toBe(code);
 });
 
 function copy(changes: object, source: string): RenderedConfig {
   return { ...toConfigOnDisk('master', { ...SPEC, ...changes }, MISSING).config, source };
 }
 
-test('takes the copy that matches the name, in any order, and else says of up to 5 copies why none does', () => {
+test('takes the copy that matches the name, in any order, and else names up to 5 copies', () => {
   const copies = [copy({}, 'good.json'), copy({ fips: true }, 'bad.json')];
   for (const given of [copies, copies.toReversed()]) expect(chooseContent(given)).toEqual({ config: copies[0] });
-  const bad = Array.from('bcdefgh', (source) => copy({ kernelType: '\u2028', config: null }, source));
-  const { mismatch: clauses = '' } = chooseContent([copy({ fips: true }, 'a'), ...bad]);
-  expect(clauses.split('; ')).toEqual([
-    expect.stringMatching(/^the hash of the content of a is [0-9a-f]{32}, not the one in the name$/),
-    ...Array.from(
-      'bcde',
-      (source) => `no hash can verify the content of ${source}, which contains the character U+2028`,
-    ),
-    'the same for 3 more',
-  ]);
+  // The second one has a character that no hash can verify.
+  const bad = [copy({ fips: true }, 'a'), ...Array.from('bcdefgh', (source) => copy({ kernelType: '\u2028' }, source))];
+  const mismatch = 'the hash in the name is not that of the content of a, b, c, d, e and 3 more';
+  expect(chooseContent(bad)).toEqual({ config: bad[0], mismatch });
 });

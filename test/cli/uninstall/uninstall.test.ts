@@ -42,9 +42,9 @@ const COMPLETE = { ok: true, exitCode: 0, problem: null };
 
 test('deletes what denies first, by uid, and proves by a dry run on a config in use that nothing denies', async () => {
   const cluster = createGuardedCluster();
-  const uids = INSTALLED.map(
-    ([resource, , namespace]) => cluster.require(resource, INSTALLED_NAME, namespace).metadata.uid,
-  );
+  const getObject = ([resource, , namespace]: (typeof INSTALLED)[number]) =>
+    cluster.require(resource, INSTALLED_NAME, namespace);
+  const uids = INSTALLED.map((row) => getObject(row).metadata.uid);
   const { report, outcome, texts, api, writes } = await run(cluster);
   expect(outcome).toEqual(COMPLETE);
   expect([report.remaining, listInstalled(cluster)]).toEqual([[], []]);
@@ -62,12 +62,8 @@ test('deletes what denies first, by uid, and proves by a dry run on a config in 
     `${MACHINE_CONFIGS_PATH}/machineconfig-guard-dry-run?dryRun=Invalid`,
   ];
   expect(ofConfigs.map((request) => request.path)).toEqual([invalid, path, invalid, path]);
-  expect(ofConfigs.map(({ body }) => (body as { dryRun: unknown }).dryRun)).toEqual([
-    ['Invalid'],
-    ['All'],
-    ['Invalid'],
-    ['All'],
-  ]);
+  const values = ofConfigs.map(({ body }) => (body as { dryRun: unknown }).dryRun);
+  expect(values).toEqual([['Invalid'], ['All'], ['Invalid'], ['All']]);
   // Before the first write, each deletion was a dry run, and before these one with an invalid value.
   const before = api.requests.slice(0, api.requests.indexOf(writes[0] as ApiRequest)).filter(isDeletion);
   const dryRuns = before
@@ -153,6 +149,8 @@ test('keeps an object that loses its labels after the list, and deletes one that
   });
 });
 
+const ALL = INSTALLED.map(([, kind]) => new RegExp(`^${kind} `));
+
 /** What happens, what the command answers, and the kinds that exist in the end. */
 test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, object, RegExp, readonly RegExp[]]>([
   [
@@ -160,7 +158,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
     ({ path }) => (path.includes('Invalid') ? { kind: 'Status' } : undefined),
     { ok: false, exitCode: 3, written: false, advice: 'continue' },
     /does not honor dry runs: it answered a success instead of 422$/,
-    INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
+    ALL,
   ],
   [
     'the dry runs of configs are not honored',
@@ -170,7 +168,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
         : undefined,
     { ok: false, exitCode: 3, written: false },
     /does not honor dry runs: it answered 404 x instead of 422$/,
-    INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
+    ALL,
   ],
   [
     'a policy denies a deletion',
@@ -183,7 +181,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
       advice: 'change what the policy or webhook asks for, and run the same command again',
     },
     /^the API server denies to delete Namespace machineconfig-guard: admission webhook "other.example.com" denied/,
-    INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
+    ALL,
   ],
   [
     'the webhook configuration has a finalizer',
@@ -194,7 +192,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
     },
     { ok: false, exitCode: 1, written: true, advice: 'see in its status and finalizers what keeps it' },
     /^timed out waiting for ValidatingWebhookConfiguration machineconfig-guard to be removed$/,
-    INSTALLED.map(([, kind]) => new RegExp(`^${kind} `)),
+    ALL,
   ],
   [
     'the namespace has a finalizer',
@@ -225,6 +223,26 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
   expect(report.remaining.map(({ kind }) => kind)).toEqual(left.map((title) => title.split(' ')[0]));
   // Of the dry run after the deletions.
   expect(report.dryRun === null).toBe(left.length > 0);
+});
+
+test('waits for the namespace and then 30 s for the end of all denials, and reports each wait once', async () => {
+  const cluster = createGuardedCluster();
+  skipWaits();
+  const startedAt = performance.now();
+  const { outcome, texts } = await run(cluster, ({ method, path }) => {
+    const seconds = (performance.now() - startedAt) / 1_000;
+    if (method === 'DELETE' && path.includes(IN_USE) && seconds < 85) return DENIAL;
+    if (path.includes('dryRun') || !path.includes('/namespaces/machineconfig-guard')) return undefined;
+    const metadata = { deletionTimestamp: 'now' };
+    if (seconds > 60) cluster.erase('namespaces', INSTALLED_NAME);
+    else if (method === 'DELETE') cluster.patch('namespaces', INSTALLED_NAME, { metadata });
+    return method === 'DELETE' ? {} : undefined;
+  });
+  expect(outcome).toEqual(COMPLETE);
+  expect(texts.filter((text) => text.startsWith('waiting'))).toEqual([
+    'waiting for Namespace machineconfig-guard to be removed',
+    expect.stringMatching(/^waiting until nothing denies the deletion of /),
+  ]);
 });
 
 test.each<[string, (cluster: InMemoryCluster, request: ApiRequest) => unknown]>([

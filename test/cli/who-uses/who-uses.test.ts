@@ -12,7 +12,6 @@ import {
   type InspectedCluster,
   NEW,
   OLD,
-  startEmptyCluster,
   startHealthyCluster,
   TIME,
 } from '../inspected-cluster.ts';
@@ -219,14 +218,6 @@ test.each<[string, string, (cluster: TestCluster) => unknown, string[]]>([
     return 'pass';
   });
   expect((await readReport(inspected, '--unused')).configs.map(({ name }) => name)).toEqual(names);
-});
-
-test.each([
-  [[], 'No rendered MachineConfigs found.\n'],
-  [['--unused'], 'No unused rendered MachineConfigs found.\n'],
-])('%j reports that there are no configs', async (args, stdout) => {
-  const { run } = await startEmptyCluster();
-  expect(await run('who-uses', ...args)).toEqual({ exitCode: 0, stdout, stderr: '' });
 });
 
 test('exits with 3 if the hold of the guard cannot be read', async () => {

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { toPrintableLine } from '../../../common/printable-text.ts';
 import { FileError, formatPath } from '../../../files/file-error.ts';
 import { ProgramError } from '../../../rendered-config/operator/run-program.ts';
-import type { TableFormat } from '../../../client/output/text-format.ts';
+import type { TextFormat } from '../../../client/output/text-format.ts';
 import { compareRenders, type PoolRenders } from './compare-renders.ts';
 import { findProblems, type ManifestProblem } from './find-problems.ts';
 import { formatManifestsReport } from './format-manifests-report.ts';
@@ -32,7 +32,7 @@ interface ManifestsOptions {
   readonly operator?: string | undefined;
   readonly releaseImage?: string | undefined;
   readonly authfile?: string | undefined;
-  readonly format: TableFormat;
+  readonly format: TextFormat;
   readonly signal: AbortSignal;
   readonly onProgress: (text: string) => void;
 }

@@ -1,6 +1,6 @@
 import { ProgramError } from '../../../rendered-config/operator/run-program.ts';
 import { parsePoolName } from '../../../decision/references.ts';
-import { diffSpecs, type ExplainedDifference, explainDifferences } from '../../../rendered-config/config-parts.ts';
+import { diffSpecs, explainDifferences } from '../../../rendered-config/config-parts.ts';
 import { isRenderInput } from '../../../rendered-config/inputs/kinds.ts';
 import type { createRender, Render } from '../../../rendered-config/operator/render.ts';
 import { isRecord } from '../../../rendered-config/rendered-config.ts';
@@ -8,18 +8,7 @@ import { createProblem, type ManifestProblem } from './find-problems.ts';
 import { type Manifest, type ManifestDirectory, type ManifestObject, ROLES } from './manifest-directory.ts';
 
 /** Part of the JSON of `check --manifests --operator`. */
-export interface PoolRenders {
-  readonly pool: string;
-  /** The names of the rendered configs. Null if there is none. */
-  readonly bootstrap: string | null;
-  readonly cluster: string | null;
-  readonly differences: readonly RenderDifference[];
-}
-
-interface RenderDifference extends Omit<ExplainedDifference, 'first' | 'second'> {
-  readonly bootstrap: string | null;
-  readonly cluster: string | null;
-}
+export type PoolRenders = ReturnType<typeof comparePool>;
 
 const MAX_PARTS = 3;
 
@@ -66,13 +55,14 @@ function comparePool(
   sides: readonly Render[],
   objects: readonly ManifestObject[],
   lostFiles: readonly string[],
-): PoolRenders {
+) {
   const [bootstrap, cluster] = sides.map(({ configs }) => configs.find(({ name }) => parsePoolName(name) === pool));
   const differences = bootstrap?.name === cluster?.name ? [] : diffSpecs(bootstrap?.spec ?? {}, cluster?.spec ?? {});
   const sources = objects.filter(({ kind }) => kind === 'MachineConfig');
   const specs = sources.map(({ manifest, spec }) => [manifest.file, spec] as const);
   return {
     pool,
+    /** The name of the rendered config. Null if there is none. */
     bootstrap: bootstrap?.name ?? null,
     cluster: cluster?.name ?? null,
     differences: explainDifferences(differences, specs).map(({ kind, name, first, second, setBy }) => {

@@ -7,18 +7,8 @@ import { ManifestDirectory, type ManifestObject } from './manifest-directory.ts'
 import type { ManifestFile } from './read-manifests.ts';
 import { getRule } from './rules.ts';
 
-/** Part of the JSON of `check --manifests`. */
-export interface ManifestProblem {
-  readonly severity: 'error' | 'warning';
-  readonly code: string;
-  readonly file: string;
-  readonly line: number;
-  /** Null for a problem of the whole file. */
-  readonly kind: string | null;
-  readonly name: string | null;
-  readonly message: string;
-  readonly advice: string;
-}
+/** Part of the JSON of `check --manifests`. Its keys are a contract. */
+export type ManifestProblem = ReturnType<typeof createProblem>;
 
 const MAX_PROBLEMS = 10_000;
 const MAX_DETAIL_LENGTH = 1_000;
@@ -68,13 +58,7 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
       for (const [code, kinds, find] of OBJECT_FINDERS) {
         if (kinds === '' || kinds.split(' ').includes(object.kind)) add(code, file, find(object, directory), object);
       }
-      for (const { code, text, line } of findFieldProblems(
-        object.apiVersion,
-        object.kind,
-        object.value,
-        object.document,
-      ))
-        add(code, file, [[text, line]], object);
+      for (const { code, text, line } of findFieldProblems(object)) add(code, file, [[text, line]], object);
     }
   }
   const errors = problems.filter(({ severity }) => severity === 'error');
@@ -82,23 +66,25 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
   return { directory, problems: [...errors, ...warnings] };
 }
 
-interface Place {
-  readonly detail: string | true;
-  readonly file: string;
-  readonly line?: number;
-  readonly object?: ManifestObject | undefined;
-}
-
 /** @param isWarning overrides the severity of the rule */
-export function createProblem(code: string, place: Place, isWarning = false): ManifestProblem {
-  const { detail, file, line = 1, object } = place;
+export function createProblem(
+  code: string,
+  {
+    detail,
+    file,
+    line = 1,
+    object,
+  }: { detail: string | true; file: string; line?: number; object?: ManifestObject | undefined },
+  isWarning = false,
+) {
   const { severity, message, advice, releases } = getRule(code);
   const text = message.replace('%s', () => toPrintableLine(String(detail), MAX_DETAIL_LENGTH));
   return {
-    severity: isWarning || severity === 'warning' ? 'warning' : 'error',
+    severity: isWarning || severity === 'warning' ? ('warning' as const) : ('error' as const),
     code,
     file,
     line,
+    /** Null for a problem of the whole file. */
     kind: object?.kind || null,
     name: object?.name || null,
     message: releases === undefined ? text : `OpenShift ${releases}: ${text}`,

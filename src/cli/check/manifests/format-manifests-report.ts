@@ -3,7 +3,7 @@ import { formatPath } from '../../../files/file-error.ts';
 import {
   applyStyle,
   getLineWidth,
-  type TableFormat,
+  type TextFormat,
   wrapBeside,
   wrapParagraph,
 } from '../../../client/output/text-format.ts';
@@ -23,7 +23,7 @@ const SCOPE_NOTE =
   'Not checked: contents that only the operator judges. --operator renders them.';
 
 /** Equal problems are one block: their places, and below them what is wrong and what to do. */
-export function formatManifestsReport(format: TableFormat, report: ManifestsReport): string {
+export function formatManifestsReport(format: TextFormat, report: ManifestsReport): string {
   const { ok, problems, manifests, directory, renders } = report;
   const blocks = new Map<string, ManifestProblem[]>();
   for (const problem of problems) {
@@ -53,7 +53,7 @@ export function formatManifestsReport(format: TableFormat, report: ManifestsRepo
 }
 
 /** @param key the severity and the explanation of all its problems */
-function formatBlock(format: TableFormat, key: string, problems: readonly ManifestProblem[]): string {
+function formatBlock(format: TextFormat, key: string, problems: readonly ManifestProblem[]): string {
   const [severity = ''] = key.split(' ', 1);
   const width = getLineWidth(format);
   const shown = problems.slice(0, format.isWide === true ? undefined : MAX_ROWS);

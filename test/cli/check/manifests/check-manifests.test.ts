@@ -54,7 +54,8 @@ function read(root: string): Record<string, string> {
 test('is fine for an agent-based install, without a kubeconfig, and says what this means', async () => {
   writeAgentDirectory();
   const { exitCode, stdout, stderr } = await check('--kubeconfig', '/none');
-  expect([exitCode, stderr]).toEqual([0, '']);
+  // A slow machine prints its progress.
+  expect([exitCode, stderr.replaceAll(/^ +\d+s .*\n/gm, '')]).toEqual([0, '']);
   expect(stdout.replaceAll('\n', ' ')).toMatch(
     /^Fine: 0 errors and 0 warnings in 2 manifests of \S+ Checked: .* Not checked: contents that .* --operator .*\. $/,
   );

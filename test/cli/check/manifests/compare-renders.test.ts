@@ -29,6 +29,7 @@ const end = (text, code) => { console.error(text); process.exit(code); };
 const fail = (text) => end('I1 noise\\nF1 error running MCC[BOOTSTRAP]: ' + text, 255);
 const texts = fs.readdirSync(input).map((file) => [file, fs.readFileSync(input + '/' + file, 'utf8')]);
 const base = texts.map(([, text]) => text).join('');
+Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(process.env.MCG_TEST_WAIT_MS ?? 0));
 if (isBroken) fail('no controllerconfig found in dir: ' + input);
 if (!base.includes("generated-by-version: 'v4'"))
   fail('Ignoring controller config generated from x (my version: v4)');
@@ -101,6 +102,12 @@ test('is fine if both sides render the same, and leaves no files', async () => {
   expect([exitCode, report.problems]).toEqual([0, []]);
   expect(report.renders).toMatchObject(['infra', 'master', 'worker'].map((pool) => ({ pool, differences: [] })));
   expect(readdirSync(tmpdir())).toEqual([]);
+});
+
+test('prints its progress after a second', async () => {
+  vi.stubEnv('MCG_TEST_WAIT_MS', '1100');
+  const { stderr } = await check({ 'a.yaml': createConfig('99-a', 'worker', {}) });
+  expect(stderr).toMatch(/^ +\d+s {2}rendering what the bootstrap host and what the cluster get$/m);
 });
 
 test('learns what the release must find, and asks it only once', async () => {
