@@ -10,7 +10,7 @@ import { GUARDED_TESTS, NODE_TESTS, OPERATOR_TESTS, OTHER_TESTS } from './test/e
 export default defineConfig({
   test: {
     reporters: ['verbose', './test/support/skipped-tests.ts'],
-    // The files of a worker run in one process, so that they can share clusters: see support/shared-clusters.ts.
+    // The files of a worker run in one process, so that they can share clusters: see test/e2e/support.
     isolate: false,
     // Otherwise the durations of earlier runs would decide the order of the files.
     cache: false,

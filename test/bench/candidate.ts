@@ -11,7 +11,7 @@ import { until } from '../e2e/control-plane/until.ts';
 import type { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { kubectlOk } from '../e2e/support/kubectl.ts';
 import { PATHS } from '../e2e/support/paths.ts';
-import { imageEnvironment, PROGRAM } from '../e2e/support/program.ts';
+import { imageEnvironment, PROGRAM } from '../e2e/support/programs.ts';
 import { serviceAccountToken } from '../e2e/support/service-account.ts';
 
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));

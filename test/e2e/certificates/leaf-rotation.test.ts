@@ -10,7 +10,7 @@ import { issueLeaf } from '../../../src/certificates/authority.ts';
 import { forceReconnect, SERVICE_NAME } from '../support/guard-service.ts';
 import { probeCalls } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';
-import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
 const ROTATIONS = IS_LONG ? 1_000 : 8;
 const { guard, cluster, controlPlane } = await sharedGuardedCluster();

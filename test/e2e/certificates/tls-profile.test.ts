@@ -8,7 +8,7 @@ import { readForeignCrds } from '../support/foreign-crds.ts';
 import { forceReconnect } from '../support/guard-service.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeCalls } from '../support/prober.ts';
-import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
 const { guard, cluster, controlPlane } = await sharedGuardedCluster();
 const { admin } = controlPlane.apiServer;

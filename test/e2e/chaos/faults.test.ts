@@ -4,7 +4,7 @@ import { until } from '../control-plane/until.ts';
 import { nodePatch } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
 import { Prober } from '../support/prober.ts';
-import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
 const RIGHT_ANSWERS = 3;
 /** Enough that the guard's watches would wait long until a resource version occurs again. */

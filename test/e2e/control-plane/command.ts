@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 
 import { parseWholeNumber, UsageError } from '../../support/usage.ts';
-import { MAX_NODES } from '../node/node-network.ts';
-import { NodeCluster } from '../node/node-cluster.ts';
+import { MAX_NODES, NodeCluster } from '../node/node-cluster.ts';
 import { listMissingPackages, requireNode } from '../node/requirements.ts';
 import { startGuardedCluster } from '../support/guarded-cluster.ts';
 import { log, prepareRun, RELEASE_VARIABLE, runCommand } from '../support/runner.ts';

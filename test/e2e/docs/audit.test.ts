@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { DocumentedPage } from '../support/documented-page.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { Shell } from '../support/shell.ts';
 
 const installed = await sharedInstalledCluster();

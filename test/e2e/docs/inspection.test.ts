@@ -8,7 +8,7 @@ import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { DocumentedPage } from '../support/documented-page.ts';
 import { machineConfig } from '../support/objects.ts';
 import { ensureOperatorNamespace } from '../restore/machines.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { Shell } from '../support/shell.ts';
 
 const PAGE = 'docs/inspect.md';
@@ -53,16 +53,6 @@ test('the documented check of a bootstrap directory finds the missing config', a
   expect(stdout.replaceAll(' \\\n     ', '')).toContain(
     `machineconfig-guard restore ${INCIDENT_B.missing} --from ${directory}\n`,
   );
-});
-
-test('kubectl lists the plugin without a warning, and passes its exit code on', async () => {
-  const { stdout, stderr } = await shell.run('kubectl plugin list');
-  expect(stdout).toMatch(/\/kubectl-mcguard$/m);
-  expect(stderr).not.toContain('mcguard');
-  expect(await shell.run("kubectl mcguard who-uses ''")).toMatchObject({
-    exitCode: 2,
-    stderr: expect.stringMatching(/^kubectl mcguard: config name must not be empty/),
-  });
 });
 
 test('the documented script prints the repair instead of a reboot for a missing config', async () => {

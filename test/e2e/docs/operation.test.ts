@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import { unique } from '../support/cluster.ts';
 import { renderedName } from '../support/objects.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { Shell } from '../support/shell.ts';
 
 const installed = await sharedInstalledCluster();

@@ -11,7 +11,7 @@ import { nodePatch, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { createServiceAccount } from '../support/service-account.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const POLICIES = ['override-policy', 'pool-deletion-warning', 'reference-policy', 'webhook-deletion-reason'];
 const COMPONENTS = POLICIES.map((name) => join(MANIFESTS, 'components', name));

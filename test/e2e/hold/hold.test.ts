@@ -9,8 +9,8 @@ import { unique } from '../support/cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { renderedName } from '../support/objects.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProgramOk } from '../support/program.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { runProgramOk } from '../support/programs.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane, replicas } = installed;

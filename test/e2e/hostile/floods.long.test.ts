@@ -12,7 +12,7 @@ import { machineConfig, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
-import { sharedGuardedCluster } from '../support/shared-clusters.ts';
+import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
 /** Deletions during a flood. Each may wait for 5 s, and they are sent without waiting for each other. */
 const FLOODED_PROBES = 80;

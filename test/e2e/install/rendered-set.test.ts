@@ -8,7 +8,7 @@ import { GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { kubectl } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProgramOk } from '../support/program.ts';
+import { runProgramOk } from '../support/programs.ts';
 
 const installed = await sharedNodeCluster();
 const { controlPlane, replicas: pods } = installed;

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 import { FileError } from '../../../src/files/file-error.ts';
 import { parseStream } from '../../../src/files/yaml-stream.ts';
-import { buildGoProgram } from '../support/go-program.ts';
+import { buildGoProgram } from '../support/programs.ts';
 import { IS_LONG } from '../support/runner.ts';
 
 const FIELD_INPUTS = path.join(import.meta.dirname, '../../cli/check/manifests/field-inputs.jsonl');

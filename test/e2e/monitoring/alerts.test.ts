@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 
-import { debianProgram } from '../support/debian-program.ts';
+import { debianProgram } from '../support/programs.ts';
 import { runProcess } from '../support/process.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
 

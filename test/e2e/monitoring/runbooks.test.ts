@@ -7,7 +7,7 @@ import { DocumentedPage } from '../support/documented-page.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { Shell } from '../support/shell.ts';
 
 interface ManagedFields {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { sharedInstalledNodeCluster } from '../node/shared-node-cluster.ts';
+import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { PATHS } from '../support/paths.ts';
 import { alertingRules, RULE_FILES } from './alerting-rules.ts';
 
@@ -29,7 +29,9 @@ interface EndpointSlice {
 }
 
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/machineconfig-guard/endpointslices';
-const installed = await sharedInstalledNodeCluster();
+const installed = await sharedNodeCluster();
+await installed.applyOverlay('monitoring');
+await installed.awaitGuard();
 const { cluster } = installed;
 const { admin } = cluster;
 
@@ -70,8 +72,4 @@ test('the API server counts what the alerts of an unreachable guard select', asy
   expect(body).toMatch(new RegExp(`^${open}\\{.*name="guard.machineconfig-guard.io".*\\} [1-9]`, 'm'));
   const labels = 'error_type="calling_webhook_error",name="guard.machineconfig-guard.io"';
   expect(body).toMatch(new RegExp(`^${unreachable}\\{${labels}.*\\} [1-9]`, 'm'));
-
-  await setFailurePolicy('Fail');
-  await admin.patch(PATHS.deployment, { spec: { replicas: 2 } });
-  await installed.awaitGuard();
 });

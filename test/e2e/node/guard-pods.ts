@@ -8,7 +8,7 @@ import { until } from '../control-plane/until.ts';
 import { Cluster } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProgramOk } from '../support/program.ts';
+import { runProgramOk } from '../support/programs.ts';
 import { GUARD_IMAGE } from './images.ts';
 import { type NodeCluster, isReady } from './node-cluster.ts';
 import type { Node } from './node.ts';

@@ -9,7 +9,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { until } from '../control-plane/until.ts';
 import { runOk } from '../support/process.ts';
 import { GUARD_ALIASES, type Image, type Images } from './images.ts';
-import type { NodeAddresses } from './node-network.ts';
+import type { NodeAddresses } from './node-cluster.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
 const RUN_NODE = fileURLToPath(new URL('run-node.sh', import.meta.url));

@@ -9,29 +9,16 @@ import { NodeCluster } from './node-cluster.ts';
 /** As the control plane of OpenShift. With two nodes, a new replica waits until an old one has ended. */
 const NODES = 3;
 let started: Promise<InstalledCluster<GuardPods>> | undefined;
-/** The installation that the file before has left. */
-let installation: 'none' | 'monitoring' | 'any' = 'none';
-
-/** A cluster with real nodes and without the guard. The test files of a worker share it, one after another. */
-export async function sharedNodeCluster(): Promise<InstalledCluster<GuardPods>> {
-  const cluster = await (started ??= start());
-  if (installation !== 'none') {
-    await removeGuard(cluster);
-    await cluster.clear();
-  }
-  installation = 'any';
-  return cluster;
-}
 
 /**
- * The shared cluster with the overlay `monitoring`, two replicas and the mode Enforce. A file leaves it as it found it.
+ * A cluster with real nodes and without the guard. The test files of a worker share it, one after another, and need not
+ * remove what they have installed.
  */
-export async function sharedInstalledNodeCluster(): Promise<InstalledCluster<GuardPods>> {
-  if (installation === 'monitoring' && started !== undefined) return started;
-  const cluster = await sharedNodeCluster();
-  await cluster.applyOverlay('monitoring');
-  await cluster.awaitGuard();
-  installation = 'monitoring';
+export async function sharedNodeCluster(): Promise<InstalledCluster<GuardPods>> {
+  if (started === undefined) return (started = start());
+  const cluster = await started;
+  await removeGuard(cluster);
+  await cluster.clear();
   return cluster;
 }
 

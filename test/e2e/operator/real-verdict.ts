@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
-import { buildGoProgram } from '../support/go-program.ts';
+import { buildGoProgram } from '../support/programs.ts';
 import { runOk } from '../support/process.ts';
 import { renderBootstrap, writeFiles } from './bootstrap-host.ts';
 import type { Directory } from './manifest-directories.ts';

@@ -7,7 +7,7 @@ import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { runProgramOk } from '../support/program.ts';
+import { runProgramOk } from '../support/programs.ts';
 import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
 import { CURRENT_FILE, type Machine } from './machine.ts';
 import { type Files, readName, SERVED_FILE, startMachineConfigServer } from './machine-config-server.ts';

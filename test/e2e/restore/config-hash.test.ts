@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 import { formatGoYaml, UnverifiableContent } from '../../../src/rendered-config/go-yaml.ts';
 import { SPECIAL_TEXTS } from '../../support/yaml-texts.ts';
-import { buildGoProgram } from '../support/go-program.ts';
+import { buildGoProgram } from '../support/programs.ts';
 import { IS_LONG } from '../support/runner.ts';
 
 const SPECS = IS_LONG ? 4_000 : 1_000;

@@ -2,7 +2,7 @@ import { restore } from '../../../src/cli/restore/restore-run.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
 import { renderConfig } from '../../diagnosis/states.ts';
 import { toConfigOnDisk } from '../../support/config-on-disk.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { StateCluster } from '../states/state-cluster.ts';
 
 /** Masters of an install that name a config which was never in the API, and a third machine that waits for it. */

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { KubeClient, type KubeObject, type Rule } from '../control-plane/kube-client.ts';
+import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { runProgramOk } from '../support/program.ts';
+import { runProgramOk } from '../support/programs.ts';
 import { createServiceAccount } from '../support/service-account.ts';
 
 const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}`;
@@ -16,17 +16,13 @@ const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}
 const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-/** A rule of a role, and the namespace in which it applies; undefined means all. */
-interface GrantedRule extends Rule {
-  readonly namespace: string | undefined;
-}
-
 /** One verb on one resource. */
 interface Right {
   readonly verb: string;
   readonly group: string;
   /** With its subresource, such as `machineconfigguards/status`. */
   readonly resource: string;
+  /** Undefined means all. */
   readonly namespace: string | undefined;
   readonly resourceNames: readonly string[] | undefined;
 }
@@ -41,7 +37,7 @@ const installed = await InstalledCluster.start(['openshift-config']);
 const { cluster, controlPlane, replicas } = installed;
 const { admin } = cluster;
 await installRendered();
-const rights = (await readGrantedRules()).flatMap(toRights);
+const rights = await readRights();
 await useEveryPart();
 // The API server records a watch when it ends.
 await replicas.stop();
@@ -70,28 +66,23 @@ async function installRendered(): Promise<void> {
   await installed.awaitGuard();
 }
 
-/** The rules of every role that a binding gives to the guard. */
-async function readGrantedRules(): Promise<readonly GrantedRule[]> {
-  const bindings = (
-    await Promise.all(['clusterrolebindings', 'rolebindings'].map((kind) => admin.list(`${RBAC}/${kind}`)))
-  ).flat() as Binding[];
-  const ofGuard = bindings.filter(({ subjects }) =>
-    subjects?.some(({ kind, name }) => kind === 'ServiceAccount' && name === 'machineconfig-guard'),
+/** The rights of every role that a binding gives to the guard. */
+async function readRights(): Promise<readonly Right[]> {
+  const kinds = ['clusterrolebindings', 'rolebindings'];
+  const bindings = (await Promise.all(kinds.map((kind) => admin.list(`${RBAC}/${kind}`)))).flat() as Binding[];
+  const ofGuard = bindings.filter(({ subjects = [] }) =>
+    subjects.some(({ kind, name }) => kind === 'ServiceAccount' && name === 'machineconfig-guard'),
   );
-  const rules = await Promise.all(
-    ofGuard.map(async ({ metadata: { namespace }, roleRef: { kind, name } }) => {
-      const scope = kind === 'ClusterRole' ? '' : `/namespaces/${namespace}`;
-      const role = await admin.find(`${RBAC}${scope}/${kind.toLowerCase()}s/${name}`);
-      return (role?.rules ?? []).map((rule) => ({ ...rule, namespace }));
-    }),
-  );
-  return rules.flat();
-}
-
-function toRights({ apiGroups = [], resources = [], verbs, resourceNames, namespace }: GrantedRule): Right[] {
-  return apiGroups.flatMap((group) =>
-    resources.flatMap((resource) => verbs.map((verb) => ({ verb, group, resource, namespace, resourceNames }))),
-  );
+  const granted = ofGuard.map(async ({ metadata: { namespace }, roleRef: { kind, name } }) => {
+    const scope = kind === 'ClusterRole' ? '' : `/namespaces/${namespace}`;
+    const role = await admin.find(`${RBAC}${scope}/${kind.toLowerCase()}s/${name}`);
+    return (role?.rules ?? []).flatMap(({ apiGroups = [], resources = [], verbs, resourceNames }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => ({ verb, group, resource, namespace, resourceNames }))),
+      ),
+    );
+  });
+  return (await Promise.all(granted)).flat();
 }
 
 function isUse({ verb, objectRef }: AuditEvent, right: Right): boolean {

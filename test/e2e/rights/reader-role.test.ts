@@ -14,7 +14,7 @@ import { kubectlOk } from '../support/kubectl.ts';
 import { overlay } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { createServiceAccount, withoutEachRight } from '../support/service-account.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const REQUESTS_PATH = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const CLUSTER_ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles';

@@ -6,7 +6,7 @@ import type { GuardStatus } from '../../../src/status/describe-status.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;

@@ -9,7 +9,7 @@ import type { KubeClient } from '../control-plane/kube-client.ts';
 import { isHealthy, until } from '../control-plane/until.ts';
 import { readAuthority } from './guard-service.ts';
 import { PATHS } from './paths.ts';
-import { imageEnvironment, PROGRAM } from './program.ts';
+import { imageEnvironment, PROGRAM } from './programs.ts';
 import { serviceAccountToken } from './service-account.ts';
 
 const NAME = 'machineconfig-guard';

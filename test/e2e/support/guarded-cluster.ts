@@ -54,3 +54,10 @@ export async function startGuardedCluster({ direct = false } = {}): Promise<Guar
   }
   return cluster;
 }
+
+let shared: Promise<GuardedCluster> | undefined;
+
+/** The test files of a worker share this cluster. */
+export function sharedGuardedCluster(): Promise<GuardedCluster> {
+  return (shared ??= startGuardedCluster());
+}

@@ -123,3 +123,20 @@ function readSettings(log: string): Settings {
   const { mode, holdSupersededMs } = { ...DEFAULT_SETTINGS, ...last };
   return { mode, holdSupersededMs };
 }
+
+let shared: Promise<InstalledCluster<GuardProcesses>> | undefined;
+
+/**
+ * A cluster with the overlay `monitoring`, two replicas and the mode Enforce. The test files of a worker
+ * share it, one after another, and leave it as they found it. Objects of other files may exist.
+ */
+export function sharedInstalledCluster(): Promise<InstalledCluster<GuardProcesses>> {
+  return (shared ??= startInstalledCluster());
+}
+
+async function startInstalledCluster(): Promise<InstalledCluster<GuardProcesses>> {
+  const cluster = await InstalledCluster.start(['prometheus-operator']);
+  await cluster.applyOverlay('monitoring');
+  await cluster.awaitGuard();
+  return cluster;
+}

@@ -22,8 +22,6 @@ export class ServiceCa {
   readonly #admin: KubeClient;
   readonly #loop: Promise<void>;
   #authority: Promise<Authority> | undefined;
-  /** Stays trusted after a rotation. */
-  #previousAuthority: Promise<Authority> | undefined;
   #isStopping = false;
 
   constructor({ apiServer }: ControlPlane) {
@@ -31,20 +29,7 @@ export class ServiceCa {
     this.#loop = this.#run();
   }
 
-  /** Rotates the authority as the operator does. The webhook trusts both before the Secret changes. */
-  async rotate() {
-    const name = await this.#findSecretName();
-    if (name === undefined) throw new Error('There is nothing to rotate yet.');
-    this.#previousAuthority = this.#authority;
-    this.#authority = undefined;
-    const authority = await this.authority();
-    await this.#reconcile();
-    // No signal says when the API server has read the new caBundle.
-    await pause(1_000);
-    await this.#admin.patch(`${SECRETS}/${name}`, await buildSecret(name, authority));
-  }
-
-  /** The authority that issues certificates now. */
+  /** It issues every certificate. */
   authority(): Promise<Authority> {
     return (this.#authority ??= createAuthority({ days: 30, now: new Date() }));
   }
@@ -69,7 +54,7 @@ export class ServiceCa {
     if ((await this.#admin.find(`${SECRETS}/${name}`)) === undefined) {
       await this.#admin.create(SECRETS, await buildSecret(name, authority));
     }
-    const bundle = `${authority.certificatePem}${(await this.#previousAuthority)?.certificatePem ?? ''}`;
+    const bundle = authority.certificatePem;
     // Prometheus reads the authority from here.
     const configMap = await this.#admin.find(CONFIG_MAP);
     if (isAnnotated(configMap) && configMap?.data?.['service-ca.crt'] !== bundle)

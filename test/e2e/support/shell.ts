@@ -3,9 +3,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { debianProgram } from './debian-program.ts';
 import { runProcess } from './process.ts';
-import { PROGRAM } from './program.ts';
+import { debianProgram, PROGRAM } from './programs.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const OC = fileURLToPath(new URL('oc', import.meta.url));

@@ -9,7 +9,7 @@ import { createAuthority, issueLeaf } from '../../../src/certificates/authority.
 import { statusOf } from '../control-plane/kube-client.ts';
 import { kubectl } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/troubleshooting.md', import.meta.url), 'utf8');
 const CALL_FAILED = 'failed calling webhook "guard.machineconfig-guard.io"';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { expectStatus } from '../control-plane/kube-client.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { PATHS } from '../support/paths.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const { cluster } = await sharedInstalledCluster();
 const GARBAGE_COLLECTOR = 'system:serviceaccount:kube-system:generic-garbage-collector';

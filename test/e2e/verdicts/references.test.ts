@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;

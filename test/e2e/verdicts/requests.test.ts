@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
 import { PATHS } from '../support/paths.ts';
-import { sharedInstalledCluster } from '../support/shared-clusters.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const { cluster } = await sharedInstalledCluster();
 const MIX_LABEL = 'e2e.machineconfig-guard.io/mix';
