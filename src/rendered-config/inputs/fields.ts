@@ -21,19 +21,31 @@ const TLS_PROFILE = `tlsSecurityProfile(type:Old|Intermediate|Modern|Custom old:
   custom(ciphers[] minTLSVersion:VersionTLS10|VersionTLS11|VersionTLS12|VersionTLS13))`;
 const RESOURCE = '(compression:|gzip httpHeaders:any source:source verification(hash:hash))';
 const NODE = 'path!:path overwrite:boolean user:owner(id:integer name) group:owner(id:integer name)';
-/** Few still write version 2, which is not checked. */
+const UNITS = `units[]#name(name!:unit enabled:boolean mask:boolean contents
+  dropins[]#name(name!:dropin contents))`;
+const TIMEOUTS = 'timeouts(httpResponseHeaders:integer httpTotal:integer)';
+const USER = `name gecos homeDir noCreateHome:boolean noLogInit:boolean noUserGroup:boolean passwordHash primaryGroup
+  shell system:boolean uid:integer`;
 const IGNITION_3 = `
-  ignition!(version! config(merge[]${RESOURCE} replace${RESOURCE})
-    timeouts(httpResponseHeaders:integer httpTotal:integer) proxy:any
+  ignition!(version! config(merge[]${RESOURCE} replace${RESOURCE}) ${TIMEOUTS} proxy:any
     security(tls(certificateAuthorities[]${RESOURCE})))
   kernelArguments(shouldExist[]# shouldNotExist[]#)
   passwd(groups[]#name(gid:integer name passwordHash shouldExist:boolean system:boolean)
-    users[]#name(name gecos homeDir noCreateHome:boolean noLogInit:boolean noUserGroup:boolean passwordHash primaryGroup
-      shell system:boolean uid:integer groups[]# shouldExist:boolean sshAuthorizedKeys[]#))
+    users[]#name(${USER} groups[]# shouldExist:boolean sshAuthorizedKeys[]#))
   storage(directories[]#path(${NODE} mode:mode) links[]#path(${NODE} hard:boolean target!:text)
     files[]#path(${NODE} mode:fileMode contents${RESOURCE} append[]${RESOURCE})
     disks:any filesystems:any luks:any raid:any)
-  systemd(units[]#name(name!:unit enabled:boolean mask:boolean contents dropins[]#name(name!:dropin contents)))`;
+  systemd(${UNITS})`;
+const IGNITION_2 = `
+  ignition!(version! config:any ${TIMEOUTS} security(tls(certificateAuthorities[](source:source
+    verification(hash:hash)))))
+  networkd:any
+  passwd(groups[](gid:integer name passwordHash system:boolean)
+    users[](${USER} groups[] sshAuthorizedKeys[] create:any))
+  storage(directories[](filesystem! ${NODE} mode:mode) links[](filesystem! ${NODE} hard:boolean target)
+    files[](filesystem! ${NODE} append:boolean mode:fileMode contents(compression:|gzip source:source
+      verification(hash:hash))) disks:any filesystems:any raid:any)
+  systemd(${UNITS.replaceAll('#name', '')})`;
 /** Of a KubeletConfiguration, by their types. The star stands for the others. */
 const KUBELET_FIELDS: Readonly<Record<string, string>> = {
   boolean: `enableServer rotateCertificates serverTLSBootstrap enableDebuggingHandlers enableContentionProfiling
@@ -82,6 +94,7 @@ const SHAPES: Readonly<Record<string, string>> = {
     workerLatencyProfile:|Default|MediumUpdateAverageReaction|LowUpdateSlowReaction)`,
   APIServer: `spec!(servingCerts(namedCertificates[](names[] servingCertificate(name))) clientCA(name) encryption:any
     additionalCORSAllowedOrigins[] ${TLS_PROFILE} audit:any)`,
+  'Ignition 2': IGNITION_2,
   'Ignition 3': IGNITION_3,
 };
 const OBJECT = 'apiVersion:any kind:any metadata:any status:any';

@@ -44,7 +44,7 @@ export function findFieldProblems(object: {
   if (kind === 'MachineConfig' && isRecord(config)) {
     const { ignition } = config;
     const isVersion2 = isRecord(ignition) && String(ignition['version']).startsWith('2.');
-    const shape = isVersion2 ? undefined : findShape('Ignition 3');
+    const shape = findShape(`Ignition ${isVersion2 ? 2 : 3}`);
     checkValue(config, shape, 'spec.config', document.line, { ...search, knowsAllFields: true, isIgnition: true });
   }
   return problems;

@@ -131,6 +131,7 @@ const CONFIG_MAP = createObject('v1', 'ConfigMap', {}, { namespace: 'default' })
 const SECRET = createObject('v1', 'Secret', {}, { namespace: 'default' });
 const CLUSTER_ROLE = createObject('rbac.authorization.k8s.io/v1', 'ClusterRole');
 const IDMS = createMirrors('quay.io', ['a.example.com']);
+const FILE_2 = { ...FILE, filesystem: 'root' };
 const KUBELET_FAULTS = [{ maxPods: 'abc' }, { maxPods: 1.5 }, { syncFrequency: 5 }, { failSwapOn: 'abc' }, []];
 /** What an install cannot set. */
 const KUBELET_UNSET = [{ cgroupDriver: 'systemd' }, { clusterDNS: ['192.0.2.1'] }, { featureGates: { a: true } }];
@@ -198,8 +199,7 @@ test.each<[code: string, object: Json, field: string, harmless: readonly unknown
   ['error InvalidContents', CONFIG, `${FILES}/0/mode`, [0o7777], ['0644', 1.5, -1, 0o10000]],
   ['error InvalidContents', CONFIG, `${FILES}/0`, [{ path: '/a', Mode: 1 }], [{ path: '/a', Mode: 'a' }]],
   ['error InvalidContents', CONFIG, `${FILES}/0/user`, [{ id: 0 }], [{ id: 0, name: 'root' }]],
-  ['error InvalidContents', IGNITION_2, 'spec/config/storage/files', [[{ ...FILE, filesystem: 'root' }]], []],
-  ['error InvalidContents', CONFIG, FILES, [null], []],
+  ['error InvalidContents', IGNITION_2, 'spec/config/storage/files', [[FILE_2], null], [[FILE]]],
   ['error InvalidContents', IGNITION, 'spec/config/Systemd/units', [UNITS], [{}, [{ name: 'a' }]]],
   ['error InvalidContents', IGNITION, 'spec/config/systemd/units/0', [], [{ name: 'a.service', enabled: 'true' }]],
   [
@@ -215,6 +215,7 @@ test.each<[code: string, object: Json, field: string, harmless: readonly unknown
   ['error InvalidContents', CONFIG, 'spec/extensions', [['ipsec']], [['none']]],
   ['error InvalidContents', CONFIG, 'spec/config', [null], [{}]],
   ['error DuplicateEntry', CONFIG, FILES, [[FILE]], [[FILE, FILE]]],
+  ['error DuplicateEntry', IGNITION_2, FILES, [[FILE_2, FILE_2]], []],
   ['error DuplicateEntry', CONFIG, 'spec/config/storage/links', [], [[{ path: FILE.path, target: '/b' }]]],
   ['error DuplicateEntry', CONFIG, 'spec/config/systemd/units', [], [[{ name: 'a.service' }, { name: 'a.service' }]]],
   ['error DuplicateEntry', CONFIG, 'spec/config/passwd/users', [], [[{ name: 'core', sshAuthorizedKeys: ['a', 'a'] }]]],
