@@ -112,8 +112,7 @@ describe.concurrent('with the real operator', () => {
     const { spec, status } = await operator.awaitPool('master', 'two Degraded machines', (pool) => {
       return pool.status?.degradedMachineCount === 2;
     });
-    const rendered = spec.configuration?.name;
-    expect(rendered).not.toBe(missing);
+    expect(spec.configuration?.name).not.toBe(missing);
     expect(status?.configuration?.name).toBeUndefined();
     expect(await installed.cluster.exists(missing)).toBe(false);
     expect(await server.fetchName('master')).toBeUndefined();
@@ -121,7 +120,9 @@ describe.concurrent('with the real operator', () => {
     const [machine] = await Promise.all([operator.boot('control0', MASTER_ROLES), restoreFromFile(files)]);
 
     expect(readName(machine.disk)).toBe(missing);
-    expect(await operator.awaitUpdated('master', 3)).toBe(rendered);
+    // The operator renders again when it has written its last sources.
+    const rendered = await operator.awaitUpdated('master', 3);
+    expect(rendered).not.toBe(missing);
     expect(await server.fetchName('master')).toBe(rendered);
   });
 
