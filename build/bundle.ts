@@ -19,7 +19,7 @@ const BUNDLES = { 'machineconfig-guard.cjs': PROGRAM };
 const filesInside: Plugin = {
   name: 'files-inside',
   setup(bundler) {
-    bundler.onLoad({ filter: /[\\/]common[\\/]package-file\.ts$/ }, async () => {
+    bundler.onLoad({ filter: /[\\/]files[\\/]package-file\.ts$/ }, async () => {
       const names = (await Promise.all(['docs', 'manifests'].map(listFiles))).flat().sort();
       const files = await Promise.all(names.map(async (name) => [name, await readFile(path.join(ROOT, name), 'utf8')]));
       return {

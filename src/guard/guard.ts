@@ -13,7 +13,7 @@ import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
 import { createHealthServer } from '../webhook/health-server.ts';
 import { createMetricsApp, ScrapeAuthorizer } from '../webhook/metrics-app.ts';
 import { Metrics } from '../status/metrics.ts';
-import { INTERMEDIATE, type TlsParameters, type TlsPolicy } from '../webhook/tls-profile.ts';
+import { INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
 import { close, createTlsServer, listen } from '../webhook/tls-server.ts';
 import { AnswerRecorder } from './answer-recorder.ts';
 import { createJudge } from './judge.ts';
@@ -140,8 +140,6 @@ export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'set
   /** Resolves with a certificate that is followed until the signal aborts. */
   readonly loadCertificate: (signal: AbortSignal) => Promise<ServingCertificate>;
   readonly initialSpec: NonNullable<SettingsFollowerOptions['initialSpec']>;
-  /** Undefined follows the TLS profile of the cluster. */
-  readonly tlsParameters: TlsParameters | undefined;
   /** The default is the namespace of the pod. */
   readonly leaseNamespace: string | undefined;
 }
@@ -153,7 +151,7 @@ export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'set
  * @throws what `loadCertificate` throws, or the system's error if a port cannot be used
  */
 export async function runGuard(
-  { loadCertificate, initialSpec, tlsParameters, leaseNamespace, ...options }: RunGuardOptions,
+  { loadCertificate, initialSpec, leaseNamespace, ...options }: RunGuardOptions,
   stopSignal: Promise<unknown>,
 ): Promise<void> {
   const { api, log } = options;
@@ -165,8 +163,8 @@ export async function runGuard(
     if (certificate === undefined) return;
     const settings = new SettingsFollower({ api, log, initialSpec });
     void settings.run(signal);
-    const tlsProfile = tlsParameters === undefined ? new TlsProfileFollower({ api, log }) : undefined;
-    void tlsProfile?.run(signal);
+    const tlsPolicy = new TlsProfileFollower({ api, log });
+    void tlsPolicy.run(signal);
     const podNamespace = await readPodNamespace();
     const guard = await startGuard({
       ...options,
@@ -177,9 +175,9 @@ export async function runGuard(
         // In a pod, the hostname is the name of the pod, or on the host network that of the node. A restarted container
         // has the same one, so it need not wait for the Lease.
         leaseHolder: podNamespace === undefined ? `${hostname()}_${randomUUID()}` : hostname(),
-        tlsProfile: tlsProfile && (() => tlsProfile.followed()),
+        tlsProfile: () => tlsPolicy.followed(),
       },
-      tlsPolicy: tlsParameters === undefined ? tlsProfile : new Replaceable(tlsParameters),
+      tlsPolicy,
     });
     const logReady = (): void => log.info(guard.ports, 'ready');
     void guard.whenReady(signal).then(logReady, () => {});

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { readPackageFile } from '../common/package-file.ts';
+import { readPackageFile } from '../files/package-file.ts';
 import type { Manifest } from './manifest.ts';
 
 /** The fields of kustomization.yaml that manifests/ uses. */

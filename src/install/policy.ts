@@ -7,7 +7,7 @@ import {
 } from './installation.ts';
 import { ADMISSION_POLICY, MATCH_CONDITIONS } from './kubernetes-version.ts';
 import { isGuardProfile } from './profiles.ts';
-import { readPackageFile } from '../common/package-file.ts';
+import { readPackageFile } from '../files/package-file.ts';
 
 /** The first version that gets the objects. Before, the webhook would also hold up deletions of source configs. */
 const SINCE = [...NEWER_KINDS, { kinds: ['ValidatingWebhookConfiguration'], since: MATCH_CONDITIONS }];

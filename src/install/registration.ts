@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { readPackageFile } from '../common/package-file.ts';
+import { readPackageFile } from '../files/package-file.ts';
 
 interface RegistrationOptions {
   readonly name?: string;

@@ -32,7 +32,7 @@ export interface StatusSources {
   readonly findings: readonly DanglingFinding[];
   readonly protectedConfigs: number;
   readonly expiries: readonly Expiry[];
-  /** Undefined if flags set the TLS parameters. */
+  /** Undefined if the guard does not follow it. */
   readonly tlsProfile: FollowedTlsProfile | undefined;
   readonly now: Date;
 }

@@ -11,7 +11,7 @@ import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
 
 export interface MetricsSources {
   readonly index: Pick<ReferenceIndex, 'referrers'> & {
-    readonly reflectors: readonly Pick<ReferenceIndex['reflectors'][number], 'resource' | 'isSynced' | 'silentMs'>[];
+    readonly reflectors: readonly Pick<ReferenceIndex['reflectors'][number], 'resource' | 'silentMs'>[];
   };
   readonly live: Pick<LiveReader, 'readCount'>;
   readonly mode: () => Mode;
@@ -90,10 +90,6 @@ export class Metrics {
     this.#addGauge('mcguard_stalled_restores', stalledHelp, countStalled);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, () => reporter()?.protectedConfigs);
-    const syncedHelp = '1 if the kind has been read completely since the start.';
-    this.#addGaugePer('resource', 'mcguard_index_synced', syncedHelp, () =>
-      index.reflectors.map(({ resource, isSynced }) => [resource.name, isSynced ? 1 : 0]),
-    );
     const ageHelp = 'Time since the last message from the API server about the resource.';
     this.#addGaugePer('resource', 'mcguard_index_age_seconds', ageHelp, () =>
       index.reflectors.flatMap(({ resource, silentMs }) =>

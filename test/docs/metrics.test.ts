@@ -7,7 +7,7 @@ import { readTableRows } from './pages.ts';
 
 test('docs/monitoring.md lists every metric with its type and labels', async () => {
   const metrics = new Metrics({
-    index: { reflectors: [{ resource: NODES, isSynced: true, silentMs: 1 }], referrers: function* () {} },
+    index: { reflectors: [{ resource: NODES, silentMs: 1 }], referrers: function* () {} },
     live: { readCount: 1 },
     mode: () => 'Enforce',
     reporter: () => ({ danglingCount: 0, protectedConfigs: 0 }),

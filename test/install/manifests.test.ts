@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { formatHelpNote } from '../../src/decision/verdict.ts';
 import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/references.ts';
-import { readPackageFile } from '../../src/common/package-file.ts';
+import { readPackageFile } from '../../src/files/package-file.ts';
 import { readField } from './read-field.ts';
 
 function read(file: string, keys: string): unknown {

@@ -26,8 +26,8 @@ const PAUSED: Referrer = {
 
 test('counts decisions and reads its sources at each scrape', async () => {
   const live = { readCount: 3 };
-  const nodes = { resource: NODES, isSynced: false, silentMs: 1_500 };
-  const pools = { resource: POOLS, isSynced: true, silentMs: undefined };
+  const nodes = { resource: NODES, silentMs: 1_500 };
+  const pools = { resource: POOLS, silentMs: undefined };
   let danglingCount: number | undefined = 2;
   const metrics = new Metrics({
     index: { reflectors: [nodes, pools], referrers: () => [NODE, PAUSED].values() as Generator<Referrer> },
@@ -55,8 +55,6 @@ test('counts decisions and reads its sources at each scrape', async () => {
       'mcguard_decisions_total{verdict="allowed",code="MCG_NOT_IN_USE",dry_run="true"} 1',
       'mcguard_decisions_total{verdict="denied",code="MCG_UNVERIFIED",dry_run="false"} 0',
       'mcguard_decision_duration_seconds_bucket{le="0.025",path="live"} 3',
-      'mcguard_index_synced{resource="nodes"} 0',
-      'mcguard_index_synced{resource="machineconfigpools"} 1',
       'mcguard_index_age_seconds{resource="nodes"} 1.5',
       'mcguard_references{kind="Node"} 2',
       'mcguard_missing_config_reviews_total 1',
@@ -72,11 +70,9 @@ test('counts decisions and reads its sources at each scrape', async () => {
       expect.stringMatching(/^mcguard_build_info\{version="\d+\.\d+\.\d+"\} 1$/),
     ]),
   );
-  nodes.isSynced = true;
   live.readCount = 4;
   danglingCount = undefined;
   const later = (await metrics.scrape()).text;
-  expect(later).toContain('mcguard_index_synced{resource="nodes"} 1\n');
   expect(later).toContain('mcguard_live_reads_total 4\n');
   expect(later).not.toMatch(/^mcguard_dangling_references /m);
 });

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { readPackageFile } from '../../common/package-file.ts';
+import { readPackageFile } from '../../files/package-file.ts';
 import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../decision/verdict.ts';
 import { applyStyle, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
 

@@ -6,24 +6,11 @@ import { CertificateFilesError } from '../../certificates/certificate-files.ts';
 import type { ServingCertificate } from '../../certificates/key-pair.ts';
 import { type Mode, MODES } from '../../decision/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import {
-  DEFAULT_GROUPS,
-  INTERMEDIATE_CIPHERS,
-  type TlsParameters,
-  toOpenSslCiphers,
-} from '../../webhook/tls-profile.ts';
 import { addConnectionFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { createKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
-import {
-  createEnvOption,
-  createParser,
-  parseHold,
-  parsePort,
-  toArgumentParser,
-  toDurationOption,
-} from '../../client/option-parsers.ts';
+import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../../client/option-parsers.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
 
@@ -34,8 +21,6 @@ interface ServeFlags extends ClusterFlags {
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
   readonly tlsSecret?: string;
-  readonly tlsCipherSuites?: string;
-  readonly tlsMinVersion?: keyof typeof TLS_VERSIONS;
   readonly bindAddress?: string;
   readonly securePort: number;
   readonly healthPort: number;
@@ -47,10 +32,7 @@ interface ServeFlags extends ClusterFlags {
   readonly logLevel: string;
 }
 
-const TLS_VERSIONS = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
-
 const SECRET_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
-const parseCipherSuites = toArgumentParser((value) => toOpenSslCiphers(value.split(',')));
 const parseSecretName = createParser(
   SECRET_NAME,
   'Must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.',
@@ -68,15 +50,6 @@ export function createServeCommand(): Command {
       'Secret with the ca.crt and ca.key that sign the serving certificate, instead of the two files',
       parseSecretName,
     ).conflicts(['tlsCertFile', 'tlsPrivateKeyFile']),
-    createEnvOption(
-      '--tls-cipher-suites <names>',
-      "cipher suites, separated by commas; the cluster's tlsSecurityProfile then does not apply",
-      parseCipherSuites,
-    ),
-    createEnvOption(
-      '--tls-min-version <version>',
-      "minimum TLS version; the cluster's tlsSecurityProfile then does not apply",
-    ).choices(Object.keys(TLS_VERSIONS)),
     createEnvOption('--bind-address <ip>', 'listen address (default: all IPv4 and IPv6 addresses)', parseIpAddress),
     createEnvOption('--secure-port <port>', 'HTTPS port of the webhook; 0 picks a free port', parsePort, 9443),
     createEnvOption('--health-port <port>', 'HTTP port of /healthz and /readyz; 0 picks a free port', parsePort, 8081),
@@ -147,7 +120,6 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
       log,
       loadCertificate: (signal: AbortSignal) => loadCertificate(flags, { api, log, signal }),
       initialSpec: { mode: flags.initialMode, holdSuperseded: flags.initialHold },
-      tlsParameters: toTlsParameters(flags),
       leaseNamespace: flags.namespace,
       shutdownDelayMs: flags.shutdownDelayDuration,
     };
@@ -170,16 +142,6 @@ async function loadCertificate(
   }
   const { watchCertificateFiles } = await import('../../certificates/certificate-files.ts');
   return await watchCertificateFiles({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...options });
-}
-
-/** One flag is enough to stop following the cluster's profile, so that the flags mean the same in every cluster. */
-function toTlsParameters({ tlsMinVersion, tlsCipherSuites }: ServeFlags): TlsParameters | undefined {
-  if (tlsMinVersion === undefined && tlsCipherSuites === undefined) return undefined;
-  return {
-    minVersion: TLS_VERSIONS[tlsMinVersion ?? 'VersionTLS12'],
-    ciphers: tlsCipherSuites ?? INTERMEDIATE_CIPHERS,
-    groups: DEFAULT_GROUPS,
-  };
 }
 
 function toCliError(error: unknown, flags: ServeFlags): unknown {
