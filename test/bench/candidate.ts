@@ -8,15 +8,19 @@ import type { ControlPlane } from '../e2e/control-plane/control-plane.ts';
 import { freePorts } from '../e2e/control-plane/free-ports.ts';
 import { goBuild } from '../e2e/control-plane/go-build.ts';
 import { until } from '../e2e/control-plane/until.ts';
+import type { AuditEvent } from '../e2e/support/audit-log.ts';
 import type { GuardedCluster } from '../e2e/support/guarded-cluster.ts';
 import { kubectlOk } from '../e2e/support/kubectl.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { imageEnvironment, PROGRAM } from '../e2e/support/programs.ts';
 import { serviceAccountToken } from '../e2e/support/service-account.ts';
+import { TcpProxy } from '../e2e/support/tcp-proxy.ts';
 
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
 const LABEL = 'bench.machineconfig-guard.io/candidate';
 const CONFIG_BYTES = 8_000;
+/** How much later each answer of a slow API server arrives. */
+export const SLOW_MS = 500;
 /** Between two attempts, so that the attempts take little of the processor. */
 const RETRY_MS = 2;
 
@@ -52,12 +56,13 @@ export async function registerCandidate(
   await kubectlOk(controlPlane, [...binding, `--serviceaccount=default:${id}`]);
   const token = await serviceAccountToken(cluster.admin, 'default', id);
   const file = await controlPlane.writeKubeconfig(id, { token });
+  const slow = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port), { delayMs: SLOW_MS });
+  const slowFile = await controlPlane.writeKubeconfig(`${id}-slow`, { token }, `https://127.0.0.1:${slow.port}`);
   const { ca, key, certificate } = await issueServerCertificate();
   await mkdir(folder);
   await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
   await writeFile(join(folder, 'tls.crt'), certificate);
   const [port = 0] = await freePorts(1);
-  const [command = '', ...args] = createCommand(folder, port, file);
   const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle: Buffer.from(ca).toString('base64') };
   const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
   const objectSelector = { matchLabels: { [LABEL]: id } };
@@ -75,8 +80,11 @@ export async function registerCandidate(
   /**
    * Starts it, after the end of its last process. Returns the milliseconds to its first denial of the config in use,
    * when it also allows deletions.
+   *
+   * @param kubeconfig `slowFile` for a slow API server
    */
-  async function start(): Promise<number> {
+  async function start(kubeconfig = file): Promise<number> {
+    const [command = '', ...args] = createCommand(folder, port, kubeconfig);
     await child?.stop('SIGKILL');
     const startedAt = performance.now();
     child = controlPlane.startChild(id, command, args, { env });
@@ -89,5 +97,13 @@ export async function registerCandidate(
     return deniedAt - startedAt;
   }
 
-  return { name, used, unused, createConfig, start, getPid: () => child?.pid ?? 0 };
+  /** How often it has listed all nodes. */
+  const countLists = async () => {
+    const user = `system:serviceaccount:default:${id}`;
+    const isList = ({ verb, objectRef, user: { username } }: AuditEvent) =>
+      verb === 'list' && objectRef?.resource === 'nodes' && username === user;
+    return (await cluster.auditEvents(isList, user)).length;
+  };
+
+  return { name, used, unused, createConfig, start, slowFile, countLists, getPid: () => child?.pid ?? 0 };
 }

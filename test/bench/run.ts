@@ -5,7 +5,7 @@ import { type GuardedCluster, startGuardedCluster } from '../e2e/support/guarded
 import { renderedName } from '../e2e/support/objects.ts';
 import { PATHS } from '../e2e/support/paths.ts';
 import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
-import { type Candidate, goCommand, guardCommand, registerCandidate } from './candidate.ts';
+import { type Candidate, goCommand, guardCommand, registerCandidate, SLOW_MS } from './candidate.ts';
 import { createFleet, NODE_SIZE } from './fleet.ts';
 import { interleave } from './interleave.ts';
 import { memoryOf } from './memory.ts';
@@ -101,12 +101,27 @@ async function compare(cluster: Cluster, candidates: readonly Candidate[], sizes
   for (const candidate of candidates) bursts.push(await measureBurst(cluster, candidate, sizes.burst));
   const [seconds, lateCounts] = [bursts.map((burst) => burst.seconds), bursts.map((burst) => burst.lateCount)];
   const peaks = await Promise.all(candidates.map(async ({ getPid }) => (await memoryOf(getPid())).peak));
+  const lists: number[] = [];
+  for (const candidate of candidates) lists.push(await countListsWhileSlow(cluster, candidate, sizes.parallels));
   return [
     ...rows,
     createRow('the burst, s until the last answer', seconds),
     createRow('the burst, not answered in time', lateCounts),
     createRow('resident memory at most, MB', peaks),
+    createRow('lists of nodes while the API server is slow', lists),
   ];
+}
+
+/** Returns how often the candidate lists all nodes for parallel dry runs. Some can be late. */
+async function countListsWhileSlow(cluster: Cluster, { name, unused, ...candidate }: Candidate, rounds: number) {
+  log(`${name}: a slow API server …`);
+  await candidate.start(candidate.slowFile);
+  const before = await candidate.countLists();
+  for (let round = 0; round < rounds; round += 1) {
+    const responses = await Promise.all(Array.from({ length: 8 }, () => cluster.dryRun(unused)));
+    for (const response of responses) expectStatus(response, [200, 500, 503, 504], `a slow dry run of ${name}`);
+  }
+  return (await candidate.countLists()) - before;
 }
 
 async function measureBurst(cluster: Cluster, { name, createConfig }: Candidate, count: number) {
@@ -146,6 +161,7 @@ ${formatTable(columns, rows)}
   allows after a list of nodes and pools. Indexed: the cache has an index of configs.
 - The guard also gets the node of a denial again, lists builds, lists pools twice, and logs.
 - Memory: VmHWM, MB are 10⁶ bytes.
+- The slow API server: each answer arrives ${SLOW_MS} ms later, during ${parallels} × 8 allowed in parallel.
 - ${NODE_SIZE} Two of three nodes name a config in use.
 `;
 }
