@@ -56,8 +56,6 @@ export async function registerCandidate(
   await kubectlOk(controlPlane, [...binding, `--serviceaccount=default:${id}`]);
   const token = await serviceAccountToken(cluster.admin, 'default', id);
   const file = await controlPlane.writeKubeconfig(id, { token });
-  const slow = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port), { delayMs: SLOW_MS });
-  const slowFile = await controlPlane.writeKubeconfig(`${id}-slow`, { token }, `https://127.0.0.1:${slow.port}`);
   const { ca, key, certificate } = await issueServerCertificate();
   await mkdir(folder);
   await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
@@ -80,8 +78,6 @@ export async function registerCandidate(
   /**
    * Starts it, after the end of its last process. Returns the milliseconds to its first denial of the config in use,
    * when it also allows deletions.
-   *
-   * @param kubeconfig `slowFile` for a slow API server
    */
   async function start(kubeconfig = file): Promise<number> {
     const [command = '', ...args] = createCommand(folder, port, kubeconfig);
@@ -105,5 +101,18 @@ export async function registerCandidate(
     return (await cluster.auditEvents(isList, user)).length;
   };
 
-  return { name, used, unused, createConfig, start, slowFile, countLists, getPid: () => child?.pid ?? 0 };
+  /** Starts it with a slow API server. Returns how often it lists all nodes during the work. */
+  const countListsWhileSlow = async (work: () => Promise<void>) => {
+    const slow = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port), { delayMs: SLOW_MS });
+    try {
+      await start(await controlPlane.writeKubeconfig(`${id}-slow`, { token }, `https://127.0.0.1:${slow.port}`));
+      const before = await countLists();
+      await work();
+      return (await countLists()) - before;
+    } finally {
+      await slow.refuse();
+    }
+  };
+
+  return { name, used, unused, createConfig, start, countListsWhileSlow, getPid: () => child?.pid ?? 0 };
 }

@@ -115,13 +115,12 @@ async function compare(cluster: Cluster, candidates: readonly Candidate[], sizes
 /** Returns how often the candidate lists all nodes for parallel dry runs. Some can be late. */
 async function countListsWhileSlow(cluster: Cluster, { name, unused, ...candidate }: Candidate, rounds: number) {
   log(`${name}: a slow API server …`);
-  await candidate.start(candidate.slowFile);
-  const before = await candidate.countLists();
-  for (let round = 0; round < rounds; round += 1) {
-    const responses = await Promise.all(Array.from({ length: 8 }, () => cluster.dryRun(unused)));
-    for (const response of responses) expectStatus(response, [200, 500, 503, 504], `a slow dry run of ${name}`);
-  }
-  return (await candidate.countLists()) - before;
+  return await candidate.countListsWhileSlow(async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const responses = await Promise.all(Array.from({ length: 8 }, () => cluster.dryRun(unused)));
+      for (const response of responses) expectStatus(response, [200, 500, 503, 504], `a slow dry run of ${name}`);
+    }
+  });
 }
 
 async function measureBurst(cluster: Cluster, { name, createConfig }: Candidate, count: number) {
