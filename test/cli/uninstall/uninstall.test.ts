@@ -134,7 +134,7 @@ test('keeps an object that loses its labels after the list, and deletes one that
   const { report, outcome, writes } = await run(cluster, ({ method = 'GET', path }) => {
     if (path.includes('dryRun')) return undefined;
     if (method === 'DELETE' && path.includes('webhookconfigurations')) {
-      cluster.patch('clusterroles', INSTALLED_NAME, { metadata: { labels: null } });
+      cluster.patch('clusterroles', INSTALLED_NAME, { metadata: { labels: { 'app.kubernetes.io/part-of': null } } });
       cluster.patch('namespaces', INSTALLED_NAME, { metadata: { uid: 'created-again' } });
     }
     return undefined;
