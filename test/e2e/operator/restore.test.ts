@@ -171,7 +171,6 @@ describe.concurrent('with the real operator', () => {
     const pool = 'unexpected-disk';
     const { machine } = await operator.bootPool(pool);
     const { old, rendered } = await renderPaused(pool);
-    await deleteAnyway(old);
     await admin.patch(`${PATHS.pools}/${pool}/status`, { status: { configuration: { name: rendered } } });
     await installed.cluster.moveNode(machine.name, {
       currentConfig: rendered,
@@ -179,6 +178,8 @@ describe.concurrent('with the real operator', () => {
       state: 'Degraded',
       reason: '',
     });
+    // Afterwards, because the daemon would report that the config which the node named is missing.
+    await deleteAnyway(old);
     const { command } = await awaitProblems(machine, pool, ['NodeDegraded', 'PoolDegraded']);
     expect(command).toEqual(['restore', '--from', `node/${machine.name}`]);
 
