@@ -167,7 +167,8 @@ describe.concurrent('with the real operator', () => {
     expect(await operator.awaitUpdated(pool, 1)).toBe(rendered);
   });
 
-  test('lets a node name the config of its disk again, from which the operator updates it', async () => {
+  // Beside the other tests, check sometimes found that the old config was still named.
+  test.sequential('lets a node name the config of its disk again, from which the operator updates it', async () => {
     const pool = 'unexpected-disk';
     const { machine } = await operator.bootPool(pool);
     const { old, rendered } = await renderPaused(pool);
