@@ -22,6 +22,8 @@ export class Machine {
   readonly disk: Map<string, string>;
   /** Daemons of OpenShift 4.4 also get the config of the disk (machine-config-operator#2010). */
   needsConfigOfDisk = false;
+  /** The config of the last update. The annotations that the server has written say Done before the first one. */
+  updatedTo = '';
   readonly #admin: KubeClient;
   readonly #path: string;
   readonly #daemon: Promise<PromiseSettledResult<void>[]>;
@@ -98,6 +100,7 @@ export class Machine {
     await this.#requestDrain(`uncordon-${desiredConfig}`);
     await this.#annotate({ currentConfig: desiredConfig, state: 'Done', reason: '' });
     this.#synced = `${desiredConfig} ${desiredConfig}`;
+    this.updatedTo = desiredConfig;
   }
 
   /** The real machine-config-controller cordons and drains the node on request, and uncordons it. */

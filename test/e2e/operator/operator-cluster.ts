@@ -119,12 +119,14 @@ export class OperatorCluster {
     await this.admin.create(PATHS.pools, parse(await readFile(file, 'utf8')) as object);
   }
 
-  /** Creates a pool with one machine. */
+  /** Creates a pool with one machine, and waits until its daemon acts only on changes. */
   async bootPool(pool: string) {
     await this.installed.cluster.pool({ name: pool });
     await this.awaitUpdated(pool);
     const machine = await this.boot(`${pool}-0`, ['worker', pool]);
-    return { machine, config: await this.awaitUpdated(pool, 1) };
+    const config = await this.awaitUpdated(pool, 1);
+    await this.until(`the daemon of ${machine.name} to finish`, async () => machine.updatedTo === config);
+    return { machine, config };
   }
 
   /** Lets clients read the disk of a machine in the pod of its daemon during a step. */
