@@ -4,7 +4,7 @@ import type { KubeApi } from '../kube/api.ts';
 import { diffSpecs, type ExplainedDifference, explainDifferences } from '../rendered-config/config-parts.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
 import { readObject } from './cluster-access.ts';
-import { formatTable } from './output/table.ts';
+import { formatTable, NONE } from './output/table.ts';
 import type { TextFormat } from './output/text-format.ts';
 import { readWithRetries } from './poll.ts';
 
@@ -48,8 +48,6 @@ export async function readDifferences(
     explained.map(({ kind, name, first: copy, second: cluster, setBy }) => ({ kind, name, copy, cluster, setBy }))
   );
 }
-
-const NONE = '<none>';
 
 /** @param header of the column with the copy */
 export function formatDifferences(

@@ -12,7 +12,7 @@ import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { countNoun } from '../../common/printable-text.ts';
 import { advise } from '../../client/output/advice.ts';
 import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
-import { formatTable } from '../../client/output/table.ts';
+import { formatTable, NONE } from '../../client/output/table.ts';
 import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
 import { canHaveBootstrapHost, type ClusterSnapshot, type InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
 import { readWithRetries } from '../../client/poll.ts';
@@ -112,7 +112,6 @@ function compareSources(
   };
 }
 
-const NONE = '<none>';
 const STATES = { exists: 'exists', missing: 'missing', different: 'other content', terminating: 'being deleted' };
 
 export function formatBootstrapReport(format: ReportFormat, report: BootstrapReport, isInstalling: boolean): string {

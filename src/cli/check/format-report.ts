@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { formatAge, formatObjectNames, formatResourceName, formatShortName } from '../../client/output/short-forms.ts';
-import { type Cell, formatTable } from '../../client/output/table.ts';
+import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
 import {
   applyStyle,
   formatCommand,
@@ -17,7 +17,6 @@ import type { Problem } from '../../diagnosis/problem.ts';
 import { RULES } from '../../diagnosis/rules.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 
-const NONE = '<none>';
 const MAX_NAMED_NODES = 3;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;

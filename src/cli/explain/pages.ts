@@ -104,23 +104,24 @@ function formatReference(topic: string): string {
 
 /** Formats Markdown for a terminal: wraps it, and makes a list of a table. */
 function formatMarkdown(markdown: string, file: string, format: TextFormat): string {
-  const parts = markdown.split(CODE);
-  return parts
-    .flatMap((part, index) => {
-      if (index % 3 === 1) return [];
-      if (index % 3 === 2) return indent(2, part.replaceAll(/^\$ /gm, '').trimEnd());
-      const lines = toText(part.replaceAll(WRAPPED_LINE, ' '), file).split('\n');
-      let headers: readonly string[] = [];
-      return lines
-        .flatMap((line, at) => {
-          const isHeader = TABLE_RULE.test(lines[at + 1] ?? '');
-          if (isHeader) headers = splitRow(line);
-          if (isHeader || TABLE_RULE.test(line)) return [];
-          return line.startsWith('|') ? formatRow(splitRow(line), headers, format) : formatLine(line, format);
-        })
-        .join('\n');
-    })
-    .join('');
+  // Each block of code is two parts: its language and its text.
+  const parts = markdown.split(CODE).map((part, index) => {
+    if (index % 3 === 1) return '';
+    if (index % 3 === 2) return indent(2, part.replaceAll(/^\$ /gm, '').trimEnd());
+    return formatProse(toText(part.replaceAll(WRAPPED_LINE, ' '), file).split('\n'), format);
+  });
+  return parts.join('');
+}
+
+function formatProse(lines: readonly string[], format: TextFormat): string {
+  let headers: readonly string[] = [];
+  const formatted = lines.flatMap((line, index) => {
+    const isHeader = TABLE_RULE.test(lines[index + 1] ?? '');
+    if (isHeader) headers = splitRow(line);
+    if (isHeader || TABLE_RULE.test(line)) return [];
+    return line.startsWith('|') ? formatRow(splitRow(line), headers, format) : formatLine(line, format);
+  });
+  return formatted.join('\n');
 }
 
 function splitRow(line: string): readonly string[] {

@@ -16,8 +16,7 @@ import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { findPoolOfNode } from '../../references/node-pool.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import { findNodesOfConfig, findPool, type RestoreState } from './restore-steps.ts';
-import { listSteps, type RestoreStep } from './restore-steps.ts';
+import { findNodesOfConfig, findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 
 /** The content with which a config is restored. */
 export interface Content {

@@ -11,8 +11,14 @@ import type { KubeApi } from '../../kube/api.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { type StepOptions, type StepReport, StepRun, type Wait, WaitTimeout, WriteDenied } from '../steps/step-run.ts';
 import { chooseContent, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
-import { findPool, readRestoreState, type RestoreState } from './restore-steps.ts';
-import { listSteps, type RestoreStep, type StepAction } from './restore-steps.ts';
+import {
+  findPool,
+  listSteps,
+  readRestoreState,
+  type RestoreState,
+  type RestoreStep,
+  type StepAction,
+} from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions {
   /** All copies of the candidates. */

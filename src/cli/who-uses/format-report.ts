@@ -6,7 +6,7 @@ import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { ReferencesReport, ConfigReport, ReferenceEntry } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
 import { formatShortName, formatAge, formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
-import { formatTable } from '../../client/output/table.ts';
+import { formatTable, NONE } from '../../client/output/table.ts';
 import {
   applyStyle,
   formatNext,
@@ -16,7 +16,6 @@ import {
   wrapText,
 } from '../../client/output/text-format.ts';
 
-const NONE = '<none>';
 const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot update; list them with', [
   'machineconfig-guard',
   'check',

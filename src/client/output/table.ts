@@ -8,6 +8,8 @@ export interface Cell {
 
 export type Rows = readonly (readonly (Cell | string)[])[];
 
+/** The text of a cell without a value, as in kubectl. */
+export const NONE = '<none>';
 const GAP = '  ';
 /** Longer than every name. */
 const MAX_CELL_LENGTH = 1_000;
