@@ -3,7 +3,7 @@ import { RENDERED_PREFIX } from '../decision/references.ts';
 /** At the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
 const HASH = /(?<=-)[0-9a-f]{32}$/;
 const PREFIX = /^render[a-z]*-/;
-/** So many digits at one end of a hash distinguish it from others. */
+/** This number of digits at one end of a hash distinguishes it from others. */
 const DIGITS = 8;
 
 /**

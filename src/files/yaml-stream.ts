@@ -38,7 +38,7 @@ const SEPARATOR = /^---[^\S\n\uFEFF]*(?:#[^\n]*)?(?:\n|$)/;
 /** @throws FileError if there are too many documents or values */
 export function parseStream(content: Buffer, source: string, budget: NodeBudget): YamlStream {
   const text = content.toString();
-  // Go reads some texts in UTF-16, which nobody writes.
+  // Go also reads UTF-16, but the tools that write manifests write UTF-8.
   if (!isUtf8(content)) {
     const unreadable = createUnreadable(text, 1, new YamlError('not UTF-8', 1));
     return { documents: [unreadable], inCluster: unreadable, isJson: false };
@@ -49,7 +49,7 @@ export function parseStream(content: Buffer, source: string, budget: NodeBudget)
     // YAML knows the lines of its fields.
     const isSame = isDeepStrictEqual(value, inCluster.value);
     const json = isSame ? inCluster : { line: 1, text, value, findLine: () => 1 };
-    // Go reads several objects one after another, which nobody writes.
+    // Go also reads several objects one after another, but the tools that write manifests write one.
     const error = value === undefined ? { error: new YamlError('not one object of JSON', 1) } : {};
     return { documents: [{ ...json, duplicates: [], ...error }], inCluster, isJson: true };
   }

@@ -21,8 +21,8 @@ const WORKERS = `
  *
  * `N name · roles · current · desired · state · reason · age of the names`,
  * `P pool · spec · status · machines/updated/ready/degraded · more`, `MC` the configs that exist,
- * `K` the replicas of the install-config, `R` a pending certificate request. A
- * capital stands for a config of the pool in its line, or of the pool behind it. `-` is empty, `@` an age in minutes.
+ * `K` the replicas of the install-config, `R` a pending certificate request. A capital stands for a config of the pool
+ * in its line, or of the pool behind it. `-` is empty, `@` an age in minutes.
  */
 export const STATES = {
   // openshift/cluster-version-operator#1076, machine-config-operator#2218

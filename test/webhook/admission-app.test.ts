@@ -252,7 +252,7 @@ describe('a body that does not arrive', () => {
     await expect.poll(() => answers).toMatchObject([{ verdict: { cause: 'MCG_UNVERIFIED' } }]);
   });
 
-  test('gives way to later bodies beyond the memory limit, the oldest first', async () => {
+  test('evicts the oldest body for later bodies beyond the memory limit', async () => {
     const port = await serve({ bytes: 100_000 });
     const oldest = send(port, MIB, START + 'x'.repeat(60_000));
     const answered = text(oldest);
@@ -265,7 +265,7 @@ describe('a body that does not arrive', () => {
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toContain('MCG_UNVERIFIED');
   });
 
-  test('gives way beyond 16 MiB', async () => {
+  test('evicts the oldest body beyond 16 MiB', async () => {
     const port = await serve();
     const ends: Promise<string>[] = [];
     for (let index = 0; index < 5; index += 1) {

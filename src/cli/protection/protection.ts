@@ -106,7 +106,7 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
     return { ...UNKNOWN, state: 'BLOCKED', explanation, failing: blocker.reason, advice: blocker.advice, wayOut };
   }
   const { policy, webhook, failed } = dryRun === undefined ? {} : parseAnswer(dryRun.answer);
-  // Such as a policy engine, which may not know what is in use.
+  // A policy engine can deny without knowing which configs are in use.
   const other = [policy, webhook, failed].find(
     (name) => name !== undefined && name !== WEBHOOK_NAME && !FLOOR_POLICIES.has(name),
   );

@@ -7,7 +7,7 @@ import { createOutputOption, createParser } from '../../client/option-parsers.ts
 import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatAge } from '../../client/output/short-forms.ts';
-import { type Cell, formatTable } from '../../client/output/table.ts';
+import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
@@ -136,7 +136,7 @@ export function summarizeEvidence(evidence: Evidence) {
   const { reason = '', message = '' } = certificates ?? {};
   return {
     ...deriveProtection(evidence),
-    /** What was not read, for lack of a right or after an error. The values are null. */
+    /** The parts that could not be read, because a right is missing or after an error. Their values are null. */
     unreadable: (Object.keys(evidence) as (keyof Evidence)[]).filter((part) => evidence[part] === undefined),
     version: status.version ?? null,
     mode,
@@ -206,7 +206,7 @@ function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
 
 function toCell(value: string | number | null, isProblem = false): Cell {
   return {
-    text: value === null ? '<none>' : toPrintableLine(String(value), 100),
+    text: value === null ? NONE : toPrintableLine(String(value), 100),
     style: isProblem ? 'red' : undefined,
   };
 }

@@ -229,7 +229,7 @@ function formatConclusion({
     const isDone = advice.length === 0;
     return [
       'bold',
-      `Restored. ${isDone ? 'The operator now rolls out its own config' : 'The nodes wait for what follows'}.`,
+      `Restored. ${isDone ? 'The operator now rolls out its own config' : 'The nodes wait for the printed command'}.`,
     ];
   }
   const reason = configs.length === 0 ? ': no node and no pool names a config of this source' : '';

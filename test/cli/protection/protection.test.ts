@@ -82,7 +82,7 @@ type DryRunCase = readonly [string, string, string, Partial<Evidence>, RegExp, R
 
 test.each<DryRunCase>([
   ['the guard denies', 'PROTECTED guard', IN_USE, {}, /^the guard denies.*in use$/, /^$/],
-  ['the guard holds what was in use', 'PROTECTED guard', `${DENIED}MCG_HELD: x`, {}, /denies/, /^$/],
+  ['the guard holds the config, which was in use', 'PROTECTED guard', `${DENIED}MCG_HELD: x`, {}, /denies/, /^$/],
   ['a policy is first', 'PROTECTED floor', FLOOR_IN_USE, { floor: FLOOR }, /^the policy nodes\..*before the API/, /^$/],
   ['only a policy is there', 'PROTECTED floor', FLOOR_IN_USE, FLOOR_ONLY, /^only the policy n.* is not inst/, /^$/],
   ['the mode is Warn', 'PROTECTED floor', FLOOR_IN_USE, { ...WARN, floor: FLOOR }, /^only .* is Warn\. /, /"Enforce"/],

@@ -123,7 +123,7 @@ test('a second run changes only the keys', async () => {
   expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([SECRET, WEBHOOK]);
 });
 
-test('says when the authority expires, and what is left out', async () => {
+test('prints when the authority expires, and which objects are omitted', async () => {
   const { stdout } = await render();
   const [, expiry = ''] = /^The authority expires on (\S+); SHA-256 [0-9A-F:]{95}$/m.exec(stdout) ?? [];
   expect(Math.round((Date.parse(expiry) - Date.now()) / 86_400_000)).toBe(3650);
