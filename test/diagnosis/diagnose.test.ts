@@ -7,16 +7,14 @@ import { NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
 import { check, inspectedNode, inspectedPool, MISSING, WORKER } from './checked-cluster.ts';
-import { buildState, EXPECTED, formatRepair, NOW, readState, type StateName, STATES } from './states.ts';
+import { buildState, formatRepair, getState, NOW, readState, STATE_NAMES } from './states.ts';
 
-function diagnoseState(name: StateName) {
-  return diagnose(readState(buildState(STATES[name])), { now: NOW, hasControlPlane: true });
-}
-
-test.each(Object.keys(STATES) as StateName[])('finds the problems and the repairs of state %s', (name) => {
-  const { ok, recoverable, problems, repairs } = diagnoseState(name);
+test.each(STATE_NAMES)('finds the problems and the repairs of state %s', (name) => {
+  const { text, expected } = getState(name);
+  const scope = { now: NOW, hasControlPlane: true };
+  const { ok, recoverable, problems, repairs } = diagnose(readState(buildState(text)), scope);
   const codes = [...new Set(problems.map((problem) => problem.code + (problem.recoverable ? '?' : '')))];
-  expect([codes.join(' '), ...repairs.map(formatRepair)]).toEqual(EXPECTED[name]);
+  expect([codes.join(' '), ...repairs.map(formatRepair)]).toEqual(expected);
   expect([ok, recoverable]).toEqual([
     problems.length === 0,
     problems.length > 0 && !/\w(?:\s|$)/.test(codes.join(' ')),

@@ -1,7 +1,7 @@
 import { FAILED_STATES } from '../../../src/diagnosis/findings.ts';
 import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
 import { findPoolOfNode } from '../../../src/references/node-pool.ts';
-import { buildState, renderConfig, type StateName, STATES } from '../../diagnosis/states.ts';
+import { buildState, getState, renderConfig } from '../../diagnosis/states.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import type { Cluster } from '../support/cluster.ts';
@@ -58,11 +58,11 @@ export class StateCluster {
   }
 
   /** Creates the objects of a state. @param disk of the Degraded nodes. The others have what they name */
-  async create(name: StateName, disk?: Disk): Promise<void> {
-    await this.createFrom(STATES[name], disk);
+  async create(name: string, disk?: Disk): Promise<void> {
+    await this.createFrom(getState(name).text, disk);
   }
 
-  /** @param text of a state: see test/diagnosis/states.ts */
+  /** @param text of a state: see test/diagnosis/states.yaml */
   async createFrom(text: string, disk?: Disk): Promise<void> {
     const admin = this.#admin;
     const { nodes, pools, configs, replicas } = buildState(text, new Date());
