@@ -41,7 +41,6 @@ export async function readPendingCertificateRequests(
   }
 }
 
-/** @returns nothing if the request is answered, or not of a kubelet */
 function parsePendingRequest({ metadata, spec, status }: ApiObject): PendingCertificateRequest[] {
   const { signerName, username, request } = (spec ?? {}) as Fields;
   const { conditions, certificate } = (status ?? {}) as Fields;

@@ -19,10 +19,8 @@ const ACCESS_FAILURES = [ApiError, ApiUnreachable, MalformedList, MalformedObjec
 /** Of a request. kube-apiserver itself ends one after 60 s. */
 export const READ_TIMEOUT_MS = 30_000;
 
-/** The cause is an error that a read or a write can have. */
 export class ClusterAccessError extends Error {
   override readonly name = 'ClusterAccessError';
-  /** The core group is empty. */
   readonly access: Readonly<{ verb: Verb; resource: string; group: string; namespace: string | undefined }>;
 
   constructor(verb: Verb, path: string, cause: unknown) {
@@ -38,7 +36,6 @@ export function parsePath(path: string) {
   return { resource, group, namespace };
 }
 
-/** @throws ClusterAccessError with the verb and the path, or the signal's reason */
 export async function accessCluster<T>(
   verb: Verb,
   path: string,
@@ -68,11 +65,7 @@ export async function readObject(
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
 }
 
-/**
- * Returns the version of Kubernetes, such as `v1.31.1`, or null if it is unknown.
- *
- * @throws ClusterAccessError, TimeoutError
- */
+/** Returns the version of Kubernetes, such as `v1.31.1`, or null if it is unknown. */
 export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
   const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
   return typeof server?.gitVersion === 'string' ? server.gitVersion : null;
@@ -88,7 +81,6 @@ export function isNotServed(error: unknown): boolean {
   return error instanceof ClusterAccessError && isNotFound(error.cause);
 }
 
-/** Whether the API server was reached, and answered with an error. */
 export function hasAnswered(error: unknown): error is ClusterAccessError & { readonly cause: ApiError } {
   return error instanceof ClusterAccessError && error.cause instanceof ApiError;
 }

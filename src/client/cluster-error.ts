@@ -26,7 +26,6 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
 ];
 
-/** Explains errors of a cluster. Returns others, such as bugs, unchanged. */
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const server = `the API server at ${address}`;
   const explain = (message: string, advice?: Advice, exitCode: ExitCode = EXIT_CODE.clusterAccess): CliError =>

@@ -48,7 +48,6 @@ export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<Wa
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
 }
 
-/** Nodes, pools and builds. */
 export async function readReferrers(api: KubeApi, signal: AbortSignal) {
   const cluster = await readNodesAndPools(api, signal);
   const referrers: Referrer[] = [...cluster.nodes, ...cluster.pools].map(({ referrer }) => referrer);
@@ -60,11 +59,7 @@ export async function readReferrers(api: KubeApi, signal: AbortSignal) {
 /** The installer stores its configuration here, and the etcd operator reads the same field. */
 const INSTALL_CONFIG_PATH = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
 
-/**
- * The wanted number of control plane machines. Undefined if the cluster does not say it, or denies access.
- *
- * @throws ClusterAccessError or TimeoutError if the API server cannot answer now, or the signal's reason
- */
+/** The wanted number of control plane machines. Undefined if the cluster does not say it, or denies access. */
 export async function readControlPlaneReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
   try {
     const configMap = await readObject(api, INSTALL_CONFIG_PATH, 'get', signal);
@@ -136,7 +131,6 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
   };
 }
 
-/** Only those that are True. */
 function parseConditions(conditions: unknown): InspectedPool['conditions'] {
   const all = (Array.isArray(conditions) ? conditions : []) as readonly (Readonly<Record<string, unknown>> | null)[];
   const entries = all.flatMap((condition) => {

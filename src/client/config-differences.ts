@@ -10,26 +10,18 @@ import { readWithRetries } from './poll.ts';
 
 type Spec = RenderedConfig['spec'];
 
-/** How a copy of a config differs from a config in the API. */
 export interface ConfigDifference extends Omit<ExplainedDifference, 'first' | 'second'> {
   readonly copy: string | null;
   readonly cluster: string | null;
 }
 
-/** The spec of a MachineConfig. Undefined if it does not exist. */
 async function readSpec(api: KubeApi, name: string, signal: AbortSignal | undefined): Promise<Spec | undefined> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
   const object = await readWithRetries((limited) => readObject(api, path, 'get', limited), signal);
   return object === undefined ? undefined : (((object as ApiObject).spec ?? {}) as Spec);
 }
 
-/**
- * Compares a copy with a config in the API.
- *
- * @param sources the names of the configs that the cluster merges
- * @returns undefined if the config in the API does not exist
- * @throws ClusterAccessError, TimeoutError, or the signal's reason
- */
+/** Undefined if the config in the API does not exist. `sources` are the names of the configs that the cluster merges. */
 export async function readDifferences(
   api: KubeApi,
   copy: Spec,
@@ -49,7 +41,6 @@ export async function readDifferences(
   );
 }
 
-/** @param header of the column with the copy */
 export function formatDifferences(
   format: TextFormat,
   differences: readonly ConfigDifference[],

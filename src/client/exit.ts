@@ -4,7 +4,6 @@ import type { Advice, CommandFormatter } from './output/advice.ts';
 /** Scripts rely on these codes, and README.md lists them. */
 export const EXIT_CODE = {
   success: 0,
-  /** The command failed, or its check did not pass. */
   failure: 1,
   /** Wrong usage or an unusable file. Nothing was changed. */
   usage: 2,
@@ -20,7 +19,6 @@ interface CliErrorOptions extends ErrorOptions {
   readonly advice?: Advice | undefined;
 }
 
-/** Limits messages, which can quote untrusted values. */
 const MAX_MESSAGE_LENGTH = 2_000;
 
 /** Ends a command with the given exit code and one line. An empty message prints nothing. */

@@ -25,16 +25,11 @@ export interface StoredGuard {
   };
 }
 
-/** @throws ClusterAccessError, or the signal's reason */
 export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<StoredGuard | undefined> {
   return (await readObject(api, GUARD_PATH, 'get', signal)) as StoredGuard | undefined;
 }
 
-/**
- * The hold of the cluster's guard, and what it has seen. Without a guard there is no hold.
- *
- * @throws ClusterAccessError, or the signal's reason
- */
+/** The hold of the cluster's guard, and what it has seen. Without a guard there is no hold. */
 export async function readHold(
   api: KubeApi,
   signal: AbortSignal,

@@ -21,25 +21,19 @@ interface AuthProvider {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** In a message that lists contexts. */
 const MAX_CONTEXTS = 5;
 /** How long credentials are cached. KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
 const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
-/** A connection that a kubeconfig or a service account describes. */
 export class KubeConnection implements Connection {
   readonly #load: () => KubeConfig;
   #config: KubeConfig;
   #cluster: Cluster;
   #cached: { credentials: Credentials; until: number } | undefined;
-  /** Exec plugins that run. */
   readonly #commands = new Set<ChildProcess>();
 
-  /**
-   * @param load reads the configuration; called again by {@link reload}
-   * @throws KubeconfigError if the configuration contains no usable cluster
-   */
+  /** @param load reads the configuration, also for {@link reload}. Throws a KubeconfigError without a usable cluster */
   constructor(load: () => KubeConfig) {
     this.#load = load;
     this.#config = this.#watchCommands(load());
@@ -76,11 +70,7 @@ export class KubeConnection implements Connection {
     return credentials;
   }
 
-  /**
-   * Reads the configuration again. If that fails, the old one stays.
-   *
-   * @throws KubeconfigError
-   */
+  /** Reads the configuration again. If that throws a KubeconfigError, the old one stays. */
   reload(): void {
     this.#cached = undefined;
     const config = this.#load();

@@ -31,7 +31,6 @@ export function createNumberParser(min: number, max: number, problem: string): (
   };
 }
 
-/** Parses the `holdSuperseded` of a MachineConfigGuard. */
 export function parseHold(value: string): string {
   if (isHold(value)) return value;
   throw new InvalidArgumentError('Must be a duration of at most 720h, such as 0s, 30m or 24h.');

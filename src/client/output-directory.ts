@@ -34,7 +34,6 @@ export async function prepareOutputDirectory(directory: string, names: readonly 
   throw new CliError(`${existClause} in ${directory}; use --force to overwrite`, EXIT_CODE.usage);
 }
 
-/** @throws CliError if the directory is not empty, or cannot be created */
 export async function prepareEmptyDirectory(directory: string): Promise<void> {
   const names = await explainFileErrors(directory, async () => {
     await mkdir(directory, { recursive: true });
@@ -60,7 +59,6 @@ export async function writeOutputFiles(directory: string, files: readonly Output
   });
 }
 
-/** @throws CliError for an error of the file system */
 export async function explainFileErrors<T>(directory: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

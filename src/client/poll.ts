@@ -2,7 +2,6 @@ import { NEVER_ABORTED, sleep, withTimeout } from '../common/wait.ts';
 import { isRetryableRead } from './cluster-access.ts';
 
 export interface PollOptions<Answer> {
-  /** Limited by the timeout, too. */
   readonly read: (signal: AbortSignal) => Promise<Answer>;
   readonly isSettled: (answer: Answer) => boolean;
   readonly timeoutMs: number;
@@ -18,12 +17,10 @@ export interface PollOptions<Answer> {
 
 /** Of all requests of an answer, each of which has its own timeout: 50,000 nodes take tens of seconds. */
 const MAX_READ_MS = 120_000;
-/** In less time the last read would fail. */
 const MIN_READ_TIMEOUT_MS = 5_000;
 const INTERVAL_MS = 2_000;
 /** A pause is this many times as long as the last read, to spare large clusters. */
 const PAUSE_FACTOR = 4;
-/** A slow read does not always mean load. */
 const MAX_PAUSE_MS = 10_000;
 
 const RETRY_MS = 5_000;
@@ -58,11 +55,7 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
   }
 }
 
-/**
- * Retries while the API server is busy or restarts.
- *
- * @throws the last error of `read`, or the signal's reason
- */
+/** Retries while the API server is busy or restarts. Then throws the last error. */
 export async function readWithRetries<T>(
   read: (signal: AbortSignal) => Promise<T>,
   signal = NEVER_ABORTED,

@@ -4,11 +4,7 @@ import { CliError, EXIT_CODE } from './exit.ts';
 
 const MAX_NAMES = 5;
 
-/**
- * Completes the beginning of a name, with or without `rendered-`. Returns an unknown name unchanged.
- *
- * @throws CliError if several configs begin with it
- */
+/** Completes an unambiguous beginning of a name, with or without `rendered-`. Returns an unknown name unchanged. */
 export function resolveConfigName(name: ConfigName, existing: Iterable<ConfigName>): ConfigName {
   const names = [...new Set(existing)];
   if (names.includes(name)) return name;

@@ -1,6 +1,5 @@
 let hasSigint = false;
 
-/** Whether Ctrl-C ended a wait of this process. */
 export function isInterrupted(): boolean {
   return hasSigint;
 }

@@ -9,7 +9,6 @@ export async function createKubeApi(flags: ClusterFlags, userAgent: string): Pro
   return new KubeApi(loadConnection(flags), userAgent, flags.requestTimeout || undefined);
 }
 
-/** Closes the client after `work`. Explains cluster errors as a CliError. */
 export async function withKubeApi<T>(flags: ClusterFlags, userAgent: string, work: (api: KubeApi) => Promise<T>) {
   const api = await createKubeApi({ ...flags, requestTimeout: flags.requestTimeout || READ_TIMEOUT_MS }, userAgent);
   try {

@@ -4,12 +4,10 @@ import { ApiError } from '../kube/errors.ts';
 import { accessCluster } from './cluster-access.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 
-/** A change of one object. */
 export interface Write {
   readonly method: 'DELETE' | 'PATCH' | 'POST';
   /** Of the object, or of the collection for a POST. */
   readonly path: string;
-  /** The DeleteOptions for a DELETE. */
   readonly body: { readonly metadata?: object; readonly [field: string]: unknown };
   /** The API server answers with a conflict if the object has another version, such as when a person has changed it. */
   readonly resourceVersion?: string;
@@ -22,7 +20,6 @@ interface SendOptions {
 }
 
 const VERBS = { DELETE: 'delete', PATCH: 'patch', POST: 'create' } as const;
-/** No object has this name. */
 const NONEXISTENT_NAME = 'machineconfig-guard-dry-run';
 
 /** The deletion of an object, but not of another one that has its name by then. */
@@ -31,7 +28,6 @@ export function toDeletion(path: string, uid: string): Write {
   return { method: 'DELETE', path, body: { apiVersion: 'v1', kind: 'DeleteOptions', ...options } };
 }
 
-/** @throws ClusterAccessError, or the signal's reason */
 export async function sendWrite(
   api: KubeApi,
   { method, path, body, resourceVersion }: Write,

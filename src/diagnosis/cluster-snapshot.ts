@@ -17,7 +17,6 @@ export interface InspectedNode {
   readonly namedAt?: Date | undefined;
 }
 
-/** A condition of a pool that is True. */
 export interface PoolCondition {
   readonly message: string;
   readonly since: Date | undefined;
@@ -37,7 +36,6 @@ export interface InspectedPool {
   readonly degradedMachineCount: number;
   /** The operator combines RenderDegraded and NodeDegraded in Degraded. */
   readonly conditions: Readonly<Partial<Record<'Degraded' | 'NodeDegraded' | 'RenderDegraded', PoolCondition>>>;
-  /** The source MachineConfigs of the config in its spec. */
   readonly sources: readonly string[];
 }
 
@@ -52,9 +50,7 @@ export interface PendingCertificateRequest {
 
 /** The configs are listed last: a missing config did not exist after the references were read. */
 export interface ClusterSnapshot {
-  /** The nodes that the operator manages. */
   readonly nodes: readonly InspectedNode[];
-  /** The names of the other nodes. */
   readonly skippedNodes?: readonly string[];
   readonly pools: readonly InspectedPool[];
   /** The configs that are not being deleted. */

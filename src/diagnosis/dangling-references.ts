@@ -9,7 +9,6 @@ export interface DanglingReference {
   readonly config: ConfigName;
 }
 
-/** Why the empty status of a pool is a problem, as in the report of `check`. */
 type EmptyStatusCode = 'StatusEmpty' | 'RolloutUnfinished';
 
 /** Their machines boot with the config of the pool. Those of a custom pool usually boot as workers. */

@@ -22,13 +22,11 @@ import { type Rule, RULES } from './rules.ts';
 export type CheckedNode = ReturnType<typeof describeNode>;
 export type CheckedPool = ReturnType<typeof describePool>;
 
-/** Part of the JSON of `check`. */
 export interface Diagnosis {
   readonly ok: boolean;
   /** Whether the operator can solve all problems without a person. */
   readonly recoverable: boolean;
   readonly nodes: readonly CheckedNode[];
-  /** The nodes that the operator does not manage. */
   readonly skippedNodes: readonly string[];
   readonly pools: readonly CheckedPool[];
   /** The configs in use that any client may delete, because of their allow-deletion annotation. */
@@ -40,7 +38,6 @@ export interface Diagnosis {
 const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };
 const UNKNOWN = { field: null, config: null, evidence: null, suggestion: null, ...UNKNOWN_TO_GUARD };
 
-/** Applies every rule to the cluster, its nodes and its pools. */
 export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diagnosis {
   const { skippedNodes = [], overriddenConfigs = [] } = snapshot;
   const used = findUsedConfigs([...snapshot.nodes, ...snapshot.pools].map(({ referrer }) => referrer));
@@ -149,7 +146,6 @@ function describePool(pool: InspectedPool, ok: boolean) {
     statusConfig: findReferencedConfig(referrer, 'status') ?? null,
     paused,
     pausedSince: pausedSince?.toISOString() ?? null,
-    // The config for which `restore` paused the pool, or had paused it.
     pausedFor: pool.pausedFor ?? null,
     terminating: referrer.isTerminating === true,
     machineCount,

@@ -35,7 +35,6 @@ export function quote(text: string): string {
   return toPrintableLine(text, MAX_QUOTE);
 }
 
-/** Whether a config is missing that the operator cannot render again. */
 export function isMissingForever({ code, recoverable }: Problem): boolean {
   return code === 'ConfigMissing' && !recoverable;
 }

@@ -19,7 +19,6 @@ export type ProblemCode =
 export interface MissingConfigReport {
   readonly explanation: string | null;
   readonly deletedAt: string | null;
-  /** The user whose deletion the guard allowed. */
   readonly deletedBy: string | null;
 }
 
@@ -35,19 +34,15 @@ export interface Recovery {
 /** Part of the JSON of `check`. */
 export interface Problem extends MissingConfigReport, Recovery {
   readonly code: ProblemCode;
-  /** Null if it concerns no object. */
   readonly kind: 'Node' | 'MachineConfigPool' | null;
   readonly name: string | null;
-  /** Null if it concerns the whole object. */
   readonly field: string | null;
   readonly config: ConfigName | null;
-  /** The closest existing name. */
   readonly suggestion: ConfigName | null;
   /** A sentence without a period. */
   readonly message: string;
 }
 
-/** What a rule finds in an object. */
 export type Finding = Recovery & Partial<Problem>;
 
 export interface DiagnosisScope {
@@ -58,14 +53,12 @@ export interface DiagnosisScope {
   /** Whether all control plane nodes are in the scope. */
   readonly hasControlPlane?: boolean;
   readonly now: Date;
-  /** About missing configs. */
   readonly guardReports?: ReadonlyMap<string, Partial<MissingConfigReport>>;
 }
 
 /** A snapshot with what several rules need. There can be 50,000 nodes or 20,000 pools, so it has indexes. */
 export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly livePools: readonly InspectedPool[];
-  /** The live pools by the config in their spec. */
   readonly livePoolsBySpec: ReadonlyMap<ConfigName | undefined, readonly InspectedPool[]>;
   readonly livePoolByName: ReadonlyMap<string | undefined, InspectedPool>;
   /** Pools of which a node names a missing config. */
@@ -76,6 +69,5 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
   /** Of the nodes of a pool. Empty until all nodes are diagnosed. */
   readonly problemsOfNodes: (pool: InspectedPool) => readonly Problem[];
-  /** The existing config that a missing name probably means. */
   readonly findNearest: (missing: string) => ConfigName | undefined;
 }

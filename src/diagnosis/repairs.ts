@@ -5,20 +5,15 @@ import { canHaveBootstrapHost, findConfigOfPool, type InspectedNode, type Inspec
 import { isMissingForever, isOnDisk } from './findings.ts';
 import type { Cluster, Problem, ProblemCode } from './problem.ts';
 
-/** A command that solves a problem. */
 export interface Repair {
-  /** A clause without a period. */
   readonly text: string;
-  /** Its words. */
   readonly command: readonly string[];
   /** Whether another repair is better, so that a person must choose. */
   readonly alternative: boolean;
 }
 
-/** Plans a repair for all problems whose rules list it. */
 type Plan = (problems: readonly Problem[], cluster: Cluster) => readonly Repair[];
 
-/** Where the bootstrap host keeps the configs that it rendered. */
 const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
 /** The daemon then writes the config once without a comparison (machine-config-operator, pkg/daemon/update.go). */
 const FORCE_FILE = '/run/machine-config-daemon-force';
@@ -133,11 +128,7 @@ const REPAIRS = {
 
 export type RepairName = keyof typeof REPAIRS;
 
-/**
- * The first repair is the best one. A problem that the operator can solve needs none.
- *
- * @param listRepairs those of the rule of a code
- */
+/** The first repair is the best one. A problem that the operator can solve needs none. */
 export function planRepairs(
   problems: readonly Problem[],
   cluster: Cluster,
@@ -161,12 +152,10 @@ export function planMarkRemoval({ referrer: { name }, paused, pausedFor }: Inspe
   return [plan(text, ['oc', 'annotate', 'machineconfigpool', name, `${PAUSED_FOR_RESTORE}-`])];
 }
 
-/** @param config null unpauses the pool */
 export function toPausePatch(config: string | null) {
   return { metadata: { annotations: { [PAUSED_FOR_RESTORE]: config } }, spec: { paused: config !== null } };
 }
 
-/** Unpauses a pool that `restore` has paused. */
 export function toUnpauseCommand(pool: string): readonly string[] {
   return ['oc', 'patch', 'machineconfigpool', pool, '--type=merge', '-p', JSON.stringify(toPausePatch(null))];
 }

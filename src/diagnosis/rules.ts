@@ -34,7 +34,6 @@ const summarizeEmpty = (field: string) => `${field} empty`;
 const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
 const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
 const name = (isPlural: boolean) => (isPlural ? 'name' : 'names');
-/** Why waiting does not help. */
 const explainUnlessRecoverable = ({ recoverable, recoverableReason }: Problem) =>
   recoverable ? '' : recoverableReason;
 

@@ -27,7 +27,6 @@ const CONTROL_PLANE_POOLS: ReadonlySet<string | null> = new Set(['master', 'arbi
 
 type BootstrapDirectory = Awaited<ReturnType<typeof readBootstrapDirectory>>;
 
-/** @throws FileError if the directory is unusable; the signal's reason */
 export async function readBootstrapDirectory(directory: string, signal: AbortSignal) {
   const { configs, problems } = await readRenderedConfigs(directory, () => true, signal);
   if (problems[0] !== undefined) throw new FileError(problems[0]);
@@ -36,12 +35,7 @@ export async function readBootstrapDirectory(directory: string, signal: AbortSig
   return { directory, configs: chooseCopies(configs), sources: await readBootstrapSources(directory, signal) };
 }
 
-/**
- * Compares the configs that the bootstrap host rendered with those in the API.
- *
- * @returns also whether the cluster is young enough to have a bootstrap host
- * @throws ClusterAccessError, TimeoutError
- */
+/** Compares the configs that the bootstrap host rendered with those in the API. */
 export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory) {
   const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
   const configs: Awaited<ReturnType<typeof checkConfig>>[] = [];
@@ -64,11 +58,9 @@ async function checkConfig(api: KubeApi, config: RenderedConfig, host: Bootstrap
   const usedBy = [...snapshot.nodes, ...snapshot.pools]
     .filter(({ referrer }) => hasStrongReference(name, referrer))
     .map(({ referrer }) => ({ kind: referrer.kind, name: referrer.name }));
-  // Whether a node or a pool names it, or machines of the control plane boot with it.
   const needed = usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName);
   const isTerminating = snapshot.terminatingConfigs.has(name);
   const isMissing = !isTerminating && !snapshot.configs.has(name);
-  // The config that the operator rendered for the pool.
   const poolConfig = pool && findReferencedConfig(pool.referrer, 'spec');
   const otherName = (isMissing ? poolConfig : name) ?? null;
   const sources = pool?.sources ?? [];

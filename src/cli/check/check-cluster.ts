@@ -14,14 +14,12 @@ export type CheckReport = Awaited<ReturnType<typeof readReport>>;
 type CheckScope = Pick<DiagnosisScope, 'selector' | 'minNodes' | 'hasControlPlane'>;
 
 export interface CheckOptions extends CheckScope {
-  /** Undefined does not wait. */
   readonly wait?: Pick<PollOptions<CheckReport>, 'timeoutMs' | 'onAnswer' | 'onFailure'> | undefined;
 }
 
 /** An API server that restarts answers earlier. A wrong address never answers. */
 const FIRST_CONTACT_MS = 30_000;
 
-/** @throws ClusterAccessError, TimeoutError */
 export async function checkCluster(
   api: KubeApi,
   { wait, ...scope }: CheckOptions = { hasControlPlane: true },
@@ -63,7 +61,6 @@ async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal) 
   return {
     server: api.address,
     checkedAt: new Date().toISOString(),
-    // Without `--wait`.
     waitedSeconds: 0,
     ...cluster,
     pendingCertificateRequests,

@@ -32,7 +32,6 @@ interface CheckFlags extends ClusterFlags {
   readonly output: string;
 }
 
-/** Flags that only go with `--manifests`. */
 const MANIFESTS_OPTIONS = ['split', 'openshiftVersion', 'operator', 'releaseImage', 'authfile'];
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
@@ -130,12 +129,10 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** The report of a check, and its text with `-o text` and `-o name`. */
 interface CheckResult {
   readonly report: { readonly ok: boolean };
   readonly table: string;
   readonly names: string;
-  /** Why a part of the check did not run. */
   readonly failure?: string | undefined;
 }
 
@@ -183,7 +180,6 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
   });
 }
 
-/** Reads files. At Ctrl-C, the signal aborts. */
 async function withFiles<T>(read: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return await withStopSignal(async (signal) => {
     try {

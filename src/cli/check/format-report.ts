@@ -47,7 +47,6 @@ export function formatCheckReport(format: ReportFormat, report: CheckReport, has
   return `${visibleParts.join('\n\n')}\n`;
 }
 
-/** Like `kubectl get -o name`: `node/worker-0`. */
 export function formatProblemNames({ problems }: CheckReport): string {
   const names = problems.flatMap(({ kind, name }) =>
     kind === null ? [] : `${formatResourceName(kind, String(name))}\n`,
@@ -55,7 +54,6 @@ export function formatProblemNames({ problems }: CheckReport): string {
   return [...new Set(names)].join('');
 }
 
-/** The problems in one line. */
 export function formatProgress(report: CheckReport): string {
   const requests = report.pendingCertificateRequests.requests.map(({ name }) => `certificate request ${name}: pending`);
   const messages = [...report.problems.map(({ message }) => message), ...requests];
@@ -68,7 +66,6 @@ type Rows = readonly (readonly Cell[])[];
 /** The columns that a narrow terminal loses first. The last column is `CHECK`. */
 const DISPENSABLE = ['DESIRED', 'STATUS', 'CURRENT', 'SPEC', 'STATE', 'UPDATED'];
 
-/** The nodes and the pools, those with problems first. */
 function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt }: CheckReport): string[] {
   const toLabel = (config: string | null): string => (config === null ? NONE : formatShortName(format, config));
   const problemsByObject = groupBy(problems, ({ kind, name }) => `${kind} ${name}`);

@@ -21,7 +21,6 @@ Examples:
   machineconfig-guard explain install/upgrade`,
     )
     .action(async (topic: string | undefined) => {
-      // The module contains the pages.
       const { formatTopic, listTopics } = await import('./pages.ts');
       const topics = listTopics();
       const text = topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), createFormat());

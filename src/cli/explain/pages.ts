@@ -3,7 +3,6 @@ import { readPackageFile } from '../../files/package-file.ts';
 import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../decision/verdict.ts';
 import { applyStyle, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
 
-/** The pages for administrators, which a topic can name, too. */
 export const PAGES = 'install operate codes inspect troubleshooting audit monitoring year fleet'.split(' ');
 /** Whoever reads this has the program. */
 const OWN_INSTALLATION = 'install/get-the-program';
@@ -83,7 +82,6 @@ function findSection(file: string, anchor: string | undefined): string | undefin
   return lines.slice(start, end < 0 ? undefined : end).join('\n');
 }
 
-/** As GitHub does. */
 function toAnchor(line: string): string {
   const text = HEADING.exec(line)?.[2] ?? '';
   return text
@@ -92,7 +90,6 @@ function toAnchor(line: string): string {
     .replaceAll(' ', '-');
 }
 
-/** How to read the section, and its commands. */
 function formatReference(topic: string): string {
   const [name = '', anchor] = topic.split('/');
   const text = name.startsWith('MCG_') ? '' : (findSection(toFile(name), anchor ?? 'mitigation') ?? '');

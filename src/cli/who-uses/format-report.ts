@@ -23,7 +23,6 @@ const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot u
 const OVERRIDE = `annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete`;
 const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
-/** For `who-uses NAME...`. */
 export function formatNamedConfigs(format: TextFormat, report: ReferencesReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
   if (report.unreportedNodes > 0) parts.push(wrapParagraph(format, formatUnreported(report)));
@@ -77,7 +76,6 @@ export function formatConfigNames(configs: readonly ConfigReport[], areUnused: b
   return toLines(listed.map(({ name }) => formatResourceName('MachineConfig', name)));
 }
 
-/** A note beside the names of the unused configs. */
 export function formatUnusedNotice(configs: readonly ConfigReport[]): string {
   const heldCount = configs.filter(isHeld).length;
   const notice = heldCount === 0 ? '' : `Omitted ${countNoun(heldCount, 'held config')}.\n`;

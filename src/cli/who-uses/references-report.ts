@@ -53,7 +53,6 @@ export async function readReferencesReport(api: KubeApi, selection: Selection) {
       mergedBy: (poolsBySource.get(name) ?? []).map(({ referrer }) => referrer.name),
       createdAt: config?.createdAt.toISOString() ?? null,
       used: strong.total > 0,
-      // Whether its allow-deletion annotation gives a reason.
       overridden: config?.isOverridden === true && isRenderedConfig(name),
       heldUntil: holds.get(name)?.until.toISOString() ?? null,
       usedBy,
@@ -80,7 +79,6 @@ async function readReferences(api: KubeApi, signal: AbortSignal) {
   const configs = new Map((await readConfigs(api, signal)).map((config) => [config.name, config]));
   const hold = await readHold(api, signal);
   const used = findUsedConfigs(referrers);
-  // The oldest comes first.
   const unused = [...configs.values()]
     .filter(({ name }) => before.has(name) && isRenderedConfig(name) && !used.has(name))
     .toSorted((a, b) => compare(a.createdAt, b.createdAt) || compare(a.name, b.name));
@@ -114,7 +112,6 @@ function compare(a: string | Date = '', b: string | Date = ''): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Like `groupBy`, for items with several keys. */
 function groupEach<Item>(items: readonly Item[], listKeys: (item: Item) => readonly string[]) {
   const pairs = items.flatMap((item) => [...new Set(listKeys(item))].map((key) => ({ key, item })));
   const groups = groupBy(pairs, ({ key }) => key);

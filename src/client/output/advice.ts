@@ -1,6 +1,5 @@
 import { toPrintableLine } from '../../common/printable-text.ts';
 
-/** Between two commands on one line. */
 export const PIPE = Symbol('|');
 
 /** A word as the program gets it. {@link CommandFormatter} quotes it. */
@@ -8,7 +7,6 @@ export type Word = string | typeof PIPE;
 
 /** A command for a person. Only a {@link CommandFormatter} can print it. */
 export class ShellCommand {
-  /** The program is mostly `oc` or `machineconfig-guard`. */
   readonly words: readonly Word[];
   /** Of the kubeconfig. Undefined for that of the run. */
   readonly context: string | undefined;
@@ -26,18 +24,15 @@ export interface Advice {
   readonly command: ShellCommand | null;
 }
 
-/** @param words of the command */
 export function advise(text: string, words?: readonly Word[]): Advice {
   return { text, command: words === undefined ? null : new ShellCommand(words) };
 }
 
-/** For credentials that are missing or rejected. */
 export const LOGIN_ADVICE = advise('log in with', ['oc', 'login']);
 
 /** The client library gives the service account of a pod this context, which no other program knows. */
 const POD_CONTEXT = 'inClusterContext';
 
-/** The advice for one cluster of several. */
 export function inContext(advice: Advice, context: string): Advice {
   const { command } = advice;
   return command === null || context === POD_CONTEXT
@@ -71,7 +66,6 @@ export class CommandFormatter {
     return commands.map((own) => this.#addFlags(own.map(toShellWord), context).join(' ')).join(' | ');
   }
 
-  /** `text: command`. */
   toClause({ text, command }: Advice): string {
     return command === null ? text : `${text}: ${this.toLine(command)}`;
   }
@@ -93,7 +87,6 @@ function toFlag(name: string, value: string | undefined): string[] {
   return value === undefined ? [] : [name, toShellWord(value)];
 }
 
-/** Quotes a word for a POSIX shell if it needs quotes. */
 function toShellWord(word: Word): string {
   const text = toPrintableLine(String(word), Number.POSITIVE_INFINITY);
   return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -8,7 +8,6 @@ import { formatAge } from './short-forms.ts';
 import { createFormat, type ReportFormat } from './text-format.ts';
 
 interface OutputFlags extends RepeatedFlags {
-  /** Of `--output`. */
   readonly output?: string;
 }
 
@@ -21,7 +20,6 @@ export function getLastReport(): string {
 
 /** Prints what a command reports, and knows the flags that its advice repeats. */
 export class Output {
-  /** Of stdout. */
   readonly format: ReportFormat;
   readonly #command: Command;
   readonly #kind: string;
@@ -53,7 +51,6 @@ export class Output {
     this.#command.configureOutput().writeOut?.(text);
   }
 
-  /** Prints a line on stderr. */
   printNote(text: string): void {
     this.#command.configureOutput().writeErr?.(`${text}\n`);
   }
@@ -65,20 +62,17 @@ export class Output {
     this.#lastProgress = text;
   }
 
-  /** Prints what a step does, and how a person can help. */
   readonly printStep = (text: string, elapsedMs: number, advice?: Advice): void => {
     const next = advice === undefined ? '' : `; ${this.format.commands.toClause(advice)}`;
     this.printProgress(`${text}${next}`, elapsedMs);
   };
 
-  /** The message of an error, with its advice. */
   describeError(error: unknown): string {
     if (error instanceof CliError) return error.describe(this.format.commands);
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-/** Each command is one line. */
 export function formatJson(report: object, commands: CommandFormatter): string {
   const replacer = (_key: unknown, value: unknown): unknown =>
     value instanceof ShellCommand ? commands.toLine(value) : value;

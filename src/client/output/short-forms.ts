@@ -4,9 +4,7 @@ import { formatName } from '../../decision/message.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
 import type { TextFormat } from './text-format.ts';
 
-/** The first digits of a hash distinguish it. */
 const SHORT_NAME = /^rendered-(.+-[0-9a-f]{8})[0-9a-f]{24}$/;
-/** Longer than the name of every object. */
 const MAX_NAME_LENGTH = 1_000;
 const MAX_NAMES_PER_KIND = 3;
 

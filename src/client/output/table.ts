@@ -11,7 +11,6 @@ export type Rows = readonly (readonly (Cell | string)[])[];
 /** The text of a cell without a value, as in kubectl. */
 export const NONE = '<none>';
 const GAP = '  ';
-/** Longer than every name. */
 const MAX_CELL_LENGTH = 1_000;
 
 /** Never truncates names, because users search and copy them. */

@@ -3,16 +3,13 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import type { Advice, CommandFormatter } from './advice.ts';
 
 export interface TextFormat {
-  /** Characters per line. */
   readonly width: number;
   readonly hasColors: boolean;
   /** Characters per row. A pipe has no limit. */
   readonly columns?: number | undefined;
-  /** Whether to print names in full (`-o wide`). */
   readonly isWide?: boolean;
 }
 
-/** For a report with advice. */
 export interface ReportFormat extends TextFormat {
   readonly commands: CommandFormatter;
 }
@@ -21,7 +18,6 @@ export interface ReportFormat extends TextFormat {
 type ReadableStyle = 'bold' | 'magenta' | 'red';
 export type Style = ReadableStyle | ReadableStyle[];
 
-/** A pipe has none of these fields. */
 const stdout: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout;
 const MIN_WIDTH = 80;
 const MAX_WIDTH = 120;
@@ -65,11 +61,7 @@ export function formatNext({ width, commands }: ReportFormat, { text, command }:
   return command === null ? lines : [...lines, `  ${commands.toLine(command)}`];
 }
 
-/**
- * A block to copy: each advice is a comment above its command.
- *
- * @param isAlternative its command is a comment, too
- */
+/** A block to copy: each advice is a comment above its command. The command of an alternative is a comment, too. */
 export function formatCommand({ width, commands }: ReportFormat, { text, command }: Advice, isAlternative = false) {
   const comment = wrapText(text, width - 4).map((line) => `  # ${line}`);
   if (command === null) return comment;
@@ -77,7 +69,6 @@ export function formatCommand({ width, commands }: ReportFormat, { text, command
   return [...comment, prefix + commands.toLine(command)];
 }
 
-/** Longer than every text of a report. */
 const MAX_TEXT_LENGTH = 4_000;
 
 export function indent({ width }: TextFormat, text: string): string[] {

@@ -14,11 +14,9 @@ import { splitManifests } from './split-manifests.ts';
 /** The JSON of `check --manifests DIR --output json`. Its keys are a contract. */
 export interface ManifestsReport {
   readonly directory: string;
-  /** Of `--openshift-version`. */
   readonly openshiftVersion: string | null;
   /** How many files installers read. */
   readonly manifests: number;
-  /** Whether all problems are warnings. */
   readonly ok: boolean;
   readonly problems: readonly ManifestProblem[];
   /** Null without `--operator`, or if it cannot render. */
@@ -28,7 +26,6 @@ export interface ManifestsReport {
 interface ManifestsOptions {
   readonly split?: string | undefined;
   readonly openshiftVersion?: string | undefined;
-  /** The source of the operator that renders. */
   readonly operator?: string | undefined;
   readonly releaseImage?: string | undefined;
   readonly authfile?: string | undefined;
@@ -37,12 +34,7 @@ interface ManifestsOptions {
   readonly onProgress: (text: string) => void;
 }
 
-/**
- * Checks the manifests of an installer's directory, or writes them into `split` and checks those.
- *
- * @returns the report, its texts, and why the operator cannot render, if it is so
- * @throws FileError, CliError, or the signal's reason
- */
+/** Checks the manifests of an installer's directory, or writes them into `split` and checks those. */
 export async function checkManifests(source: string, options: ManifestsOptions) {
   const { split, openshiftVersion, operator, releaseImage, authfile, format, signal, onProgress } = options;
   if (split !== undefined) await splitManifests(source, split, signal);

@@ -12,11 +12,7 @@ export type PoolRenders = ReturnType<typeof comparePool>;
 
 const MAX_PARTS = 3;
 
-/**
- * Renders what the bootstrap host reads of the manifests, and what the cluster gets of them.
- *
- * @throws ProgramError if the operator cannot render; FileError; the signal's reason
- */
+/** Renders what the bootstrap host reads of the manifests, and what the cluster gets of them. */
 export async function compareRenders({ manifests, all }: ManifestDirectory, render: ReturnType<typeof createRender>) {
   const visible = manifests.filter(({ fileName }) => !fileName.startsWith('.'));
   const bootstrap = await render(new Map(visible.map(({ fileName, content }) => [fileName, content])));
@@ -62,7 +58,6 @@ function comparePool(
   const specs = sources.map(({ manifest, spec }) => [manifest.file, spec] as const);
   return {
     pool,
-    /** The name of the rendered config. Null if there is none. */
     bootstrap: bootstrap?.name ?? null,
     cluster: cluster?.name ?? null,
     differences: explainDifferences(differences, specs).map(({ kind, name, first, second, setBy }) => {

@@ -25,7 +25,6 @@ const OLDEST_RELEASE = '4.14';
 export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable<ManifestFile>, release?: string) {
   const problems: ManifestProblem[] = [];
   const directory = new ManifestDirectory();
-  /** Returns whether there are findings. */
   const add = (code: string, file: string, findings: Findings, object?: ManifestObject): boolean => {
     if (findings === undefined || findings === false) return false;
     const details = typeof findings === 'object' ? findings : [[findings] as const];
@@ -66,7 +65,6 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
   return { directory, problems: [...errors, ...warnings] };
 }
 
-/** @param isWarning overrides the severity of the rule */
 export function createProblem(
   code: string,
   {
@@ -84,7 +82,6 @@ export function createProblem(
     code,
     file,
     line,
-    /** Null for a problem of the whole file. */
     kind: object?.kind || null,
     name: object?.name || null,
     message: releases === undefined ? text : `OpenShift ${releases}: ${text}`,

@@ -23,7 +23,6 @@ const IGNITION_VERSION = /^(?:2\.[0-2]\.0|3\.[0-5]\.0|none)$/;
 const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
 /** Scripts contain such texts, too. So it must be the whole content. */
 const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
-/** Fields that can contain scripts. */
 const FREE_TEXT = /^(?:data|stringData|annotations|containerFile)$/;
 const CONFIG = 'MachineConfig';
 const POOL = 'MachineConfigPool';
@@ -95,7 +94,6 @@ export function changesRenders(object: ManifestObject, directory: ManifestDirect
   return kinds.isRenderInput(id) && (!SELECTING.includes(kind) || directory.findSelectedPools(object).length > 0);
 }
 
-/** Finds the texts that a template should have replaced, each with its path and its line. */
 function findPlaceholders({ id, value, document }: ManifestObject): Findings {
   const found: [string, number][] = [];
   const search = (collection: Json, path: string): void => {

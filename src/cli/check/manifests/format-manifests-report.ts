@@ -52,7 +52,6 @@ export function formatManifestsReport(format: TextFormat, report: ManifestsRepor
   ].join('\n');
 }
 
-/** @param key the severity and the explanation of all its problems */
 function formatBlock(format: TextFormat, key: string, problems: readonly ManifestProblem[]): string {
   const [severity = ''] = key.split(' ', 1);
   const width = getLineWidth(format);

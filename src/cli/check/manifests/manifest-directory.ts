@@ -6,9 +6,7 @@ import { isRecord } from '../../../rendered-config/rendered-config.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** A file that installers read. */
 export interface Manifest extends YamlStream {
-  /** Printable. */
   readonly file: string;
   readonly fileName: string;
   readonly content: Buffer;
@@ -35,7 +33,6 @@ const MCO = 'machineconfiguration.openshift.io';
 export const ROLE_LABEL = `${MCO}/role`;
 /** Of the pools that an install creates. */
 export const ROLES = ['master', 'worker', 'arbiter'];
-/** Of a directory. */
 export const MAX_NODES = 500_000;
 const MAX_ID_LENGTH = 253;
 const BUILT_IN_POOLS = ROLES.map((name) => {
@@ -48,7 +45,6 @@ const BUILT_IN_POOLS = ROLES.map((name) => {
 export class ManifestDirectory {
   readonly manifests: Manifest[] = [];
   readonly all: ManifestObject[] = [];
-  /** The first object of each id. */
   readonly first = new Map<string, ManifestObject>();
   /** Of the MachineConfigs, and of those that the operator adds for each pool. */
   readonly configLabels: Json[] = ROLES.map((role) => ({ [ROLE_LABEL]: role }));

@@ -20,7 +20,6 @@ const MANIFEST = /\.(?:ya?ml|json)$/;
 const BUTANE = /\.(?:bu|fcc)$/;
 /** Of the installer itself, beside the folders. */
 const INSTALLER_FILE = /^(?:install-config\.yaml|agent-config\.yaml|\.openshift_install.*)$/s;
-/** To assisted-service. */
 const PATCH = /\.ya?ml\.patch/;
 
 /**

@@ -6,11 +6,7 @@ import { explainFileErrors, prepareEmptyDirectory } from '../../../client/output
 import { MAX_NODES } from './manifest-directory.ts';
 import { readManifests } from './read-manifests.ts';
 
-/**
- * Gives each document a file of its own, and no file to an empty one. A file that does not parse stays as it is.
- *
- * @throws FileError, CliError, or the signal's reason
- */
+/** Gives each document a file of its own, and no file to an empty one. A file that does not parse stays as it is. */
 export async function splitManifests(directory: string, out: string, signal: AbortSignal): Promise<void> {
   const contents = new Map<string, string | Buffer>();
   const budget = { nodesLeft: MAX_NODES };
