@@ -21,7 +21,7 @@ async function readSpec(api: KubeApi, name: string, signal: AbortSignal | undefi
   return object === undefined ? undefined : (((object as ApiObject).spec ?? {}) as Spec);
 }
 
-/** Undefined if the config in the API does not exist. `sources` are the names of the configs that the cluster merges. */
+/** Undefined if the config in the API does not exist. `sources` names the configs that the cluster merges. */
 export async function readDifferences(
   api: KubeApi,
   copy: Spec,
