@@ -1,18 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { getSystemErrorMap } from 'node:util';
 import type { OutputFile } from '../install/manifest.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EPERM: 'the file system does not permit it',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EEXIST: 'it is a file, not a directory',
-  ENOTDIR: 'a part of the path is a file, not a directory',
-  ENOENT: 'a part of the path does not exist and cannot be created',
-};
 
 /** @throws CliError if a file cannot be written, or exists and `overwrite` is false */
 export async function prepareOutputDirectory(directory: string, names: readonly string[], overwrite: boolean) {
@@ -63,9 +54,8 @@ export async function explainFileErrors<T>(directory: string, work: () => Promis
   try {
     return await work();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    const message = `cannot write to ${directory}: ${REASONS[code] ?? code}`;
-    throw new CliError(message, EXIT_CODE.usage, { cause: error });
+    const [, reason] = getSystemErrorMap().get((error as NodeJS.ErrnoException).errno ?? 0) ?? [];
+    if (reason === undefined) throw error;
+    throw new CliError(`cannot write to ${directory}: ${reason}`, EXIT_CODE.usage, { cause: error });
   }
 }

@@ -15,30 +15,17 @@ import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-sn
 import { findDanglingReferences } from './dangling-references.ts';
 import { createNearestFinder } from './nearest-name.ts';
 import type { Cluster, DiagnosisScope, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
-import { planMarkRemoval, planRepairs, type Repair } from './repairs.ts';
+import { planMarkRemoval, planRepairs } from './repairs.ts';
 import { type Rule, RULES } from './rules.ts';
 
 /** Part of the JSON of `check`. Unknown values are null. */
 export type CheckedNode = ReturnType<typeof describeNode>;
 export type CheckedPool = ReturnType<typeof describePool>;
 
-export interface Diagnosis {
-  readonly ok: boolean;
-  /** Whether the operator can solve all problems without a person. */
-  readonly recoverable: boolean;
-  readonly nodes: readonly CheckedNode[];
-  readonly skippedNodes: readonly string[];
-  readonly pools: readonly CheckedPool[];
-  /** The configs in use that any client may delete, because of their allow-deletion annotation. */
-  readonly overriddenConfigs: readonly ConfigName[];
-  readonly problems: readonly Problem[];
-  readonly repairs: readonly Repair[];
-}
-
 const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };
 const UNKNOWN = { field: null, config: null, evidence: null, suggestion: null, ...UNKNOWN_TO_GUARD };
 
-export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diagnosis {
+export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
   const { skippedNodes = [], overriddenConfigs = [] } = snapshot;
   const used = findUsedConfigs([...snapshot.nodes, ...snapshot.pools].map(({ referrer }) => referrer));
   const poolByNode = new Map(snapshot.nodes.map((node) => [node, findPoolOfNode(node.labels, snapshot.pools)]));
@@ -79,10 +66,12 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
   const problems = [ofCluster, ...problemsByNode.values(), ...problemsByPool.values()].flat();
   return {
     ok: problems.length === 0,
+    // Whether the operator can solve all problems without a person.
     recoverable: problems.length > 0 && problems.every(({ recoverable }) => recoverable),
     nodes: snapshot.nodes.map((node) => describeNode(node, cluster, problemsByNode.get(node)?.length === 0)),
     skippedNodes,
     pools: selectedPools.map((pool) => describePool(pool, problemsByPool.get(pool)?.length === 0)),
+    // The configs in use that any client may delete, because of their allow-deletion annotation.
     overriddenConfigs: overriddenConfigs.filter((name) => used.has(name) && isRenderedConfig(name)),
     problems,
     repairs: [

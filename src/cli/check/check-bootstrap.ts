@@ -139,13 +139,6 @@ function explainConfig(config: BootstrapConfig): string {
   if (onlyBootstrap.length > 0)
     sentences.push(`Source configs only on the bootstrap host: ${onlyBootstrap.join(', ')}.`);
   if (onlyCluster.length > 0) sentences.push(`Source configs only in the cluster: ${onlyCluster.join(', ')}.`);
-  // Administrators have done this (okd-project/okd#893, #1013).
-  if (!config.recoverable && onlyCluster.length > 0 && onlyBootstrap.length === 0) {
-    sentences.push(
-      'If nothing else differs, a way without a restore is to delete them, or what the operator generates them from.',
-      'It then renders the missing config itself. Create them again after the install: that updates the machines.',
-    );
-  }
   return sentences.join(' ');
 }
 

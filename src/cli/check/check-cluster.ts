@@ -5,7 +5,7 @@ import { readClusterSnapshot, readControlPlaneReplicas } from '../../client/clus
 import { readGuardReports } from '../../client/guard-report.ts';
 import { advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
-import { diagnose, type Diagnosis } from '../../diagnosis/diagnose.ts';
+import { diagnose } from '../../diagnosis/diagnose.ts';
 import type { DiagnosisScope } from '../../diagnosis/problem.ts';
 
 /** The JSON of `check --output json`. Its keys are a contract. Unknown values are null. */
@@ -45,13 +45,13 @@ async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal) 
     readPendingCertificateRequests(api, signal),
     scope.minNodes === undefined && scope.hasControlPlane ? readControlPlaneReplicas(api, signal) : undefined,
   ]);
-  const readAndCheck = async (): Promise<Diagnosis> => {
+  const readAndCheck = async () => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
     const [guardReports, { requests: pendingRequests }, controlPlaneReplicas] = await others;
     const cluster = { ...snapshot, pendingRequests, controlPlaneReplicas };
     return diagnose(cluster, { ...scope, now: new Date(), guardReports });
   };
-  const checkTwice = async (): Promise<Diagnosis> => {
+  const checkTwice = async () => {
     const cluster = await readAndCheck();
     // Between two lists a node can change its config, and its old config can be deleted.
     return cluster.ok || cluster.recoverable ? cluster : await readAndCheck();

@@ -7,7 +7,7 @@ import {
   applyStyle,
   formatCommand,
   type ReportFormat,
-  type Style,
+  wrapBeside,
   wrapParagraph,
   wrapText,
 } from '../../client/output/text-format.ts';
@@ -128,7 +128,9 @@ function formatProblems(format: ReportFormat, { problems }: CheckReport): string
   const groups = groupBy(problems, ({ code, config, recoverable, field }) =>
     [code, recoverable, config, config === null ? field : ''].join(' '),
   );
-  return [...groups.values()].map((group) => formatItem(format, explainProblems(group), 'red')).join('\n');
+  return [...groups.values()]
+    .map((group) => wrapBeside(`${applyStyle(format, 'red', '-')} `, explainProblems(group), format.width))
+    .join('\n');
 }
 
 function explainProblems(problems: readonly Problem[]): string {
@@ -153,7 +155,8 @@ function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string 
 
 function formatRequests(format: ReportFormat, { pendingCertificateRequests, checkedAt }: CheckReport): string {
   const { readable, reason, requests } = pendingCertificateRequests;
-  if (!readable) return formatItem(format, `Cannot list pending certificate requests of nodes (${reason}).`);
+  if (!readable)
+    return wrapBeside('- ', `Cannot list pending certificate requests of nodes (${reason}).`, format.width);
   const rows = requests.map(({ name, node, signer, createdAt }) => {
     const age = createdAt === null ? NONE : formatAge(Date.parse(checkedAt) - Date.parse(createdAt));
     return [name, age, signer.replace('kubernetes.io/', ''), node ?? NONE];
@@ -188,11 +191,6 @@ function countProblems({ nodes, pools }: CheckReport): string {
 function countBad(noun: string, objects: readonly { readonly ok: boolean }[]): string[] {
   const { length } = objects.filter(({ ok }) => !ok);
   return length === 0 ? [] : [`${length} of ${countNoun(objects.length, noun)}`];
-}
-
-function formatItem(format: ReportFormat, text: string, style?: Style): string {
-  const [first = '', ...others] = wrapText(text, format.width - 2);
-  return [`${applyStyle(format, style, '-')} ${first}`, ...others.map((line) => `  ${line}`)].join('\n');
 }
 
 function sortProblematicFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {

@@ -175,7 +175,10 @@ test.each([
   [['--manifests', ' '], 'Must not be empty.'],
   [['--manifests', 'x', '--bootstrap-dir', 'y'], /--manifests .* cannot be used with .*--bootstrap-dir/],
   [['--manifests', '/none'], 'cannot read /none: it does not exist'],
-  [['--manifests', import.meta.dirname], /contains no manifests; choose the directory of an installer$/m],
+  [
+    ['--manifests', path.join(import.meta.dirname, '../../explain')],
+    /contains no manifests; choose the directory of an installer$/m,
+  ],
 ])('with %j, exits with 2', async (args, message) => {
   expect(await runProgram(['check', ...args])).toEqual(usageError(message));
 });
