@@ -19,7 +19,6 @@ import { planMarkRemoval, planRepairs } from './repairs.ts';
 import { type Rule, RULES } from './rules.ts';
 
 /** Part of the JSON of `check`. Unknown values are null. */
-export type CheckedNode = ReturnType<typeof describeNode>;
 export type CheckedPool = ReturnType<typeof describePool>;
 
 const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };

@@ -94,8 +94,7 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   const oc = `oc --kubeconfig ${kubeconfig} --context in-memory`;
   const annotateCommand = expect.stringContaining(`${oc} annotate node worker-0 `) as string;
   const recoverableReason = "No pool's spec names it, so waiting does not help";
-  const report = JSON.parse(stdout) as CheckReport;
-  expect(report).toMatchObject({
+  expect(JSON.parse(stdout)).toMatchObject({
     ...summary,
     nodes: [{ ...node, conflictingPools: [], state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
@@ -110,14 +109,6 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   });
   const sentence = `annotation machineconfig-guard.io/allow-deletion lets any client delete them: ${NEW}.`;
   expect((await run('check')).stdout.replaceAll(/\s+/g, ' ')).toContain(`In use, but the ${sentence}`);
-  const parts = [report.problems[0], report.repairs[0], report.pendingCertificateRequests.requests[0]];
-  const keys = parts.map((part) => Object.keys(part ?? {}).toSorted());
-  expect(keys.map((names) => names.join(' '))).toEqual([
-    'code config deletedAt deletedBy evidence explanation field kind message name ' +
-      'recoverable recoverableReason suggestion',
-    'alternative command text',
-    'createdAt name node signer',
-  ]);
 });
 
 const SEEN = [{ config: GONE, deletedAt: '2026-11-20T11:58:01Z' }];
