@@ -94,13 +94,17 @@ test('prints each part of the report as JSON, with commands for the cluster of t
   const oc = `oc --kubeconfig ${kubeconfig} --context in-memory`;
   const annotateCommand = expect.stringContaining(`${oc} annotate node worker-0 `) as string;
   const recoverableReason = "No pool's spec names it, so waiting does not help";
-  expect(JSON.parse(stdout)).toMatchObject({
+  const unknown = { evidence: null, deletedAt: null, deletedBy: null };
+  const report = JSON.parse(stdout) as CheckReport;
+  expect(report.problems).toEqual([
+    { ...problem, recoverable: false, recoverableReason, suggestion: NEW, explanation, message, ...unknown },
+  ]);
+  expect(report).toMatchObject({
     ...summary,
     nodes: [{ ...node, conflictingPools: [], state: 'Degraded', reason: 'missing' }],
     skippedNodes: [],
     overriddenConfigs: [NEW],
     pools: [{ ...pool, ...counts, terminating: false }],
-    problems: [{ ...problem, recoverable: false, recoverableReason, suggestion: NEW, explanation, message }],
     pendingCertificateRequests: { readable: true, reason: null, requests },
     repairs: [
       { command: annotateCommand, alternative: false },

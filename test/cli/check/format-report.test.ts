@@ -27,7 +27,7 @@ function unwrap(text: string): string {
   return text.replaceAll(/\s+/g, ' ');
 }
 
-test('formats all parts of a report', () => {
+test('formats all parts of a report, with the repair commands of the JSON', () => {
   const label = 'master-553d5d52';
   const report = checkIncidentB();
   const text = formatCheckReport(NARROW, report);
@@ -45,12 +45,7 @@ test('formats all parts of a report', () => {
     'machineconfigpool.machineconfiguration.openshift.io/master',
   ];
   expect(formatProblemNames(report)).toBe(`${names.join('\n')}\n`);
-});
-
-test('formats the same repair commands as the JSON, and colors if the format has them', () => {
-  const report = checkIncidentB();
-  const text = formatCheckReport({ ...NARROW, hasColors: true }, report);
-  expect(text).toContain('\u001B[31mboth missing\u001B[39m');
+  expect(formatCheckReport({ ...NARROW, hasColors: true }, report)).toContain('\u001B[31mboth missing\u001B[39m');
   const printed = text.match(/(?<=^ {2}(?:# )?)(?:oc|machineconfig-guard) .*$/gm);
   const { repairs } = JSON.parse(formatJson(report, commands)) as { repairs: readonly { command: string }[] };
   expect(printed).toEqual(repairs.map(({ command }) => command));
