@@ -168,10 +168,7 @@ test.each([
   [['--split', 'x'], '--split needs --manifests'],
   [['--openshift-version', '4.20'], '--openshift-version needs --manifests'],
   [['--manifests', 'x', '--openshift-version', 'v4'], 'Must be a release, such as 4.20.'],
-  [
-    ['--manifests', 'x', '--operator', 'y', '--release-image', 'z'],
-    /--operator .* cannot be used with .*--release-image/,
-  ],
+  [['--manifests', 'x', '--operator', 'y', '--release-image', 'z'], /--operator .* cannot .*--release-image/],
   [['--manifests', ' '], 'Must not be empty.'],
   [['--manifests', 'x', '--bootstrap-dir', 'y'], /--manifests .* cannot be used with .*--bootstrap-dir/],
   [['--manifests', '/none'], 'cannot read /none: it does not exist'],
