@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../common/printable-text.ts';
-import { removeUnsafe } from '../client/output/safe-text.ts';
+import { removeUnsafe } from '../client/output/output.ts';
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';

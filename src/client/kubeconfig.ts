@@ -15,9 +15,7 @@ const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
  * Finds the cluster as kubectl does (k8s.io/client-go, tools/clientcmd): `--kubeconfig`, else the existing files in
  * `KUBECONFIG`, else `~/.kube/config`, and without any context the pod's service account. `loadFromDefault` of the
  * client library rejects a list with a missing file or with a name in two files, and takes the last current-context.
- *
- * @param root the directory of a pod's files, for tests
- * @throws KubeconfigError
+ * A `root` replaces that of the files of the pod, for tests.
  */
 export function loadConnection(options: ClusterFlags, env: Environment = process.env, root = ''): KubeConnection {
   const load = (): KubeConfig => {
@@ -53,12 +51,7 @@ function loadConfig({ kubeconfig }: ClusterFlags, env: Environment, root = ''): 
   return config;
 }
 
-/**
- * The contexts of the kubeconfig, one for each pair of cluster and user, because `oc` adds a context for each project.
- * The current context is preferred, and undefined if there is none.
- *
- * @throws KubeconfigError
- */
+/** One context for each pair of cluster and user, because `oc` adds one for each project. Prefers the current one. */
 export function readContexts(options: ClusterFlags, env: Environment = process.env) {
   const config = loadConfig(options, env);
   const current = config.getCurrentContext();

@@ -1,9 +1,12 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { MAX_DAYS } from '../certificates/key-pair.ts';
-import { type ConfigName, toConfigName } from '../decision/references.ts';
+import { joinFirst } from '../common/printable-text.ts';
+import { type ConfigName, RENDERED_PREFIX, toConfigName } from '../decision/references.ts';
 import { parseDuration } from '../common/duration.ts';
 import { isHold } from '../decision/settings.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
+
+const MAX_NAMES = 5;
 
 export function createParser(pattern: RegExp, problem: string): (value: string) => string {
   return (value) => {
@@ -76,6 +79,18 @@ export function parseConfigName(value: string): ConfigName {
   const name = value.replace(/^.*\//, '');
   if (name.trim() === '') throw new CliError('config name must not be empty', EXIT_CODE.usage);
   return toConfigName(name);
+}
+
+/** Completes an unambiguous beginning of a name, with or without `rendered-`. Returns an unknown name unchanged. */
+export function resolveConfigName(name: ConfigName, existing: Iterable<ConfigName>): ConfigName {
+  const names = [...new Set(existing)];
+  if (names.includes(name)) return name;
+  const prefixes = [name, `${RENDERED_PREFIX}${name}`];
+  const completions = names.filter((config) => prefixes.some((prefix) => config.startsWith(prefix)));
+  const [only = name, ...others] = completions;
+  if (others.length === 0) return only;
+  const choices = joinFirst(completions.toSorted(), MAX_NAMES);
+  throw new CliError(`"${name}" begins several names: ${choices}; add more characters`, EXIT_CODE.usage);
 }
 
 /** `MCG_SECURE_PORT` sets `--secure-port`, too. */

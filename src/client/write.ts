@@ -54,8 +54,6 @@ export async function sendWrite(
 /**
  * Sends a write that changes nothing, with an invalid `dryRun`. The API server answers 422 if it reads `dryRun`
  * (k8s.io/apiserver, endpoints/handlers). A proxy that removes it would turn a dry run into a write.
- *
- * @throws CliError if dry runs are not honored; ClusterAccessError, or the signal's reason
  */
 export async function assertDryRunIsHonored(
   api: KubeApi,

@@ -30,16 +30,13 @@ export function findDanglingReferences(
 }
 
 /**
- * Returns why the empty status of a pool is a problem, or undefined if it is none. The operator sets the status when
- * all machines are updated for the first time, and never empties it (machine-config-operator,
- * pkg/controller/node/status.go).
+ * The operator sets the status when all machines are updated for the first time, and never empties it
+ * (machine-config-operator, pkg/controller/node/status.go).
  *
  * - `StatusEmpty`: no machine is updated, and one cannot update or the pool is built in. New machines get no config,
  *   because the machine-config-server serves the spec only once a machine is updated (pkg/server/cluster_server.go).
  * - `RolloutUnfinished`: the first roll-out takes longer than {@link FIRST_ROLLOUT_MINUTES}. It starts when the
- *   operator first writes the condition `Updated`. Every reader finds this time in the pool, also after a restart.
- *
- * @param hasDanglingNode whether a node names a missing config of the pool
+ *   operator first writes the condition `Updated`.
  */
 export function judgeEmptyStatus(
   { name, emptyStatus }: PoolReferrer,

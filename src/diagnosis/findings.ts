@@ -39,10 +39,7 @@ export function isMissingForever({ code, recoverable }: Problem): boolean {
   return code === 'ConfigMissing' && !recoverable;
 }
 
-/**
- * @param areTerminating whether to find the configs that are being deleted, or else those that do not exist
- * @param reason that a node reports
- */
+/** Finds missing configs, or else those that are being deleted. The node reports the reason. */
 export function findMissing(
   referrer: NodeReferrer | PoolReferrer,
   cluster: Cluster,

@@ -7,10 +7,8 @@ const PREFIX = /^render[a-z]*-/;
 const DIGITS = 8;
 
 /**
- * Indexes names, because thousands of nodes or pools can each name another missing config.
- *
- * @returns a function that finds the existing config that was probably meant: the only one whose hash has the same
- *   digits at its beginning or at its end, preferably with the same pool
+ * Finds the existing config that was probably meant: the only one whose hash has the same digits at its beginning or
+ * end, preferably with the same pool. It is an index, because thousands of nodes can each name another missing config.
  */
 export function createNearestFinder<Name extends string>(existing: Iterable<Name>) {
   const namesByEnd = new Map<string, Name[]>();

@@ -2,17 +2,7 @@ import { findReferencedConfig, toConfigName } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import type { InspectedNode, InspectedPool } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
-import {
-  findConflict,
-  findDegradedNode,
-  findDegradedPool,
-  findEmptyStatus,
-  findMissing,
-  findTooFewNodes,
-  findUnreported,
-  judgeRenderer,
-  quote,
-} from './findings.ts';
+import * as findings from './findings.ts';
 import type { Cluster, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
 import type { RepairName } from './repairs.ts';
 
@@ -39,14 +29,14 @@ const explainUnlessRecoverable = ({ recoverable, recoverableReason }: Problem) =
 
 export const RULES: Readonly<Record<ProblemCode, Rule>> = {
   TooFewNodes: {
-    ofCluster: findTooFewNodes,
+    ofCluster: findings.findTooFewNodes,
     summary: () => '',
     sentences: (problem) => [problem.evidence ?? '', explainUnlessRecoverable(problem)],
     repairs: ['approveRequests'],
   },
   ConfigMissing: {
-    ofNode: ({ referrer, reason }, cluster) => findMissing(referrer, cluster, false, reason),
-    ofPool: ({ referrer }, cluster) => findMissing(referrer, cluster, false),
+    ofNode: ({ referrer, reason }, cluster) => findings.findMissing(referrer, cluster, false, reason),
+    ofPool: ({ referrer }, cluster) => findings.findMissing(referrer, cluster, false),
     summary: (field) => `${field} missing`,
     sentences: ({ config, recoverableReason, suggestion, ...history }, names, isPlural) => [
       `${formatName(config ?? '')} does not exist; ${names} ${name(isPlural)} it`,
@@ -57,8 +47,8 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: ['assignPool', 'resetSpec', 'resetDesired', 'restore', 'setStatus', 'nameConfigOfPool'],
   },
   ConfigTerminating: {
-    ofNode: ({ referrer }, cluster) => findMissing(referrer, cluster, true),
-    ofPool: ({ referrer }, cluster) => findMissing(referrer, cluster, true),
+    ofNode: ({ referrer }, cluster) => findings.findMissing(referrer, cluster, true),
+    ofPool: ({ referrer }, cluster) => findings.findMissing(referrer, cluster, true),
     summary: (field) => `${field} being deleted`,
     sentences: ({ config, recoverable }, names, isPlural) => [
       `${formatName(config ?? '')} is in use and being deleted; ${names} ${name(isPlural)} it`,
@@ -68,7 +58,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: [],
   },
   NotReported: {
-    ofNode: findUnreported,
+    ofNode: findings.findUnreported,
     summary: (field) => (field === '' ? 'not reported' : `no ${field} yet`),
     sentences: (problem, names, isPlural) => [
       `${names} ${have(isPlural)} not reported a ${problem.field ?? 'configuration'} yet`,
@@ -77,7 +67,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: [],
   },
   PoolConflict: {
-    ofNode: findConflict,
+    ofNode: findings.findConflict,
     summary: () => 'two custom pools',
     sentences: ({ evidence, recoverableReason }, names, isPlural) => [
       `${names} ${be(isPlural)} in the ${evidence}`,
@@ -86,7 +76,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: ['assignPool'],
   },
   NodeDegraded: {
-    ofNode: findDegradedNode,
+    ofNode: findings.findDegradedNode,
     summary: () => 'Degraded',
     sentences: (problem, names, isPlural) => [
       `${names} ${be(isPlural)} Degraded, although the configs exist`,
@@ -96,7 +86,9 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
   },
   SpecEmpty: {
     ofPool: (pool, { now }) =>
-      findReferencedConfig(pool.referrer, 'spec') === undefined ? [{ ...judgeRenderer(pool, now), field: 'spec' }] : [],
+      findReferencedConfig(pool.referrer, 'spec') === undefined
+        ? [{ ...findings.judgeRenderer(pool, now), field: 'spec' }]
+        : [],
     summary: summarizeEmpty,
     sentences: (problem, names, isPlural) => [
       `${names} ${have(isPlural)} an empty spec.configuration.name: the operator has not rendered a config yet`,
@@ -105,7 +97,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: [],
   },
   StatusEmpty: {
-    ofPool: (pool, cluster) => findEmptyStatus('StatusEmpty', pool, cluster),
+    ofPool: (pool, cluster) => findings.findEmptyStatus('StatusEmpty', pool, cluster),
     summary: summarizeEmpty,
     sentences: ({ recoverableReason }, names, isPlural) => [
       `${names} ${have(isPlural)} an empty status.configuration.name: the machine-config-server answers new machines ` +
@@ -115,7 +107,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: ['setStatus', 'unpause'],
   },
   RolloutUnfinished: {
-    ofPool: (pool, cluster) => findEmptyStatus('RolloutUnfinished', pool, cluster),
+    ofPool: (pool, cluster) => findings.findEmptyStatus('RolloutUnfinished', pool, cluster),
     summary: summarizeEmpty,
     sentences: ({ recoverableReason }, names, isPlural) => [
       `${names} ${have(isPlural)} an empty status.configuration.name after ${FIRST_ROLLOUT_MINUTES} minutes`,
@@ -124,7 +116,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     repairs: ['unpause'],
   },
   PoolDegraded: {
-    ofPool: findDegradedPool,
+    ofPool: findings.findDegradedPool,
     summary: () => 'Degraded',
     sentences: ({ evidence, ...problem }, names, isPlural) => [
       `${names} ${be(isPlural)} Degraded${evidence === null ? '' : `: "${evidence}"`}`,
@@ -149,7 +141,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
 };
 
 function explainDeletion({ explanation, deletedAt, deletedBy }: MissingConfigReport): string {
-  if (deletedAt === null) return quote(explanation ?? '');
-  const [time, user] = [quote(deletedAt), quote(deletedBy ?? '')];
+  if (deletedAt === null) return findings.quote(explanation ?? '');
+  const [time, user] = [findings.quote(deletedAt), findings.quote(deletedBy ?? '')];
   return user === '' ? `The guard saw its deletion at ${time}` : `The guard allowed "${user}" to delete it at ${time}`;
 }

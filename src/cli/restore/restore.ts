@@ -4,7 +4,7 @@ import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
 import { type ConfigDifference, formatDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { resolveConfigName } from '../../client/resolve-name.ts';
+import { resolveConfigName } from '../../client/option-parsers.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
 import { withKubeApi } from '../../client/with-kube-api.ts';

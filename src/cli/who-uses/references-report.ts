@@ -14,7 +14,7 @@ import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
 import { readHold } from '../../client/guard-report.ts';
 import { findHolds } from '../../decision/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { resolveConfigName } from '../../client/resolve-name.ts';
+import { resolveConfigName } from '../../client/option-parsers.ts';
 
 /** The JSON of `who-uses --output json`. Its keys are a contract. */
 export type ReferencesReport = Awaited<ReturnType<typeof readReferencesReport>>;

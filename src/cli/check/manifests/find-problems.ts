@@ -19,8 +19,6 @@ const OLDEST_RELEASE = '4.14';
  * Finds what lets an install fail, or lets the cluster render other configs than the bootstrap host. Errors come first.
  *
  * @param files in the order in which cluster-bootstrap creates their objects: sorted by name
- * @param release of OpenShift, such as `4.20`. Undefined if it is unknown
- * @throws FileError if there are too many documents, values or problems
  */
 export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable<ManifestFile>, release?: string) {
   const problems: ManifestProblem[] = [];

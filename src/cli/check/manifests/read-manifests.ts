@@ -25,8 +25,6 @@ const PATCH = /\.ya?ml\.patch/;
 /**
  * Reads `manifests/` and `openshift/` of a directory, or the directory itself if it has neither. Follows symbolic links
  * as installers do, and skips subdirectories.
- *
- * @throws FileError if a file is unreadable, or there is too much to read; the signal's reason
  */
 export async function* readManifests(directory: string, signal: AbortSignal): AsyncGenerator<ManifestFile> {
   const names = (await listDirectory(directory, MAX_FILES, signal)).map(({ name }) => name);
