@@ -36,12 +36,7 @@ export function parsePath(path: string) {
   return { resource, group, namespace };
 }
 
-export async function accessCluster<T>(
-  verb: Verb,
-  path: string,
-  signal: AbortSignal,
-  send: () => Promise<T>,
-): Promise<T> {
+export async function accessCluster<T>(verb: Verb, path: string, signal: AbortSignal, send: () => Promise<T>) {
   try {
     return await send();
   } catch (error) {
@@ -56,12 +51,7 @@ function isAccessFailure(error: unknown): boolean {
 }
 
 /** @throws ClusterAccessError, or the signal's reason; a 404 returns undefined */
-export async function readObject(
-  api: KubeApi,
-  path: string,
-  verb: Verb = 'get',
-  signal = NEVER_ABORTED,
-): Promise<unknown> {
+export async function readObject(api: KubeApi, path: string, verb: Verb = 'get', signal = NEVER_ABORTED) {
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
 }
 

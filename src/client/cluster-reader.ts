@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import { groupBy } from '../common/group-by.ts';
 import type { Referrer } from '../decision/references.ts';
-import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
+import type { InspectedNode, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
 import { type ApiObject, findWriteTime, parseTime, type Resource } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
@@ -13,12 +13,8 @@ import { accessCluster, isRetryableRead, readObject } from './cluster-access.ts'
 
 // All read functions throw a ClusterAccessError, or the signal's reason.
 
-/** Lists the configs last, see {@link ClusterSnapshot}. */
-export async function readClusterSnapshot(
-  api: KubeApi,
-  labelSelector: string | undefined,
-  signal: AbortSignal,
-): Promise<ClusterSnapshot> {
+/** Lists the configs last, so that a missing config did not exist after the references were read. */
+export async function readClusterSnapshot(api: KubeApi, labelSelector: string | undefined, signal: AbortSignal) {
   const cluster = await readNodesAndPools(api, signal, labelSelector === undefined ? {} : { labelSelector });
   const all = await readConfigs(api, signal);
   const findNames = (areTerminating: boolean) =>

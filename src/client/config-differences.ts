@@ -1,7 +1,7 @@
 import type { ApiObject } from '../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { diffSpecs, type ExplainedDifference, explainDifferences } from '../rendered-config/config-parts.ts';
+import { diffSpecs, explainDifferences } from '../rendered-config/config-parts.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
 import { readObject } from './cluster-access.ts';
 import { formatTable, NONE } from './output/table.ts';
@@ -10,10 +10,7 @@ import { readWithRetries } from './poll.ts';
 
 type Spec = RenderedConfig['spec'];
 
-export interface ConfigDifference extends Omit<ExplainedDifference, 'first' | 'second'> {
-  readonly copy: string | null;
-  readonly cluster: string | null;
-}
+export type ConfigDifference = NonNullable<Awaited<ReturnType<typeof readDifferences>>>[number];
 
 async function readSpec(api: KubeApi, name: string, signal: AbortSignal | undefined): Promise<Spec | undefined> {
   const path = objectPath(MACHINE_CONFIGS_PATH, name);
@@ -28,24 +25,19 @@ export async function readDifferences(
   otherName: string,
   sources: readonly string[],
   signal?: AbortSignal,
-): Promise<readonly ConfigDifference[] | undefined> {
+) {
   const other = await readSpec(api, otherName, signal);
-  const differences = other === undefined ? [] : diffSpecs(copy, other);
+  if (other === undefined) return undefined;
+  const differences = diffSpecs(copy, other);
   const specs: (readonly [string, Spec])[] = [];
   for (const source of differences.length === 0 ? [] : sources)
     specs.push([source, (await readSpec(api, source, signal)) ?? {}]);
-  const explained = explainDifferences(differences, specs);
-  return (
-    other &&
-    explained.map(({ kind, name, first: copy, second: cluster, setBy }) => ({ kind, name, copy, cluster, setBy }))
-  );
+  return explainDifferences(differences, specs).map(({ kind, name, first, second, setBy }) => {
+    return { kind, name, copy: first, cluster: second, setBy };
+  });
 }
 
-export function formatDifferences(
-  format: TextFormat,
-  differences: readonly ConfigDifference[],
-  header: string,
-): string {
+export function formatDifferences(format: TextFormat, differences: readonly ConfigDifference[], header: string) {
   const rows = differences.map(({ kind, name, copy, cluster, setBy }) => {
     return [kind, name, copy ?? NONE, cluster ?? NONE, setBy.join(', ') || NONE];
   });

@@ -1,5 +1,4 @@
-import type { HoldOptions } from '../decision/hold.ts';
-import type { DiagnosisScope, MissingConfigReport } from '../diagnosis/problem.ts';
+import type { MissingConfigReport } from '../diagnosis/problem.ts';
 import { parseSettings } from '../decision/settings.ts';
 import { createFindLastNaming } from '../status/hold-status.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
@@ -30,10 +29,7 @@ export async function readGuard(api: KubeApi, signal?: AbortSignal): Promise<Sto
 }
 
 /** The hold of the cluster's guard, and what it has seen. Without a guard there is no hold. */
-export async function readHold(
-  api: KubeApi,
-  signal: AbortSignal,
-): Promise<Pick<HoldOptions, 'holdMs' | 'findLastNaming'>> {
+export async function readHold(api: KubeApi, signal: AbortSignal) {
   const guard = await readGuard(api, signal);
   if (guard === undefined) return { holdMs: 0 };
   const holdMs = parseSettings(guard).settings.holdSupersededMs;
@@ -44,10 +40,7 @@ export async function readHold(
  * Reads what the MachineConfigGuard says about missing configs: nothing without a guard, or without the right to read
  * it, because `check` works without both. Rejects only after a defect of this program, or with the signal's reason.
  */
-export async function readGuardReports(
-  api: KubeApi,
-  signal: AbortSignal,
-): Promise<NonNullable<DiagnosisScope['guardReports']>> {
+export async function readGuardReports(api: KubeApi, signal: AbortSignal) {
   const guard = await readGuard(api, signal).catch((error: unknown) => {
     if (error instanceof ClusterAccessError) return undefined;
     throw error;

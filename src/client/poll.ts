@@ -56,10 +56,7 @@ export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
 }
 
 /** Retries while the API server is busy or restarts. Then throws the last error. */
-export async function readWithRetries<T>(
-  read: (signal: AbortSignal) => Promise<T>,
-  signal = NEVER_ABORTED,
-): Promise<T> {
+export async function readWithRetries<T>(read: (signal: AbortSignal) => Promise<T>, signal = NEVER_ABORTED) {
   const { answer } = await pollUntilSettled({
     read,
     isSettled: () => true,

@@ -32,7 +32,7 @@ export async function sendWrite(
   api: KubeApi,
   { method, path, body, resourceVersion }: Write,
   { dryRun, signal }: SendOptions,
-): Promise<void> {
+) {
   const isDryRun = dryRun !== undefined;
   // Nothing is written in a dry run, so no change can be lost.
   const isVersioned = resourceVersion !== undefined && !isDryRun;
@@ -59,7 +59,7 @@ export async function assertDryRunIsHonored(
   api: KubeApi,
   { method, path }: Pick<Write, 'method' | 'path'>,
   signal: AbortSignal,
-): Promise<void> {
+) {
   const target = method === 'DELETE' ? path.replace(/[^/]*$/, NONEXISTENT_NAME) : path;
   let answer = 'a success';
   try {

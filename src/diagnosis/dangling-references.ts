@@ -38,11 +38,7 @@ export function findDanglingReferences(
  * - `RolloutUnfinished`: the first roll-out takes longer than {@link FIRST_ROLLOUT_MINUTES}. It starts when the
  *   operator first writes the condition `Updated`.
  */
-export function judgeEmptyStatus(
-  { name, emptyStatus }: PoolReferrer,
-  hasDanglingNode: boolean,
-  now: Date,
-): EmptyStatusCode | undefined {
+export function judgeEmptyStatus({ name, emptyStatus }: PoolReferrer, hasDanglingNode: boolean, now: Date) {
   if (emptyStatus === undefined) return undefined;
   const { since, hasUpdatedMachine } = emptyStatus;
   if (!hasUpdatedMachine && (hasDanglingNode || BUILT_IN_POOLS.has(name))) return 'StatusEmpty';

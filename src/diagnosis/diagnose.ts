@@ -92,10 +92,7 @@ function findNodesWithCopy(nodes: readonly InspectedNode[]): ReadonlyMap<ConfigN
   return found;
 }
 
-function applyRules(
-  find: (rule: Rule) => readonly Finding[] | undefined,
-  referrer?: NodeReferrer | PoolReferrer,
-): readonly Problem[] {
+function applyRules(find: (rule: Rule) => readonly Finding[] | undefined, referrer?: NodeReferrer | PoolReferrer) {
   const rules = Object.entries(RULES) as [ProblemCode, Rule][];
   return rules.flatMap(([code, rule]) => (find(rule) ?? []).map((finding) => toProblem(code, finding, referrer)));
 }

@@ -91,11 +91,7 @@ async function checkConfig(api: KubeApi, config: RenderedConfig, host: Bootstrap
 }
 
 /** The bootstrap host does not know which source belongs to which pool. */
-function compareSources(
-  { sources }: BootstrapDirectory,
-  { pools }: ClusterSnapshot,
-  pool: InspectedPool | undefined,
-): Record<'onlyBootstrap' | 'onlyCluster', readonly string[]> {
+function compareSources({ sources }: BootstrapDirectory, { pools }: ClusterSnapshot, pool?: InspectedPool) {
   const inCluster = new Set(pools.flatMap((each) => each.sources));
   if (sources === undefined || inCluster.size === 0) return { onlyBootstrap: [], onlyCluster: [] };
   return {

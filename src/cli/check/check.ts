@@ -13,17 +13,13 @@ import {
   formatBootstrapReport,
   readBootstrapDirectory,
 } from './check-bootstrap.ts';
+import type { ManifestsFlags } from './manifests/check-manifests.ts';
 import { checkCluster, type CheckOptions } from './check-cluster.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
 
-interface CheckFlags extends ClusterFlags {
+interface CheckFlags extends ClusterFlags, ManifestsFlags {
   readonly bootstrapDir?: string;
   readonly manifests?: string;
-  readonly split?: string;
-  readonly openshiftVersion?: string;
-  readonly operator?: string;
-  readonly releaseImage?: string;
-  readonly authfile?: string;
   readonly role?: string;
   readonly selector?: string;
   readonly minNodes?: number;

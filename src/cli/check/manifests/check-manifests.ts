@@ -23,12 +23,15 @@ export interface ManifestsReport {
   readonly renders: readonly PoolRenders[] | null;
 }
 
-interface ManifestsOptions {
-  readonly split?: string | undefined;
-  readonly openshiftVersion?: string | undefined;
-  readonly operator?: string | undefined;
-  readonly releaseImage?: string | undefined;
-  readonly authfile?: string | undefined;
+export interface ManifestsFlags {
+  readonly split?: string;
+  readonly openshiftVersion?: string;
+  readonly operator?: string;
+  readonly releaseImage?: string;
+  readonly authfile?: string;
+}
+
+interface ManifestsOptions extends ManifestsFlags {
   readonly format: TextFormat;
   readonly signal: AbortSignal;
   readonly onProgress: (text: string) => void;
