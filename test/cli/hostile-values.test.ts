@@ -1,16 +1,11 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import type { Fault } from '../support/faults.ts';
-import {
-  CLUSTER_COMMAND_LINES,
-  createConfig,
-  type InspectedCluster,
-  OLD,
-  startEmptyCluster,
-} from './inspected-cluster.ts';
+import { CLUSTER_COMMAND_LINES, type InspectedCluster, OLD, startEmptyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
 
@@ -22,9 +17,7 @@ const FORGED = /\n\nmachineconfig-guard:log-in-with:evil/;
 const UNSAFE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u;
 const GONE = `rendered-worker${HOSTILE}-c4983d88dabdc54ecf977ee120fd3796`;
 const UNUSED = `rendered-${HOSTILE}-a4983d88dabdc54ecf977ee120fd3796`;
-const PAUSED_FOR = 'machineconfig-guard.io/paused-for-restore';
 const LABELS = { 'app.kubernetes.io/name': 'machineconfig-guard', 'app.kubernetes.io/version': HOSTILE };
-const NAMESPACE = 'machineconfig-guard';
 const DENIAL = `admission webhook "${HOSTILE}" denied the request: ${HOSTILE}`;
 
 const now = performance.now.bind(performance);
@@ -40,46 +33,13 @@ beforeEach(async () => {
   const config = { apiVersion: `${MCO_GROUP}/v1`, kind: 'MachineConfig', metadata: { name: GONE }, spec: {} };
   for (const name of [HOSTILE, 'config']) writeFileSync(path.join(directory, `${name}.json`), JSON.stringify(config));
   const { cluster } = inspected;
-  const annotations = Object.fromEntries(
-    ['currentConfig', 'desiredConfig', 'state', 'reason'].map((key) => [`${MCO_GROUP}/${key}`, GONE]),
-  );
-  const metadata = { name: `node${HOSTILE}`, annotations, labels: { [HOSTILE]: HOSTILE } };
-  cluster.create('nodes', { metadata });
-  const configuration = { name: GONE, source: [{ name: HOSTILE }] };
-  cluster.create('machineconfigpools', {
-    metadata: { name: `pool${HOSTILE}`, annotations: { [PAUSED_FOR]: GONE } },
-    spec: { paused: true, configuration, nodeSelector: { matchLabels: { [HOSTILE]: HOSTILE } } },
-    status: { configuration, conditions: [{ type: HOSTILE, status: HOSTILE, message: HOSTILE }] },
-  });
-  cluster.create('machineconfigs', {
-    metadata: { name: UNUSED, annotations: { [HOSTILE]: HOSTILE } },
-    spec: { kernelType: HOSTILE },
-  });
-  createConfig(cluster, OLD);
-  cluster.create('machineosbuilds', { metadata: { name: `build${HOSTILE}` }, spec: { machineConfig: { name: OLD } } });
-  const danglingReferences = [{ config: GONE, explanation: HOSTILE }];
-  cluster.create('machineconfigguards', {
-    metadata: { name: 'cluster' },
-    spec: { mode: HOSTILE, holdSuperseded: HOSTILE },
-    status: {
-      version: HOSTILE,
-      danglingReferences,
-      lastDenial: { time: HOSTILE, name: HOSTILE, user: HOSTILE },
-      conditions: [{ type: 'Ready', status: 'False', reason: HOSTILE, message: HOSTILE }],
-    },
-  });
-  cluster.create('certificatesigningrequests', {
-    metadata: { name: 'csr-a' },
-    spec: { signerName: 'kubernetes.io/kubelet-serving', username: `system:node:${HOSTILE}` },
-  });
+  const text = JSON.stringify(parse(readFileSync(new URL('hostile-cluster.yaml', import.meta.url), 'utf8')));
+  const filled = JSON.parse(text.replaceAll('HOSTILE', JSON.stringify(HOSTILE).slice(1, -1))) as object;
+  for (const [resource, list] of Object.entries<Parameters<typeof cluster.create>[1][]>({ ...filled }))
+    for (const each of list) cluster.create(resource, each);
   const clientConfig = { url: `https://127.0.0.1:1/${HOSTILE}`, caBundle: HOSTILE };
   const webhook = buildWebhookConfiguration({ name: `webhook${HOSTILE}`, clientConfig, failurePolicy: 'Ignore' });
   cluster.create('validatingwebhookconfigurations', { ...webhook, metadata: { ...webhook.metadata, labels: LABELS } });
-  cluster.create('deployments', {
-    metadata: { name: NAMESPACE, namespace: NAMESPACE, labels: LABELS },
-    spec: { replicas: 1, template: { spec: { containers: [{ image: HOSTILE, args: [HOSTILE] }] } } },
-    status: { conditions: [{ type: 'Available', status: 'False', message: HOSTILE }] },
-  });
   cluster.faults.intercept(({ method, path: requested }) => {
     if (requested === '/version') return { status: 200, body: { gitVersion: `v1.31.1${HOSTILE}` } };
     return method === 'DELETE' && requested.endsWith(OLD) ? { status: 403, body: { message: DENIAL } } : 'pass';
