@@ -90,7 +90,7 @@ function nameConfig({ name }: Machine, config: string, reason: string) {
   return installed.cluster.moveNode(name, { currentConfig: config, desiredConfig: config, state: 'Degraded', reason });
 }
 
-/** Waits until the problems of a pool and its node have these codes. Returns the first command that names one. */
+/** Waits until the problems of a pool and its node have these codes and a command names one. Returns the first. */
 async function awaitProblems({ name: node }: Machine, pool: string, codes: readonly string[]) {
   const check = async () => {
     const { problems, repairs } = await checkCluster(api);
@@ -105,10 +105,11 @@ async function awaitProblems({ name: node }: Machine, pool: string, codes: reado
   let found: Awaited<ReturnType<typeof check>> | undefined;
   // Vitest does not know the test of `expect.poll` once another one beside it has ended.
   return operator.until(
-    () => `the problems ${codes.join()} of pool ${pool}; the last ones were ${found?.codes.join()}`,
+    () => `a command for ${codes.join()} of pool ${pool}; the last problems were ${found?.codes.join()}`,
     async () => {
       found = await check();
-      return isDeepStrictEqual(found.codes, codes) && found;
+      // The daemon gives its reason some time after the node is Degraded.
+      return isDeepStrictEqual(found.codes, codes) && found.command.length > 0 && found;
     },
   );
 }
