@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { formatCheckReport, formatProblemNames, formatProgress } from '../../../src/cli/check/format-report.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { formatJson } from '../../../src/client/output/output.ts';
@@ -15,7 +17,6 @@ import {
 const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: '/home/alice/lab.yaml' });
 const NARROW = { width: 80, hasColors: false, columns: 80, commands };
 const POOL = inspectedPool('worker', { spec: WORKER, status: WORKER });
-const TYPO = WORKER.replace('rendered', 'render');
 const healthyNode = (name: string) => inspectedNode(name, { current: WORKER, desired: WORKER });
 
 function format(...args: Parameters<typeof check>): string {
@@ -65,66 +66,23 @@ test.each([
   expect(lines[1]?.length).toBeLessThanOrEqual(Math.max(80, name.length + 22));
 });
 
-test('says that every config exists if nodes are Degraded for another reason', () => {
-  const reason = 'failed to drain node';
-  const nodes = ['a', 'b'].map((name) =>
-    inspectedNode(name, { current: WORKER, desired: WORKER, state: 'Degraded', reason }),
-  );
-  const text = unwrap(
-    format([healthyNode('n'), ...nodes], [{ ...POOL, paused: true, pausedSince: new Date('2026-11-10') }]),
-  );
-  expect(text).toContain('a worker Degraded worker-25a1be6c worker-25a1be6c Degraded');
-  expect(text).toContain('worker 1 1 worker-25a1be6c worker-25a1be6c ok, paused 10d');
-  expect(text).toContain('Nodes a and b are Degraded, although the configs exist.');
-  expect(text).toContain('- a and b: > failed to drain node');
-  expect(text).toContain('Not fine: problems with 2 of 3 nodes. Every config that they reference exists. Waiting can');
-});
+interface ReportCase {
+  readonly nodes: Readonly<Record<string, Parameters<typeof inspectedNode>[1]>>;
+  readonly pools: Readonly<Record<string, Parameters<typeof inspectedPool>[1] & { readonly pausedSince?: string }>>;
+  readonly facts?: Parameters<typeof check>[2];
+  readonly texts: readonly string[];
+}
 
-test('combines nodes with the same problem, names each one of a node, and shows healthy nodes last', () => {
-  const nodes = ['a', 'b', 'c', 'd', 'e'].map((name) => inspectedNode(name, {}));
-  const text = format([healthyNode('0'), ...nodes, inspectedNode('x', { current: MISSING })], [POOL]);
-  expect(text).toMatch(/^x +worker .* current missing, no desired yet$/m);
-  expect(unwrap(text)).toContain('Node x has not reported a desiredConfig yet.');
-  expect(unwrap(text)).toContain('Nodes a, b, c and 2 more have not reported a configuration yet.');
-  const rows = text.split('\n').filter((line) => /^\w+ +worker /.test(line));
-  expect(rows.map((row) => row[0])).toEqual(['a', 'b', 'c', 'd', 'e', 'x', '0']);
-});
+const CASES = parse(readFileSync(new URL('reports.yaml', import.meta.url), 'utf8')) as Record<string, ReportCase>;
 
-const NO_SPEC = `does not exist; node n names it. No pool's spec names it, so waiting does not help.`;
-const deletedAt = '2026-11-20T11:58:00Z';
-
-test.each([
-  [
-    { explanation: 'The guard has not seen it' },
-    `${NO_SPEC} Closest existing name: ${WORKER}. The guard has not seen it.`,
-  ],
-  [{ explanation: 'x', deletedAt }, `The guard saw its deletion at ${deletedAt}.`],
-  [{ deletedAt, deletedBy: 'ci:pruner\u001B[2J' }, `The guard allowed "ci:pruner [2J" to delete it at ${deletedAt}.`],
-])('explains a missing config about which the guard knows %j', (report, sentences) => {
-  const nodes = [
-    inspectedNode('n', { current: MASTER, desired: TYPO }),
-    inspectedNode('m', { current: MISSING, desired: MISSING }),
-  ];
-  const pools = [POOL, inspectedPool('master', { spec: MISSING })];
-  const text = unwrap(format(nodes, pools, { guard: { [TYPO]: report } }));
-  expect(text).toContain(sentences);
-  expect(text).toContain('node m and pool master name it. The Machine Config Operator can still render it.');
-});
-
-test('explains a config in use and being deleted, without repair commands', () => {
-  const nodes = [
-    inspectedNode('m', { current: MISSING, desired: MISSING }),
-    inspectedNode('n', { current: WORKER, desired: MISSING }),
-  ];
-  const terminating = { terminatingConfigs: [MISSING] };
-  const text = format(nodes, [inspectedPool('worker', { spec: WORKER, status: MISSING })], terminating);
-  expect(text).toMatch(/^m +worker .* both being deleted$/m);
-  expect(text).toMatch(/^n +worker .* desired being deleted$/m);
-  expect(text).toMatch(/^worker +1 .* status being deleted$/m);
-  expect(unwrap(text)).toContain(
-    `${MISSING} is in use and being deleted; nodes m and n and pool worker name it. Move the referrers ` +
-      'to another config before the finalizers are removed, or keep the finalizers. Not fine:',
-  );
+test.each(Object.entries(CASES))('formats %s', (_what, { nodes, pools, facts, texts }) => {
+  const inspectedPools = Object.entries(pools).map(([name, { pausedSince, ...options }]) => {
+    const since = pausedSince === undefined ? undefined : new Date(pausedSince);
+    return { ...inspectedPool(name, options), ...options, pausedSince: since };
+  });
+  const inspectedNodes = Object.entries(nodes).map(([name, options]) => inspectedNode(name, options));
+  const text = `${unwrap(format(inspectedNodes, inspectedPools, facts))}END`;
+  for (const expected of texts) expect(text).toContain(expected);
 });
 
 test.each([
@@ -134,27 +92,6 @@ test.each([
   const report = check([inspectedNode('n', {})], [POOL]);
   const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, hasWaited);
   expect(text.endsWith(`\nNot fine: problems with 1 of 1 node. ${sentence}\n`)).toBe(true);
-});
-
-test('explains a pool that is paused for a restore, and does not conclude that waiting cannot help', () => {
-  const text = format([healthyNode('n')], [{ ...POOL, paused: true, pausedFor: MISSING }]);
-  expect(text).toMatch(/^worker .* paused for restore$/m);
-  expect(unwrap(text)).toContain(
-    `Pool worker is paused for a restore of ${MISSING}. Let the restore run, or continue it if it has ended early.`,
-  );
-  expect(text.endsWith('\nNot fine: problems with 1 of 1 pool.\n')).toBe(true);
-});
-
-test('shows paused and terminating pools, skipped nodes and unreadable certificate requests', () => {
-  const pools = [{ ...POOL, paused: true }, inspectedPool('infra', { spec: MISSING, terminating: true })];
-  const requests = { readable: false, reason: '403 Forbidden' };
-  const text = format([healthyNode('n')], pools, { requests, skippedNodes: ['linux-0', 'windows-0'] });
-  expect(text).toMatch(/^worker .* ok, paused$/m);
-  expect(text).toMatch(/^infra .* <none> +<none> +ok, being deleted$/m);
-  expect(unwrap(text)).toContain(
-    'Skipped nodes that the Machine Config Operator does not manage: linux-0 and windows-0. ' +
-      '- Cannot list pending certificate requests of nodes (403 Forbidden). Fine: every',
-  );
 });
 
 test('quotes each line of a reason, and removes control characters of annotations', () => {
