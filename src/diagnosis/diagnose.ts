@@ -74,7 +74,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
     overriddenConfigs: overriddenConfigs.filter((name) => used.has(name) && isRenderedConfig(name)),
     problems,
     repairs: [
-      ...planRepairs(problems, cluster, (code) => RULES[code].repairs),
+      ...planRepairs(problems, cluster, (code) => RULES[code].repairs ?? []),
       ...selectedPools.flatMap((pool) => planMarkRemoval(pool)),
     ],
   };
@@ -102,8 +102,7 @@ function toProblem(code: ProblemCode, finding: Finding, referrer?: NodeReferrer 
   const problem = { code, kind, name, ...UNKNOWN, message: '', ...finding };
   const place = problem.config === null || problem.field === null ? '' : ` (${problem.field})`;
   const subject = kind === null ? '' : `${REFERRER_NOUNS[kind]} ${name}${place}`;
-  const [message = ''] = RULES[code].sentences(problem, subject, false);
-  return { ...problem, message };
+  return { ...problem, message: RULES[code].sentence(problem, subject, false) };
 }
 
 function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean) {

@@ -14,33 +14,33 @@ export interface Rule {
   readonly ofPool?: (pool: InspectedPool, cluster: Cluster) => readonly Finding[];
   /** For the column CHECK. The field is `spec`, `status`, `current`, `desired`, `reason`, `both` or empty. */
   readonly summary: (field: string) => string;
-  /** About all objects that have the problem, such as `nodes a and b`. The first sentence names them. No periods. */
-  readonly sentences: (problem: Problem, names: string, isPlural: boolean) => readonly string[];
+  /** About all objects that have the problem, such as `nodes a and b`. No period. */
+  readonly sentence: (problem: Problem, names: string, isPlural: boolean) => string;
+  /** What follows the sentence and why waiting can help or cannot. Empty ones are left out. */
+  readonly more?: (problem: Problem) => readonly string[];
   /** In any order: that of the list of repairs counts. */
-  readonly repairs: readonly RepairName[];
+  readonly repairs?: readonly RepairName[];
 }
 
 const summarizeEmpty = (field: string) => `${field} empty`;
 const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
 const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
 const name = (isPlural: boolean) => (isPlural ? 'name' : 'names');
-const explainUnlessRecoverable = ({ recoverable, recoverableReason }: Problem) =>
-  recoverable ? '' : recoverableReason;
 
 export const RULES: Readonly<Record<ProblemCode, Rule>> = {
   TooFewNodes: {
     ofCluster: findings.findTooFewNodes,
     summary: () => '',
-    sentences: (problem) => [problem.evidence ?? '', explainUnlessRecoverable(problem)],
+    sentence: ({ evidence }) => evidence ?? '',
     repairs: ['approveRequests'],
   },
   ConfigMissing: {
     ofNode: ({ referrer, reason }, cluster) => findings.findMissing(referrer, cluster, false, reason),
     ofPool: ({ referrer }, cluster) => findings.findMissing(referrer, cluster, false),
     summary: (field) => `${field} missing`,
-    sentences: ({ config, recoverableReason, suggestion, ...history }, names, isPlural) => [
+    sentence: ({ config }, names, isPlural) =>
       `${formatName(config ?? '')} does not exist; ${names} ${name(isPlural)} it`,
-      recoverableReason,
+    more: ({ suggestion, ...history }) => [
       suggestion === null ? '' : `Closest existing name: ${suggestion}`,
       explainDeletion(history),
     ],
@@ -50,38 +50,26 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     ofNode: ({ referrer }, cluster) => findings.findMissing(referrer, cluster, true),
     ofPool: ({ referrer }, cluster) => findings.findMissing(referrer, cluster, true),
     summary: (field) => `${field} being deleted`,
-    sentences: ({ config, recoverable }, names, isPlural) => [
+    sentence: ({ config }, names, isPlural) =>
       `${formatName(config ?? '')} is in use and being deleted; ${names} ${name(isPlural)} it`,
-      'Move the referrers to another config before the finalizers are removed, or keep the finalizers',
-      recoverable ? 'The Machine Config Operator can render the config again' : '',
-    ],
-    repairs: [],
+    more: () => ['Move the referrers to another config before the finalizers are removed, or keep the finalizers'],
   },
   NotReported: {
     ofNode: findings.findUnreported,
     summary: (field) => (field === '' ? 'not reported' : `no ${field} yet`),
-    sentences: (problem, names, isPlural) => [
-      `${names} ${have(isPlural)} not reported a ${problem.field ?? 'configuration'} yet`,
-      explainUnlessRecoverable(problem),
-    ],
-    repairs: [],
+    sentence: ({ field }, names, isPlural) =>
+      `${names} ${have(isPlural)} not reported a ${field ?? 'configuration'} yet`,
   },
   PoolConflict: {
     ofNode: findings.findConflict,
     summary: () => 'two custom pools',
-    sentences: ({ evidence, recoverableReason }, names, isPlural) => [
-      `${names} ${be(isPlural)} in the ${evidence}`,
-      recoverableReason,
-    ],
+    sentence: ({ evidence }, names, isPlural) => `${names} ${be(isPlural)} in the ${evidence}`,
     repairs: ['assignPool'],
   },
   NodeDegraded: {
     ofNode: findings.findDegradedNode,
     summary: () => 'Degraded',
-    sentences: (problem, names, isPlural) => [
-      `${names} ${be(isPlural)} Degraded, although the configs exist`,
-      explainUnlessRecoverable(problem),
-    ],
+    sentence: (_problem, names, isPlural) => `${names} ${be(isPlural)} Degraded, although the configs exist`,
     repairs: ['nameDesired', 'readDisk', 'force'],
   },
   SpecEmpty: {
@@ -90,39 +78,29 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
         ? [{ ...findings.judgeRenderer(pool, now), field: 'spec' }]
         : [],
     summary: summarizeEmpty,
-    sentences: (problem, names, isPlural) => [
+    sentence: (_problem, names, isPlural) =>
       `${names} ${have(isPlural)} an empty spec.configuration.name: the operator has not rendered a config yet`,
-      explainUnlessRecoverable(problem),
-    ],
-    repairs: [],
   },
   StatusEmpty: {
     ofPool: (pool, cluster) => findings.findEmptyStatus('StatusEmpty', pool, cluster),
     summary: summarizeEmpty,
-    sentences: ({ recoverableReason }, names, isPlural) => [
+    sentence: (_problem, names, isPlural) =>
       `${names} ${have(isPlural)} an empty status.configuration.name: the machine-config-server answers new machines ` +
-        'with HTTP 500',
-      recoverableReason,
-    ],
+      'with HTTP 500',
     repairs: ['setStatus', 'unpause'],
   },
   RolloutUnfinished: {
     ofPool: (pool, cluster) => findings.findEmptyStatus('RolloutUnfinished', pool, cluster),
     summary: summarizeEmpty,
-    sentences: ({ recoverableReason }, names, isPlural) => [
+    sentence: (_problem, names, isPlural) =>
       `${names} ${have(isPlural)} an empty status.configuration.name after ${FIRST_ROLLOUT_MINUTES} minutes`,
-      recoverableReason,
-    ],
     repairs: ['unpause'],
   },
   PoolDegraded: {
     ofPool: findings.findDegradedPool,
     summary: () => 'Degraded',
-    sentences: ({ evidence, ...problem }, names, isPlural) => [
+    sentence: ({ evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} Degraded${evidence === null ? '' : `: "${evidence}"`}`,
-      explainUnlessRecoverable({ evidence, ...problem }),
-    ],
-    repairs: [],
   },
   PausedForRestore: {
     // A running restore unpauses the pool itself. One that was killed never does, and looks the same.
@@ -132,10 +110,9 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
       return [{ ...recovery, config: toConfigName(pausedFor) }];
     },
     summary: () => 'paused for restore',
-    sentences: ({ config }, names, isPlural) => [
+    sentence: ({ config }, names, isPlural) =>
       `${names} ${be(isPlural)} paused for a restore of ${formatName(config ?? '')}`,
-      'Let the restore run, or continue it if it has ended early',
-    ],
+    more: () => ['Let the restore run, or continue it if it has ended early'],
     repairs: ['continueRestore'],
   },
 };

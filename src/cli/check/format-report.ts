@@ -137,7 +137,9 @@ function explainProblems(problems: readonly Problem[]): string {
   const [first] = problems as [Problem];
   const names = formatObjectNames(problems);
   const isPlural = new Set(problems.map(({ name }) => name)).size > 1;
-  const text = RULES[first.code].sentences(first, names, isPlural).filter(Boolean).join('. ');
+  const { sentence, more } = RULES[first.code];
+  const sentences = [sentence(first, names, isPlural), first.recoverableReason, ...(more?.(first) ?? [])];
+  const text = sentences.filter(Boolean).join('. ');
   return `${text.startsWith(names) ? text.charAt(0).toUpperCase() + text.slice(1) : text}.`;
 }
 
