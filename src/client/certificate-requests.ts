@@ -7,11 +7,7 @@ import { ClusterAccessError } from './cluster-access.ts';
 import { listAll } from './cluster-reader.ts';
 
 /** Part of the JSON of `check`. An API server that denies the list is no error. */
-export interface PendingCertificateRequests {
-  readonly readable: boolean;
-  readonly reason: string | null;
-  readonly requests: readonly PendingCertificateRequest[];
-}
+export type PendingCertificateRequests = Awaited<ReturnType<typeof readPendingCertificateRequests>>;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -25,10 +21,7 @@ const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 
 const NODE_USER_PREFIX = 'system:node:';
 
 /** Sorted by name. Rejects only after a defect of this program, or with the signal's reason. */
-export async function readPendingCertificateRequests(
-  api: KubeApi,
-  signal: AbortSignal,
-): Promise<PendingCertificateRequests> {
+export async function readPendingCertificateRequests(api: KubeApi, signal: AbortSignal) {
   try {
     const requests = (await listAll(api, RESOURCE, parsePendingRequest, signal)).flat();
     return { readable: true, reason: null, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };

@@ -15,12 +15,7 @@ export interface StoredGuard {
     readonly danglingReferences?: readonly (Readonly<Record<string, unknown>> | null)[];
     readonly deletions?: Readonly<Record<string, Readonly<Record<string, unknown>> | null>>;
     readonly lastDenial?: { readonly time?: string; readonly name?: string; readonly user?: string };
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly reason: string;
-      readonly message: string;
-    }[];
+    readonly conditions?: readonly Readonly<Record<'type' | 'status' | 'reason' | 'message', string>>[];
   };
 }
 

@@ -16,11 +16,6 @@ export class KubeconfigError extends CliError {
   }
 }
 
-interface AuthProvider {
-  readonly name?: string;
-  readonly config?: Readonly<Record<string, unknown>>;
-}
-
 const MAX_CONTEXTS = 5;
 /** How long credentials are cached. KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
@@ -28,16 +23,15 @@ const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
 export class KubeConnection implements Connection {
   readonly #load: () => KubeConfig;
-  #config: KubeConfig;
-  #cluster: Cluster;
+  #config!: KubeConfig;
+  #cluster!: Cluster;
   #cached: { credentials: Credentials; until: number } | undefined;
   readonly #commands = new Set<ChildProcess>();
 
   /** @param load reads the configuration, also for {@link reload}. Throws a KubeconfigError without a usable cluster */
   constructor(load: () => KubeConfig) {
     this.#load = load;
-    this.#config = this.#watchCommands(load());
-    this.#cluster = findCluster(this.#config);
+    this.reload();
   }
 
   get server(): URL {
@@ -136,7 +130,7 @@ function findCluster(config: KubeConfig): Cluster {
     const missing = cluster === null ? `cluster "${context.cluster}"` : `user "${context.user}"`;
     throw new KubeconfigError(`in the kubeconfig, context "${current}" names ${missing}, which does not exist`);
   }
-  const { name: provider, config: settings = {} } = (user?.authProvider ?? {}) as AuthProvider;
+  const { name: provider, config: settings = {} } = (user?.authProvider ?? {}) as { name?: string; config?: object };
   // The client library runs the command of some providers in a shell. kubectl has dropped them.
   if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile')) {
     throw new KubeconfigError(

@@ -13,12 +13,6 @@ export interface Write {
   readonly resourceVersion?: string;
 }
 
-interface SendOptions {
-  /** `All` writes nothing. The API server rejects every other text. */
-  readonly dryRun?: string;
-  readonly signal: AbortSignal;
-}
-
 const VERBS = { DELETE: 'delete', PATCH: 'patch', POST: 'create' } as const;
 const NONEXISTENT_NAME = 'machineconfig-guard-dry-run';
 
@@ -28,10 +22,11 @@ export function toDeletion(path: string, uid: string): Write {
   return { method: 'DELETE', path, body: { apiVersion: 'v1', kind: 'DeleteOptions', ...options } };
 }
 
+/** The `dryRun` `All` writes nothing. The API server rejects every other text. */
 export async function sendWrite(
   api: KubeApi,
   { method, path, body, resourceVersion }: Write,
-  { dryRun, signal }: SendOptions,
+  { dryRun, signal }: { readonly dryRun?: string; readonly signal: AbortSignal },
 ) {
   const isDryRun = dryRun !== undefined;
   // Nothing is written in a dry run, so no change can be lost.

@@ -85,7 +85,5 @@ export function findJoinedNodes(name: string, { nodes, pools }: Pick<ClusterSnap
 }
 
 export function canHaveBootstrapHost({ pools }: Pick<ClusterSnapshot, 'pools'>, now: Date): boolean {
-  return pools.every(
-    ({ createdAt }) => createdAt === undefined || now.getTime() - createdAt.getTime() < MAX_INSTALL_MS,
-  );
+  return pools.every(({ createdAt = now }) => now.getTime() - createdAt.getTime() < MAX_INSTALL_MS);
 }

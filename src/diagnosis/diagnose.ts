@@ -49,10 +49,8 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
   };
   const ofCluster = applyRules(({ ofCluster }) => ofCluster?.(cluster));
   for (const node of snapshot.nodes) {
-    problemsByNode.set(
-      node,
-      applyRules(({ ofNode }) => ofNode?.(node, cluster), node.referrer),
-    );
+    const problemsOfNode = applyRules(({ ofNode }) => ofNode?.(node, cluster), node.referrer);
+    problemsByNode.set(node, problemsOfNode);
   }
   const selecting = new Set([...poolByNode.values()].flatMap((found) => found.selecting));
   const selectedPools = snapshot.pools.filter((pool) => scope.selector === undefined || selecting.has(pool));

@@ -178,9 +178,8 @@ export function findDegradedPool(pool: InspectedPool, cluster: Cluster): Finding
   const since =
     !isRetried && isStalled(cause.since, cluster.now) ? `It has been since ${toSeconds(cause.since)}` : undefined;
   const isStuck = since !== undefined || problems.some(({ recoverable }) => !recoverable);
-  return [
-    { ...(isStuck ? no(since ?? 'Solve the problems of its nodes') : yes('The operator tries again')), evidence },
-  ];
+  const recovery = isStuck ? no(since ?? 'Solve the problems of its nodes') : yes('The operator tries again');
+  return [{ ...recovery, evidence }];
 }
 
 /** Only some platforms approve the certificate requests of machines themselves. */
@@ -188,10 +187,8 @@ export function findTooFewNodes(cluster: Cluster): Finding[] {
   const { pendingRequests = [], now } = cluster;
   const message = describeTooFewNodes(cluster);
   const old = pendingRequests.filter(({ createdAt }) => isStalled(new Date(createdAt ?? Number.NaN), now));
-  const names = joinFirst(
-    old.map(({ name }) => name),
-    MAX_NAMES,
-  );
+  const oldNames = old.map(({ name }) => name);
+  const names = joinFirst(oldNames, MAX_NAMES);
   const recovery = names === '' ? yes('More machines can join') : no(`Nobody has approved ${names} for an hour`);
   return message === undefined ? [] : [{ ...recovery, evidence: message }];
 }

@@ -1,3 +1,4 @@
+import { groupBy } from '../common/group-by.ts';
 import { RENDERED_PREFIX } from '../decision/references.ts';
 
 /** At the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
@@ -11,19 +12,14 @@ const DIGITS = 8;
  * end, preferably with the same pool. It is an index, because thousands of nodes can each name another missing config.
  */
 export function createNearestFinder<Name extends string>(existing: Iterable<Name>) {
-  const namesByEnd = new Map<string, Name[]>();
-  for (const name of existing) {
-    for (const end of listEnds(HASH.exec(name)?.[0] ?? '')) {
-      const names = namesByEnd.get(end);
-      if (names === undefined) namesByEnd.set(end, [name]);
-      else names.push(name);
-    }
-  }
+  const ends = [...existing].flatMap((name) => listEnds(HASH.exec(name)?.[0] ?? '').map((end) => ({ end, name })));
+  const byEnd = groupBy(ends, ({ end }) => end);
   return (missing: string): Name | undefined => {
     // Kubernetes names are lower case. Pasted values can have spaces around them.
     const wanted = missing.trim().toLowerCase();
     const start = wanted.slice(0, wanted.lastIndexOf('-') + 1);
-    const near = listEnds(wanted.slice(start.length)).flatMap((end) => namesByEnd.get(end) ?? []);
+    const found = listEnds(wanted.slice(start.length)).flatMap((end) => byEnd.get(end) ?? []);
+    const near = found.map(({ name }) => name);
     const ofPool = near.filter((name) => name.startsWith(start.replace(PREFIX, RENDERED_PREFIX)));
     const [only, ...others] = new Set(ofPool.length > 0 ? ofPool : near);
     return others.length === 0 ? only : undefined;

@@ -2,11 +2,7 @@ import { findReferencedConfig, hasStrongReference, parsePoolName } from '../../d
 import { FileError, formatPath } from '../../files/file-error.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
-import {
-  readBootstrapSources,
-  readRenderedConfigs,
-  type RenderedConfig,
-} from '../../rendered-config/rendered-config.ts';
+import { readBootstrapSources, readRenderedConfigs } from '../../rendered-config/rendered-config.ts';
 import { formatDifferences, readDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { countNoun } from '../../common/printable-text.ts';
@@ -51,7 +47,9 @@ export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory) {
   return { report, isInstalling: canHaveBootstrapHost(snapshot, now) };
 }
 
-async function checkConfig(api: KubeApi, config: RenderedConfig, host: BootstrapDirectory, snapshot: ClusterSnapshot) {
+type HostConfig = BootstrapDirectory['configs'][number];
+
+async function checkConfig(api: KubeApi, config: HostConfig, host: BootstrapDirectory, snapshot: ClusterSnapshot) {
   const { name, source: file, spec } = config;
   const poolName = parsePoolName(name) ?? null;
   const pool = snapshot.pools.find(({ referrer }) => referrer.name === poolName);

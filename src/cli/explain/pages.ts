@@ -84,10 +84,7 @@ function findSection(file: string, anchor: string | undefined): string | undefin
 
 function toAnchor(line: string): string {
   const text = HEADING.exec(line)?.[2] ?? '';
-  return text
-    .toLowerCase()
-    .replaceAll(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-');
+  return text.toLowerCase().replaceAll(/[^\w-]/g, (character) => (character === ' ' ? '-' : ''));
 }
 
 function formatReference(topic: string): string {

@@ -39,17 +39,15 @@ export class Output {
 
   /** Prints the report as JSON or YAML, with each command on one line, or else the text. */
   printReport(report: object, text: string): void {
-    lastReport = this.#formatReport(report, text);
+    const isData = ['json', 'yaml'].includes(this.#kind);
+    lastReport = isData ? formatJson(report, this.format.commands) : text;
+    if (this.#kind === 'yaml') {
+      // Only quoted strings can have escapes. Aliases for repeated objects are valid YAML, but hard to read.
+      const strings = { defaultKeyType: 'PLAIN', defaultStringType: 'QUOTE_DOUBLE' } as const;
+      const options = { ...strings, aliasDuplicateObjects: false, lineWidth: 0 };
+      lastReport = escapeUnsafe(stringify(JSON.parse(lastReport), options));
+    }
     this.print(lastReport);
-  }
-
-  #formatReport(report: object, text: string): string {
-    if (!['json', 'yaml'].includes(this.#kind)) return text;
-    const json = formatJson(report, this.format.commands);
-    if (this.#kind === 'json') return json;
-    // Only quoted strings can have escapes. Aliases for repeated objects are valid YAML, but hard to read.
-    const strings = { defaultKeyType: 'PLAIN', defaultStringType: 'QUOTE_DOUBLE' } as const;
-    return escapeUnsafe(stringify(JSON.parse(json), { ...strings, aliasDuplicateObjects: false, lineWidth: 0 }));
   }
 
   print(text: string): void {

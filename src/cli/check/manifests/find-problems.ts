@@ -58,9 +58,8 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
       for (const { code, text, line } of findFieldProblems(object)) add(code, file, [[text, line]], object);
     }
   }
-  const errors = problems.filter(({ severity }) => severity === 'error');
-  const warnings = problems.filter(({ severity }) => severity === 'warning');
-  return { directory, problems: [...errors, ...warnings] };
+  const bySeverity = (one: ManifestProblem, other: ManifestProblem) => one.severity.localeCompare(other.severity);
+  return { directory, problems: problems.toSorted(bySeverity) };
 }
 
 export function createProblem(

@@ -74,11 +74,7 @@ export const OBJECT_FINDERS: readonly (readonly [code: string, kinds: string, fi
   ['UnselectedPool', SELECTING, (object, { findSelectedPools }) => findSelectedPools(object).length === 0],
   ['CgroupRelease', 'Node', ({ spec }) => spec['cgroupMode'] === 'v1'],
   ['RuntimeRelease', RUNTIME, ({ spec }) => getField(spec, 'containerRuntimeConfig', 'defaultRuntime') === 'runc'],
-  [
-    'MirrorRelease',
-    'ImageContentSourcePolicy',
-    (_object, { all }) => all.some(({ kind }) => kind.endsWith('MirrorSet')),
-  ],
+  ['MirrorRelease', 'ImageContentSourcePolicy', (_, { all }) => all.some(({ kind }) => kind.endsWith('MirrorSet'))],
   ['PolicyRelease', 'ClusterImagePolicy ImagePolicy', ({ apiVersion }) => apiVersion.endsWith('/v1')],
   ['PrebuiltRelease', 'MachineOSConfig', ({ annotations }) => !String(annotations[PREBUILT]).includes('@sha256:')],
 ];

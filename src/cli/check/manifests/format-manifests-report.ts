@@ -1,3 +1,4 @@
+import { groupBy } from '../../../common/group-by.ts';
 import { countNoun } from '../../../common/printable-text.ts';
 import { formatPath } from '../../../files/file-error.ts';
 import {
@@ -25,13 +26,10 @@ const SCOPE_NOTE =
 /** Equal problems are one block: their places, and below them what is wrong and what to do. */
 export function formatManifestsReport(format: TextFormat, report: ManifestsReport): string {
   const { ok, problems, manifests, directory, renders } = report;
-  const blocks = new Map<string, ManifestProblem[]>();
-  for (const problem of problems) {
-    const key = `${problem.severity} ${problem.code}: ${problem.message}; ${problem.advice}.`;
-    const block = blocks.get(key) ?? [];
-    block.push(problem);
-    blocks.set(key, block);
-  }
+  const blocks = groupBy(
+    problems,
+    ({ severity, code, message, advice }) => `${severity} ${code}: ${message}; ${advice}.`,
+  );
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const counts = `${countNoun(errors, 'error')} and ${countNoun(problems.length - errors, 'warning')}`;
   const place = `${countNoun(manifests, 'manifest')} of ${formatPath(directory)}`;
