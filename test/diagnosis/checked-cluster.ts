@@ -98,17 +98,3 @@ export function check(
     repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, command), alternative })),
   };
 }
-
-/** The install: the masters name a config that only the bootstrap host rendered. */
-export function checkIncidentB(): CheckReport {
-  const reason = `missing MachineConfig ${MISSING}\nmachineconfigs "${MISSING}" not found`;
-  const stuck = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded', reason };
-  const nodes = [
-    ...['control1.gw.lo', 'control2.gw.lo'].map((name) => inspectedNode(name, stuck)),
-    ...['worker0.gw.lo', 'worker1.gw.lo'].map((name) => inspectedNode(name, { current: WORKER, desired: WORKER })),
-  ];
-  const pools = [inspectedPool('master', { spec: MASTER }), inspectedPool('worker', { spec: WORKER, status: WORKER })];
-  const signer = 'kubernetes.io/kube-apiserver-client-kubelet';
-  const request = { name: 'csr-8vnps', node: 'control0.gw.lo', signer, createdAt: '2026-11-20T11:48:00Z' };
-  return check(nodes, pools, { requests: { requests: [request] } });
-}
