@@ -71,23 +71,16 @@ export function buildState(text: string, now = NOW): State {
   const toTime = (minutes: string | number) => new Date(now.getTime() - Number(minutes) * 60_000).toISOString();
   const nodes = list('N').map(
     ([name = '', roles = '', current = '-', desired = '-', state = '', reason = '', age = '']) => {
-      const pool = roles === '-' ? firstPool : (roles.split(' ')[0] ?? '');
-      const values = {
-        currentConfig: spell(current, pool),
-        desiredConfig: spell(desired, pool),
-        state,
-        reason: spell(reason, pool),
-      };
+      const ownRoles = roles === '-' ? [] : roles.split(' ');
+      const values = { currentConfig: current, desiredConfig: desired, state, reason };
       const set = Object.entries(values).filter(([, value]) => value !== '-' && value !== '');
+      const annotations = set.map(([key, value]) => [`${MCO_GROUP}/${key}`, spell(value, ownRoles[0] ?? firstPool)]);
       return {
         metadata: {
           name,
           creationTimestamp: toTime(30),
-          labels:
-            roles === '-'
-              ? {}
-              : Object.fromEntries(roles.split(' ').map((role) => [`node-role.kubernetes.io/${role}`, ''])),
-          annotations: Object.fromEntries(set.map(([key, value]) => [`${MCO_GROUP}/${key}`, value])),
+          labels: Object.fromEntries(ownRoles.map((role) => [`node-role.kubernetes.io/${role}`, ''])),
+          annotations: Object.fromEntries(annotations) as Record<string, string>,
           managedFields: age === '' ? [] : [{ manager: 'kubectl-annotate', time: toTime(age.slice(1)), fieldsV1 }],
         },
       };
@@ -97,31 +90,22 @@ export function buildState(text: string, now = NOW): State {
     const [machineCount, updatedMachineCount, readyMachineCount, degradedMachineCount] = counts.split('/').map(Number);
     const toConfiguration = (part: string) => (part === '-' ? {} : { name: spell(part, name) });
     const conditions = more.flatMap((part) => {
-      const [, type = '', minutes = '5', message = ''] = /^([A-Z]\w+)(?:@(\d+))?(?:=(.*))?$/.exec(part) ?? [];
-      const isTrue = type === 'Updated' ? 'False' : 'True';
-      return type === ''
-        ? []
-        : [{ type, status: isTrue, message: spell(message, name), reason: '', lastTransitionTime: toTime(minutes) }];
+      const [, type, minutes = '5', message = ''] = /^([A-Z]\w+)(?:@(\d+))?(?:=(.*))?$/.exec(part) ?? [];
+      if (type === undefined) return [];
+      const times = { status: type === 'Updated' ? 'False' : 'True', lastTransitionTime: toTime(minutes) };
+      return [{ type, message: spell(message, name), reason: '', ...times }];
     });
     const age = more.find((part) => part.startsWith('@'))?.slice(1) ?? 120;
+    const source = [{ name: `00-${name}` }, { name: '99-okd-disable-mitigations' }];
+    const counted = { machineCount, updatedMachineCount, readyMachineCount, degradedMachineCount };
     return {
       metadata: { name, creationTimestamp: toTime(age) },
       spec: {
-        configuration: {
-          ...toConfiguration(spec),
-          source: [{ name: `00-${name}` }, { name: '99-okd-disable-mitigations' }],
-        },
+        configuration: { ...toConfiguration(spec), source },
         nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
         paused: more.includes('paused'),
       },
-      status: {
-        configuration: toConfiguration(status),
-        machineCount,
-        updatedMachineCount,
-        readyMachineCount,
-        degradedMachineCount,
-        conditions,
-      },
+      status: { configuration: toConfiguration(status), ...counted, conditions },
     };
   });
   const configs = list('MC').flatMap(([names = '']) =>
