@@ -21,7 +21,7 @@ const { reads, fails } = parseLibrary(readFileSync(new URL('yaml-document.yaml',
   readonly fails: readonly (readonly [line: number, texts: readonly string[]])[];
 };
 
-test.each([
+test.each<readonly [text: string, value: unknown]>([
   ...reads,
   // A library alone would reject so many aliases.
   [`a: &x 1\nb: [${'*x, '.repeat(150)}]`, { a: 1, b: Array.from({ length: 150 }, () => 1) }],

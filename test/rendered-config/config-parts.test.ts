@@ -3,10 +3,8 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { diffSpecs } from '../../src/rendered-config/config-parts.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-
 const { spec: SPEC, changes } = parse(readFileSync(new URL('config-parts.yaml', import.meta.url), 'utf8')) as {
-  readonly spec: Json;
+  readonly spec: Readonly<Record<string, unknown>>;
   readonly changes: readonly [string, unknown, string, string, string | null, string | null][];
 };
 
