@@ -68,7 +68,6 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
   return guard?.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** Any configuration can contain the webhook. */
 async function readWebhooks(api: KubeApi, signal: AbortSignal) {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list', signal)) as
     { readonly items?: readonly V1ValidatingWebhookConfiguration[] | null } | undefined;
