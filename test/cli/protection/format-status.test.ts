@@ -64,10 +64,6 @@ test('advises a dry run once, and only for a cluster that was read', () => {
   expect(format({}, [UNREACHABLE, PROTECTED]).at(-2)).toMatch(/ --context prod-a$/);
 });
 
-test('names the context of a single cluster', () => {
-  expect(format({}, [PROTECTED]).at(-2)).toBe('  machineconfig-guard verify --kubeconfig lab.yaml --context prod-a');
-});
-
 test('prints <unknown> for a value that the user may not read, and <none> for one that does not exist', () => {
   const missing = { ...PROTECTED, replicas: null, readyReplicas: null };
   const [, first = '', second = ''] = format({}, [{ ...missing, unreadable: ['deployment'] }, missing]);

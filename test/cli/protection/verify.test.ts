@@ -147,14 +147,11 @@ test('sends only dry runs, and tests first with a missing and an unused config',
   expect(cluster.resourceVersion).toBe(resourceVersion);
 });
 
-test.each([404, 422])(
-  'exits with 3 if the API server answers %i for another reason than the dry run',
-  async (status) => {
-    answerDeletion('machineconfig-guard-dry-run', fail(status));
-    const message = expect.stringContaining(`answered ${status} the reason instead`) as string;
-    await expect(verify()).rejects.toMatchObject({ name: 'CliError', exitCode: 3, message });
-  },
-);
+test('exits with 3 if the API server answers 422 for another reason than the dry run', async () => {
+  answerDeletion('machineconfig-guard-dry-run', fail(422));
+  const message = expect.stringContaining('answered 422 the reason instead') as string;
+  await expect(verify()).rejects.toMatchObject({ name: 'CliError', exitCode: 3, message });
+});
 
 const DENIAL = 'admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE';
 
@@ -207,15 +204,6 @@ test('prefers the config of a node, then of a pool, then of a build', async () =
   createNode(cluster, 'worker-0', { desiredConfig: OLD });
   const dryRun = { config: OLD, kind: 'Node', name: 'worker-0', field: 'desiredConfig' };
   expect((await verify()).dryRun).toEqual(dryRun);
-});
-
-test.each([
-  ['with an empty allow-deletion annotation', OVERRIDDEN],
-  ['that is terminating', TERMINATING],
-])('tries no config %s', async (_title, metadata) => {
-  createNode(cluster, 'worker-0', { currentConfig: OLD, desiredConfig: NEW });
-  cluster.patch('machineconfigs', OLD, { metadata });
-  expect(await verify()).toMatchObject({ dryRun: { config: NEW }, unused: null });
 });
 
 test.each([
