@@ -69,7 +69,6 @@ export class Masters {
     return { config, isPaused: spec?.paused === true, statusConfig: configuration?.name ?? '', updatedMachineCount };
   }
 
-  /** Creates a config, which the pool rolls out. */
   rollOut(config: MachineConfig): void {
     this.#cluster.create('machineconfigs', config);
     this.#cluster.patch('machineconfigpools', POOL, { spec: { configuration: { name: config.metadata.name } } });

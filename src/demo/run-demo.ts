@@ -35,7 +35,6 @@ was never in the API, which no guard can prevent.
 Next: try the guard and kubectl on a real API server ("Try it" in README.md).`;
 
 const HOSTS = ['control0', 'control1', 'control2'] as const;
-/** The two rendered configs differ in this file. */
 const FIRST = renderMachineConfig('server 0.rhel.pool.ntp.org iburst\n');
 const SECOND = renderMachineConfig('server ntp.example.com iburst\n');
 const TIMEOUT_MS = 10_000;
@@ -45,7 +44,6 @@ const RENDERED_NAME = /(?<=rendered-[\w.-]+-[0-9a-f]{8})[0-9a-f]{24}(?![0-9a-f])
 
 /** @returns whether the install is stuck without the guard, and completes after the restore and with the guard */
 export async function runDemo(format: TextFormat, write: (text: string) => void): Promise<boolean> {
-  /** Wraps each line of the text beside the label. */
   const print = (text: string, style?: Style, label = ''): void => {
     const lines = text.replaceAll(RENDERED_NAME, '').split('\n');
     const wrapped = lines.map((line) => (line === '' ? '' : wrapBeside(label, line, format.width)));

@@ -98,7 +98,6 @@ export function buildInstallation(options: InstallationOptions) {
   };
 }
 
-/** Sets what no component sets. */
 function configureGuard(manifests: Manifest[], options: InstallationOptions) {
   const { authority, previousAuthority, mode, hold, image } = options;
   const deployment = findByKind(manifests, 'Deployment');
@@ -110,7 +109,11 @@ function configureGuard(manifests: Manifest[], options: InstallationOptions) {
     deployment.addIn([...CONTAINER, 'args'], `--initial-${flag}=${value}`);
     for (const manifest of manifests) setMetadata(manifest, 'labels', { [FLAG_LABEL_PREFIX + flag]: value });
   }
-  allowInitialSettings(manifests, [mode, hold]);
+  // Lets the policy, if the version has it, accept the MachineConfigGuard that the guard creates.
+  const policy = manifests.find((manifest) => manifest.getIn(['metadata', 'name']) === SETTINGS_POLICY);
+  for (const [index, value] of [mode, hold].entries()) {
+    if (value !== undefined) policy?.setIn(['spec', 'variables', index, 'expression'], `'${value}'`);
+  }
   if (authority !== undefined) {
     const trusted = previousAuthority === undefined ? [authority] : [previousAuthority, authority];
     const caBundle = trusted.map(({ certificatePem }) => `${certificatePem.trim()}\n`).join('');
@@ -149,14 +152,6 @@ function chooseReleaseComponent(version = MATCH_CONDITIONS): string[] {
   if (version >= ADMISSION_POLICY) return [];
   if (version >= FLOW_SCHEMA) return ['components/openshift-4.16'];
   return [version < MATCH_CONDITIONS ? 'components/openshift-4.14' : 'components/openshift-4.15'];
-}
-
-/** Lets the policy, if the version has it, accept the MachineConfigGuard that the guard creates. */
-function allowInitialSettings(manifests: readonly Manifest[], settings: readonly (string | undefined)[]): void {
-  const policy = manifests.find((manifest) => manifest.getIn(['metadata', 'name']) === SETTINGS_POLICY);
-  for (const [index, value] of settings.entries()) {
-    if (value !== undefined) policy?.setIn(['spec', 'variables', index, 'expression'], `'${value}'`);
-  }
 }
 
 function findByKind(manifests: readonly Manifest[], kind: string): Manifest {

@@ -3,7 +3,6 @@ import { parse, parseAllDocuments } from 'yaml';
 import { readPackageFile } from '../files/package-file.ts';
 import type { Manifest } from './manifest.ts';
 
-/** The fields of kustomization.yaml that manifests/ uses. */
 interface Kustomization {
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
@@ -14,7 +13,7 @@ interface Kustomization {
   }[];
 }
 
-/** An operation of a JSON patch (RFC 6902). */
+/** Of a JSON patch (RFC 6902). */
 interface Operation {
   readonly op: 'add' | 'replace' | 'remove';
   readonly path: string;
@@ -89,7 +88,6 @@ function applyOperation(manifest: Manifest, { op, path: pointer, value }: Operat
   else manifest.setIn(keys, manifest.createNode(value));
 }
 
-/** Decodes a key of a JSON pointer (RFC 6901). */
 function decodeKey(key: string): string | number {
   return /^\d+$/.test(key) ? Number(key) : key.replaceAll('~1', '/').replaceAll('~0', '~');
 }

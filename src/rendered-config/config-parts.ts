@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { isRecord } from './rendered-config.ts';
 
-/** A part of a config, such as a file, a unit or a kernel argument. */
 interface ConfigPart {
   /** In the words of Ignition, such as `file`. */
   readonly kind: string;

@@ -36,7 +36,7 @@ function runCi({ args = [], env = {}, hasGo = true, output = '', endToEndExitCod
   symlinkSync(process.execPath, path.join(bin, 'node'));
   addProgram('apt-get', `echo "$*" >>${calls}`);
   if (hasGo) for (const name of ['go', 'gofmt']) addProgram(name, '');
-  mkdirSync(path.join(folder, 'test/bench/peers/controller-runtime'), { recursive: true });
+  mkdirSync(path.join(folder, 'build/bench/peers/controller-runtime'), { recursive: true });
   addProgram(
     'npm',
     `case "$*" in

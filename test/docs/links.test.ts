@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { readPromises, splitTest, toPattern } from '../promises/promises.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
 const DOCS = findAll(listFiles('docs').join('\n'), /^(.*\.md)$/gm);
@@ -28,3 +29,8 @@ function listAnchors(page: string): string[] {
   const headings = findAll(readFile(page).toLowerCase(), /^#+ (.+)$/gm);
   return headings.map((heading) => heading.replaceAll(/[^\w\- ]/g, '').replaceAll(' ', '-'));
 }
+
+test.each(readPromises())('a test proves: $promise', (promised) => {
+  const { file, title } = splitTest(promised);
+  expect(readFile(file).replaceAll("\\'", "'")).toMatch(new RegExp(`(['"\`])${toPattern(title)}\\1`));
+});

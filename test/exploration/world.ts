@@ -79,14 +79,8 @@ export class World implements Run {
 
   get state(): string {
     const deletions = this.#deletions.map(({ state }) => state);
-    const state = [
-      this.#counts,
-      Date.now(),
-      this.#cluster.state,
-      this.#guards.map(({ state: own }) => own),
-      this.#turns.length,
-      deletions,
-    ];
+    const guards = this.#guards.map(({ state }) => state);
+    const state = [this.#counts, Date.now(), this.#cluster.state, guards, this.#turns.length, deletions];
     return hash('sha1', JSON.stringify(state));
   }
 

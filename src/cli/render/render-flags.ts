@@ -63,13 +63,10 @@ const FLAGS_OF_A_GUARD: readonly string[] = [
 /** Adds each flag, and for a flag without a value the opposite that takes it back. */
 export function addRecordedFlags(command: Command): void {
   for (const option of RECORDED_FLAGS) command.addOption(option);
-  for (const { long } of RECORDED_FLAGS.filter((option) => !option.required)) {
-    command.option(getOpposite(long ?? ''), `with --from-cluster: take back ${long}`);
+  for (const { long = '', negate } of RECORDED_FLAGS.filter((option) => !option.required)) {
+    const opposite = negate ? long.replace('--no-', '--') : long.replace('--', '--no-');
+    command.option(opposite, `with --from-cluster: take back ${long}`);
   }
-}
-
-function getOpposite(flag: string): string {
-  return flag.startsWith('--no-') ? flag.replace('--no-', '--') : flag.replace('--', '--no-');
 }
 
 export function getName(option: Option): RecordedFlagName {

@@ -9,7 +9,9 @@ import { addRecordedFlags, EXAMPLE_IMAGE, type RenderFlags, STDOUT } from './ren
 export function createRenderCommand(): Command {
   const command = new Command('render')
     .description("Write the manifests of the guard, for `oc apply` or for an installer's openshift/ directory.")
-    .requiredOption('--out <dir>', 'output directory, created if missing; - prints one YAML stream', parseOutput)
+    .requiredOption('--out <dir>', 'output directory, created if missing; - prints one YAML stream', (value: string) =>
+      value === STDOUT ? STDOUT : parseOutputDirectory(value),
+    )
     .option(
       '--image <reference>',
       'image of the guard, preferably with a digest (default with --from-cluster: that of the installed guard)',
@@ -95,8 +97,4 @@ function parseImage(value: string): string {
   throw new InvalidArgumentError(
     'Must be an image reference, such as registry.example.com/machineconfig-guard@sha256:….',
   );
-}
-
-function parseOutput(value: string): string {
-  return value === STDOUT ? STDOUT : parseOutputDirectory(value);
 }

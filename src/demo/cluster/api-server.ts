@@ -39,7 +39,6 @@ export class ApiServer {
     return `https://${HOST}:${this.#port}`;
   }
 
-  /** The text of a kubeconfig with a new token. */
   createKubeconfig(): string {
     const ca = Buffer.from(this.#options.ca).toString('base64');
     const name = 'in-memory';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { toSeconds } from '../../common/duration.ts';
 import { ApiError } from '../../kube/errors.ts';
+import { isRecord } from '../../rendered-config/rendered-config.ts';
 import { findKind, toApiVersion } from './kinds.ts';
 
 /** Each write stores a new object. */
@@ -134,8 +135,4 @@ function applyMergePatch(target: unknown, patch: unknown): unknown {
     else merged[key] = applyMergePatch(merged[key], value);
   }
   return merged;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

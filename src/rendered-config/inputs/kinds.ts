@@ -89,14 +89,10 @@ export function findServedVersion(apiVersion: string, kind: string): string | un
   return isRight || isOther || !/openshift|k8s|^v\d|^apps/.test(apiVersion) ? undefined : version;
 }
 
-export function isNamespaced(apiVersion: string, kind: string): boolean {
-  return NAMESPACED.test(`${apiVersion}/${kind}`);
-}
+export const isNamespaced = (apiVersion: string, kind: string) => NAMESPACED.test(`${apiVersion}/${kind}`);
 
 /** Whether cluster-bootstrap ignores the namespace. */
-export function isClusterScoped(id: string): boolean {
-  return CLUSTER_SCOPED.test(id);
-}
+export const isClusterScoped = (id: string) => CLUSTER_SCOPED.test(id);
 
 export function isClientKind(apiVersion: string, kind: string): boolean {
   return CLIENT_KINDS.some((pattern) => pattern.test(`${apiVersion}/${kind}`));
@@ -107,9 +103,7 @@ export function findForeignGroup(apiVersion: string): string | undefined {
   return !apiVersion.includes('/') || GROUPS.test(apiVersion) ? undefined : apiVersion.split('/', 1)[0];
 }
 
-export function isExistingNamespace(namespace: string): boolean {
-  return NAMESPACES.test(namespace);
-}
+export const isExistingNamespace = (namespace: string) => NAMESPACES.test(namespace);
 
 /** @param isSelectedBy whether an object of the kind selects the pool of the role; only asked if the name needs it */
 export function isOperatorName(name: string, role: string, isSelectedBy: (kind: string) => boolean): boolean {

@@ -1,12 +1,10 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import packageJson from '../../../package.json' with { type: 'json' };
 import { listFiles, readFile } from '../../docs/pages.ts';
 
 interface Job {
   readonly permissions: Readonly<Record<string, string>>;
-  readonly strategy?: { readonly matrix: { readonly command: readonly string[] } };
   readonly steps?: readonly Readonly<Partial<{ uses: string; run: string; with: Record<string, unknown> }>>[];
 }
 
@@ -42,13 +40,6 @@ test('a push to main and a pull request run .ci/run, and a release waits until e
   const { test: release, ...others } = WORKFLOWS.get('release.yaml')?.jobs ?? {};
   expect(listCommands(release?.steps ?? [])).toEqual(['.ci/run --install --complete']);
   expect(others).toMatchObject({ publish: { needs: ['test', 'build'] }, 'publish-npm': { needs: ['publish'] } });
-});
-
-test('the weekly commands exist', () => {
-  const { strategy } = WORKFLOWS.get('weekly.yaml')?.jobs['run'] ?? {};
-  const names = strategy?.matrix.command.map((command) => command.replace(/ .*/, '')) ?? [];
-  expect(names.length).toBeGreaterThan(5);
-  for (const name of names) expect(packageJson.scripts).toHaveProperty([name]);
 });
 
 test('the jobs that publish check the files, and run no code of the repository or of its dependencies', () => {

@@ -9,7 +9,7 @@ const PROTECTED: ClusterStatus = { context: 'prod-a', server: 'api.prod-a:6443',
 const AUDITED = summarizeEvidence({
   ...GUARDED,
   ...inMode('Audit'),
-  deployment: { replicas: 2, readyReplicas: 1, flags: '' },
+  deployment: { replicas: 2, readyReplicas: 1 },
 });
 const EXPOSED: ClusterStatus = {
   ...PROTECTED,
@@ -62,10 +62,6 @@ test('advises a dry run once, and only for a cluster that was read', () => {
     1, 1, 0, 1,
   ]);
   expect(format({}, [UNREACHABLE, PROTECTED]).at(-2)).toMatch(/ --context prod-a$/);
-});
-
-test('names the context of a single cluster', () => {
-  expect(format({}, [PROTECTED]).at(-2)).toBe('  machineconfig-guard verify --kubeconfig lab.yaml --context prod-a');
 });
 
 test('prints <unknown> for a value that the user may not read, and <none> for one that does not exist', () => {

@@ -94,7 +94,6 @@ test.each<DryRunCase>([
   ['no webhook is readable', 'EXPOSED', '', { webhooks: undefined }, /you may not list/, /reader/],
   ['the policy does not work', 'EXPOSED', '', FLOOR_ONLY, /floor did not deny/, /get validatingadmissionpolicies/],
   ['Kyverno denies', 'UNKNOWN', KYVERNO, {}, /^denied by validate\.kyverno\.svc-fail, so/, /^verify again/],
-  ['only Kyverno denies', 'UNKNOWN', KYVERNO, ABSENT, /^denied by validate\.kyverno/, /^verify again/],
   ['Kyverno fails', 'UNKNOWN', 'failed calling webhook "x.kyverno": EOF', {}, /^denied by x\.kyverno,/, /^verify/],
   ['a foreign policy denies', 'UNKNOWN', deniedBy('x.example.com', 'no'), {}, /^denied by x\.example\.com,/, /^verify/],
 ])('if %s, the dry run says %s', (_case, state, message, changes, explanation, advice) => {

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { memoryOf, resetPeak } from '../../bench/memory.ts';
+import { memoryOf, resetPeak } from '../../../build/bench/memory.ts';
 import { reviewBody } from '../../support/review.ts';
 import { machineConfig, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';

@@ -2,9 +2,9 @@ import { readdir } from 'node:fs/promises';
 
 import { expect, test } from 'vitest';
 
-import { createFleet, nodeName } from '../../bench/fleet.ts';
-import { summarize } from '../../bench/interleave.ts';
-import { memoryOf } from '../../bench/memory.ts';
+import { createFleet, nodeName } from '../../../build/bench/fleet.ts';
+import { summarize } from '../../../build/bench/interleave.ts';
+import { memoryOf } from '../../../build/bench/memory.ts';
 import { pause } from '../control-plane/until.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeCalls } from '../support/prober.ts';

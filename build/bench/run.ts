@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
-import { expectStatus } from '../e2e/control-plane/kube-client.ts';
-import type { Cluster } from '../e2e/support/cluster.ts';
-import { type GuardedCluster, startGuardedCluster } from '../e2e/support/guarded-cluster.ts';
-import { renderedName } from '../e2e/support/objects.ts';
-import { PATHS } from '../e2e/support/paths.ts';
-import { log, prepareRun, runCommand } from '../e2e/support/runner.ts';
+import { expectStatus } from '../../test/e2e/control-plane/kube-client.ts';
+import type { Cluster } from '../../test/e2e/support/cluster.ts';
+import { type GuardedCluster, startGuardedCluster } from '../../test/e2e/support/guarded-cluster.ts';
+import { renderedName } from '../../test/e2e/support/objects.ts';
+import { PATHS } from '../../test/e2e/support/paths.ts';
+import { log, prepareRun, runCommand } from '../../test/e2e/support/runner.ts';
 import { type Candidate, goCommand, guardCommand, registerCandidate, SLOW_MS } from './candidate.ts';
 import { createFleet, NODE_SIZE } from './fleet.ts';
 import { interleave } from './interleave.ts';
@@ -13,7 +13,7 @@ import { describeEnvironment, formatNumber, formatTable } from './report.ts';
 
 const HELP = `Compares the guard with the same rule on controller-runtime.
 
-Usage: npm run --silent bench > test/bench/results/peer.md
+Usage: npm run --silent bench > build/bench/results/peer.md
 
 Options:
   --help   print this text

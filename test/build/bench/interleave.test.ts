@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { interleave } from './interleave.ts';
+import { interleave } from '../../../build/bench/interleave.ts';
 
 test('takes every measurement once a round, each round starting with another one, and drops the warm-up', async () => {
   const calls: string[] = [];

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, totalmem } from 'node:os';
-import type { Release } from '../e2e/control-plane/releases.ts';
+import type { Release } from '../../test/e2e/control-plane/releases.ts';
 
 /** Describes what the figures depend on. Call it before the run: far above 0, the load disturbs the run. */
 export function describeEnvironment({ kubernetes }: Release) {
