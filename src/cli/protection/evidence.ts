@@ -1,5 +1,5 @@
 import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
-import { orForbidden, readObject } from '../../client/cluster-access.ts';
+import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { parseSettings } from '../../decision/settings.ts';
 import {
@@ -10,6 +10,7 @@ import {
 } from '../../install/webhook-configuration.ts';
 import { formatFlagLabels } from '../../install/profiles.ts';
 import {
+  AUTHORITY_SECRET_PATH,
   deploymentPath,
   INSTALLED_NAME,
   leasesPath,
@@ -18,6 +19,7 @@ import {
 } from '../../kube/api-paths.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
+import { orUndefined } from '../../kube/errors.ts';
 
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
 export type Evidence = Awaited<ReturnType<typeof readEvidence>>;
@@ -25,6 +27,7 @@ export type Evidence = Awaited<ReturnType<typeof readEvidence>>;
 export type RegisteredWebhook = Awaited<ReturnType<typeof readWebhooks>>[number];
 
 interface StoredObject {
+  readonly metadata?: V1ValidatingWebhookConfiguration['metadata'];
   readonly spec?: {
     readonly replicas?: number;
     readonly validationActions?: readonly string[];
@@ -34,6 +37,8 @@ interface StoredObject {
   };
   readonly status?: { readonly readyReplicas?: number };
 }
+
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 /**
  * Reads the evidence, and sends no dry run.
@@ -45,11 +50,12 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED) {
   const guard = await readGuard(api, signal);
   const read = async (path: string): Promise<StoredObject | undefined> =>
     (await readObject(api, path, 'get', signal)) as StoredObject | undefined;
-  const [webhooks, floor, deployment, lease] = await Promise.all([
+  const [webhooks, floor, deployment, lease, authorityFlags] = await Promise.all([
     orForbidden(readWebhooks(api, signal)),
     orForbidden(Promise.all(Object.values(ADMISSION_POLICIES).map((policy) => readBinding(policy, read)))),
     orForbidden(read(deploymentPath(INSTALLED_NAME, INSTALLED_NAME)).then(toDeployment)),
     orForbidden(read(objectPath(leasesPath(INSTALLED_NAME), INSTALLED_NAME)).then(toLease)),
+    orForbidden(readAuthorityFlags(api, signal)),
   ]);
   return {
     readAt: new Date(),
@@ -61,6 +67,8 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED) {
     floor: floor?.flat(),
     deployment,
     lease,
+    /** Empty without the Secret of the authority. */
+    authorityFlags,
   };
 }
 
@@ -96,12 +104,21 @@ async function readBinding(policy: string, read: (path: string) => Promise<Store
 
 function toDeployment(deployment: StoredObject | undefined) {
   if (deployment === undefined) return null;
-  const { spec: { replicas = 0 } = {}, status: { readyReplicas = 0 } = {} } = deployment;
-  return { replicas, readyReplicas };
+  const { metadata, spec: { replicas = 0 } = {}, status: { readyReplicas = 0 } = {} } = deployment;
+  return { replicas, readyReplicas, flags: formatFlagLabels(metadata?.labels) };
 }
 
 /** Null also without a leader. */
 function toLease(lease: StoredObject | undefined) {
   const { holderIdentity: holder, renewTime: renewedAt, leaseDurationSeconds } = lease?.spec ?? {};
   return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;
+}
+
+/** Without the private key. */
+async function readAuthorityFlags(api: KubeApi, signal: AbortSignal): Promise<string> {
+  const path = AUTHORITY_SECRET_PATH;
+  const secret = (await accessCluster('get', path, signal, () =>
+    orUndefined(api.json({ path, accept: METADATA, signal })),
+  )) as StoredObject | undefined;
+  return formatFlagLabels(secret?.metadata?.labels);
 }

@@ -39,7 +39,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_REASON_LENGTH = 400;
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
 /** All values are null. */
-const UNREAD = summarizeEvidence({ ...NOTHING, readAt: new Date(0), mode: null });
+const UNREAD = summarizeEvidence({ ...NOTHING, authorityFlags: undefined, readAt: new Date(0), mode: null });
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
 

@@ -145,7 +145,7 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
     floor: evidence.floor ?? null,
     mode: evidence.mode,
     /** Clauses. They do not change the state. */
-    warnings: listWarnings(undatedPools),
+    warnings: listWarnings(evidence, undatedPools),
     unused:
       unused && unusedAnswer
         ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }
@@ -171,8 +171,22 @@ function deriveFromDryRuns(
 }
 
 /** What somebody should look at although configs in use are protected. Clauses. */
-function listWarnings(undatedPools: readonly string[]): string[] {
-  if (undatedPools.length === 0) return [];
-  const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;
-  return [`${pools} without managedFields: the guard cannot tell since when the spec names its config`];
+export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {
+  const flags = {
+    'the webhook': webhooks?.[0]?.flags,
+    'the Deployment': deployment?.flags,
+    'the Secret machineconfig-guard-ca': authorityFlags,
+  };
+  const known = Object.entries(flags).filter(([, text]) => text);
+  const warnings: string[] = [];
+  // Only the Deployment depends on the number of nodes.
+  if (new Set(known.map(([, text]) => text?.replace(' --single-node', ''))).size > 1) {
+    const list = known.map((each) => each.join(' with ')).join(', ');
+    warnings.push(`the objects of the guard were rendered with different flags: ${list}`);
+  }
+  if (undatedPools.length > 0) {
+    const pools = `${undatedPools.length === 1 ? 'pool' : 'pools'} ${undatedPools.join(', ')}`;
+    warnings.push(`${pools} without managedFields: the guard cannot tell since when the spec names its config`);
+  }
+  return warnings;
 }

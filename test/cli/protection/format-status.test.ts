@@ -9,7 +9,7 @@ const PROTECTED: ClusterStatus = { context: 'prod-a', server: 'api.prod-a:6443',
 const AUDITED = summarizeEvidence({
   ...GUARDED,
   ...inMode('Audit'),
-  deployment: { replicas: 2, readyReplicas: 1 },
+  deployment: { replicas: 2, readyReplicas: 1, flags: '' },
 });
 const EXPOSED: ClusterStatus = {
   ...PROTECTED,

@@ -15,7 +15,7 @@ export const FLOOR = ['nodes', 'pools'].map((name) => ({
   actions: ['Deny'],
 }));
 export const WARNING_FLOOR = FLOOR.map(({ policy }) => ({ policy, actions: ['Warn', 'Audit'] }));
-export const NO_POD = { replicas: 2, readyReplicas: 0 };
+export const NO_POD = { replicas: 2, readyReplicas: 0, flags: '' };
 
 /** The guard in its mode, with the condition CertificatesValid. */
 export function inMode(mode: string, certificates = 'True', ready = 'True') {
@@ -41,7 +41,8 @@ export const GUARDED: Evidence = {
   ...inMode('Enforce'),
   webhooks: [WEBHOOK],
   floor: [],
-  deployment: { replicas: 2, readyReplicas: 2 },
+  deployment: { replicas: 2, readyReplicas: 2, flags: '' },
+  authorityFlags: '',
   lease: {
     holder: 'machineconfig-guard-7d9f8c6b5d-x2x4z_0b9a',
     renewedAt: '2026-11-23T07:59:40.000000Z',

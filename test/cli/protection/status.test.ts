@@ -157,14 +157,27 @@ test.each([
   expect([exitCode, stdout, stderr]).toEqual([3, '', message]);
 });
 
-// format-status.test.ts shows the other values.
-test('reports what the table leaves out', () => {
-  expect(summarizeEvidence(GUARDED)).toMatchObject({
+test('reports every value', () => {
+  expect(summarizeEvidence(GUARDED)).toEqual({
+    state: 'PROTECTED',
+    protected: true,
+    by: 'guard',
+    explanation: 'the guard is registered, and a replica runs',
+    failing: null,
+    advice: null,
+    wayOut: null,
+    unreadable: [],
     version: '0.1.0',
+    mode: 'Enforce',
     failurePolicy: 'Fail',
     floor: [],
+    replicas: 2,
+    readyReplicas: 2,
     leader: 'machineconfig-guard-7d9f8c6b5d-x2x4z',
     leaderRenewedAt: '2026-11-23T07:59:40.000000Z',
+    certificates: { valid: true, reason: 'Valid', message: 'serving until 2026-11-30' },
     protectedConfigs: 4,
+    danglingCount: 0,
+    lastDenial: { time: '2026-11-23T07:00:00Z', name: 'rendered-worker-1', user: 'alice' },
   });
 });

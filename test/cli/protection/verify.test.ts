@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { type VerifyReport, verifyProtection } from '../../../src/cli/protection/verify.ts';
+import type { Evidence } from '../../../src/cli/protection/evidence.ts';
+import { listWarnings, type VerifyReport, verifyProtection } from '../../../src/cli/protection/verify.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
@@ -18,6 +19,7 @@ import {
 } from '../inspected-cluster.ts';
 import { runProgram, usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
+import { GUARDED, WEBHOOK } from './guarded-evidence.ts';
 
 const OVERRIDDEN = { annotations: { [ALLOW_DELETION_ANNOTATION]: '' } };
 const TERMINATING = { deletionTimestamp: '2026-11-23T12:00:00Z' };
@@ -108,6 +110,25 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
 
 test('exits with 2 if --timeout is given without --wait', async () => {
   expect(await runProgram(['verify', '--timeout', '5s'])).toEqual(usageError('--timeout needs --wait\n'));
+});
+
+const [RENDERED, OVERLAY] = ['--profile=fail-closed --tls=generated', '--profile=fail-closed --tls=service-ca'];
+const WEBHOOKS = [{ ...WEBHOOK, flags: RENDERED }];
+const OVERLAID = [{ ...WEBHOOK, flags: OVERLAY }];
+const LEFT =
+  /different flags: the webhook with .*service-ca, the Deployment with .*service-ca, the Secret .*=generated$/;
+const HALF = /^the objects .* different flags: the webhook with .*=service-ca, the Deployment with .*=generated$/;
+
+test.each<[string, Partial<Evidence>, string, string[], readonly RegExp[]]>([
+  ['one rendering', { webhooks: WEBHOOKS, authorityFlags: RENDERED }, `${RENDERED} --single-node`, [], []],
+  ['objects that a person wrote', { webhooks: [WEBHOOK] }, '', [], []],
+  ['an overlay over a rendering', { webhooks: OVERLAID, authorityFlags: RENDERED }, OVERLAY, [], [LEFT]],
+  ['half of an overlay over a rendering', { webhooks: OVERLAID }, RENDERED, [], [HALF]],
+  ['pools that nothing dates', {}, '', ['infra', 'worker'], [/^pools infra, worker without managedFields: /]],
+])('with %s, warns as it should', (_case, changes, flags, undatedPools, warnings) => {
+  const deployment = { replicas: 1, readyReplicas: 1, flags };
+  const actual = listWarnings({ ...GUARDED, ...changes, deployment }, undatedPools);
+  expect(actual).toEqual(warnings.map((warning) => expect.stringMatching(warning) as string));
 });
 
 let cluster: TestCluster;
