@@ -34,23 +34,14 @@ function listFiles(count: number, content: string) {
 }
 
 test('says what it would do, has done and has not done, and what comes next', async () => {
-  const { cluster, run, kubeconfig, address } = await startEmptyCluster();
+  const { cluster, transcribe } = await startEmptyCluster();
   const rendered = createConfigOnDisk('master', listFiles(25, 'old')).name;
   const missing = createConfigOnDisk('master', listFiles(2, 'new'));
   const directory = createTemporaryDirectory();
   const [good, bad] = ['good.json', 'bad.json'].map((file) => path.join(directory, file)) as [string, string];
   writeFileSync(good, missing.text);
   writeFileSync(bad, toConfigOnDisk('master', { ...missing.spec, fips: true }, missing.name).text);
-  let story = '';
-  const restore = async (title: string, ...args: string[]) => {
-    const { exitCode, stdout, stderr } = await run('restore', ...args);
-    const text = `${stderr}${stdout}`
-      .replaceAll(directory, '.')
-      .replaceAll(kubeconfig, 'kubeconfig')
-      .replaceAll(address, 'api.example.com')
-      .replaceAll(/^ +\d+s {2}/gm, '...  ');
-    story += `### ${title}\n${text}### exit code ${exitCode}\n\n`;
-  };
+  const restore = (title: string, ...args: string[]) => transcribe(title, 'restore', ...args);
 
   await restore('nothing names the config', '--from', good);
   cluster.create('machineconfigs', { metadata: { name: rendered }, spec: listFiles(25, 'old') });
@@ -72,8 +63,8 @@ test('says what it would do, has done and has not done, and what comes next', as
   for (const name of ['control0', 'control1']) annotate(cluster, name, { state: 'Done', reason: '' });
   await restore('the whole work', ...confirmed, '2');
   await restore('again', ...confirmed, '2');
-  await restore('a directory without a config that is named', '--from', path.dirname(writeConfig()));
-  await expect(story).toMatchFileSnapshot('restore.txt');
+  const all = await restore('a directory without a config that is named', '--from', path.dirname(writeConfig()));
+  await expect(all).toMatchFileSnapshot('restore.txt');
 });
 
 test('completes the beginning of the name of a missing config', async () => {
