@@ -39,13 +39,26 @@ export async function startEmptyCluster() {
     '--kubeconfig',
     kubeconfig,
   ];
+  const { host: address } = new URL(cluster.url);
+  const run = (...args: readonly string[]) => runProgram(complete(args));
+  let transcript = '';
   return {
     cluster,
     /** The address of the API server in messages. */
-    address: new URL(cluster.url).host,
+    address,
     kubeconfig,
     /** Runs a command in this process. The argument DIRECTORY stands for a directory that does not exist. */
-    run: (...args: readonly string[]) => runProgram(complete(args)),
+    run,
+    /** Runs a command, and returns what all calls have printed so far, without the values that change. */
+    transcribe: async (title: string, ...args: readonly string[]) => {
+      const { exitCode, stdout, stderr } = await run(...args);
+      const text = `${stderr}${stdout}`
+        .replaceAll(kubeconfig, 'kubeconfig')
+        .replaceAll(address, 'api.example.com')
+        .replaceAll(/\/\S+\/(?=\w+\.json\b)/g, '')
+        .replaceAll(/^ +\d+s {2}/gm, '...  ');
+      return (transcript += `### ${title}\n${text}### exit code ${exitCode}\n\n`);
+    },
     /** Starts a command in its own process. */
     start: (...args: readonly string[]) => startCommand(complete(args)),
   };

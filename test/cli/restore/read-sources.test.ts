@@ -1,7 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { execInPod } from '../../../src/cli/restore/read-sources.ts';
-import { KubeApi } from '../../../src/kube/api.ts';
+import { execInPod, readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
+import type { CliError } from '../../../src/client/exit.ts';
+import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import type { ConfigName } from '../../../src/decision/references.ts';
+import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
+import { createConfigOnDisk } from '../../support/config-on-disk.ts';
+import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
+import { InProcessApi } from '../../support/in-process-api.ts';
 import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
 import { kubeconfig } from '../../e2e/control-plane/control-plane.ts';
 
@@ -52,4 +58,135 @@ test('rejects if the API server is unreachable', async () => {
 test('rejects after the timeout if the kubelet hangs', async () => {
   const { run } = await start({ end: 'hang' });
   await expect(run(AbortSignal.timeout(200))).rejects.toMatchObject({ name: 'TimeoutError' });
+});
+
+const [MISSING, OTHER] = [createConfigOnDisk('worker'), createConfigOnDisk('worker')];
+const NAMED = { current: MISSING.name, desired: MISSING.name };
+const EXISTING = { current: OTHER.name, desired: OTHER.name };
+const ON_DISK = { ...EXISTING, state: 'Degraded', reason: 'unexpected on-disk state validating against x' };
+const FIRST_BOOT = '/etc/mcs-machine-config-content.json';
+const UPDATE = '/etc/machine-config-daemon/currentconfig';
+
+interface NodeCase {
+  readonly node?: Parameters<typeof inspectedNode>[1];
+  readonly name?: string;
+  readonly status?: string;
+  readonly pausedFor?: string;
+  readonly hasPod?: boolean;
+  /** The texts of the two files. Others do not exist. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** Returns the names and sources of the copies, or the problem and the command that reads them by SSH. */
+async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = true, files = {} }: NodeCase) {
+  const server = await ExecServer.start(([, file = '']) => {
+    const stdout = files[file.replace(/^\/rootfs/, '')];
+    return stdout === undefined ? { stderr: `cat: ${file}: No such file`, exitCode: 1 } : { stdout };
+  });
+  onTestFinished(() => server.stop());
+  class NodeApi extends InProcessApi {
+    readonly connection = connectionFromKubeconfig(kubeconfig(`https://127.0.0.1:${server.port}`, server.ca, {}));
+
+    override async json(request: ApiRequest): Promise<unknown> {
+      this.requests.push(request);
+      const type = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' };
+      const items = hasPod ? [{ ...type, metadata: { name: 'daemon-1' } }] : [];
+      return Promise.resolve({ ...type, kind: `${type.kind}List`, metadata: { resourceVersion: '1' }, items });
+    }
+  }
+  const api = new NodeApi(new InMemoryCluster());
+  const pool = { ...inspectedPool('worker', { spec: OTHER.name, status }), ...(pausedFor && { pausedFor }) };
+  const snapshot = {
+    nodes: [inspectedNode('worker0', node)],
+    pools: [pool],
+    configs: names([OTHER.name, ...(pausedFor === undefined ? [] : [MISSING.name])]),
+    terminatingConfigs: names([]),
+    controlPlaneReplicas: undefined,
+    skippedNodes: [],
+  };
+  const reading = readConfigsFromNode('worker0', {
+    api: api as unknown as KubeApi,
+    snapshot,
+    name: name as ConfigName | undefined,
+    isConfirmed: false,
+    signal: new AbortController().signal,
+  });
+  const result = await reading.then(
+    (configs) => configs.map((config) => [config.name, config.source]),
+    (error: unknown) => [(error as CliError).message, (error as CliError).advice?.command?.words.at(4)],
+  );
+  return { result, api, server };
+}
+
+const CONTENTS = { [FIRST_BOOT]: MISSING.text, [UPDATE]: OTHER.text };
+const FROM_FIRST_BOOT = [[MISSING.name, `node/worker0:${FIRST_BOOT}`]];
+const FROM_UPDATE = [[OTHER.name, `node/worker0:${UPDATE}`]];
+const cannotRead = (subject: string, failures: string) => `cannot read ${subject} from node worker0: ${failures}`;
+
+test.each<[string, NodeCase, readonly unknown[]]>([
+  ['its missing config', { files: CONTENTS }, FROM_FIRST_BOOT],
+  ['the config of the command line', { files: CONTENTS, name: OTHER.name }, FROM_UPDATE],
+  [
+    'the config that restore has created',
+    { node: { ...NAMED, desired: OTHER.name }, pausedFor: MISSING.name, files: CONTENTS },
+    FROM_FIRST_BOOT,
+  ],
+  ['its config, if no config is missing', { node: EXISTING, files: CONTENTS }, FROM_UPDATE],
+  [
+    'the config of the first file, if its disk differs from the config that it names',
+    { node: ON_DISK, files: CONTENTS },
+    FROM_FIRST_BOOT,
+  ],
+  [
+    'that of the last update, if its pool has completed one',
+    { node: ON_DISK, status: OTHER.name, files: CONTENTS },
+    FROM_UPDATE,
+  ],
+  [
+    'two different copies',
+    {
+      node: ON_DISK,
+      files: {
+        [FIRST_BOOT]: MISSING.text,
+        [UPDATE]: JSON.stringify({ metadata: { name: MISSING.name }, spec: OTHER.spec }),
+      },
+    },
+    [...FROM_FIRST_BOOT, [MISSING.name, `node/worker0:${UPDATE}`]],
+  ],
+  [
+    'equal copies once',
+    { files: { [FIRST_BOOT]: MISSING.text, [UPDATE]: MISSING.text } },
+    [[MISSING.name, `node/worker0:${FIRST_BOOT} and node/worker0:${UPDATE}`]],
+  ],
+  [
+    'nothing from other files',
+    { files: { [UPDATE]: OTHER.text } },
+    [
+      cannotRead(
+        MISSING.name,
+        `${FIRST_BOOT}: cat: /rootfs${FIRST_BOOT}: No such file; ${UPDATE} contains ${OTHER.name}`,
+      ),
+      FIRST_BOOT,
+    ],
+  ],
+  [
+    'nothing without its pod',
+    { node: ON_DISK, hasPod: false, status: OTHER.name },
+    [cannotRead('the config', 'it has no pod of the machine-config-daemon'), UPDATE],
+  ],
+  [
+    'nothing, if it names none',
+    { node: { state: 'Done' }, files: CONTENTS },
+    ['node worker0 names no config', undefined],
+  ],
+])('reads from a node %s', async (_what, given, expected) => {
+  expect((await readFromNode(given)).result).toEqual(expected);
+});
+
+test('asks for the pod of the daemon on the node, and reads both files of its host', async () => {
+  const { api, server } = await readFromNode({ node: ON_DISK, files: CONTENTS });
+  const query = 'labelSelector=k8s-app%3Dmachine-config-daemon&fieldSelector=spec.nodeName%3Dworker0';
+  expect(api.requests.map(({ path }) => path)).toEqual([expect.stringContaining(query)]);
+  const commands = [FIRST_BOOT, UPDATE].map((file) => ['cat', `/rootfs${file}`]);
+  expect(server.calls).toMatchObject(commands.map((command) => ({ command })));
 });

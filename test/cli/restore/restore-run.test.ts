@@ -43,14 +43,43 @@ async function runRestore(cluster: TestCluster, options: Partial<RestoreOptions>
   return report;
 }
 
-test('names the nodes of two pools that stay Degraded', async () => {
-  const report = await runRestore(await startStuckCluster(), { controlPlaneReplicas: 2 });
+test('waits 2 minutes for the nodes of two pools, and names those that stay Degraded', async () => {
+  const cluster = await startStuckCluster();
+  annotate(cluster, 'control0', { reason: '' });
+  fakeUntilEnd('performance');
+  const startedAt = performance.now();
+  const report = await runRestore(cluster, { controlPlaneReplicas: 2, timeoutMs: 600_000 });
+  const elapsedMs = performance.now() - startedAt;
+  expect([elapsedMs >= 120_000, elapsedMs < 130_000]).toEqual([true, true]);
   const outcomes = report.configs.map(({ outcome }) => outcome);
   expect([report.ok, outcomes, report.pausedPools]).toEqual([false, ['restored', 'restored'], []]);
   expect(report.problem).toBe(
     'timed out waiting for control0 and control1 to leave Degraded ("missing config"); ' +
       'for worker0 to leave Degraded ("missing config")',
   );
+  expect(report.advice.map(({ command }) => command?.words.slice(0, 2))).toEqual([['oc', 'logs']]);
+});
+
+test('rejects a config that a webhook denies, and restores the other one', async () => {
+  const cluster = await startStuckCluster();
+  const denial = 'admission webhook "a.example.com" denied the request: no';
+  let creations = 0;
+  cluster.faults.intercept(({ method }) => {
+    if (method === 'POST') creations += 1;
+    // The dry run for the first config.
+    return method === 'POST' && creations === 1 ? { status: 403, body: { kind: 'Status', message: denial } } : 'pass';
+  });
+  annotate(cluster, 'worker0', { state: 'Done' });
+  const report = await runRestore(cluster, {});
+  const rejection = {
+    code: 'WriteDenied',
+    reason: expect.stringContaining(`owned by pool master: ${denial}`) as string,
+  };
+  expect(report).toMatchObject({ ok: false, written: true, problem: null, pausedPools: [] });
+  expect(report.configs).toMatchObject([
+    { outcome: 'rejected', rejection, steps: [], warnings: [] },
+    { outcome: 'restored', rejection: null },
+  ]);
 });
 
 test('says that a node names another missing config, and which requests are pending at the end', async () => {
@@ -66,7 +95,8 @@ test('says that a node names another missing config, and which requests are pend
   });
   const report = await runRestore(cluster, { configs: [WORKER.config], controlPlaneReplicas: 2 });
   expect(report.problem).toContain(`("missing config"); ${other} is missing, too`);
-  expect(report.advice).toMatchObject([{ text: 'another config is missing, too' }]);
+  const command = { words: ['machineconfig-guard', 'check'] };
+  expect(report.advice).toMatchObject([{ text: 'another config is missing, too', command }]);
   expect(report.pendingCertificateRequests).toMatchObject([{ name: 'csr-a' }]);
 });
 
@@ -140,9 +170,21 @@ test.each([
 
 test('unpauses a pool while another pool waits for a machine', async () => {
   const cluster = await startStuckCluster();
+  for (const [name, username] of [
+    ['csr-a', 'system:node:control2'],
+    ['csr-b', 'other'],
+  ] as const) {
+    const spec = { signerName: 'kubernetes.io/kubelet-serving', username };
+    cluster.create('certificatesigningrequests', { metadata: { name }, spec });
+  }
   const report = await runRestore(cluster, { controlPlaneReplicas: 3 });
   expect(report.configs.map(({ outcome }) => outcome)).toEqual(['incomplete', 'restored']);
-  expect(report.problem).toBe('timed out waiting for 1 machine to join pool master');
+  expect(report.problem).toBe(
+    'timed out waiting for 1 machine to join pool master; ' +
+      'certificate requests of control2 and an unknown node are pending',
+  );
+  const words = ['oc', 'adm', 'certificate', 'approve', 'csr-a', 'csr-b'];
+  expect(report.advice).toMatchObject([{ text: 'check their requestors, then approve them', command: { words } }]);
   expect(report.pausedPools.map(({ name }) => name)).toEqual(['master']);
   expect(cluster.get('machineconfigpools', 'worker')?.spec).toMatchObject({ paused: false });
 });
@@ -154,8 +196,29 @@ test('creates a config strictly, and without an owner if its pool is being delet
   await runRestore(cluster, { controlPlaneReplicas: 2 });
   const created = cluster.faults.requests.filter(({ method, query }) => method === 'POST' && !query.has('dryRun'));
   expect(created.map(({ query }) => query.get('fieldValidation'))).toEqual(['Strict', 'Strict']);
-  const owners = [MASTER, WORKER].map(({ name }) => cluster.get('machineconfigs', name)?.metadata.ownerReferences);
-  expect(owners).toMatchObject([[{ name: 'master' }], undefined]);
+  const owner = {
+    apiVersion: 'machineconfiguration.openshift.io/v1',
+    kind: 'MachineConfigPool',
+    name: 'master',
+    uid: cluster.require('machineconfigpools', 'master', '').metadata.uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+  // Of the annotations in the copy only these, and no labels.
+  const annotations = {
+    'machineconfiguration.openshift.io/generated-by-controller-version': '33286190af0d4d340af5c61e603d185780e74b39',
+    'machineconfiguration.openshift.io/release-image-version': '4.20.0',
+  };
+  const any = expect.anything() as unknown;
+  const ofServer = { uid: any, resourceVersion: any, creationTimestamp: any, generation: 1 };
+  const toObject = ({ name, spec }: typeof MASTER, owners: object) => {
+    const metadata = { name, annotations, ...owners, ...ofServer };
+    return { apiVersion: owner.apiVersion, kind: 'MachineConfig', metadata, spec };
+  };
+  expect([MASTER, WORKER].map(({ name }) => cluster.get('machineconfigs', name))).toEqual([
+    toObject(MASTER, { ownerReferences: [owner] }),
+    toObject(WORKER, {}),
+  ]);
 });
 
 test('stops before the status if the config cannot be created', async () => {

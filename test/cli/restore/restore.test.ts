@@ -2,8 +2,17 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { MACHINE_CONFIGS_PATH, POOLS_PATH } from '../../../src/kube/api-paths.ts';
-import { createConfigOnDisk } from '../../support/config-on-disk.ts';
-import { annotate, createConfig, GONE, NEW, startHealthyCluster } from '../inspected-cluster.ts';
+import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
+import {
+  annotate,
+  createConfig,
+  createNode,
+  createPool,
+  GONE,
+  NEW,
+  startEmptyCluster,
+  startHealthyCluster,
+} from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
 
@@ -15,6 +24,48 @@ function writeConfig(): string {
   writeFileSync(file, JSON.stringify({ metadata: { name: GONE }, spec }));
   return file;
 }
+
+/** Files with one content, the same in every run. */
+function listFiles(count: number, content: string) {
+  const files = Array.from({ length: count }, (_, index) => {
+    return { path: `/etc/file-${String(index).padStart(2, '0')}`, contents: { source: `data:,${content}` } };
+  });
+  return { config: { ignition: { version: '3.4.0' }, storage: { files } } };
+}
+
+test('says what it would do, has done and has not done, and what comes next', async () => {
+  const { cluster, transcribe } = await startEmptyCluster();
+  const rendered = createConfigOnDisk('master', listFiles(25, 'old')).name;
+  const missing = createConfigOnDisk('master', listFiles(2, 'new'));
+  const directory = createTemporaryDirectory();
+  const [good, bad] = ['good.json', 'bad.json'].map((file) => path.join(directory, file)) as [string, string];
+  writeFileSync(good, missing.text);
+  writeFileSync(bad, toConfigOnDisk('master', { ...missing.spec, fips: true }, missing.name).text);
+  const restore = (title: string, ...args: string[]) => transcribe(title, 'restore', ...args);
+
+  await restore('nothing names the config', '--from', good);
+  cluster.create('machineconfigs', { metadata: { name: rendered }, spec: listFiles(25, 'old') });
+  createPool(cluster, 'master', { spec: rendered });
+  cluster.patch('machineconfigpools', 'master', { status: { machineCount: 2, updatedMachineCount: 0 } });
+  const stuck = { currentConfig: missing.name, desiredConfig: missing.name, state: 'Degraded', reason: 'a reason' };
+  for (const name of ['control0', 'control1']) createNode(cluster, name, stuck, 'master');
+  await restore('a copy with another content', '--from', bad);
+  await restore('the same, accepted', '--from', bad, '--accept-content');
+  let mayCreate = false;
+  cluster.faults.intercept(({ method }) => (method === 'POST' && !mayCreate ? { status: 403 } : 'pass'));
+  await restore('without a right', '--from', good, '--confirm');
+  mayCreate = true;
+  cluster.patch('machineconfigs', rendered, { spec: missing.spec });
+  const confirmed = ['--from', good, '--confirm', '--timeout', '1s', '--control-plane-replicas'];
+  await restore('a machine is missing', ...confirmed, '3');
+  await restore('nodes stay Degraded', ...confirmed, '2');
+  await cluster.delete('machineconfigs', missing.name);
+  for (const name of ['control0', 'control1']) annotate(cluster, name, { state: 'Done', reason: '' });
+  await restore('the whole work', ...confirmed, '2');
+  await restore('again', ...confirmed, '2');
+  const all = await restore('a directory without a config that is named', '--from', path.dirname(writeConfig()));
+  await expect(all).toMatchFileSnapshot('restore.txt');
+});
 
 test('completes the beginning of the name of a missing config', async () => {
   const { run, cluster } = await startHealthyCluster();

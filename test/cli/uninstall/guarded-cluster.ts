@@ -18,9 +18,8 @@ export const INSTALLED = [
   ['namespaces', 'Namespace', ''],
 ] as const;
 
-/** A cluster with the objects of an installation, a config in use and one that is unused. */
-export function createGuardedCluster(): InMemoryCluster {
-  const cluster = new InMemoryCluster();
+/** Adds the objects of an installation, a config in use and one that is unused. */
+export function createGuardedCluster(cluster = new InMemoryCluster()): InMemoryCluster {
   for (const [resource, , namespace] of INSTALLED) {
     cluster.create(resource, { metadata: { name: INSTALLED_NAME, namespace, labels: LABELS } });
   }

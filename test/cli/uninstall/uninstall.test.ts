@@ -5,6 +5,7 @@ import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
 import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import type { ApiRequest } from '../../../src/kube/api.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
+import { startEmptyCluster } from '../inspected-cluster.ts';
 import { skipWaits, StoppingApi } from '../steps/stopping-api.ts';
 import { createGuardedCluster, INSTALLED, IN_USE, LABELS, listInstalled } from './guarded-cluster.ts';
 
@@ -73,6 +74,21 @@ test('deletes what denies first, by uid, and proves by a dry run on a config in 
     expect.stringMatching(/\/machineconfig-guard-dry-run\?dryRun=Invalid$/),
     ...writes.map((write) => `${write.path}?dryRun=All`),
   ]);
+});
+
+test('says what it would delete, has deleted and has not deleted, and what comes next', async () => {
+  const { cluster, transcribe } = await startEmptyCluster();
+  createGuardedCluster(cluster);
+  let isForbidden = true;
+  cluster.faults.intercept(({ method, path }) =>
+    isForbidden && method === 'DELETE' && path.includes('/namespaces/machineconfig-guard') ? { status: 403 } : 'pass',
+  );
+  await transcribe('a list', 'uninstall');
+  await transcribe('without a right', 'uninstall', '--confirm');
+  isForbidden = false;
+  await transcribe('the whole work', 'uninstall', '--confirm');
+  await transcribe('again', 'uninstall', '--confirm');
+  await expect(await transcribe('another list', 'uninstall')).toMatchFileSnapshot('uninstall.txt');
 });
 
 test('without --confirm, lists the objects and sends no deletion', async () => {
