@@ -1,13 +1,8 @@
-import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { property, uint8Array } from 'fast-check';
 import { expect, test } from 'vitest';
 import { createAuthority } from '../../src/certificates/authority.ts';
-import {
-  generateLeafKeys,
-  generateRsaKeys,
-  generateSerial,
-  type RsaKeys,
-} from '../../src/certificates/sign-certificate.ts';
+import { generateSerial } from '../../src/certificates/sign-certificate.ts';
 import { checkProperty } from '../support/check-property.ts';
 
 /** X.690 §8.3.2: a minimal positive INTEGER starts with neither a set bit nor nine clear ones. */
@@ -28,16 +23,4 @@ test('writes a serial that is random, positive and minimal into the certificate'
   const { raw, serialNumber } = new X509Certificate(certificatePem);
   expectPositiveMinimal(serialNumber);
   expect(raw.toString('hex')).toContain(`0210${serialNumber.toLowerCase()}`);
-});
-
-function readBits({ publicKeyPem, privateKeyPem }: RsaKeys) {
-  const key = createPublicKey(publicKeyPem);
-  expect(createPublicKey(createPrivateKey(privateKeyPem)).equals(key)).toBe(true);
-  return key.asymmetricKeyType === 'rsa' ? key.asymmetricKeyDetails?.modulusLength : undefined;
-}
-
-test('generates a new pair of RSA keys with the bits', async () => {
-  const [first, second] = [await generateLeafKeys(), await generateLeafKeys()];
-  expect(first.privateKeyPem).not.toBe(second.privateKeyPem);
-  expect([readBits(first), readBits(await generateRsaKeys(3072))]).toEqual([2048, 3072]);
 });

@@ -86,13 +86,6 @@ test('a replica acquires the Lease of a dead holder after its duration, and not 
   expect([lease.isHeld, readHolder()]).toEqual([true, 'b']);
 });
 
-test('the next process of a replica acquires its Lease at once', async () => {
-  createLease('a');
-  const { lease } = runReplica('a');
-  await pass(0);
-  expect(lease.isHeld).toBe(true);
-});
-
 test('a replica that cannot renew the Lease loses it, logs once, counts, backs off and recovers', async () => {
   const { lease, lines, onFailure } = runReplica('a');
   await pass(0);

@@ -171,14 +171,6 @@ test.each<[string, Situation, string]>([
   expect(texts).toContainEqual(expect.stringContaining(expected));
 });
 
-test('publishes what the guard holds', async () => {
-  const configs = [toConfig(CONFIG), { ...toConfig(OTHER), createdAt: NOW }];
-  const status = await awaitStatus({ configs, referrers: [toNode('w0', CONFIG), POOL] });
-  const held = { name: OTHER, pool: 'worker', until: '2026-11-21T14:00:01Z' };
-  expect(status).toMatchObject({ holdSuperseded: '2h', heldCount: 1, heldConfigs: [held] });
-  expect(status).toMatchObject({ watchedPools: [{ name: 'worker', resourceVersion: '7' }] });
-});
-
 test('omits what it cannot know without the right to read MachineConfigs', async () => {
   const status = await awaitStatus(FORBIDDEN);
   expect(status).not.toHaveProperty('protectedConfigs');
@@ -186,22 +178,16 @@ test('omits what it cannot know without the right to read MachineConfigs', async
   expect(status).not.toHaveProperty('heldCount');
 });
 
-test('survives a defect, tries again ever later, and reports it each time', async () => {
+test('survives a defect, tries again, and reports it each time', async () => {
   const { readStatus, failedTasks, messages } = startReporter({
     tlsProfile: () => {
       if (failedTasks.length < 3) throw new Error('a defect');
       return { profile: INTERMEDIATE };
     },
   });
-  const after = async (ms: number) => {
-    await vi.advanceTimersByTimeAsync(ms);
-    return failedTasks.length;
-  };
-  // A pause of one second, and between half and all of one, two and four seconds.
-  await pollInTime(() => failedTasks).toEqual(['write the status']);
-  expect([await after(3_000), await after(3_000)]).toEqual([2, 3]);
-  expect(messages()).toContain('a background task failed; it runs again');
   await pollInTime(readStatus).toMatchObject({ mode: 'Enforce' });
+  expect(failedTasks).toEqual(Array(3).fill('write the status'));
+  expect(messages()).toContain('a background task failed; it runs again');
 });
 
 test('lists 50 of many dangling references, and describes three', async () => {

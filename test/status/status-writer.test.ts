@@ -120,15 +120,6 @@ test('writes nothing over what another client has written since the read, and lo
   expect(lines).toEqual([]);
 });
 
-test('waits for the next read of the object', async () => {
-  const once = new StatusWriter({ api, log: memoryLog().log, stored: () => read });
-  const read = stored();
-  const { signal } = new AbortController();
-  await once.write(status, signal);
-  await once.write(toStatus(2), signal);
-  expect(readStatus()).toMatchObject({ protectedConfigs: 1 });
-});
-
 test('changes the transition time of a condition only with its status', async () => {
   const transitionTime = () => readStatus().conditions[0]?.lastTransitionTime;
   await write();
@@ -163,19 +154,6 @@ test('writes a denial although the API server rejects the status', async () => {
   writer.recordDenial(DENIAL);
   expect(await write()).toEqual([{ lastDenial: DENIAL }]);
   expect(lines).toMatchObject([{ msg: 'cannot write the status: the API server answered 422 Invalid' }]);
-});
-
-test('writes a denial that is recorded while another is being written', async () => {
-  status = undefined;
-  writer.recordDenial(DENIAL);
-  const json = api.json.bind(api);
-  vi.spyOn(api, 'json').mockImplementationOnce(async (request) => {
-    writer.recordDenial({ ...DENIAL, name: 'rendered-b' });
-    return await json(request);
-  });
-  await write();
-  vi.advanceTimersByTime(10_000);
-  expect(await write()).toMatchObject([{ lastDenial: { name: 'rendered-a' } }, { lastDenial: { name: 'rendered-b' } }]);
 });
 
 test('adds the deletions that it allowed to those of other replicas, and keeps the last 50', async () => {

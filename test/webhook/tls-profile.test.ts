@@ -43,15 +43,15 @@ test.each([[undefined], [null], [{ type: '' }]])('is Intermediate for the profil
   expect(parseTlsProfile({})).toEqual(parse({ type: 'Intermediate' }));
 });
 
-test('Custom has the named suites, all of TLS 1.3 and the groups of OpenSSL', () => {
-  const ciphers = ['TLS_AES_256_GCM_SHA384', AES_256, AES_128];
-  expect(parseCustom({ ciphers })).toEqual({
-    type: 'Custom',
-    minVersion: 'TLSv1.2',
-    ciphers: [...TLS_1_3, AES_256, AES_128].join(':'),
-    groups: 'auto',
-    unsupported: [],
-  });
+test.each([
+  ['the named suites', { ciphers: ['TLS_AES_256_GCM_SHA384', AES_256, AES_128] }, [AES_256, AES_128]],
+  ['the default suites without an object', null, INTERMEDIATE],
+  ['the default suites for an empty list', { ciphers: [] }, INTERMEDIATE],
+  ['the default suites for a text', { ciphers: 'x' }, INTERMEDIATE],
+])('Custom has %s, all of TLS 1.3 and the groups of OpenSSL', (_case, custom, suites) => {
+  const ciphers = [...TLS_1_3, ...suites].join(':');
+  const profile = { type: 'Custom', minVersion: 'TLSv1.2', ciphers, groups: 'auto', unsupported: [] };
+  expect(parseCustom(custom)).toEqual(profile);
 });
 
 test.each([
@@ -77,27 +77,13 @@ test('Custom leaves out names that Node.js does not support, and expressions of 
 });
 
 test.each([
-  ['cipher suite', { ciphers: ['DES-CBC3-SHA', '', AES_128.toLowerCase()] }],
-  ['group', { ...SUITES, groups: ['X25519MLKEM9999'] }],
-])('Custom is unusable if it names no %s that is supported', (part, custom) => {
-  const problem = `the TLS profile Custom names no ${part} that Node.js supports`;
-  expect(() => parseCustom(custom)).toThrow(new UnusableTlsProfile(problem));
+  ['Custom names no cipher suite that Node.js supports', { ciphers: ['DES-CBC3-SHA', '', AES_128.toLowerCase()] }],
+  ['Custom names no group that Node.js supports', { ...SUITES, groups: ['X25519MLKEM9999'] }],
+  ['type "Quantum" is unknown', undefined],
+])('is unusable: the TLS profile %s', (problem, custom) => {
+  const parseProfile = () => (custom === undefined ? parse({ type: 'Quantum' }) : parseCustom(custom));
+  expect(parseProfile).toThrow(new UnusableTlsProfile(`the TLS profile ${problem}`));
 });
-
-test('is unusable if its type is unknown', () => {
-  expect(() => parse({ type: 'Quantum' })).toThrow(new UnusableTlsProfile('the TLS profile type "Quantum" is unknown'));
-});
-
-test.each([[undefined], [null], [{ ciphers: [] }], [{ ciphers: 'x' }]])(
-  'Custom has the default suites for %j',
-  (custom) => {
-    expect(parseCustom(custom)).toMatchObject({
-      ciphers: [...TLS_1_3, ...INTERMEDIATE].join(':'),
-      groups: 'auto',
-      unsupported: [],
-    });
-  },
-);
 
 test.each([
   ['the groups of the profiles', GROUPS, 'secp256r1:secp384r1'],
