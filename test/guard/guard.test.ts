@@ -5,13 +5,8 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { connect as tlsConnect } from 'node:tls';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { NEVER_ABORTED } from '../../src/common/wait.ts';
 import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
-import { toConfigName } from '../../src/decision/references.ts';
-import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import type { Review } from '../../src/decision/verdict.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
-import { createJudge } from '../../src/guard/judge.ts';
 import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
@@ -278,28 +273,6 @@ test('lists all nodes if the referrer does not answer within 1,250 ms', async ()
   await vi.advanceTimersByTimeAsync(1);
   expect(await removed).toMatch(/^403 .*MCG_IN_USE/);
   expect(countLiveLists()).toBe(1);
-});
-
-test('denies 40 deletions of a config in use while every GET of its node hangs', async () => {
-  const { cluster, guard } = await startGuardedCluster();
-  await guard.stop();
-  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
-  const settings = () => DEFAULT_SETTINGS;
-  const { judge, index, configs, live } = createJudge({ api: cluster.connect(), settings, log: memoryLog().log });
-  runUntilEnd((signal) => index.run(signal));
-  runUntilEnd((signal) => configs.run(signal));
-  await expect.poll(() => index.isSynced && configs.isSynced).toBe(true);
-  let hungCount = 0;
-  cluster.faults.intercept(({ path }) => (path === NODE ? ((hungCount += 1), 'hang') : 'pass'));
-  const uid = String(cluster.get('machineconfigs', USED)?.metadata.uid);
-  const config = { name: toConfigName(USED), uid, createdAt: undefined };
-  const review: Review = { uid: '', isDryRun: false, user: 'gc', config };
-  const judged = Array.from({ length: 40 }, async () => await judge.judge(review, NEVER_ABORTED));
-  // The others wait for a connection.
-  await expect.poll(() => hungCount).toBeGreaterThan(25);
-  await vi.advanceTimersByTimeAsync(1_250);
-  for (const { verdict } of await Promise.all(judged)) expect(verdict.code).toBe('MCG_IN_USE');
-  expect(live.readCount).toBeLessThan(40);
 });
 
 test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {

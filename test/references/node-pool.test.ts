@@ -65,7 +65,7 @@ const toExpression = (key: string, operator: string, ...values: string[]) => ({
   matchExpressions: [{ key, operator, ...(values.length > 0 && { values }) }],
 });
 
-test.each([
+test.each<[unknown, boolean]>([
   [{ matchLabels: { 'node-role.kubernetes.io/worker': '' } }, true],
   [{ matchLabels: { 'node-role.kubernetes.io/worker': '', zone: 'b' } }, false],
   [{ matchLabels: { zone: 'a' }, ...toExpression('rack', 'Exists') }, false],
@@ -77,13 +77,12 @@ test.each([
   [toExpression('zone', 'Exists'), true],
   [toExpression('rack', 'DoesNotExist'), true],
   [toExpression('zone', 'DoesNotExist'), false],
+  // Empty or malformed.
+  [undefined, false],
+  [null, false],
+  [{ matchLabels: {} }, false],
+  [{ matchExpressions: [{ operator: 'Exists' }] }, false],
+  [7, false],
 ])('whether %j matches a worker: %s', (selector, matches) => {
   expect(matchesNodeSelector(selector, LABELS)).toBe(matches);
 });
-
-test.each([[undefined], [null], [{}], [{ matchLabels: {} }], [{ matchExpressions: [{ operator: 'Exists' }] }], [7]])(
-  'the empty or malformed selector %j matches no node',
-  (selector) => {
-    expect(matchesNodeSelector(selector, LABELS)).toBe(false);
-  },
-);
