@@ -154,21 +154,6 @@ describe('with fake timers', () => {
     expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
   });
 
-  /** Answers each list of nodes after this time. */
-  function delayNodes(ms: number) {
-    const counts = { open: 0, max: 0 };
-    api.onList = async (path) => {
-      if (path !== NODES) return;
-      counts.open += 1;
-      counts.max = Math.max(counts.max, counts.open);
-      const { signal } = api.requests.findLast((request) => request.path === NODES) ?? {};
-      signal?.addEventListener('abort', () => (counts.open -= 1));
-      await sleep(ms, signal ?? NO_DEADLINE);
-      if (signal?.aborted === false) counts.open -= 1;
-    };
-    return counts;
-  }
-
   test.each([
     [200, 10, 760],
     [1_500, 50, 3_800],
@@ -176,7 +161,15 @@ describe('with fake timers', () => {
   ])(
     'with lists of nodes that take %i ms, answers a review every %i ms within %i ms, from two at a time',
     async (ms, everyMs, deadlineMs) => {
-      const counts = delayNodes(ms);
+      const counts = { open: 0, max: 0 };
+      api.onList = async (path) => {
+        if (path !== NODES) return;
+        counts.open += 1;
+        counts.max = Math.max(counts.max, counts.open);
+        const { signal = NO_DEADLINE } = api.requests.findLast((request) => request.path === NODES) ?? {};
+        await sleep(ms, signal);
+        counts.open -= 1;
+      };
       const reads: Promise<ClusterState>[] = [];
       for (let at = 0; at < 8_000 + deadlineMs; at += 10) {
         const { signal } = limitSignal(deadlineMs, NO_DEADLINE);
