@@ -130,18 +130,6 @@ test.each<[string, (cluster: TestCluster) => void, string]>([
   expect(await remove(UNUSED)).toMatch(/^200/);
 });
 
-test('a stop makes it unready immediately and serves until the shutdown delay has passed', async () => {
-  const { cluster, guard, readyz } = await startGuardedCluster({ shutdownDelayMs: 2_000 });
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-  const stopped = guard.stop();
-  expect(await readyz()).toBe('503 stopping');
-  expect((await cluster.delete('machineconfigs', USED)).status).toBe(403);
-  vi.advanceTimersByTime(2_000);
-  vi.useRealTimers();
-  await stopped;
-  expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
-});
-
 test('a stop ends within 21 s, although an answer, an Event, a scrape and the Lease wait for ever', async () => {
   const { cluster, guard } = await startGuardedCluster({
     shutdownDelayMs: 5_000,

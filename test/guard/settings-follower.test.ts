@@ -102,13 +102,3 @@ test('has no settings until the object was readable', async () => {
   cluster.faults.clear();
   await awaitMode('Disabled');
 });
-
-test('applies Enforce for an invalid mode and logs it once', async () => {
-  const { messages, patch } = await follow({ mode: false });
-  const problem = expect.stringMatching(/^machineconfigguard cluster: spec.mode false is .* using Enforce$/);
-  await expect.poll(messages).toEqual(['mode is Enforce', problem]);
-  patch(LABELS);
-  patch({ spec: { mode: 'Warn' } });
-  const solved = 'machineconfigguard cluster is readable again';
-  await expect.poll(messages).toEqual(['mode is Enforce', problem, 'mode is Warn', solved]);
-});

@@ -326,11 +326,4 @@ describe('over HTTPS', () => {
     expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
     expect(timer.mock.calls.filter(([, ms]) => ms === 1_000)).toHaveLength(1);
   });
-
-  test('recovers if an idle connection was closed, and if its token was replaced', async () => {
-    for (const disturb of [() => {}, () => faults.cutConnections(), () => faults.revokeTokens()]) {
-      disturb();
-      expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
-    }
-  });
 });

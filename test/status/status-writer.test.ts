@@ -32,7 +32,7 @@ beforeEach(() => {
 /** Each read returns another object. */
 const stored = () => structuredClone(cluster.get(GUARDS, 'cluster'));
 
-function toStatus(protectedConfigs: number | null, consistent: 'True' | 'False' = 'True'): GuardStatus {
+function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True'): GuardStatus {
   return {
     mode: 'Enforce',
     version: '0.1.0',
@@ -86,15 +86,6 @@ test('writes the status once if the CRD drops a field', async () => {
   };
   await write();
   expect(await write()).toHaveLength(1);
-});
-
-test('removes a count that the guard cannot know, once', async () => {
-  await write();
-  status = toStatus(null);
-  await write();
-  expect(await write()).toHaveLength(2);
-  expect(readStatus()).toMatchObject({ danglingCount: 0 });
-  expect(readStatus()).not.toHaveProperty('protectedConfigs');
 });
 
 test('keeps a condition of another client', async () => {

@@ -7,7 +7,6 @@ test.each([
   ['GET', '/readyz?verbose', undefined, '200 ok'],
   ['GET', '/readyz', 'not read yet', '503 not read yet'],
   ['POST', '/readyz', undefined, '405 method not allowed: /healthz and /readyz are here'],
-  ['GET', '/', undefined, '404 not found: /healthz and /readyz are here'],
 ])('%s %s of a guard whose problem is %j answers %j', async (method, path, problem, expected) => {
   const server = createHealthServer(() => problem);
   const port = await listen(server, 0, '127.0.0.1');

@@ -116,12 +116,3 @@ test('reviews 10 of 500 unknown tokens and then one per second, and answers 429 
   await scrapeAll(unknownTokens(500).toReversed());
   expect(countTokenReviews()).toBe(14);
 });
-
-test('does not renew a revoked token outside the limit', async () => {
-  await scrape('good');
-  users = {};
-  vi.advanceTimersByTime(60_001);
-  expect((await scrape('good')).status).toBe(401);
-  await scrapeAll(unknownTokens(20));
-  expect((await scrape('good')).status).toBe(429);
-});

@@ -54,16 +54,11 @@ test('serves new connections with a new TLS profile and keeps the old connection
   setProfile({ type: 'Old' });
   expect(await negotiate(server, 'AES128-SHA')).toBe('AES128-SHA');
   await expect(shakeHands(server, TLS_1_1)).rejects.toThrow(/.+/);
-  const ciphers = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA1'];
-  setProfile({ type: 'Custom', custom: { ciphers, groups: ['secp384r1'], minTLSVersion: 'VersionTLS10' } });
-  expect(await negotiate(server, 'ECDHE-RSA-AES256-GCM-SHA384')).toBe('ECDHE-RSA-AES256-GCM-SHA384');
-  for (const pair of server.pairs) {
-    server.certificate.replace(pair);
-    await expect(negotiate(server, 'ECDHE-RSA-AES128-GCM-SHA256')).rejects.toThrow('handshake failure');
-    await expect(shakeHands(server, { ecdhCurve: 'X25519' })).rejects.toThrow('handshake failure');
-    // As in Go, a choice of TLS 1.2 suites does not disable TLS 1.3.
-    expect(await shakeHands(server, { ecdhCurve: 'X25519:secp384r1' })).toBe('TLSv1.3');
-  }
+  setProfile({ type: 'Custom', custom: { ciphers: ['ECDHE-RSA-AES256-GCM-SHA384'], groups: ['secp384r1'] } });
+  await expect(negotiate(server, 'ECDHE-RSA-AES128-GCM-SHA256')).rejects.toThrow('handshake failure');
+  await expect(shakeHands(server, { ecdhCurve: 'X25519' })).rejects.toThrow('handshake failure');
+  // As in Go, a choice of TLS 1.2 suites does not disable TLS 1.3.
+  expect(await shakeHands(server, { ecdhCurve: 'X25519:secp384r1' })).toBe('TLSv1.3');
 
   expect((await client()).isReused).toBe(true);
 });
