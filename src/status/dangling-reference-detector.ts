@@ -21,7 +21,6 @@ export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name'
   /** Undefined for the empty status of a pool. */
   readonly config: ConfigName | undefined;
   readonly since: Date;
-  /** When the watch reported the deletion of the config. */
   readonly deletedAt: Date | undefined;
   readonly explanation: string;
   readonly suggestion: ConfigName | undefined;
@@ -125,7 +124,6 @@ export class DanglingReferenceDetector {
     return missing;
   }
 
-  /** Logs what is new, and what is no longer found. */
   #report(findings: ReadonlyMap<string, DanglingFinding>): void {
     const { log, onFound } = this.#options;
     const all = [...this.#findings.values(), ...findings.values()];
