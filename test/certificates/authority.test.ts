@@ -80,20 +80,6 @@ async function issue(dnsNames: string[], ipAddresses: string[] = []) {
   return await issueLeaf({ authority, dnsNames, ipAddresses, days: 7, now });
 }
 
-test('issues a v3 certificate for servers, signed with SHA-256 by the key of the authority', async () => {
-  const der = new X509Certificate((await issue([SERVICE])).certificatePem).raw.toString('hex');
-  expect(der).toContain('a003020102');
-  expect(der.split('06092a864886f70d01010b')).toHaveLength(3);
-  // Critical basicConstraints {} and keyUsage { digitalSignature, keyEncipherment }, then serverAuth.
-  expect(der).toContain('0603551d130101ff04023000');
-  expect(der).toContain('0603551d0f0101ff0404030205a0');
-  expect(der).toContain('0603551d25040c300a06082b06010505070301');
-  // The authorityKeyIdentifier is the subjectKeyIdentifier of the authority.
-  const issuer = new X509Certificate(authority.certificatePem).raw.toString('hex');
-  const keyIdentifier = /0603551d0e04160414(?<id>.{40})/.exec(issuer)?.groups?.['id'];
-  expect(der).toContain(`0603551d23041830168014${keyIdentifier}`);
-});
-
 test('a leaf is valid for its names and addresses and no others', async () => {
   const names = [SERVICE, [63, 63, 63, 61].map((length) => 'a'.repeat(length)).join('.')];
   const addresses = ['192.0.2.10', '2001:DB8::A', '::2:3:4:5:6:7:8', '::ffff:192.0.2.1'];

@@ -1,37 +1,15 @@
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import {
-  isPool,
-  type PoolReferrer,
-  type Referrer,
-  summarizeReferences,
-  toConfigName,
-} from '../../src/decision/references.ts';
-import { ConfigIndex, PoolHistory, ReferenceIndex, ReferrersByConfig } from '../../src/references/reference-index.ts';
+import { isPool, type PoolReferrer, type Referrer, toConfigName } from '../../src/decision/references.ts';
+import { ConfigIndex, PoolHistory, ReferrersByConfig } from '../../src/references/reference-index.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { memoryLog } from '../support/log.ts';
-import { startTestCluster } from '../support/test-cluster.ts';
-import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 import { isManagedByOperator } from '../../src/references/node-pool.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
-
-test('finds all pools with the referrers of a config, because a missing pool counts as deleted', async () => {
-  const cluster = await startTestCluster();
-  const index = new ReferenceIndex({ api: cluster.connect(), log: memoryLog().log });
-  runUntilEnd((signal) => index.run(signal));
-  await expect.poll(() => index.isSynced).toBe(true);
-  const isPoolDeleted = (pool: string) => {
-    const config = toConfigName(`rendered-${pool}-${'0'.repeat(32)}`);
-    return summarizeReferences(config, index.findReferrers(config)).isPoolDeleted;
-  };
-  expect(isPoolDeleted('infra')).toBe(false);
-  cluster.create('machineconfigpools', { metadata: { name: 'worker' }, spec: {} });
-  await expect.poll(() => isPoolDeleted('infra')).toBe(true);
-  expect(isPoolDeleted('worker')).toBe(false);
-});
 
 test('after any changes, finds the referrers of a config, all pools and unreported nodes', () => {
   const referrer = fc.oneof(node.map(parseNodeReferrer), pool.map(parsePoolReferrer), build.map(parseBuildReferrer));
