@@ -3,6 +3,7 @@ import forge from 'node-forge';
 import { beforeAll, expect, test } from 'vitest';
 import { type Authority, createAuthority, issueLeaf, parseAuthority } from '../../src/certificates/authority.ts';
 import { readValidity } from '../../src/certificates/key-pair.ts';
+import { generateSerial } from '../../src/certificates/sign-certificate.ts';
 import { requestedBits } from '../support/stored-keys.ts';
 
 const now = new Date('2026-11-20T12:00:00.789Z');
@@ -87,6 +88,12 @@ test('a leaf is valid for its names and addresses and no others', async () => {
   expect(leaf.verify(new X509Certificate(authority.certificatePem).publicKey)).toBe(true);
   expect([...names, `x-${SERVICE}`].map((name) => leaf.checkHost(name))).toEqual([...names, undefined]);
   expect([...addresses, '192.0.2.11'].map((ip) => leaf.checkIP(ip))).toEqual([...addresses, undefined]);
+});
+
+test('generates a new serial each time, which as DER is positive and minimal', () => {
+  expect(generateSerial()).not.toBe(generateSerial());
+  const serials = [0, 0x80, 0xff].map((byte) => generateSerial(() => new Uint8Array(16).fill(byte)));
+  expect(serials.map((serial) => serial.slice(0, 4))).toEqual(['4000', '4080', '7fff']);
 });
 
 test('limits the validity of a leaf to that of its authority', async () => {

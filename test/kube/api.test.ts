@@ -181,24 +181,11 @@ test('closes the idle connections after 1 s without a response to a GET, and sen
 test.each<[number, Purpose | undefined]>([
   [32, undefined],
   [2, 'nodeLists'],
-  [4, 'tokenReviews'],
 ])('opens at most %i connections for %s, and closes them after 5 s without a request', async (count, purpose) => {
   const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(count));
   await sendInParallel(100, { ...POST, ...(purpose === undefined ? {} : { purpose }) });
   expect(sockets).toHaveLength(count);
   await expect.poll(countOpen).toBe(0);
-});
-
-test('does not send a GET again if its connection breaks after the response has started', async () => {
-  let count = 0;
-  const { send } = await startApi((_request, response) => {
-    count += 1;
-    if (count === 1) response.end('{}');
-    else response.write('{', () => response.destroy());
-  });
-  await send();
-  await expect(send()).rejects.toThrow(/^the response is incomplete/);
-  expect(count).toBe(2);
 });
 
 test('gives watches and lists own connections, and rejects a waiting request if its signal aborts', async () => {

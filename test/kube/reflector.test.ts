@@ -239,40 +239,6 @@ test('lists again after an outage in which a restored etcd can overtake its vers
   await expect.poll(listCount).toBe(2);
 });
 
-test('keeps a watch that receives bookmarks, until they stop', async () => {
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-  const { reflector, messages, watchedVersions, awaitWatch, sendToWatch } = await follow({
-    timing: { silenceMs: 2_000 },
-  });
-  await awaitWatch();
-  const first = Number(reflector.newestVersion);
-  for (let count = 1; count <= 3; count += 1) {
-    vi.advanceTimersByTime(1_500);
-    const version = String(first + count);
-    sendToWatch(toBookmark(version));
-    await expect.poll(() => reflector.newestVersion).toBe(version);
-  }
-  expect(watchedVersions()).toHaveLength(1);
-  vi.advanceTimersByTime(2_000);
-  await expect.poll(messages).toContain('cannot watch nodes: the watch has been silent for 2 s');
-  vi.advanceTimersByTime(2_000);
-  await expect.poll(watchedVersions).toHaveLength(2);
-});
-
-test.each<[string, Fault]>([
-  ['503', { status: 503 }],
-  ['404', { status: 404 }],
-  ['half a list', { status: 200, body: '{"kind":"NodeList","metadata":{' }],
-])('is not synced after %s, retries, and logs the problem once', async (_title, fault) => {
-  let left = 10;
-  const { known, reflector, messages } = await follow({ onRequest: () => (left-- > 0 ? fault : 'pass') });
-  expect(reflector.isSynced).toBe(false);
-  await expect.poll(() => reflector.isSynced).toBe(true);
-  expect(left).toBeLessThan(1);
-  expect(known()).toEqual(['a rendered-1']);
-  expect(messages().filter((text) => text.startsWith('cannot watch nodes'))).toHaveLength(1);
-});
-
 test('follows a kind whose CRD is created and deleted', async () => {
   const { cluster, known, reflector, watches } = await follow({ resource: BUILDS });
   cluster.serve('machineosbuilds', []);
