@@ -107,6 +107,7 @@ test.each([
   ['an empty body', '', '', 'the request has no body'],
   ['a field twice', GOOD.replace('"name":', '"name":"rendered-x","name":'), UID, NOT_JSON],
   ['a field without a value', GOOD.replace('"object":null', '"object":'), UID, NOT_JSON],
+  ['a key without quotes', GOOD.replace('"name"', 'xnamex'), UID, NOT_JSON],
   ['a byte order mark', `\uFEFF${GOOD}`, '', NOT_JSON],
   ['text after the review', `${GOOD}{}`, UID, NOT_JSON],
   ['an array', '[]', '', 'the request body is not a JSON object'],
