@@ -7,14 +7,13 @@ import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
-import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
-import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const USED = `rendered-worker-${'a'.repeat(32)}`;
 const UNUSED = `rendered-worker-${'b'.repeat(32)}`;
@@ -268,20 +267,6 @@ test('names the reference that a GET has confirmed, and not what the watch deliv
   const object = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', ...toNode({ desiredConfig: USED }) };
   cluster.faults.intercept(({ path }) => (path === NODE ? { status: 200, body: object } : 'pass'));
   expect(await remove(USED)).toContain('node worker-0 (desiredConfig)');
-});
-
-test('reads the settings again after one of their reads hangs for 5 s', async () => {
-  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
-  const cluster = await startTestCluster();
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
-  let hungCount = 0;
-  cluster.faults.intercept(() => ((hungCount += 1), 'hang'));
-  const settings = new SettingsFollower({ api: cluster.connect(), log: memoryLog().log });
-  runUntilEnd((signal) => settings.run(signal));
-  await expect.poll(() => hungCount).toBe(1);
-  cluster.faults.clear();
-  await vi.advanceTimersByTimeAsync(5_000);
-  await expect.poll(() => settings.settings?.mode).toBe('Audit');
 });
 
 test('puts a printable reason into the audit annotation of an override', async () => {

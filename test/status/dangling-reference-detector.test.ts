@@ -125,23 +125,6 @@ test('reports an empty status after 30 minutes, and at once if a node of the poo
   expect(await it.check()).toMatchObject([{ kind: 'Node' }, { ...finding, explanation: stuckExplanation }]);
 });
 
-test('tells a deleted config from an unknown one, and suggests a near name, also if it is created later', async () => {
-  const it = new DetectorTest();
-  it.configs.delete(CONFIG);
-  it.deletedAt.set(CONFIG, NOW);
-  const explanation = 'It was deleted at 2026-11-21T12:00:00Z';
-  expect(await it.check()).toMatchObject([{ deletedAt: NOW, explanation, suggestion: undefined }]);
-  it.configOfNode = [CONFIG.replace('rendered', 'render')];
-  it.now = new Date(NOW.getTime() + 60_000);
-  const unseen =
-    'The guard has not seen this config since it started at 2026-11-21T12:00:00Z. ' +
-    'It was deleted before, exists only on the bootstrap host, or the name is wrong';
-  const unknown = { explanation: unseen, suggestion: undefined };
-  expect(await it.check()).toMatchObject([unknown]);
-  it.configs.add(CONFIG);
-  expect(await it.check()).toMatchObject([{ suggestion: CONFIG }]);
-});
-
 test('ends a check five seconds after the API server hangs, and then asks for the others', async () => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
   const it = new DetectorTest();

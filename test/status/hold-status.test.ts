@@ -35,24 +35,6 @@ function describe() {
   return describeHolds({ configs, index, settings, now: NOW, facts });
 }
 
-test('lists the unused configs that the guard holds, and the pools that it has seen', () => {
-  const ofConfig = { name: CREATED, pool: 'worker', until: '2026-11-20T13:45:01Z' };
-  expect(describe()).toEqual({
-    holdSuperseded: '2h',
-    heldCount: 2,
-    heldConfigs: [
-      { ...ofConfig, reason: 'it was created at 2026-11-20T11:45:00Z, and a machine may be booting with it' },
-      {
-        name: NAMED,
-        pool: 'worker',
-        until: '2026-11-20T13:00:01Z',
-        reason: 'pool worker last named it at 2026-11-20T11:00:00Z, and a machine may be booting with it',
-      },
-    ],
-    watchedPools: [{ name: 'worker', resourceVersion: '7', since: '2026-11-20T00:30:00Z' }],
-  });
-});
-
 /** By the rule that needs no memory. */
 const BY_POOL_ALONE = ['13:30:01', '13:30:01', '13:45:01'];
 
