@@ -123,9 +123,3 @@ test('waits at start until the Secret contains a valid authority', async () => {
   write(dataOf(first));
   expect(leafOf(await starting).ca).toBe(false);
 });
-
-test('rejects when it is stopped before the first leaf', async () => {
-  const { starting, stop } = await follow(undefined);
-  stop.abort();
-  await expect(starting).rejects.toThrow(/abort/i);
-});

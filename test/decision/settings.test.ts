@@ -71,7 +71,6 @@ test.each([
   [`rendered-gpu-large-${HASH}`, 'gpu-large'],
   [`my-rendered-worker-${HASH}`, undefined],
   [`rendered-worker-${HASH}-copy`, undefined],
-  [`rendered-worker-${HASH.slice(1)}`, undefined],
   [`rendered-${HASH}`, undefined],
 ])('the pool in %s is %s', (name, pool) => {
   expect(parsePoolName(toConfigName(name))).toBe(pool);

@@ -54,15 +54,6 @@ test('uses Intermediate without the right to read it, and says so', async () => 
   await expect.poll(() => changes).toEqual(['Modern']);
 });
 
-test('keeps the profile while the API server is unreachable, and says so', async () => {
-  const { cluster, follower, changes } = await follow(MODERN);
-  await expect.poll(() => changes).toEqual(['Modern']);
-  cluster.faults.intercept(() => 'reset');
-  cluster.faults.cutConnections();
-  await expect.poll(() => follower.followed().problem?.reason).toBe('Unreadable');
-  expect(follower.current().type).toBe('Modern');
-});
-
 test('warns once about cipher suites that Node.js does not support, and keeps the last usable profile', async () => {
   const custom = { ciphers: ['DES-CBC3-SHA', 'ECDHE-RSA-AES128-GCM-SHA256'], minTLSVersion: 'VersionTLS12' };
   const { cluster, follower, changes, messages, setProfile } = await follow({ type: 'Custom', custom });

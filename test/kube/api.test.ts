@@ -23,9 +23,8 @@ import { fakeUntilEnd } from '../support/until-end.ts';
  *
  * @param toCluster returns what the kubeconfig says about the server with this port, if it is not only its address
  */
-export async function startApi(
+async function startApi(
   onRequest: RequestListener,
-  requestTimeoutMs?: number,
   toCluster: (port: number) => Partial<Cluster> | Promise<Partial<Cluster>> = () => ({}),
 ) {
   const { port, sockets } = await startHttpsServer(onRequest);
@@ -35,7 +34,7 @@ export async function startApi(
   config.loadFromClusterAndUser(cluster, { name: 'one' });
   /** How the credentials are read again. */
   const source = { load: () => config };
-  const api = new KubeApi(new KubeConnection(() => source.load()), 'test', requestTimeoutMs);
+  const api = new KubeApi(new KubeConnection(() => source.load()), 'test');
   onTestFinished(() => api.close());
   const send = async (request: Partial<ApiRequest> = {}) =>
     await api.json({ path: '/api', signal: new AbortController().signal, ...request });
@@ -46,13 +45,13 @@ export async function startApi(
 }
 
 /** Sends one request to a server that the kubeconfig describes like this, and returns what the server received. */
-async function sendRequest(toCluster: Parameters<typeof startApi>[2]) {
+async function sendRequest(toCluster: Parameters<typeof startApi>[1]) {
   const received: { host: string | undefined; url: string | undefined }[] = [];
   const onRequest: RequestListener = ({ headers: { host }, url }, response) => {
     received.push({ host, url });
     response.end('{}');
   };
-  const { send } = await startApi(onRequest, undefined, toCluster);
+  const { send } = await startApi(onRequest, toCluster);
   await send({ path: '/api/v1/nodes?limit=1' });
   return received[0];
 }
@@ -131,24 +130,18 @@ test('reads at most 16 MiB of JSON', async () => {
   await expect(send()).rejects.toThrow(/is too large$/);
 });
 
-test.each([
-  ['of the client', 500, {}],
-  ['of its own', undefined, { timeoutMs: 500 }],
-])(
-  'ends a request after a timeout %s, although a garbage collection runs before',
-  async (_case, requestTimeoutMs, request) => {
-    fakeUntilEnd('setTimeout', 'clearTimeout');
-    // The response has started, and the request waits for the rest of the body.
-    const exchange = vi.spyOn(Transport.prototype, 'send');
-    const { send } = await startApi((_request, response) => void response.write('{'), requestTimeoutMs);
-    const response = send(request);
-    while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
-    await setImmediate();
-    collectGarbage();
-    vi.advanceTimersByTime(500);
-    await expect(response).rejects.toThrow(/^the response is incomplete/);
-  },
-);
+test('ends a request after its own timeout, although a garbage collection runs before', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout');
+  // The response has started, and the request waits for the rest of the body.
+  const exchange = vi.spyOn(Transport.prototype, 'send');
+  const { send } = await startApi((_request, response) => void response.write('{'));
+  const response = send({ timeoutMs: 500 });
+  while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
+  await setImmediate();
+  collectGarbage();
+  vi.advanceTimersByTime(500);
+  await expect(response).rejects.toThrow(/^the response is incomplete/);
+});
 
 /** Answers the first requests together, so that each needs a connection of its own. */
 function answerTogether(count: number): RequestListener {

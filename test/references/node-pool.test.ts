@@ -42,12 +42,10 @@ test.each([
   ['without labels', undefined, {}, ONE_POOL, false],
   ['of a cluster without pools', { zone: 'a' }, {}, NO_POOLS, true],
   ['Windows', WINDOWS, {}, ONE_POOL, false],
-  ['Windows, of a cluster without pools', WINDOWS, {}, NO_POOLS, false],
   ['selected by no pool, with a config', { zone: 'a' }, { currentConfig: 'x' }, ONE_POOL, true],
   ['selected by no pool, with another annotation', {}, { state: 'Done' }, ONE_POOL, true],
   ['Windows, with a config', WINDOWS, { desiredConfig: 'x' }, ONE_POOL, true],
   ['Windows, with a weak reference', WINDOWS, { firstPivotConfig: 'x' }, ONE_POOL, true],
-  ['Windows, with another annotation', WINDOWS, { state: 'Done' }, ONE_POOL, true],
 ])('a node that is %s: %j %j', (_case, labels, annotations, pools, isManaged) => {
   const all = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]));
   const node = parseNodeReferrer({ metadata: { name: 'n', labels: labels ?? null, annotations: all } });

@@ -120,29 +120,20 @@ test('spec and status of a pool are strong references, and source configs are no
 });
 
 test.each([
-  ['in the foreground', ['example.com/other', 'foregroundDeletion'], [], true],
-  [
-    'in the background, but waits for another finalizer',
-    ['example.com/other'],
-    [{ field: 'spec', config: A }],
-    undefined,
-  ],
-])(
-  'a pool that is deleted %s has a nodeSelector and the references %j',
-  (_case, finalizers, references, isDeletedInForeground) => {
-    const nodeSelector = { matchLabels: { role: 'worker' } };
-    const metadata = { deletionTimestamp: CHANGED, finalizers };
-    const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, metadata);
-    expect(pool).toMatchObject({
-      kind: 'MachineConfigPool',
-      name: 'worker',
-      references,
-      isTerminating: true,
-      nodeSelector,
-    });
-    expect(pool.isDeletedInForeground).toBe(isDeletedInForeground);
-  },
-);
+  ['in the foreground', ['example.com/other', 'foregroundDeletion'], true, []],
+  ['in the background, but not yet gone', ['example.com/other'], undefined, [{ field: 'spec', config: A }]],
+])('a pool that is deleted %s has a nodeSelector and references', (_case, finalizers, isInForeground, references) => {
+  const nodeSelector = { matchLabels: { role: 'worker' } };
+  const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, { deletionTimestamp: CHANGED, finalizers });
+  expect(pool).toMatchObject({
+    kind: 'MachineConfigPool',
+    name: 'worker',
+    references,
+    isTerminating: true,
+    nodeSelector,
+  });
+  expect(pool.isDeletedInForeground).toBe(isInForeground);
+});
 
 test.each([
   [[{ type: 'Degraded', lastTransitionTime: 'x' }, UPDATED], new Date(CHANGED)],
@@ -187,7 +178,6 @@ test.each([
 
 test.each([
   ['no status yet', undefined, 'strong'],
-  ['started', [{ type: 'Building', status: 'True' }], 'strong'],
   ['not ended', [{ type: 'Succeeded', status: 'False' }], 'strong'],
   ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
   ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],

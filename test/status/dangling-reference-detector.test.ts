@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
@@ -6,7 +6,6 @@ import { DanglingReferenceDetector } from '../../src/status/dangling-reference-d
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 import { memoryLog } from '../support/log.ts';
 import { countTurns } from '../support/turns.ts';
-import { fakeUntilEnd } from '../support/until-end.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
@@ -58,10 +57,6 @@ class DetectorTest {
     yield* this.configOfNode.map(toReferrer);
     yield* this.pools;
   }
-}
-
-function toMissingConfig(index: number) {
-  return `rendered-worker-${String(index).padStart(32, '0')}`;
 }
 
 test('counts the configs in use, reports a dangling reference once, and logs once that it is gone', async () => {
@@ -123,25 +118,6 @@ test('reports an empty status after 30 minutes, and at once if a node of the poo
   it.answer = NOT_FOUND;
   const stuckExplanation = expect.stringContaining('booting machines get none');
   expect(await it.check()).toMatchObject([{ kind: 'Node' }, { ...finding, explanation: stuckExplanation }]);
-});
-
-test('ends a check five seconds after the API server hangs, and then asks for the others', async () => {
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-  const it = new DetectorTest();
-  it.configOfNode = Array.from({ length: 100 }, (_, index) => toMissingConfig(index));
-  it.answer = async ({ path, signal }: ApiRequest) => {
-    if (path.endsWith('00')) throw NOT_FOUND;
-    return await new Promise((_resolve, reject) => {
-      if (signal.aborted) reject(signal.reason as Error);
-      else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    });
-  };
-  const checked = it.check();
-  while (it.requestCount < 2) await new Promise((resolve) => setImmediate(resolve));
-  vi.advanceTimersByTime(5_000);
-  expect(await checked).toMatchObject([{ config: toMissingConfig(0) }]);
-  it.answer = NOT_FOUND;
-  expect(await it.check()).toHaveLength(100);
 });
 
 test('asks for nothing before the index is synced, and resolves if the signal aborts during a check', async () => {
