@@ -58,7 +58,7 @@ async function follow(data: SecretData | undefined) {
     const before = requests.length;
     await expect.poll(() => requests.length).toBeGreaterThan(before + 2);
   };
-  return { cluster, clock, lines, messages, starting, stop, write, awaitReads };
+  return { cluster, clock, lines, messages, starting, write, awaitReads };
 }
 
 const leafOf = (certificate: ServingCertificate) => new X509Certificate(certificate.current().certificatePem);
