@@ -20,6 +20,7 @@ type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 const BYTES_PER_TURN = 256 * 1024;
 /** No cluster has a tenth of this. An endless list would use up the memory. */
 const MAX_ITEMS = 50_000;
+const MAX_BYTES = 1024 ** 3;
 
 export interface ListResult {
   readonly path: string;
@@ -108,6 +109,7 @@ function readServedAt({ headers: { date } }: ApiResponse): Date {
 }
 
 async function parseBody(body: ApiResponse['body'], parser: ListParser, signal: AbortSignal): Promise<void> {
+  let bytes = 0;
   let bytesInTurn = 0;
   // Stream events, because a promise for each chunk costs more than its parsing.
   body.on('data', (chunk: Buffer) => {
@@ -118,6 +120,8 @@ async function parseBody(body: ApiResponse['body'], parser: ListParser, signal: 
       setImmediate(() => body.resume());
     }
     try {
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) throw new MalformedList('the list is too large');
       parser.write(chunk);
     } catch (error) {
       body.destroy(error as Error);

@@ -10,8 +10,7 @@ const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const NODES = { kind: 'Node', isMetadataOnly: true };
 
 /** Lists nodes in a response that has arrived in full, in chunks of 64 KiB. */
-function createList(bytes: Buffer, contentType: string, date?: string) {
-  const chunkSize = 65_536;
+function createList(bytes: Buffer, contentType: string, date?: string, chunkSize = 65_536) {
   const count = Math.ceil(bytes.length / chunkSize);
   const chunks = Array.from({ length: count }, (_, index) =>
     bytes.subarray(chunkSize * index, chunkSize * (index + 1)),
@@ -56,6 +55,13 @@ test.each([
     expect(body.destroyed).toBe(true);
   },
 );
+
+test('does not read more than 1 GiB of a list', async () => {
+  // In one chunk, because a parser would take seconds. The system provides the memory of an empty buffer only on use.
+  const { list, body } = createList(Buffer.alloc(2 ** 30 + 1), JSON_TYPE, undefined, 2 ** 31);
+  await expect(list(() => {})).rejects.toThrow('the list is too large');
+  expect(body.destroyed).toBe(true);
+});
 
 test.each([
   ['in the past', -60_000, -60_000],
