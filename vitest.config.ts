@@ -10,7 +10,7 @@ export const BUILD_TESTS = ['test/build/{bundle,ci-run,lean-libraries,package}.t
 export const LARGER_BOUNDS = ['test/exploration/larger-bounds-*.test.ts'];
 const OTHER_RUNS = ['test/e2e/**', 'test/release/**', ...PROGRAM_TESTS, ...BUILD_TESTS, ...LARGER_BOUNDS];
 
-/** Keys take longer than most tests. Only test/certificates/sign-certificate.test.ts generates one of 3,072 bits. */
+/** Keys take longer than most tests, so tests share a few. */
 const STORED_KEYS = {
   find: './sign-certificate.ts',
   replacement: new URL('test/support/stored-keys.ts', import.meta.url).pathname,

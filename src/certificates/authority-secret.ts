@@ -106,7 +106,6 @@ function findIssueReason(issued: IssuedPair | undefined, authority: Authority, n
   return findRenewalReason(new X509Certificate(issued.certificatePem), now);
 }
 
-/** @throws UnusableKeyPair */
 function parseSecret(object: ApiObject | undefined, now: Date): Authority {
   if (object === undefined) throw new UnusableKeyPair('it does not exist');
   const { data } = object as ApiObject & { readonly data?: Readonly<Record<string, unknown>> | null };

@@ -5,7 +5,6 @@ import {
   computeValidity,
   findDateProblem,
   type KeyPair,
-  type ParsedKeyPair,
   parseKeyPair,
   readValidity,
   UnusableKeyPair,
@@ -39,7 +38,7 @@ export async function createAuthority({ days, now }: { days: number; now: Date }
 }
 
 /** Parses an authority that can sign leaves at `now`. @throws UnusableKeyPair */
-export function parseAuthority(pair: KeyPair, now: Date): ParsedKeyPair {
+export function parseAuthority(pair: KeyPair, now: Date) {
   const parsed = parseKeyPair(pair);
   const { certificate, privateKey } = parsed;
   // `ca` is true only if basicConstraints has cA, and keyUsage, if present, includes keyCertSign.
@@ -128,7 +127,7 @@ function assertVerified(certificatePem: string, issuer: X509Certificate, { dnsNa
  * Writes IPv6 as eight groups, because node-forge 1.4.3 takes `::ffff:10.0.0.1` for IPv4 and drops the last
  * group of `::2:3:4:5:6:7:8`.
  */
-export function expandIpAddress(address: string): string {
+function expandIpAddress(address: string): string {
   if (isIP(address) !== 6) return address;
   // The URL parser turns a dotted quad into hex groups and the rest into lower case.
   const canonical = new URL(`https://[${address}]`).hostname.slice(1, -1);

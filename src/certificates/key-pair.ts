@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { Replaceable, type Replaced } from '../common/replaceable.ts';
 
 export interface KeyPair {
@@ -9,13 +9,8 @@ export interface KeyPair {
 /** The message is a phrase without a period. */
 export class UnusableKeyPair extends Error {}
 
-export interface ParsedKeyPair {
-  readonly certificate: X509Certificate;
-  readonly privateKey: KeyObject;
-}
-
 /** Parses the first certificate of a chain and its key. Ignores dates. @throws UnusableKeyPair */
-export function parseKeyPair({ certificatePem, privateKeyPem }: KeyPair): ParsedKeyPair {
+export function parseKeyPair({ certificatePem, privateKeyPem }: KeyPair) {
   const certificate = parsePem('certificate', () => new X509Certificate(certificatePem));
   // OpenSSL would report "interrupted or cancelled", because it cannot ask for the passphrase.
   if (/-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m.test(privateKeyPem)) {
@@ -55,7 +50,6 @@ export function readValidity(certificate: X509Certificate): Validity {
   return { notBefore: new Date(certificate.validFrom), notAfter: new Date(certificate.validTo) };
 }
 
-/** Computes `days` days from `now`, back-dated by 26 hours, within the validity of the issuer. */
 export function computeValidity(now: Date, days: number, issuer?: Validity): Validity {
   const notBefore = now.getTime() - BACKDATE_MS;
   const notAfter = now.getTime() + days * DAY_MS;
@@ -84,16 +78,13 @@ export function findRenewalReason(certificate: X509Certificate, now: Date): stri
   return now < dueAt ? undefined : `two thirds of its life passed at ${dueAt.toISOString()}`;
 }
 
-/** The certificate or chain of new connections, and its key. */
 export interface ServingCertificate extends Replaced<KeyPair> {
-  /** Includes the expiry of the authority if this process has it. */
   expiries(): readonly Expiry[];
 }
 
 export interface Expiry {
   readonly certificate: 'serving' | 'authority';
   readonly notAfter: Date;
-  /** Whether this process renews it. */
   readonly isRenewedByGuard: boolean;
 }
 

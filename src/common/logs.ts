@@ -37,7 +37,6 @@ export class ThrottledLog {
     this.#log = log;
   }
 
-  /** @param text a constant */
   warn(text: string, fields: object): void {
     const suppressed = this.#suppressed.get(text) ?? 0;
     const isLogged = this.#limiter.tryAcquire(text);

@@ -32,7 +32,6 @@ export interface GuardOptions {
   readonly securePort: number;
   readonly healthPort: number;
   readonly metricsPort?: number;
-  /** The default is OpenShift's Intermediate profile. */
   readonly tlsPolicy?: TlsPolicy | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
@@ -137,7 +136,6 @@ export async function startGuard(options: GuardOptions) {
 }
 
 export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'settings' | 'status' | 'tlsPolicy'> {
-  /** Resolves with a certificate that is followed until the signal aborts. */
   readonly loadCertificate: (signal: AbortSignal) => Promise<ServingCertificate>;
   readonly initialSpec: NonNullable<SettingsFollowerOptions['initialSpec']>;
   /** The default is the namespace of the pod. */

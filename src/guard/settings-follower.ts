@@ -27,7 +27,6 @@ const CREATE_TIMEOUT_MS = 5_000;
  * Without the object or its CRD the default settings apply. While it is unreadable the last known settings apply.
  */
 export class SettingsFollower {
-  /** Undefined before the first read. */
   settings: Settings | undefined;
   /** As it was last read. Undefined before, and if it does not exist. */
   object: ApiObject | undefined;

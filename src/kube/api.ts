@@ -105,7 +105,6 @@ export class KubeApi {
     this.#transport.close();
   }
 
-  /** Applies the timeout, until the body of the response closes. */
   async #sendInTime(request: ApiRequest): Promise<ApiResponse> {
     const { timeoutMs = this.#requestTimeoutMs } = request;
     const limit =

@@ -21,7 +21,6 @@ export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name'
   /** Undefined for the empty status of a pool. */
   readonly config: ConfigName | undefined;
   readonly since: Date;
-  /** When the watch reported the deletion of the config. */
   readonly deletedAt: Date | undefined;
   readonly explanation: string;
   readonly suggestion: ConfigName | undefined;
@@ -73,15 +72,13 @@ export class DanglingReferenceDetector {
       findings.set(key, { ...finding, since: this.#findings.get(key)?.since ?? now() });
     };
     const poolsWithDanglingNode = new Set<string | undefined>();
-    for await (const slice of inSlices(dangling)) {
-      for (const reference of slice) {
-        const { config } = reference;
-        if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
-        if (reference.kind === 'Node') poolsWithDanglingNode.add(parsePoolName(config));
-        const deletedAt = configs.deletedAt(config);
-        const explanation = explainMissingConfig(deletedAt, this.#startedAt);
-        add({ ...reference, deletedAt, explanation, suggestion: findNearest(config) });
-      }
+    for (const reference of dangling) {
+      const { config } = reference;
+      if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
+      if (reference.kind === 'Node') poolsWithDanglingNode.add(parsePoolName(config));
+      const deletedAt = configs.deletedAt(config);
+      const explanation = explainMissingConfig(deletedAt, this.#startedAt);
+      add({ ...reference, deletedAt, explanation, suggestion: findNearest(config) });
     }
     for (const pool of poolsWithEmptyStatus) {
       const { kind, name } = pool;
@@ -90,7 +87,7 @@ export class DanglingReferenceDetector {
       const explanation = explainEmptyStatus(code);
       add({ kind, name, field: 'status', config: undefined, deletedAt: undefined, explanation, suggestion: undefined });
     }
-    await this.#report(findings);
+    this.#report(findings);
     this.#findings = findings;
   }
 
@@ -98,14 +95,14 @@ export class DanglingReferenceDetector {
     const dangling: DanglingReference[] = [];
     const poolsWithEmptyStatus: PoolReferrer[] = [];
     const inUse = new Set<ConfigName>();
-    for await (const referrers of inSlices(this.#options.index.referrers())) {
-      dangling.push(...findDanglingReferences(referrers, names));
-      poolsWithEmptyStatus.push(
-        // While a pool cannot render, its condition RenderDegraded already reports the cause.
-        ...referrers.filter(isPool).filter(({ emptyStatus }) => emptyStatus?.cannotRender === false),
-      );
-      const references = referrers.flatMap((referrer) => referrer.references);
-      for (const { config, strength } of references) {
+    let count = 0;
+    for (const referrer of this.#options.index.referrers()) {
+      count += 1;
+      if (count % SLICE_SIZE === 0) await waitForNextTurn();
+      dangling.push(...findDanglingReferences([referrer], names));
+      // While a pool cannot render, its condition RenderDegraded already reports the cause.
+      if (isPool(referrer) && referrer.emptyStatus?.cannotRender === false) poolsWithEmptyStatus.push(referrer);
+      for (const { config, strength } of referrer.references) {
         if (strength === 'strong' && isRenderedConfig(config) && names.has(config)) inUse.add(config);
       }
     }
@@ -127,21 +124,18 @@ export class DanglingReferenceDetector {
     return missing;
   }
 
-  /** Logs what is new, and what is no longer found. */
-  async #report(findings: ReadonlyMap<string, DanglingFinding>): Promise<void> {
+  #report(findings: ReadonlyMap<string, DanglingFinding>): void {
     const { log, onFound } = this.#options;
     const all = [...this.#findings.values(), ...findings.values()];
     const changed = all.filter((finding) => this.#findings.has(keyOf(finding)) !== findings.has(keyOf(finding)));
-    for await (const slice of inSlices(changed)) {
-      for (const finding of slice) {
-        const { kind, name, field, config, explanation, suggestion } = finding;
-        const reference = { kind, name, field, config };
-        if (findings.has(keyOf(finding))) {
-          log.warn({ reference, explanation, suggestion }, `dangling reference: ${describeFinding(finding)}`);
-          onFound?.(finding);
-        } else {
-          log.info({ reference }, `no longer dangling: ${kind} ${name} (${field})`);
-        }
+    for (const finding of changed) {
+      const { kind, name, field, config, explanation, suggestion } = finding;
+      const reference = { kind, name, field, config };
+      if (findings.has(keyOf(finding))) {
+        log.warn({ reference, explanation, suggestion }, `dangling reference: ${describeFinding(finding)}`);
+        onFound?.(finding);
+      } else {
+        log.info({ reference }, `no longer dangling: ${kind} ${name} (${field})`);
       }
     }
   }
@@ -156,18 +150,4 @@ export function describeFinding({ kind, name, field, config, explanation, sugges
 
 function keyOf({ kind, name, field, config }: Pick<DanglingFinding, 'kind' | 'name' | 'field' | 'config'>): string {
   return [kind, name, field, config].join('\0');
-}
-
-/** Between two slices other work runs, such as waiting reviews. */
-async function* inSlices<T>(items: Iterable<T>): AsyncGenerator<readonly T[]> {
-  let slice: T[] = [];
-  for (const item of items) {
-    if (slice.length === SLICE_SIZE) {
-      yield slice;
-      slice = [];
-      await waitForNextTurn();
-    }
-    slice.push(item);
-  }
-  yield slice;
 }

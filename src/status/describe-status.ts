@@ -32,7 +32,6 @@ export interface StatusSources {
   readonly findings: readonly DanglingFinding[];
   readonly protectedConfigs: number;
   readonly expiries: readonly Expiry[];
-  /** Undefined if the guard does not follow it. */
   readonly tlsProfile: FollowedTlsProfile | undefined;
   readonly now: Date;
 }
@@ -40,7 +39,6 @@ export interface StatusSources {
 /** The part of the MachineConfigGuard's status that the leader writes. */
 export type GuardStatus = ReturnType<typeof describeStatus>;
 
-/** A condition without the fields that depend on the stored one. */
 export interface Condition {
   readonly type: keyof typeof CONDITIONS;
   readonly status: 'True' | 'False' | 'Unknown';

@@ -5,7 +5,6 @@ import { type ConfigName, findUsedConfigs, isRenderedConfig } from '../decision/
 import type { StatusSources } from './describe-status.ts';
 
 export interface HoldStatus {
-  /** The hold in force, as a duration. */
   readonly holdSuperseded: string;
   readonly heldCount: number;
   /** Those that are held the longest. Times are RFC 3339. */
@@ -20,13 +19,10 @@ const MAX_HELD_CONFIGS = 50;
 const MAX_POOLS = 100;
 
 /** Describes what the guard holds, by the same rule as its answers. */
-export function describeHolds({
-  configs,
-  index,
-  settings,
-  now,
-  facts,
-}: Pick<StatusSources, 'configs' | 'index' | 'settings' | 'now' | 'facts'>): HoldStatus {
+export function describeHolds(
+  sources: Pick<StatusSources, 'configs' | 'index' | 'settings' | 'now' | 'facts'>,
+): HoldStatus {
+  const { configs, index, settings, now, facts } = sources;
   const holdMs = settings.holdSupersededMs;
   const referrers = [...index.referrers()];
   const used = findUsedConfigs(referrers);

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { leasesPath, objectPath } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
-import { describeError, isAbsent } from '../kube/errors.ts';
+import { describeError, orUndefined } from '../kube/errors.ts';
 import { ProblemLog } from '../common/logs.ts';
 import { NEVER_ABORTED, repeat, withTimeout } from '../common/wait.ts';
 
@@ -92,13 +92,8 @@ export class Lease {
   }
 
   async #get(signal: AbortSignal): Promise<LeaseObject | undefined> {
-    const { api } = this.#options;
-    try {
-      return (await api.json({ path: this.#path, timeoutMs: TIMEOUT_MS, signal })) as LeaseObject;
-    } catch (error) {
-      if (isAbsent(error)) return undefined;
-      throw error;
-    }
+    const lease = this.#options.api.json({ path: this.#path, timeoutMs: TIMEOUT_MS, signal });
+    return (await orUndefined(lease)) as LeaseObject | undefined;
   }
 
   /** Rejects with a 409 if another replica was faster. */

@@ -15,7 +15,6 @@ export interface MetricsSources {
   };
   readonly live: Pick<LiveReader, 'readCount'>;
   readonly mode: () => Mode;
-  /** Undefined if the guard writes no status. */
   readonly reporter: () => Pick<StatusReporter, 'danglingCount' | 'protectedConfigs'> | undefined;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
 }
@@ -77,12 +76,11 @@ export class Metrics {
       },
     });
     const expiryHelp = 'End of the validity of the serving certificate and of its authority, in seconds since 1970.';
-    this.#addGaugePer('certificate', 'mcguard_certificate_expiry_timestamp_seconds', expiryHelp, () =>
-      certificate.expiries().map(({ certificate: name, notAfter }) => [name, notAfter.getTime() / 1000]),
-    );
-    this.#addGaugePer('mode', 'mcguard_mode', '1 for the current mode, 0 for the others.', () =>
-      MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0]),
-    );
+    const readExpiries = () =>
+      certificate.expiries().map(({ certificate: name, notAfter }) => [name, notAfter.getTime() / 1000] as const);
+    this.#addGauge('mcguard_certificate_expiry_timestamp_seconds', expiryHelp, readExpiries, 'certificate');
+    const readModes = () => MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0] as const);
+    this.#addGauge('mcguard_mode', '1 for the current mode, 0 for the others.', readModes, 'mode');
     const danglingHelp = 'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, () => reporter()?.danglingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
@@ -91,16 +89,15 @@ export class Metrics {
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, () => reporter()?.protectedConfigs);
     const ageHelp = 'Time since the last message from the API server about the resource.';
-    this.#addGaugePer('resource', 'mcguard_index_age_seconds', ageHelp, () =>
+    const readAges = () =>
       index.reflectors.flatMap(({ resource, silentMs }) =>
-        silentMs === undefined ? [] : [[resource.name, silentMs / 1000]],
-      ),
-    );
+        silentMs === undefined ? [] : [[resource.name, silentMs / 1000] as const],
+      );
+    this.#addGauge('mcguard_index_age_seconds', ageHelp, readAges, 'resource');
     const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';
-    this.#addGaugePer('kind', 'mcguard_references', referencesHelp, () => countStrongReferences(index.referrers()));
-    this.#addGaugePer('version', 'mcguard_build_info', 'Always 1; the label tells the version.', () => [
-      [packageJson.version, 1],
-    ]);
+    this.#addGauge('mcguard_references', referencesHelp, () => countStrongReferences(index.referrers()), 'kind');
+    const version = new Map([[packageJson.version, 1]]);
+    this.#addGauge('mcguard_build_info', 'Always 1; the label tells the version.', () => version, 'version');
     this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
     // Computed once, because each result would differ by microseconds.
     const startedAt = Date.now() / 1000 - process.uptime();
@@ -125,22 +122,21 @@ export class Metrics {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 
-  /** An undefined value is not exported. */
-  #addGauge(name: string, help: string, value: () => number | undefined): void {
+  /** Adds a gauge of one value, or of one for each value of a label. An undefined value is not exported. */
+  #addGauge(
+    name: string,
+    help: string,
+    read: () => number | undefined | Iterable<readonly [string, number]>,
+    ...labelNames: [] | [label: string]
+  ): void {
     const collect = (): void => {
-      const current = value();
-      if (current === undefined) gauge.remove();
-      else gauge.set(current);
-    };
-    const gauge: Gauge = new Gauge({ name, help, registers: [this.#registry], collect });
-  }
-
-  #addGaugePer(label: string, name: string, help: string, values: () => Iterable<readonly [string, number]>): void {
-    const collect = (): void => {
+      const values = read();
       gauge.reset();
-      for (const [labelValue, value] of values()) gauge.set({ [label]: labelValue }, value);
+      if (values === undefined) gauge.remove();
+      else if (typeof values === 'number') gauge.set(values);
+      else for (const [label, value] of values) gauge.labels(label).set(value);
     };
-    const gauge: Gauge = new Gauge({ name, help, labelNames: [label], registers: [this.#registry], collect });
+    const gauge: Gauge = new Gauge({ name, help, labelNames, registers: [this.#registry], collect });
   }
 }
 

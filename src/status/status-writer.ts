@@ -10,7 +10,6 @@ import { ProblemLog } from '../common/logs.ts';
 import { toSeconds } from '../common/duration.ts';
 import { type Condition, CONDITIONS, type GuardStatus } from './describe-status.ts';
 
-/** What the status has of an answer. */
 interface StoredDeletion {
   readonly time: string;
   readonly user: string;
@@ -21,7 +20,6 @@ export interface LastDenial extends StoredDeletion {
   readonly referrers: ReturnType<typeof toRecordedReferrers>;
 }
 
-/** Minimum time between two writes of the answers to deletions. */
 const ANSWERS_INTERVAL_MS = 10_000;
 /** A few are of interest: those whose config a node names. */
 const MAX_DELETIONS = 50;

@@ -19,7 +19,6 @@ export type DecisionPath = 'none' | 'index' | 'live';
  */
 export type ConfigState = 'exists' | 'missing' | 'unknown';
 
-/** A review with the verdict that answers it, and how the guard reached the verdict. */
 export interface JudgedReview {
   readonly review: Review;
   readonly verdict: Verdict;
@@ -144,8 +143,6 @@ const JOINED = Buffer.allocUnsafeSlow(MAX_BODY_BYTES);
 /** Each piece costs a call, however small it is. TLS records of the API server have 1 to 16 KiB. */
 const MAX_PIECES = 1_000;
 
-type GiveUp = () => void;
-
 /**
  * Reads bodies within a limit of memory. Beyond it, the reader gives up the body that has been arriving for the longest
  * time, because the API server sends a body immediately.
@@ -153,7 +150,7 @@ type GiveUp = () => void;
 class BodyReader {
   readonly #maxBytes: number;
   /** The bytes of each body that is arriving, the oldest body first. */
-  readonly #arriving = new Map<GiveUp, number>();
+  readonly #arriving = new Map<() => void, number>();
   #bytes = 0;
 
   constructor(maxBytes: number) {
@@ -190,7 +187,9 @@ class BodyReader {
     request.on('data', onData);
     try {
       await once(request, 'end', { signal: unread.signal });
-      return parse(joinPieces(pieces));
+      let joined = 0;
+      for (const piece of pieces) joined += piece.copy(JOINED, joined);
+      return parse(JOINED.subarray(0, joined));
     } catch (error) {
       throw unread.signal.aborted ? unread.signal.reason : error;
     } finally {
@@ -200,7 +199,7 @@ class BodyReader {
     }
   }
 
-  #add(giveUp: GiveUp, bytes: number): void {
+  #add(giveUp: () => void, bytes: number): void {
     this.#arriving.set(giveUp, (this.#arriving.get(giveUp) ?? 0) + bytes);
     this.#bytes += bytes;
     for (const oldest of this.#arriving.keys()) {
@@ -210,14 +209,8 @@ class BodyReader {
     }
   }
 
-  #remove(giveUp: GiveUp): void {
+  #remove(giveUp: () => void): void {
     this.#bytes -= this.#arriving.get(giveUp) ?? 0;
     this.#arriving.delete(giveUp);
   }
-}
-
-function joinPieces(pieces: readonly Buffer[]): Buffer {
-  let length = 0;
-  for (const piece of pieces) length += piece.copy(JOINED, length);
-  return JOINED.subarray(0, length);
 }

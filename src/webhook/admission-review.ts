@@ -125,18 +125,16 @@ function parseOldObject(request: Readonly<Record<string, unknown>>, uid: string)
   return {
     ...parseHoldableConfig({ ...metadata, name }),
     uid: readText(metadata['uid'], MAX_UID),
-    ...(typeof allowDeletion === 'string' ? { allowDeletion: cutText(allowDeletion) } : {}),
+    // Copies the characters, because V8 would keep the whole text for a part of it.
+    ...(typeof allowDeletion === 'string' && {
+      allowDeletion: Buffer.from(allowDeletion.slice(0, MAX_TEXT)).toString(),
+    }),
   };
 }
 
 function parseUser(request: Readonly<Record<string, unknown>>): string {
   const username = asRecord(request['userInfo'])?.['username'];
   return typeof username === 'string' && username !== '' ? toPrintableLine(username, MAX_TEXT) : 'unknown';
-}
-
-/** Copies the characters, because V8 would keep the whole text for a part of it. */
-function cutText(text: string): string {
-  return Buffer.from(text.slice(0, MAX_TEXT)).toString();
 }
 
 /** Empty if the value is not a text of at most this length. */

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 
 interface Connection {
   readonly socket: Socket;
-  /** The last request. */
   readonly request?: IncomingMessage;
   readonly response?: ServerResponse;
 }

@@ -24,14 +24,11 @@ export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions
     const address = request.socket.remoteAddress ?? 'unknown';
     try {
       const access = token === undefined ? 'unauthenticated' : await authorizer.authorize(token, address);
-      if (access === 'allowed') {
-        next();
-      } else if (access === 'forbidden') {
-        sendText(response, 403, 'forbidden: needs the right to get /metrics');
-      } else if (access === 'throttled') {
-        response.set('retry-after', '1');
-        sendText(response, 429, 'too many requests: too many new tokens; retry later');
-      } else {
+      if (access === 'allowed') next();
+      else if (access === 'forbidden') sendText(response, 403, 'forbidden: needs the right to get /metrics');
+      else if (access === 'throttled')
+        sendText(response.set('retry-after', '1'), 429, 'too many requests: too many new tokens; retry later');
+      else {
         response.set('www-authenticate', 'Bearer');
         sendText(response, 401, 'unauthorized: needs the bearer token of a service account');
       }

@@ -27,7 +27,7 @@ export class UnusableTlsProfile extends Error {}
 const TLS_1_3_SUITES = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
 
 /** All have forward secrecy and authenticated encryption. OpenShift uses the names of OpenSSL. */
-const INTERMEDIATE_SUITES: readonly string[] = [
+const INTERMEDIATE_SUITES = [
   ...TLS_1_3_SUITES,
   'ECDHE-ECDSA-AES128-GCM-SHA256',
   'ECDHE-RSA-AES128-GCM-SHA256',
@@ -117,7 +117,8 @@ function createProfile(
   return {
     type,
     minVersion,
-    ciphers: toOpenSslList(supportedSuites),
+    // TLS 1.3 always has all its suites, as in Go and in openshift/api.
+    ciphers: [...new Set([...TLS_1_3_SUITES, ...supportedSuites])].join(':'),
     groups: supportedGroups,
     // The lists of the other profiles are ours, so what this Node.js lacks is nothing to look at.
     unsupported: type === 'Custom' ? [...unsupportedSuites, ...unsupportedGroups] : [],
@@ -154,9 +155,4 @@ function toNames(list: unknown): string[] {
 
 function quote(value: unknown): string {
   return toPrintableLine(JSON.stringify(value) ?? 'undefined', MAX_NAME_LENGTH);
-}
-
-/** TLS 1.3 always has all its suites, as in Go and in openshift/api. */
-function toOpenSslList(suites: readonly string[]): string {
-  return [...TLS_1_3_SUITES, ...suites.filter((suite) => !TLS_1_3_SUITES.includes(suite))].join(':');
 }

@@ -30,7 +30,7 @@ const dataOf = ({ certificatePem, privateKeyPem }: Authority): SecretData => ({
   'ca.key': base64(privateKeyPem),
 });
 
-async function follow(data: SecretData | undefined, generateKeys = generateLeafKeys) {
+async function follow(data: SecretData | undefined) {
   const cluster = await startTestCluster();
   const metadata = { name: NAME, namespace: NAMESPACE };
   const write = (data: SecretData) => {
@@ -49,7 +49,7 @@ async function follow(data: SecretData | undefined, generateKeys = generateLeafK
     signal: stop.signal,
     now: () => new Date(clock.now),
     intervalMs: 10,
-    generateKeys,
+    generateKeys: generateLeafKeys,
   });
   onTestFinished(() => stop.abort());
   /** Waits until the Secret was read twice more: the first read can have begun before. */
@@ -58,7 +58,7 @@ async function follow(data: SecretData | undefined, generateKeys = generateLeafK
     const before = requests.length;
     await expect.poll(() => requests.length).toBeGreaterThan(before + 2);
   };
-  return { cluster, clock, lines, messages, starting, stop, write, awaitReads };
+  return { cluster, clock, lines, messages, starting, write, awaitReads };
 }
 
 const leafOf = (certificate: ServingCertificate) => new X509Certificate(certificate.current().certificatePem);
@@ -122,27 +122,4 @@ test('waits at start until the Secret contains a valid authority', async () => {
   await expect.poll(() => messages().at(-1)).toMatch(/cannot be used: the authority expired at /);
   write(dataOf(first));
   expect(leafOf(await starting).ca).toBe(false);
-});
-
-test('logs once that it cannot issue a certificate, until it can', async () => {
-  let isBroken = true;
-  const { starting, messages, awaitReads } = await follow(dataOf(first), async () => {
-    if (isBroken) throw new Error('no entropy');
-    return await generateLeafKeys();
-  });
-  const problem = 'cannot issue a serving certificate: no entropy';
-  await expect.poll(messages).toEqual([problem]);
-  await awaitReads();
-  expect(messages()).toEqual([problem]);
-  isBroken = false;
-  await starting;
-  await expect
-    .poll(() => messages().slice(1))
-    .toEqual(['serving certificate issued: there is none yet', `secret ${NAMESPACE}/${NAME} can be used again`]);
-});
-
-test('rejects when it is stopped before the first leaf', async () => {
-  const { starting, stop } = await follow(undefined);
-  stop.abort();
-  await expect(starting).rejects.toThrow(/abort/i);
 });

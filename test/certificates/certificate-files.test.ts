@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -10,10 +10,8 @@ import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
 const LOADED = 'serving certificate loaded';
-const REPLACED = 'serving certificate replaced';
 const NOT_USABLE = 'new serving certificate not usable; the previous one stays: ';
 
-let leaves: KeyPair[];
 let first: KeyPair;
 let second: KeyPair;
 
@@ -25,8 +23,7 @@ beforeAll(async () => {
   const now = new Date();
   const authority = await createAuthority({ days: 30, now });
   const options = { authority, dnsNames: ['guard.example.com'], ipAddresses: [], days: 7, now };
-  leaves = await Promise.all([1, 2, 3].map(async () => await issueLeaf(options)));
-  [first, second] = leaves as [KeyPair, KeyPair];
+  [first, second] = await Promise.all([issueLeaf(options), issueLeaf(options)]);
 });
 
 /** Between two reads there is a timer. */
@@ -62,19 +59,7 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
   await write(pair);
   const { log, messages } = memoryLog();
   const start = async () => await watchCertificateFiles({ certFile, keyFile, log, signal: stop.signal });
-  return { directory, certFile, messages, write, start };
-}
-
-/** Swaps the directory behind the link ..data by a rename, as kubelet does in a Secret volume. */
-async function swapSecretVolume(volume: string, generation: number, pair: KeyPair) {
-  const name = `..generation_${generation}`;
-  await mkdir(path.join(volume, name));
-  await writeFile(path.join(volume, name, 'tls.crt'), pair.certificatePem);
-  await writeFile(path.join(volume, name, 'tls.key'), pair.privateKeyPem);
-  await symlink(name, path.join(volume, '..data_tmp'));
-  await rename(path.join(volume, '..data_tmp'), path.join(volume, '..data'));
-  if (generation > 0) await rm(path.join(volume, `..generation_${generation - 1}`), { recursive: true });
-  else for (const file of ['tls.crt', 'tls.key']) await symlink(`..data/${file}`, path.join(volume, file));
+  return { certFile, messages, write, start };
 }
 
 /** Sets the month of notAfter to 99. */
@@ -97,21 +82,6 @@ test.each<[string, () => Partial<KeyPair>, string]>([
   const starting = (await createFiles(pair())).start();
   await expect(starting).rejects.toThrow(message);
   await expect(starting).rejects.toBeInstanceOf(CertificateFilesError);
-});
-
-test('replaces the pair at every swap of a Secret volume', async () => {
-  const { directory, start, messages } = await createFiles();
-  await swapSecretVolume(directory, 0, first);
-  const certificate = await start();
-  const pairs: KeyPair[] = [];
-  certificate.onChange(() => pairs.push(certificate.current()));
-  for (const [index, leaf] of leaves.slice(1).entries()) {
-    await swapSecretVolume(directory, index + 1, leaf);
-    await awaitNextRead();
-    expect(certificate.current()).toEqual(leaf);
-  }
-  expect(pairs).toEqual(leaves.slice(1));
-  expect(messages()).toEqual([LOADED, ...pairs.map(() => REPLACED)]);
 });
 
 test.each<[string, string, () => string | undefined]>([

@@ -87,15 +87,11 @@ const UNMANAGED = toRollingPool({ updated: 1 });
 
 test.each<[string, string, PoolReferrer, Situation?]>([
   ['in a roll-out or paused, whose spec changed lately', 'PoolChanged 9', toRollingPool({ spec: 9, updated: 2 })],
-  ['whose last machine updated lately', 'PoolChanged 9.5', toPool({ spec: 9, updated: 9.5 })],
   ['without machines, so its status moved silently', 'PoolChanged 9.75', toPool({ spec: 9, updated: 1, status: 9.75 })],
-  ['whose status counts machines', 'none', toPool({ spec: 1, updated: 2, status: 9.9 })],
   ['that never had the condition Updated', 'PoolChanged 9', toPool({ spec: 9, status: 8 })],
-  ['without the condition, whose status moved silently', 'PoolChanged 9.5', toPool({ spec: 9, status: 9.5 })],
   ['whose status names nothing, so it did not move', 'PoolChanged 9', toPool({ spec: 9, updated: 1 }, ONLY_SPEC)],
   ['that names no config and has no times: now', 'PoolUndated 10', UNDATED],
   ['whose status moved at an unknown time: now', 'PoolUndated 10', toPool({ spec: 9, updated: 1 })],
-  ['that named the config never: it is new', 'ConfigCreated 9', QUIET, { configCreatedAt: 9 }],
   [
     'without managedFields: the newest of its configs',
     'PoolChanged 9',
@@ -115,7 +111,6 @@ test.each<[string, string, PoolReferrer, Situation?]>([
   ['that changed in the future', 'PoolChanged 10', toRollingPool({ spec: 11 })],
   ['whose Updated is in the future: its write', 'PoolChanged 9.5', toPool({ spec: 9, updated: 12, status: 9.5 })],
   ['whose Updated is in the future, and whose status is old', 'none', toPool({ spec: 1, updated: 12, status: 2 })],
-  ['that changed lately, and named it before', 'PoolNamed 8.5', RECENT, { named: 8.5 }],
   ['that the guard has watched for an hour', 'PoolWatched 9', RECENT, { watched: 9 }],
   ['without any time, which the guard has watched', 'PoolWatched 9', UNDATED, { watched: 9 }],
   ['that has long not named it, but the config is new', 'ConfigCreated 9', RECENT, { watched: 1, configCreatedAt: 9 }],
@@ -125,14 +120,9 @@ test.each<[string, string, PoolReferrer, Situation?]>([
 });
 
 test.each<[string, string, readonly Referrer[], number?, number?]>([
-  ['that joined 23 hours ago', 'fresh to 11', [QUIET, toNode(-13)]],
   ['that joined a second later', 'fresh to 10.000278', [QUIET, toNode(-14 + SECOND)]],
-  ['that joined lately, beside an older one', 'fresh to 33', [QUIET, toNode(5, 'older'), toNode(9)]],
-  ['and no pool', 'none', [toNode(9, 'worker')]],
   ['that joined before the end of a longer hold', 'PoolChanged 9', [ROLLING, toNode(-13.1)]],
   ['and a pool that has long not named the config', 'fresh to 33', [RECENT, toNode(9)], -20, 1],
-  ['that joined in the second before the config was created', 'ConfigCreated 9', [QUIET, toNode(9 - SECOND)], 9],
-  ['that joined in the second in which the config was created', 'fresh to 33', [QUIET, toNode(9)], 9],
   ['that joined lately, with a config of unknown age', 'fresh to 33', [QUIET, toNode(9)], Number.NaN],
 ])('a node without currentConfig %s: %s', (_condition, expected, referrers, configCreatedAt = -20, watched) => {
   expect(hold(referrers, { configCreatedAt, ...(watched && { watched }) })).toBe(expected);

@@ -27,7 +27,6 @@ const WOULD_DENY = decideUsed(REVIEW, AUDIT);
 const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: 'CHG-7\u202e' } });
 const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
 const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
-const INTERNAL_ERROR = denyUnverified(undefined, [{ name: 'the guard', reason: 'internal error' }], DEFAULT_SETTINGS);
 const DENIAL_EVENT = `Event DeletionDenied: kube:admin: ${IN_USE.message}`;
 const OVERRIDE_STATUS = `status overridden ${NAME}`;
 const OVERRIDE_EVENT = `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
@@ -65,12 +64,9 @@ test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
   ['a denied dry run', IN_USE, 'exists', DRY_RUN, ['decision MCG_IN_USE']],
   ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY', `status would-deny ${NAME}`]],
   ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED', `status allowed ${NAME}`]],
-  ['an allowed dry run', ALLOWED, 'exists', DRY_RUN, ['decision MCG_DISABLED']],
   ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, ['decision MCG_DISABLED']],
   ['an override', OVERRIDDEN, 'exists', REVIEW, ['decision MCG_OVERRIDDEN', OVERRIDE_STATUS, OVERRIDE_EVENT]],
-  ['an override without the API server', OVERRIDDEN, 'unknown', REVIEW, ['decision MCG_OVERRIDDEN']],
   ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
-  ['an internal error', INTERNAL_ERROR, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
 ])('logs and counts %s', (_case, verdict, configState, review, expected) => {
   record(verdict, configState, { review });
   expect(records).toEqual(['call false', ...expected]);
@@ -87,13 +83,8 @@ test('logs the reason of an override on one printable line, and the referrers of
   expect(lines).toMatchObject([{ overrideReason: 'CHG-7' }, { referrers, referrersTotal: 1 }]);
 });
 
-function recordMany(
-  count: number,
-  verdict: Verdict,
-  configState: ConfigState,
-  addressOf = (_index: number) => '10.0.0.9',
-) {
-  for (let index = 0; index < count; index += 1) record(verdict, configState, { address: addressOf(index) });
+function recordMany(count: number, verdict: Verdict, configState: ConfigState, lastDigits = 1) {
+  for (let at = 0; at < count; at += 1) record(verdict, configState, { address: `10.0.0.${9 - (at % lastDigits)}` });
 }
 
 test.each<[string, Verdict, ConfigState, string, object]>([
@@ -131,9 +122,7 @@ test('logs 5,000 reviews of an address at once and 20 per second, and counts all
   vi.advanceTimersByTime(1_000);
   recordMany(100, IN_USE, 'exists');
   expect(countLogged('MCG_IN_USE')).toBe(5_020);
-});
-
-test('logs at most 20,000 reviews of all addresses at once', () => {
-  recordMany(30_000, UNVERIFIED, 'exists', (index) => `10.0.0.${index % 10}`);
-  expect(countLogged('MCG_UNVERIFIED')).toBe(20_000);
+  // At most 20,000 of all addresses.
+  recordMany(30_000, UNVERIFIED, 'exists', 10);
+  expect(countLogged('MCG_UNVERIFIED')).toBe(20_000 - 5_020 + 80);
 });

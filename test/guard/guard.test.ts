@@ -5,21 +5,15 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { connect as tlsConnect } from 'node:tls';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { NEVER_ABORTED } from '../../src/common/wait.ts';
 import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
-import { toConfigName } from '../../src/decision/references.ts';
-import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import type { Review } from '../../src/decision/verdict.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
-import { createJudge } from '../../src/guard/judge.ts';
-import { SettingsFollower } from '../../src/guard/settings-follower.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
-import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const USED = `rendered-worker-${'a'.repeat(32)}`;
 const UNUSED = `rendered-worker-${'b'.repeat(32)}`;
@@ -133,18 +127,6 @@ test.each<[string, (cluster: TestCluster) => void, string]>([
   const annotations = { 'machineconfig-guard.io/allow-deletion': 'ticket 7' };
   cluster.patch('machineconfigs', UNUSED, { metadata: { annotations } });
   expect(await remove(UNUSED)).toMatch(/^200/);
-});
-
-test('a stop makes it unready immediately and serves until the shutdown delay has passed', async () => {
-  const { cluster, guard, readyz } = await startGuardedCluster({ shutdownDelayMs: 2_000 });
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-  const stopped = guard.stop();
-  expect(await readyz()).toBe('503 stopping');
-  expect((await cluster.delete('machineconfigs', USED)).status).toBe(403);
-  vi.advanceTimersByTime(2_000);
-  vi.useRealTimers();
-  await stopped;
-  expect((await cluster.delete('machineconfigs', UNUSED)).body.message).toContain('failed calling webhook');
 });
 
 test('a stop ends within 21 s, although an answer, an Event, a scrape and the Lease wait for ever', async () => {
@@ -280,47 +262,11 @@ test('lists all nodes if the referrer does not answer within 1,250 ms', async ()
   expect(countLiveLists()).toBe(1);
 });
 
-test('denies 40 deletions of a config in use while every GET of its node hangs', async () => {
-  const { cluster, guard } = await startGuardedCluster();
-  await guard.stop();
-  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
-  const settings = () => DEFAULT_SETTINGS;
-  const { judge, index, configs, live } = createJudge({ api: cluster.connect(), settings, log: memoryLog().log });
-  runUntilEnd((signal) => index.run(signal));
-  runUntilEnd((signal) => configs.run(signal));
-  await expect.poll(() => index.isSynced && configs.isSynced).toBe(true);
-  let hungCount = 0;
-  cluster.faults.intercept(({ path }) => (path === NODE ? ((hungCount += 1), 'hang') : 'pass'));
-  const uid = String(cluster.get('machineconfigs', USED)?.metadata.uid);
-  const config = { name: toConfigName(USED), uid, createdAt: undefined };
-  const review: Review = { uid: '', isDryRun: false, user: 'gc', config };
-  const judged = Array.from({ length: 40 }, async () => await judge.judge(review, NEVER_ABORTED));
-  // The others wait for a connection.
-  await expect.poll(() => hungCount).toBeGreaterThan(25);
-  await vi.advanceTimersByTimeAsync(1_250);
-  for (const { verdict } of await Promise.all(judged)) expect(verdict.code).toBe('MCG_IN_USE');
-  expect(live.readCount).toBeLessThan(40);
-});
-
 test('names the reference that a GET has confirmed, and not what the watch delivered before', async () => {
   const { cluster, remove } = await startGuardedCluster();
   const object = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', ...toNode({ desiredConfig: USED }) };
   cluster.faults.intercept(({ path }) => (path === NODE ? { status: 200, body: object } : 'pass'));
   expect(await remove(USED)).toContain('node worker-0 (desiredConfig)');
-});
-
-test('reads the settings again after one of their reads hangs for 5 s', async () => {
-  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
-  const cluster = await startTestCluster();
-  cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Audit' } });
-  let hungCount = 0;
-  cluster.faults.intercept(() => ((hungCount += 1), 'hang'));
-  const settings = new SettingsFollower({ api: cluster.connect(), log: memoryLog().log });
-  runUntilEnd((signal) => settings.run(signal));
-  await expect.poll(() => hungCount).toBe(1);
-  cluster.faults.clear();
-  await vi.advanceTimersByTimeAsync(5_000);
-  await expect.poll(() => settings.settings?.mode).toBe('Audit');
 });
 
 test('puts a printable reason into the audit annotation of an override', async () => {

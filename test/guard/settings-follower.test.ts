@@ -58,6 +58,16 @@ test('reads the settings every second', async () => {
   expect(reads).toBe(2);
 });
 
+test('reads the settings again after one of their reads hangs for 5 s', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  let hungCount = 0;
+  const { cluster, awaitMode } = await follow({ mode: 'Audit', fault: () => ((hungCount += 1), 'hang') });
+  await expect.poll(() => hungCount).toBe(1);
+  cluster.faults.clear();
+  await vi.advanceTimersByTimeAsync(5_000);
+  await awaitMode('Audit');
+});
+
 test('logs once that the object cannot be created, however often it tries', async () => {
   const fault: Interceptor = ({ method }) => (method === 'POST' ? { status: 403 } : 'pass');
   const { messages, countPosts } = await follow({ createIntervalMs: 10, fault });
@@ -101,14 +111,4 @@ test('has no settings until the object was readable', async () => {
   expect(follower.settings).toBeUndefined();
   cluster.faults.clear();
   await awaitMode('Disabled');
-});
-
-test('applies Enforce for an invalid mode and logs it once', async () => {
-  const { messages, patch } = await follow({ mode: false });
-  const problem = expect.stringMatching(/^machineconfigguard cluster: spec.mode false is .* using Enforce$/);
-  await expect.poll(messages).toEqual(['mode is Enforce', problem]);
-  patch(LABELS);
-  patch({ spec: { mode: 'Warn' } });
-  const solved = 'machineconfigguard cluster is readable again';
-  await expect.poll(messages).toEqual(['mode is Enforce', problem, 'mode is Warn', solved]);
 });

@@ -42,16 +42,6 @@ test('applies each change once, and Intermediate when the profile or the object 
   await awaitChanges('Old', 'Modern', 'Intermediate', 'Modern');
 });
 
-test('uses Intermediate without a message while the cluster does not serve the kind', async () => {
-  const { cluster, follower, changes, messages, create } = await follow();
-  cluster.serve(RESOURCE, []);
-  await expect.poll(() => follower.followed().problem).toBeUndefined();
-  expect([follower.current().type, changes, messages()]).toEqual(['Intermediate', [], []]);
-  cluster.serve(RESOURCE, ['v1']);
-  create(MODERN);
-  await expect.poll(() => changes).toEqual(['Modern']);
-});
-
 test('uses Intermediate without the right to read it, and says so', async () => {
   const fault: Interceptor = ({ path }) => (path.endsWith(`${RESOURCE}/cluster`) ? { status: 403 } : 'pass');
   const { cluster, follower, changes, messages } = await follow(MODERN, fault);
@@ -62,15 +52,6 @@ test('uses Intermediate without the right to read it, and says so', async () => 
   expect(messages()).toEqual(['the guard may not read apiservers.config.openshift.io']);
   cluster.faults.clear();
   await expect.poll(() => changes).toEqual(['Modern']);
-});
-
-test('keeps the profile while the API server is unreachable, and says so', async () => {
-  const { cluster, follower, changes } = await follow(MODERN);
-  await expect.poll(() => changes).toEqual(['Modern']);
-  cluster.faults.intercept(() => 'reset');
-  cluster.faults.cutConnections();
-  await expect.poll(() => follower.followed().problem?.reason).toBe('Unreadable');
-  expect(follower.current().type).toBe('Modern');
 });
 
 test('warns once about cipher suites that Node.js does not support, and keeps the last usable profile', async () => {

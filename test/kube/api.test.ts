@@ -11,7 +11,6 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
-import { once } from 'node:events';
 import { type ApiRequest, KubeApi, type Purpose, Transport } from '../../src/kube/api.ts';
 import { KubeconfigError, KubeConnection } from '../../src/client/kube-connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
@@ -24,9 +23,8 @@ import { fakeUntilEnd } from '../support/until-end.ts';
  *
  * @param toCluster returns what the kubeconfig says about the server with this port, if it is not only its address
  */
-export async function startApi(
+async function startApi(
   onRequest: RequestListener,
-  requestTimeoutMs?: number,
   toCluster: (port: number) => Partial<Cluster> | Promise<Partial<Cluster>> = () => ({}),
 ) {
   const { port, sockets } = await startHttpsServer(onRequest);
@@ -36,7 +34,7 @@ export async function startApi(
   config.loadFromClusterAndUser(cluster, { name: 'one' });
   /** How the credentials are read again. */
   const source = { load: () => config };
-  const api = new KubeApi(new KubeConnection(() => source.load()), 'test', requestTimeoutMs);
+  const api = new KubeApi(new KubeConnection(() => source.load()), 'test');
   onTestFinished(() => api.close());
   const send = async (request: Partial<ApiRequest> = {}) =>
     await api.json({ path: '/api', signal: new AbortController().signal, ...request });
@@ -47,13 +45,13 @@ export async function startApi(
 }
 
 /** Sends one request to a server that the kubeconfig describes like this, and returns what the server received. */
-async function sendRequest(toCluster: Parameters<typeof startApi>[2]) {
+async function sendRequest(toCluster: Parameters<typeof startApi>[1]) {
   const received: { host: string | undefined; url: string | undefined }[] = [];
   const onRequest: RequestListener = ({ headers: { host }, url }, response) => {
     received.push({ host, url });
     response.end('{}');
   };
-  const { send } = await startApi(onRequest, undefined, toCluster);
+  const { send } = await startApi(onRequest, toCluster);
   await send({ path: '/api/v1/nodes?limit=1' });
   return received[0];
 }
@@ -132,24 +130,18 @@ test('reads at most 16 MiB of JSON', async () => {
   await expect(send()).rejects.toThrow(/is too large$/);
 });
 
-test.each([
-  ['of the client', 500, {}],
-  ['of its own', undefined, { timeoutMs: 500 }],
-])(
-  'ends a request after a timeout %s, although a garbage collection runs before',
-  async (_case, requestTimeoutMs, request) => {
-    fakeUntilEnd('setTimeout', 'clearTimeout');
-    // The response has started, and the request waits for the rest of the body.
-    const exchange = vi.spyOn(Transport.prototype, 'send');
-    const { send } = await startApi((_request, response) => void response.write('{'), requestTimeoutMs);
-    const response = send(request);
-    while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
-    await setImmediate();
-    collectGarbage();
-    vi.advanceTimersByTime(500);
-    await expect(response).rejects.toThrow(/^the response is incomplete/);
-  },
-);
+test('ends a request after its own timeout, although a garbage collection runs before', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout');
+  // The response has started, and the request waits for the rest of the body.
+  const exchange = vi.spyOn(Transport.prototype, 'send');
+  const { send } = await startApi((_request, response) => void response.write('{'));
+  const response = send({ timeoutMs: 500 });
+  while (exchange.mock.settledResults[0]?.type !== 'fulfilled') await setImmediate();
+  await setImmediate();
+  collectGarbage();
+  vi.advanceTimersByTime(500);
+  await expect(response).rejects.toThrow(/^the response is incomplete/);
+});
 
 /** Answers the first requests together, so that each needs a connection of its own. */
 function answerTogether(count: number): RequestListener {
@@ -179,44 +171,14 @@ test('closes the idle connections after 1 s without a response to a GET, and sen
   expect(responses).toHaveLength(1);
 });
 
-test('keeps the idle connections if the signal of a GET aborts', async () => {
-  const abort = new AbortController();
-  const answer = answerTogether(3);
-  const { send, sendInParallel, sockets, countOpen } = await startApi((request, response) => {
-    if (request.method === 'GET') abort.abort();
-    else answer(request, response);
-  });
-  await sendInParallel(3, POST);
-  const openAfterClose = Promise.race(sockets.map(async (socket) => await once(socket, 'close').then(countOpen)));
-  await expect(send({ signal: abort.signal })).rejects.toMatchObject({ name: 'AbortError' });
-  expect(await openAfterClose).toBe(2);
-  expect(sockets).toHaveLength(3);
-});
-
 test.each<[number, Purpose | undefined]>([
   [32, undefined],
-  [8, 'lists'],
-  [8, 'lookUps'],
   [2, 'nodeLists'],
-  [4, 'tokenReviews'],
-  [4, 'events'],
 ])('opens at most %i connections for %s, and closes them after 5 s without a request', async (count, purpose) => {
   const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(count));
   await sendInParallel(100, { ...POST, ...(purpose === undefined ? {} : { purpose }) });
   expect(sockets).toHaveLength(count);
   await expect.poll(countOpen).toBe(0);
-});
-
-test('does not send a GET again if its connection breaks after the response has started', async () => {
-  let count = 0;
-  const { send } = await startApi((_request, response) => {
-    count += 1;
-    if (count === 1) response.end('{}');
-    else response.write('{', () => response.destroy());
-  });
-  await send();
-  await expect(send()).rejects.toThrow(/^the response is incomplete/);
-  expect(count).toBe(2);
 });
 
 test('gives watches and lists own connections, and rejects a waiting request if its signal aborts', async () => {

@@ -1,4 +1,3 @@
-import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { limitSignal, NEVER_ABORTED as NO_DEADLINE, sleep, waitOrAbort } from '../../src/common/wait.ts';
 import { type ClusterState, summarizeReferences, toConfigName } from '../../src/decision/references.ts';
@@ -6,7 +5,6 @@ import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
-import { encodeAnswer, encodeList } from '../kube/lists/protobuf-encoding.ts';
 import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import type { Fault } from '../support/faults.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
@@ -156,43 +154,22 @@ describe('with fake timers', () => {
     expect(referencesIn(state)).toEqual(['Node w0 currentConfig']);
   });
 
-  /** Answers each list of nodes after this time, perhaps with a part of it every 100 ms. */
-  function delayNodes(ms: number, isStreamed: boolean) {
-    const counts = { open: 0, max: 0 };
-    api.onList = async (path) => {
-      if (path !== NODES) return;
-      counts.open += 1;
-      counts.max = Math.max(counts.max, counts.open);
-      const { signal } = api.requests.findLast((request) => request.path === NODES) ?? {};
-      signal?.addEventListener('abort', () => (counts.open -= 1));
-      if (!isStreamed) await sleep(ms, signal ?? NO_DEADLINE);
-      if (!isStreamed && signal?.aborted === false) counts.open -= 1;
-    };
-    api.change = (path, _count, answer) => {
-      if (path !== NODES || !isStreamed) return answer;
-      const body = new PassThrough() as unknown as ApiResponse['body'] & PassThrough;
-      const items = Array.from({ length: ms / 100 }, (_, at) => ({ name: `w${at}` }));
-      const list = encodeAnswer(encodeList(items));
-      const step = Math.ceil(list.length / items.length);
-      for (let at = 0; at < items.length; at += 1)
-        setTimeout(() => body.write(list.subarray(step * at, step * (at + 1))), 100 * (at + 1));
-      setTimeout(() => body.end(), ms).unref();
-      body.once('end', () => (counts.open -= 1));
-      return { ...answer, headers: { 'content-type': 'application/vnd.kubernetes.protobuf' }, body };
-    };
-    return counts;
-  }
-
   test.each([
-    [200, false, 10, 760],
-    [200, true, 10, 760],
-    [1_500, false, 50, 3_800],
-    [2_500, false, 100, 3_800],
-    [2_500, true, 100, 3_800],
+    [200, 10, 760],
+    [1_500, 50, 3_800],
+    [2_500, 100, 3_800],
   ])(
-    'with lists of nodes that take %i ms (streamed: %s), answers a review every %i ms within %i ms, from two at a time',
-    async (ms, isStreamed, everyMs, deadlineMs) => {
-      const counts = delayNodes(ms, isStreamed);
+    'with lists of nodes that take %i ms, answers a review every %i ms within %i ms, from two at a time',
+    async (ms, everyMs, deadlineMs) => {
+      const counts = { open: 0, max: 0 };
+      api.onList = async (path) => {
+        if (path !== NODES) return;
+        counts.open += 1;
+        counts.max = Math.max(counts.max, counts.open);
+        const { signal = NO_DEADLINE } = api.requests.findLast((request) => request.path === NODES) ?? {};
+        await sleep(ms, signal);
+        counts.open -= 1;
+      };
       const reads: Promise<ClusterState>[] = [];
       for (let at = 0; at < 8_000 + deadlineMs; at += 10) {
         const { signal } = limitSignal(deadlineMs, NO_DEADLINE);
@@ -337,18 +314,6 @@ describe('over HTTPS', () => {
     }
   });
 
-  test('reads more than 16 MiB of builds, one at a time', async () => {
-    const padding = 'x'.repeat(1_400_000);
-    const annotations = { padding };
-    for (let count = 0; count < 15; count += 1) {
-      const spec = { machineConfig: { name: count === 7 ? CONFIG : OTHER } };
-      cluster.create('machineosbuilds', { metadata: { name: `b${count}`, annotations }, spec });
-    }
-    const state = await reader.read(CONFIG, NO_DEADLINE);
-    expect(state.unreadable).toEqual([]);
-    expect(referencesIn(state)).toEqual(['MachineOSBuild b7 machineConfig']);
-  });
-
   test('waits for Retry-After', async () => {
     const timer = vi.spyOn(globalThis, 'setTimeout');
     onTestFinished(() => timer.mockRestore());
@@ -360,12 +325,5 @@ describe('over HTTPS', () => {
     });
     expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
     expect(timer.mock.calls.filter(([, ms]) => ms === 1_000)).toHaveLength(1);
-  });
-
-  test('recovers if an idle connection was closed, and if its token was replaced', async () => {
-    for (const disturb of [() => {}, () => faults.cutConnections(), () => faults.revokeTokens()]) {
-      disturb();
-      expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
-    }
   });
 });

@@ -42,12 +42,10 @@ test.each([
   ['without labels', undefined, {}, ONE_POOL, false],
   ['of a cluster without pools', { zone: 'a' }, {}, NO_POOLS, true],
   ['Windows', WINDOWS, {}, ONE_POOL, false],
-  ['Windows, of a cluster without pools', WINDOWS, {}, NO_POOLS, false],
   ['selected by no pool, with a config', { zone: 'a' }, { currentConfig: 'x' }, ONE_POOL, true],
   ['selected by no pool, with another annotation', {}, { state: 'Done' }, ONE_POOL, true],
   ['Windows, with a config', WINDOWS, { desiredConfig: 'x' }, ONE_POOL, true],
   ['Windows, with a weak reference', WINDOWS, { firstPivotConfig: 'x' }, ONE_POOL, true],
-  ['Windows, with another annotation', WINDOWS, { state: 'Done' }, ONE_POOL, true],
 ])('a node that is %s: %j %j', (_case, labels, annotations, pools, isManaged) => {
   const all = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${MCO}/${key}`, value]));
   const node = parseNodeReferrer({ metadata: { name: 'n', labels: labels ?? null, annotations: all } });
@@ -65,7 +63,7 @@ const toExpression = (key: string, operator: string, ...values: string[]) => ({
   matchExpressions: [{ key, operator, ...(values.length > 0 && { values }) }],
 });
 
-test.each([
+test.each<[unknown, boolean]>([
   [{ matchLabels: { 'node-role.kubernetes.io/worker': '' } }, true],
   [{ matchLabels: { 'node-role.kubernetes.io/worker': '', zone: 'b' } }, false],
   [{ matchLabels: { zone: 'a' }, ...toExpression('rack', 'Exists') }, false],
@@ -77,13 +75,12 @@ test.each([
   [toExpression('zone', 'Exists'), true],
   [toExpression('rack', 'DoesNotExist'), true],
   [toExpression('zone', 'DoesNotExist'), false],
+  // Empty or malformed.
+  [undefined, false],
+  [null, false],
+  [{ matchLabels: {} }, false],
+  [{ matchExpressions: [{ operator: 'Exists' }] }, false],
+  [7, false],
 ])('whether %j matches a worker: %s', (selector, matches) => {
   expect(matchesNodeSelector(selector, LABELS)).toBe(matches);
 });
-
-test.each([[undefined], [null], [{}], [{ matchLabels: {} }], [{ matchExpressions: [{ operator: 'Exists' }] }], [7]])(
-  'the empty or malformed selector %j matches no node',
-  (selector) => {
-    expect(matchesNodeSelector(selector, LABELS)).toBe(false);
-  },
-);

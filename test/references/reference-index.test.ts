@@ -1,71 +1,19 @@
+import * as fc from 'fast-check';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import {
-  isPool,
-  type PoolReferrer,
-  type Referrer,
-  summarizeReferences,
-  toConfigName,
-} from '../../src/decision/references.ts';
-import { ConfigIndex, PoolHistory, ReferenceIndex, ReferrersByConfig } from '../../src/references/reference-index.ts';
+import { isPool, type PoolReferrer, type Referrer, toConfigName } from '../../src/decision/references.ts';
+import { ConfigIndex, PoolHistory, ReferrersByConfig } from '../../src/references/reference-index.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { memoryLog } from '../support/log.ts';
-import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
-import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 import { isManagedByOperator } from '../../src/references/node-pool.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
-
-test('an annotation that imitates two references changes no other node', async () => {
-  const cluster = await startTestCluster();
-  const create = (name: string, currentConfig: string, desiredConfig = '') => {
-    const annotations = { [`${MCO}/currentConfig`]: currentConfig, [`${MCO}/desiredConfig`]: desiredConfig };
-    cluster.create('nodes', { metadata: { name, annotations } });
-  };
-  create('a', 'rendered-a strong,desiredConfig rendered-b');
-  create('b', 'rendered-a', 'rendered-b');
-  const index = await startIndex(cluster);
-  const referrers = index.findReferrers(toConfigName('rendered-a'));
-  expect(referrers.map(({ name }) => name)).toEqual(['b']);
-});
-
-test('finds all pools with the referrers of a config, because a missing pool counts as deleted', async () => {
-  const cluster = await startTestCluster();
-  const index = await startIndex(cluster);
-  const isPoolDeleted = (pool: string) => {
-    const config = toConfigName(`rendered-${pool}-${'0'.repeat(32)}`);
-    return summarizeReferences(config, index.findReferrers(config)).isPoolDeleted;
-  };
-  expect(isPoolDeleted('infra')).toBe(false);
-  cluster.create('machineconfigpools', { metadata: { name: 'worker' }, spec: {} });
-  await expect.poll(() => isPoolDeleted('infra')).toBe(true);
-  expect(isPoolDeleted('worker')).toBe(false);
-});
-
-async function startIndex(cluster: TestCluster): Promise<ReferenceIndex> {
-  const index = new ReferenceIndex({ api: cluster.connect(), log: memoryLog().log });
-  runUntilEnd((signal) => index.run(signal));
-  await expect.poll(() => index.isSynced).toBe(true);
-  return index;
-}
-
-import * as fc from 'fast-check';
-
-const change = <T>(referrer: fc.Arbitrary<T>) =>
-  fc.array(fc.record({ referrer, gone: fc.boolean() }), { maxLength: 40 });
-
-test.each([
-  ['nodes', change(node.map(parseNodeReferrer))],
-  ['pools', change(pool.map(parsePoolReferrer))],
-  ['builds', change(build.map(parseBuildReferrer))],
-  [
-    'all kinds',
-    change(fc.oneof(node.map(parseNodeReferrer), pool.map(parsePoolReferrer), build.map(parseBuildReferrer))),
-  ],
-])('after any changes of %s, finds the referrers of a config, all pools and unreported nodes', (_kind, changes) => {
+test('after any changes, finds the referrers of a config, all pools and unreported nodes', () => {
+  const referrer = fc.oneof(node.map(parseNodeReferrer), pool.map(parsePoolReferrer), build.map(parseBuildReferrer));
+  const changes = fc.array(fc.record({ referrer, gone: fc.boolean() }), { maxLength: 40 });
   checkProperty(
     fc.property(changes, (several) => {
       const known = new Map<string, Referrer>();
@@ -88,7 +36,7 @@ test.each([
         expect(found).toHaveLength(walked.length);
       }
     }),
-    200,
+    800,
   );
 });
 

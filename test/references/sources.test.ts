@@ -71,21 +71,15 @@ test('parses a hostile reason in linear time', () => {
 });
 
 test('keeps no reason in memory', () => {
-  const parseNodes = (length: number) =>
-    Array.from({ length: 100 }, (_, index) => {
-      const reason = Buffer.from(NOT_FOUND + String.fromCharCode(97 + (index % 26)).repeat(length)).toString();
-      return parseNode({ state: 'Degraded', reason });
-    });
-  const measure = (length: number): number => {
-    collectGarbage();
-    const before = process.memoryUsage().heapUsed;
-    const nodes = parseNodes(length);
-    collectGarbage();
-    expect(nodes.every(({ references }) => references[0]?.config === X)).toBe(true);
-    return process.memoryUsage().heapUsed - before;
-  };
-  measure(1);
-  expect(measure(200_000)).toBeLessThan(2_000_000);
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const nodes = Array.from({ length: 100 }, (_, index) => {
+    const reason = Buffer.from(`${NOT_FOUND} ${index} ${'x'.repeat(200_000)}`).toString();
+    return parseNode({ state: 'Degraded', reason });
+  });
+  collectGarbage();
+  expect(nodes.every(({ references }) => references[0]?.config === X)).toBe(true);
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000);
 });
 
 test('a name that no config can have stays dangling, and takes little memory', () => {
@@ -126,29 +120,20 @@ test('spec and status of a pool are strong references, and source configs are no
 });
 
 test.each([
-  ['in the foreground', ['example.com/other', 'foregroundDeletion'], [], true],
-  [
-    'in the background, but waits for another finalizer',
-    ['example.com/other'],
-    [{ field: 'spec', config: A }],
-    undefined,
-  ],
-])(
-  'a pool that is deleted %s has a nodeSelector and the references %j',
-  (_case, finalizers, references, isDeletedInForeground) => {
-    const nodeSelector = { matchLabels: { role: 'worker' } };
-    const metadata = { deletionTimestamp: CHANGED, finalizers };
-    const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, metadata);
-    expect(pool).toMatchObject({
-      kind: 'MachineConfigPool',
-      name: 'worker',
-      references,
-      isTerminating: true,
-      nodeSelector,
-    });
-    expect(pool.isDeletedInForeground).toBe(isDeletedInForeground);
-  },
-);
+  ['in the foreground', ['example.com/other', 'foregroundDeletion'], true, []],
+  ['in the background, but not yet gone', ['example.com/other'], undefined, [{ field: 'spec', config: A }]],
+])('a pool that is deleted %s has a nodeSelector and references', (_case, finalizers, isInForeground, references) => {
+  const nodeSelector = { matchLabels: { role: 'worker' } };
+  const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, { deletionTimestamp: CHANGED, finalizers });
+  expect(pool).toMatchObject({
+    kind: 'MachineConfigPool',
+    name: 'worker',
+    references,
+    isTerminating: true,
+    nodeSelector,
+  });
+  expect(pool.isDeletedInForeground).toBe(isInForeground);
+});
 
 test.each([
   [[{ type: 'Degraded', lastTransitionTime: 'x' }, UPDATED], new Date(CHANGED)],
@@ -165,14 +150,9 @@ test('the first roll-out of a pool starts with the condition Updated, else with 
   expect(parsePool(spec).emptyStatus).toEqual({ ...expected, since: new Date(CREATED) });
   const { emptyStatus } = parsePool(spec, { conditions: [UPDATED], updatedMachineCount: 1 });
   expect(emptyStatus).toEqual({ ...expected, since: new Date(CHANGED), hasUpdatedMachine: true });
-});
-
-test.each([
-  ['both configs', A, A],
-  ['no config', undefined, undefined],
-  ['a config in its status only', undefined, A],
-])('a pool with %s has no empty status', (_case, spec, status) => {
-  expect(parsePool(toConfiguration(spec), toConfiguration(status)).emptyStatus).toBeUndefined();
+  // A status with a config, or a spec without, is no empty status.
+  const others = [[A, A], [], [undefined, A]].map(([first, last]) => [first, last].map(toConfiguration));
+  expect(others.map(([first, last]) => parsePool(first, last).emptyStatus)).toEqual([undefined, undefined, undefined]);
 });
 
 /** An entry as the API server writes it (kubernetes 1.33, after a merge patch). */
@@ -198,7 +178,6 @@ test.each([
 
 test.each([
   ['no status yet', undefined, 'strong'],
-  ['started', [{ type: 'Building', status: 'True' }], 'strong'],
   ['not ended', [{ type: 'Succeeded', status: 'False' }], 'strong'],
   ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
   ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],

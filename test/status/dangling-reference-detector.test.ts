@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
@@ -6,7 +6,6 @@ import { DanglingReferenceDetector } from '../../src/status/dangling-reference-d
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 import { memoryLog } from '../support/log.ts';
 import { countTurns } from '../support/turns.ts';
-import { fakeUntilEnd } from '../support/until-end.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
@@ -60,13 +59,11 @@ class DetectorTest {
   }
 }
 
-function toMissingConfig(index: number) {
-  return `rendered-worker-${String(index).padStart(32, '0')}`;
-}
-
-test('reports a dangling reference once, after a second look, and logs once that it is gone', async () => {
+test('counts the configs in use, reports a dangling reference once, and logs once that it is gone', async () => {
   const it = new DetectorTest();
-  expect(await it.check()).toEqual([]);
+  it.configs.add(toConfigName('99-worker'));
+  it.configOfNode = [CONFIG, CONFIG, '99-worker'];
+  expect([await it.check(), it.detector.protectedConfigs]).toEqual([[], 1]);
   it.configOfNode = [MISSING];
   await it.check();
   const findings = await it.check();
@@ -80,14 +77,6 @@ test('reports a dangling reference once, after a second look, and logs once that
     expect.stringMatching(/^dangling reference: Node worker-0/),
     'no longer dangling: Node worker-0 (currentConfig)',
   ]);
-});
-
-test('counts each existing rendered config that is in use once', async () => {
-  const it = new DetectorTest();
-  it.configs.add(toConfigName('99-worker'));
-  it.configOfNode = [CONFIG, CONFIG, MISSING, '99-worker'];
-  await it.check();
-  expect(it.detector.protectedConfigs).toBe(1);
 });
 
 test.each([
@@ -114,7 +103,8 @@ function createNewPool(name = 'infra', conditions: readonly object[] = []): Refe
 
 test('reports an empty status after 30 minutes, and at once if a node of the pool is known to dangle', async () => {
   const it = new DetectorTest();
-  it.pools = [createNewPool()];
+  // The operator reports in the condition why it cannot render, such as an OSImageStream that is unknown.
+  it.pools = [createNewPool(), createNewPool('worker', [{ type: 'RenderDegraded', status: 'True' }])];
   expect(await it.check()).toEqual([]);
   it.now = new Date(NOW.getTime() + 30 * 60_000);
   const finding = { kind: 'MachineConfigPool', name: 'infra', field: 'status', config: undefined };
@@ -130,63 +120,6 @@ test('reports an empty status after 30 minutes, and at once if a node of the poo
   expect(await it.check()).toMatchObject([{ kind: 'Node' }, { ...finding, explanation: stuckExplanation }]);
 });
 
-// The operator reports in the condition why it cannot render: an OSImageStream that is unknown, or runc on RHEL 10.
-test.each([
-  ['True', 0],
-  ['False', 2],
-])('with RenderDegraded %s, reports %i empty statuses, of a new and of a built-in pool', async (status, count) => {
-  const it = new DetectorTest();
-  const conditions = [{ type: 'RenderDegraded', status }];
-  it.pools = ['infra', 'worker'].map((name) => createNewPool(name, conditions));
-  it.now = new Date(NOW.getTime() + 30 * 60_000);
-  expect(await it.check()).toHaveLength(count);
-});
-
-test('tells a deleted config from an unknown one, and suggests a near name, also if it is created later', async () => {
-  const it = new DetectorTest();
-  it.configs.delete(CONFIG);
-  it.deletedAt.set(CONFIG, NOW);
-  const explanation = 'It was deleted at 2026-11-21T12:00:00Z';
-  expect(await it.check()).toMatchObject([{ deletedAt: NOW, explanation, suggestion: undefined }]);
-  it.configOfNode = [CONFIG.replace('rendered', 'render')];
-  it.now = new Date(NOW.getTime() + 60_000);
-  const unseen =
-    'The guard has not seen this config since it started at 2026-11-21T12:00:00Z. ' +
-    'It was deleted before, exists only on the bootstrap host, or the name is wrong';
-  const unknown = { explanation: unseen, suggestion: undefined };
-  expect(await it.check()).toMatchObject([unknown]);
-  it.configs.add(CONFIG);
-  expect(await it.check()).toMatchObject([{ suggestion: CONFIG }]);
-});
-
-test('ends a check five seconds after the API server hangs, and then asks for the others', async () => {
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-  const it = new DetectorTest();
-  it.configOfNode = Array.from({ length: 100 }, (_, index) => toMissingConfig(index));
-  it.answer = async ({ path, signal }: ApiRequest) => {
-    if (path.endsWith('00')) throw NOT_FOUND;
-    return await new Promise((_resolve, reject) => {
-      if (signal.aborted) reject(signal.reason as Error);
-      else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    });
-  };
-  const checked = it.check();
-  while (it.requestCount < 2) await new Promise((resolve) => setImmediate(resolve));
-  vi.advanceTimersByTime(5_000);
-  expect(await checked).toMatchObject([{ config: toMissingConfig(0) }]);
-  it.answer = NOT_FOUND;
-  expect(await it.check()).toHaveLength(100);
-});
-
-test('reports other references if one cannot be confirmed', async () => {
-  const it = new DetectorTest();
-  it.configOfNode = ['a/b', MISSING];
-  it.answer = async ({ path }: ApiRequest) => {
-    throw path.endsWith('a%2Fb') ? new ApiError(404, '', '404 page not found') : NOT_FOUND;
-  };
-  expect(await it.check()).toMatchObject([{ name: 'worker-1', config: MISSING }]);
-});
-
 test('asks for nothing before the index is synced, and resolves if the signal aborts during a check', async () => {
   const it = new DetectorTest();
   it.configOfNode = [MISSING];
@@ -200,12 +133,8 @@ test('asks for nothing before the index is synced, and resolves if the signal ab
   expect(it.requestCount).toBe(0);
 });
 
-test('lets other work run while it reports thousands of references to the same config', async () => {
+test('lets other work run while it reads thousands of references', async () => {
   const it = new DetectorTest();
-  it.configOfNode = Array.from({ length: 2_000 }, () => MISSING);
-  expect(await countTurns(it.check())).toBeGreaterThanOrEqual(21);
-  expect(it.detector.findings).toHaveLength(2_000);
-  it.configOfNode = [];
+  it.configOfNode = Array.from({ length: 2_000 }, () => CONFIG);
   expect(await countTurns(it.check())).toBeGreaterThanOrEqual(7);
-  expect(it.detector.findings).toEqual([]);
 });

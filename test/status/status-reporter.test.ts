@@ -5,7 +5,6 @@ import { type ConfigName, type Referrer, toConfigName } from '../../src/decision
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
 import { findStalledRestores, type GuardStatus } from '../../src/status/describe-status.ts';
-import type { ClusterEvent } from '../../src/kube/event-recorder.ts';
 import { PoolHistory, type ReferenceIndex } from '../../src/references/reference-index.ts';
 import { NODES, parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/references/sources.ts';
 import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
@@ -28,7 +27,6 @@ interface Situation extends Pick<StatusReporterOptions, 'tlsProfile'> {
   readonly areConfigsSynced?: boolean;
   readonly isForbidden?: boolean;
   readonly expiry?: Partial<Expiry>;
-  readonly isLeader?: boolean;
   readonly configs?: readonly WatchedConfig[];
 }
 
@@ -43,22 +41,16 @@ function toNode(name: string, config: string): Referrer {
 
 beforeEach(() => fakeUntilEnd('setTimeout', 'clearTimeout', 'performance'));
 
-/** A reporter that runs until the end of the test. It is the leader, unless another replica holds the Lease. */
+/** A reporter that runs until the end of the test. It is the leader. */
 function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ...situation }: Situation) {
-  const { isForbidden = false, expiry = {}, isLeader = true, configs = [toConfig(CONFIG)] } = situation;
+  const { isForbidden = false, expiry = {}, configs = [toConfig(CONFIG)] } = situation;
   const { tlsProfile } = situation;
   const cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
-  if (!isLeader) {
-    const spec = { holderIdentity: 'another' };
-    cluster.create('leases', { metadata: { namespace: 'ns', name: 'machineconfig-guard' }, spec });
-  }
-  const events: ClusterEvent[] = [];
   const failedTasks: string[] = [];
   const pools = new PoolHistory();
   for (const pool of referrers) pools.update(undefined, pool, 'list');
   const { log, messages } = memoryLog();
-  const clock = { now: NOW };
   const serving: Expiry = { certificate: 'serving', notAfter: new Date('2027-11-21'), isRenewedByGuard: false };
   const reporter = new StatusReporter({
     api: new InProcessApi(cluster),
@@ -77,19 +69,19 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
       deletedAt: () => undefined,
     },
     facts: { createdAt: () => undefined, findLastNaming: pools.findLastNaming.bind(pools) },
-    events: { record: (event) => void events.push(event) },
+    events: { record: () => {} },
     certificate: { expiries: () => [{ ...serving, ...expiry }] },
     settings: () => DEFAULT_SETTINGS,
     stored: () => structuredClone(cluster.get(GUARDS, 'cluster')),
     onTaskFailure: (task) => void failedTasks.push(task),
     leaseNamespace: 'ns',
     leaseHolder: 'this',
-    now: () => clock.now,
+    now: () => NOW,
     tlsProfile,
   });
   runUntilEnd((signal) => reporter.run(signal));
   const readStatus = () => cluster.get(GUARDS, 'cluster')?.['status'] as StoredStatus | undefined;
-  return { reporter, events, messages, clock, readStatus, failedTasks };
+  return { messages, readStatus, failedTasks };
 }
 
 /** Lets time pass until the reporter has the expected result. */
@@ -137,7 +129,6 @@ test('writes mode, version, the number of configs in use and the conditions', as
 test.each<[string, Situation, string]>([
   ['a kind that was not listed', { nodes: { isSynced: false } }, 'Ready=False Reading: not listed yet: nodes'],
   ['an unreadable object', { nodes: { contentProblem: 'nodes: w0' } }, 'Ready=False Unreadable: nodes: w0'],
-  ['unlisted MachineConfigs', { areConfigsSynced: false }, 'Ready=False Reading: not listed yet: machineconfigs'],
   ['references to unlisted MachineConfigs', { areConfigsSynced: false }, 'ReferencesConsistent=Unknown Reading: '],
   ['MachineConfigs that the guard may not read', FORBIDDEN, 'ReferencesConsistent=Unknown Forbidden: '],
   [
@@ -150,8 +141,6 @@ test.each<[string, Situation, string]>([
     { configs: [toConfig(CONFIG, true), toConfig(OTHER, true)], referrers: [toNode('w0', CONFIG)] },
     `machineconfig-guard.io/allow-deletion lets them be deleted: ${CONFIG}`,
   ],
-  ['the annotation of an unused config', { configs: [toConfig(OTHER, true)] }, 'OverridesUnused=True NoneInUse: '],
-  ['annotations that the guard may not read', FORBIDDEN, 'OverridesUnused=Unknown Forbidden: '],
   [
     'an expired certificate',
     { expiry: { notAfter: NOW } },
@@ -171,37 +160,16 @@ test.each<[string, Situation, string]>([
   expect(texts).toContainEqual(expect.stringContaining(expected));
 });
 
-test('publishes what the guard holds', async () => {
-  const configs = [toConfig(CONFIG), { ...toConfig(OTHER), createdAt: NOW }];
-  const status = await awaitStatus({ configs, referrers: [toNode('w0', CONFIG), POOL] });
-  const held = { name: OTHER, pool: 'worker', until: '2026-11-21T14:00:01Z' };
-  expect(status).toMatchObject({ holdSuperseded: '2h', heldCount: 1, heldConfigs: [held] });
-  expect(status).toMatchObject({ watchedPools: [{ name: 'worker', resourceVersion: '7' }] });
-});
-
-test('omits what it cannot know without the right to read MachineConfigs', async () => {
-  const status = await awaitStatus(FORBIDDEN);
-  expect(status).not.toHaveProperty('protectedConfigs');
-  expect(status).not.toHaveProperty('danglingCount');
-  expect(status).not.toHaveProperty('heldCount');
-});
-
-test('survives a defect, tries again ever later, and reports it each time', async () => {
+test('survives a defect, tries again, and reports it each time', async () => {
   const { readStatus, failedTasks, messages } = startReporter({
     tlsProfile: () => {
       if (failedTasks.length < 3) throw new Error('a defect');
       return { profile: INTERMEDIATE };
     },
   });
-  const after = async (ms: number) => {
-    await vi.advanceTimersByTimeAsync(ms);
-    return failedTasks.length;
-  };
-  // A pause of one second, and between half and all of one, two and four seconds.
-  await pollInTime(() => failedTasks).toEqual(['write the status']);
-  expect([await after(3_000), await after(3_000)]).toEqual([2, 3]);
-  expect(messages()).toContain('a background task failed; it runs again');
   await pollInTime(readStatus).toMatchObject({ mode: 'Enforce' });
+  expect(failedTasks).toEqual(Array(3).fill('write the status'));
+  expect(messages()).toContain('a background task failed; it runs again');
 });
 
 test('lists 50 of many dangling references, and describes three', async () => {
@@ -209,36 +177,13 @@ test('lists 50 of many dangling references, and describes three', async () => {
   const status = await awaitStatus({ referrers });
   expect(status.danglingCount).toBe(60);
   expect(status.danglingReferences).toHaveLength(50);
-  const reference = { kind: 'Node', name: 'w0', field: 'currentConfig', config: MISSING };
-  const explanation = expect.stringMatching(
-    /^The guard has not seen this config since it started at 2026-11-21T12:00:00Z\. /,
-  ) as string;
-  const since = '2026-11-21T12:00:00Z';
-  expect(status.danglingReferences[0]).toEqual({ ...reference, explanation, since, suggestion: '' });
+  const reference = { kind: 'Node', name: 'w0', field: 'currentConfig', config: MISSING, suggestion: '' };
+  expect(status.danglingReferences[0]).toMatchObject({ ...reference, since: '2026-11-21T12:00:00Z' });
   const { message = '' } = status.conditions.find(({ type }) => type === 'ReferencesConsistent') ?? {};
   expect(message).toMatch(/^60 dangling references: Node w0 .*\. Node w1 .*\. Node w2 .*\. And 57 more$/);
 });
 
-test('records Events and its own answers, also if it is not the leader', async () => {
-  const pool = parsePoolReferrer({ metadata: { name: 'worker' }, spec: { configuration: { name: MISSING } } });
-  const referrers = [pool, toNode('w0', MISSING), toNode('w1', CONFIG)];
-  const { reporter, events, readStatus } = startReporter({ referrers, isLeader: false });
-  const note = expect.stringContaining(`Node w0 (currentConfig) names ${MISSING}, which does not exist`);
-  const regarding = { kind: 'Node', name: 'w0', uid: 'w0' };
-  await pollInTime(() => events).toMatchObject([{ regarding, reason: 'DanglingReference', config: MISSING, note }]);
-  const record = (user: string, verdict: object) =>
-    reporter.recordAnswer({ review: { user }, verdict } as unknown as Parameters<StatusReporter['recordAnswer']>[0]);
-  const denial = { kind: 'Node', name: 'w0', field: 'currentConfig' };
-  const references = [{ ...denial, config: CONFIG, strength: 'strong' }];
-  record('eve', { outcome: 'denied', config: CONFIG, references });
-  record('alice', { outcome: 'overridden', config: MISSING, references: [] });
-  const time = '2026-11-21T12:00:00Z';
-  const lastDenial = { time, name: CONFIG, user: 'eve', referrers: [denial] };
-  await pollInTime(readStatus).toEqual({ lastDenial, deletions: { [MISSING]: { time, user: 'alice' } } });
-});
-
 test.each([
-  ['a minute ago', new Date('2026-11-21T11:59:00Z'), false],
   ['an hour ago', new Date('2026-11-21T11:00:00Z'), false],
   ['more than an hour ago', new Date('2026-11-21T10:59:59Z'), true],
   ['at an unknown time', undefined, true],

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import express, { type Express } from 'express';
+import type { Express } from 'express';
 import request from 'supertest';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { denyBadReview } from '../../src/decision/decide.ts';
@@ -67,8 +67,8 @@ beforeEach(() => {
 // An answer is recorded in the next turn of the event loop.
 afterEach(async () => await nextTurn());
 
-async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE, target: RequestListener = app) {
-  const sent = request(target).post('/validate?timeout=30s').set(headers).serialize(String).send(body);
+async function post(body = GOOD, headers: Record<string, string> = JSON_TYPE) {
+  const sent = request(app).post('/validate?timeout=30s').set(headers).serialize(String).send(body);
   const { status, headers: answered, body: answer } = await sent;
   expect(status).toBe(200);
   expect(answered['content-type']).toMatch(/^application\/json/);
@@ -133,26 +133,6 @@ test('answers the next review after it cannot record an answer', async () => {
   await expect.poll(() => lines).toMatchObject([line, line]);
 });
 
-test('answers all reviews of one turn of the event loop before it records an answer', async () => {
-  const judged: (() => void)[] = [];
-  judge = async (review, signal) => {
-    await new Promise<void>((resolve) => {
-      judged.push(resolve);
-      if (judged.length === 3) for (const answer of judged) answer();
-    });
-    return await allowUnused(review, signal);
-  };
-  const responses: { readonly headersSent: boolean }[] = [];
-  const answeredCounts: number[] = [];
-  onAnswer = () => void answeredCounts.push(responses.filter(({ headersSent }) => headersSent).length);
-  const server = express().use((_request, response, next) => {
-    responses.push(response);
-    next();
-  }, app);
-  await Promise.all([1, 2, 3].map(async () => await post(GOOD, JSON_TYPE, server)));
-  await expect.poll(() => answeredCounts).toEqual([3, 3, 3]);
-});
-
 test.each([
   ['post', '/Validate', 404],
   ['post', '/validate/', 404],
@@ -191,16 +171,10 @@ test('the signal of the judge aborts at 76 % of the timeout, even if the garbage
 });
 
 describe('a body that does not arrive', () => {
-  let receivedCount: number;
-
   /** Serves over TCP, so that a test can send parts of a request. */
   async function serve(limits: AdmissionAppOptions['limits'] = {}) {
     app = createApp(limits);
-    receivedCount = 0;
-    const server = createServer((received, response) => {
-      receivedCount += 1;
-      app(received, response);
-    });
+    const server = createServer(app);
     onTestFinished(() => {
       server.close();
       server.closeAllConnections();
@@ -208,16 +182,12 @@ describe('a body that does not arrive', () => {
     return await listen(server, 0, '127.0.0.1');
   }
 
-  function toHead(bytes: number, timeout = '30s') {
-    const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}`;
-    return `POST /validate?timeout=${timeout} HTTP/1.1\r\n${headers}\r\n\r\n`;
-  }
-
   /** Sends the head and the first bytes of a body in a packet of their own each, and returns the connection. */
-  function send(port: number, announcedBytes: number, sent: string, timeout?: string) {
+  function send(port: number, announcedBytes: number, sent: string, timeout = '30s') {
+    const headers = `Host: x\r\nContent-Type: application/json\r\nContent-Length: ${announcedBytes}`;
     const socket = connect(port, '127.0.0.1').setNoDelay();
     onTestFinished(() => void socket.destroy());
-    socket.write(toHead(announcedBytes, timeout) + sent);
+    socket.write(`POST /validate?timeout=${timeout} HTTP/1.1\r\n${headers}\r\n\r\n${sent}`);
     return socket;
   }
 
@@ -235,21 +205,6 @@ describe('a body that does not arrive', () => {
     const message = 'whether the config is in use (the guard: the request body did not arrive in time)';
     await expect.poll(() => answers).toMatchObject([{ review: { uid: UID } }]);
     expect(answers[0]?.verdict.message).toContain(`MCG_UNVERIFIED: could not verify ${message}`);
-  });
-
-  test('counts as late, and not as malformed, if it arrived while the event loop was held', async () => {
-    settings = AUDIT;
-    const port = await serve({ timeoutMs: 100 });
-    const socket = send(port, GOOD.length, GOOD.slice(0, -1));
-    const answered = text(socket);
-    await expect.poll(() => receivedCount).toBe(1);
-    // After an immediate, Node runs the timers before it reads.
-    await nextTurn();
-    const end = performance.now() + 200;
-    socket.write(GOOD.slice(-1));
-    while (performance.now() < end);
-    expect(await answered).toContain(`"uid":"${UID}","allowed":true`);
-    await expect.poll(() => answers).toMatchObject([{ verdict: { cause: 'MCG_UNVERIFIED' } }]);
   });
 
   test('evicts the oldest body for later bodies beyond the memory limit', async () => {
@@ -276,11 +231,6 @@ describe('a body that does not arrive', () => {
     expect(await ends[0]).toContain('too many requests at once');
   });
 
-  test('is denied without a single byte of it if it is larger than 4 MiB', async () => {
-    const answer = await text(send(await serve(), 4 * MIB + 1, ''));
-    expect(answer).toMatch(/connection: close[^]*MCG_BAD_REVIEW: the request body is larger than 4 MiB/i);
-  });
-
   test('is denied if its length is unknown', async () => {
     const socket = connect(await serve(), '127.0.0.1');
     socket.end('POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n');
@@ -300,10 +250,7 @@ describe('a body that does not arrive', () => {
     expect(await answered).toContain('the guard: the request body has more than 1000 pieces');
   });
 
-  test.each([
-    ['while its body arrives', 9_000, START],
-    ['while the guard decides', GOOD.length, GOOD],
-  ])('gets no answer and no record if the client closes the connection %s', async (_case, bytes, sent) => {
+  test('gets no answer and no record if the client closes the connection while the guard decides', async () => {
     const port = await serve();
     judge = async (review, signal) => {
       judge = allowUnused;
@@ -311,12 +258,8 @@ describe('a body that does not arrive', () => {
       await once(signal, 'abort');
       return { ...(await allowUnused(review, signal)), verdict: denyBadReview('late') };
     };
-    const socket = send(port, bytes, sent);
-    await once(socket, 'connect');
-    if (sent === START) {
-      judge = allowUnused;
-      socket.destroy();
-    } else await expect.poll(() => judge).toBe(allowUnused);
+    const socket = send(port, GOOD.length, GOOD);
+    await expect.poll(() => judge).toBe(allowUnused);
     await once(send(port, GOOD.length, GOOD), 'data');
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toEqual(['MCG_NOT_IN_USE']);
     expect(lines).toEqual([]);

@@ -1,13 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Mode } from '../../src/decision/settings.ts';
-import {
-  BadReview,
-  findUid,
-  parseReview,
-  toAdmissionReview,
-  toAuditAnnotations,
-} from '../../src/webhook/admission-review.ts';
-import { collectGarbage } from '../support/collect-garbage.ts';
+import { BadReview, findUid, parseReview, toAuditAnnotations } from '../../src/webhook/admission-review.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
 import { toConfigName } from '../../src/decision/references.ts';
 import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
@@ -46,7 +39,6 @@ const toResource = (group: string, version: string, resource: string) => ({ reso
 
 test.each([
   ['no name, as in a DELETECOLLECTION', { name: undefined }, NAME],
-  ['an empty name', { name: '' }, NAME],
   ['another version', toResource(GROUP, 'v2', 'machineconfigs'), NAME],
   ['another operation', { operation: 'UPDATE' }, undefined],
   ['another group', toResource('', 'v1', 'machineconfigs'), undefined],
@@ -59,7 +51,6 @@ test.each([
   ['a reason', 'CHG-7', 'CHG-7'],
   ['an empty reason', '', ''],
   ['a long reason of one byte each', 'x'.repeat(9_999), 'x'.repeat(256)],
-  ['a long reason of three bytes each', '\u20ac'.repeat(9_999), '\u20ac'.repeat(256)],
   ['a long reason of escapes', '\n'.repeat(9_999), '\n'.repeat(256)],
 ])('keeps the first 256 characters of %s', (_case, reason, kept) => {
   const annotations = { a: 'b', [ALLOW_DELETION_ANNOTATION]: reason };
@@ -76,9 +67,7 @@ const repeat = <T>(count: number, value: T) => Array.from({ length: count }, () 
 test.each([
   ['6,500 files', { oldObject: { spec: { config: { storage: { files: repeat(6_500, FILE) } } } } }],
   ['80,000 annotations before the reason', { metadata: { annotations: { ...entries(80_000), ...REASON } } }],
-  ['100,000 labels', { metadata: { labels: entries(100_000) } }],
   ['20,000 owners', { metadata: { ownerReferences: repeat(20_000, { kind: 'Pod', name: 'p', uid: 'u' }) } }],
-  ['30,000 finalizers', { metadata: { finalizers: repeat(30_000, 'example.com/finalizer') } }],
   ['a million empty arrays', { review: { padding: repeat(1_000_000, []) } }],
   ['strings that consist of brackets, commas and quotes', { review: { text: '[{",}]\\'.repeat(100_000), last: '\\' } }],
 ])(
@@ -100,19 +89,6 @@ test('rejects a review that is cut short anywhere', () => {
   }
 });
 
-test('keeps no more of a body than the review needs', () => {
-  const large = 'x'.repeat(2 ** 20);
-  const ownerReferences = [{ kind: 'MachineConfigPool', name: large }];
-  const metadata = { name: NAME, annotations: { [ALLOW_DELETION_ANNOTATION]: large }, ownerReferences };
-  const body = Buffer.from(JSON.stringify(reviewBody({ oldObject: { metadata }, userInfo: { username: large } })));
-  collectGarbage();
-  const before = process.memoryUsage().heapUsed;
-  const reviews = Array.from({ length: 50 }, () => parseReview(body));
-  collectGarbage();
-  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5 * 2 ** 20);
-  expect(reviews).toHaveLength(50);
-});
-
 test.each([
   ['a whole review', GOOD, UID],
   ['a truncated review', GOOD.slice(0, 200), UID],
@@ -131,8 +107,7 @@ test.each([
   ['an empty body', '', '', 'the request has no body'],
   ['a field twice', GOOD.replace('"name":', '"name":"rendered-x","name":'), UID, NOT_JSON],
   ['a field without a value', GOOD.replace('"object":null', '"object":'), UID, NOT_JSON],
-  ['a field without a colon', GOOD.replace('"object":null', '"object"null'), UID, NOT_JSON],
-  ['fields without a comma', GOOD.replace('"object":null,', '"object":null '), UID, NOT_JSON],
+  ['a key without quotes', GOOD.replace('"name"', 'xnamex'), UID, NOT_JSON],
   ['a byte order mark', `\uFEFF${GOOD}`, '', NOT_JSON],
   ['text after the review', `${GOOD}{}`, UID, NOT_JSON],
   ['an array', '[]', '', 'the request body is not a JSON object'],
@@ -144,12 +119,8 @@ test.each([
   ['v1beta1', { ...reviewBody(), apiVersion: 'v1beta1' }, UID, `${EXPECTED}"AdmissionReview" of "v1beta1"`],
   ['no oldObject', reviewBody({ oldObject: null }), UID, NO_OBJECT],
   ['no operation', reviewBody({ operation: undefined }), UID, 'the request has no operation'],
-  ['no resource', reviewBody({ resource: undefined }), UID, 'the request names no resource'],
   ['no name in oldObject', withOldObject({}), UID, NO_NAME],
   ['a long name', withOldObject({ name: 'r'.repeat(254) }), UID, NO_NAME],
-  ['the name of a subresource', withOldObject({ name: 'rendered-x/status' }), UID, NO_NAME],
-  ['a name in capitals', withOldObject({ name: 'Rendered-x' }), UID, NO_NAME],
-  ['a name that ends in a hyphen', withOldObject({ name: 'rendered-x-' }), UID, NO_NAME],
   ['two names', reviewBody({ name: 'x\u0007y' }), UID, `the request names "x y" but oldObject is "${NAME}"`],
 ])('rejects a review with %s', (_case, body, uid, message) => {
   expect(findProblem(body)).toEqual({ uid, message });
@@ -172,7 +143,6 @@ const UNVERIFIED = denyUnverified(CONFIG, [{ name: 'nodes', reason: 'x' }], DEFA
 
 test.each([
   ['allowed', decideWith({}), { code: 'MCG_NOT_IN_USE', ...NO_REFERRERS }],
-  ['allowed', decideWith({ mode: 'Disabled' }), { code: 'MCG_DISABLED', ...NO_REFERRERS }],
   ['overridden', decideWith({ reason: 'ticket 7' }), { code: 'MCG_OVERRIDDEN', reason: 'ticket 7', ...NO_REFERRERS }],
   ['would-deny', decideWith({ nodes: 1, mode: 'Audit' }), { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' }],
   ['denied', UNVERIFIED, { code: 'MCG_UNVERIFIED', ...NO_REFERRERS }],
@@ -189,14 +159,4 @@ test('the audit annotation of a denial names ten referrers and counts the others
   expect(referrers).toHaveLength(10);
   expect(referrers[9]).toEqual({ kind: 'Node', name: 'n9', field: 'currentConfig' });
   expect(toAuditAnnotations(denyBadReview('not JSON'))).toEqual({});
-});
-
-test('only a denial has a status', () => {
-  expect(toAdmissionReview('u1', decideWith({ nodes: 1 }))).toMatchObject({
-    apiVersion: 'admission.k8s.io/v1',
-    kind: 'AdmissionReview',
-    response: { uid: 'u1', allowed: false, status: { status: 'Failure', code: 403, reason: 'Forbidden' } },
-  });
-  const { response } = toAdmissionReview('u2', decideWith({}));
-  expect(response).toEqual({ uid: 'u2', allowed: true, auditAnnotations: { allowed: expect.any(String) as string } });
 });

@@ -16,22 +16,19 @@ let app: Express;
 let authorizer: ScrapeAuthorizer;
 let users: Record<string, string>;
 let isUnreachable: boolean;
-/** Every review waits for it. */
-let reviewable: Promise<void>;
 let requests: ApiRequest[];
 let lines: unknown[];
 
 beforeEach(() => {
   users = { good: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
   isUnreachable = false;
-  reviewable = Promise.resolve();
   fakeUntilEnd('performance');
   // In lru-cache, an entry of the time 0 does not expire.
   vi.advanceTimersByTime(1);
   requests = [];
   const json = async (apiRequest: ApiRequest): Promise<unknown> => {
     requests.push(apiRequest);
-    await reviewable;
+    await Promise.resolve();
     if (isUnreachable) throw new ApiUnreachable('api:6443 cannot be reached: ECONNREFUSED');
     const { kind, spec } = apiRequest.body as { kind: string; spec: { token?: string; user?: string } };
     if (kind !== 'TokenReview') return { status: { allowed: spec.user === PROMETHEUS } };
@@ -106,17 +103,6 @@ test('asks again about a denied token, and about an allowed one after a minute',
   expect(await scrapeBoth()).toEqual([401, 200]);
 });
 
-test('reviews a token once for 10 parallel scrapes', async () => {
-  let allow = () => {};
-  reviewable = new Promise((resolve) => (allow = resolve));
-  const authorize = vi.spyOn(authorizer, 'authorize');
-  const scraping = scrapeAll(Array<string>(10).fill('good'));
-  await expect.poll(() => authorize.mock.calls.length).toBe(10);
-  allow();
-  expect(new Set(await scraping)).toEqual(new Set([200]));
-  expect(countTokenReviews()).toBe(1);
-});
-
 test('reviews 10 of 500 unknown tokens and then one per second, and answers 429 to the others', async () => {
   const statuses = await scrapeAll(unknownTokens(500));
   expect(statuses.filter((status) => status === 401)).toHaveLength(10);
@@ -129,13 +115,4 @@ test('reviews 10 of 500 unknown tokens and then one per second, and answers 429 
   vi.advanceTimersByTime(3_000);
   await scrapeAll(unknownTokens(500).toReversed());
   expect(countTokenReviews()).toBe(14);
-});
-
-test('does not renew a revoked token outside the limit', async () => {
-  await scrape('good');
-  users = {};
-  vi.advanceTimersByTime(60_001);
-  expect((await scrape('good')).status).toBe(401);
-  await scrapeAll(unknownTokens(20));
-  expect((await scrape('good')).status).toBe(429);
 });

@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
-import type { RequestHandler } from 'express';
 import { expect, test } from 'vitest';
 import { Replaceable } from '../../src/common/replaceable.ts';
 import { INTERMEDIATE, parseTlsProfile, type TlsParameters } from '../../src/webhook/tls-profile.ts';
-import { close } from '../../src/webhook/tls-server.ts';
 import { startTestServer, type TestServer } from './test-server.ts';
 
 const TLS_1_1 = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' } as const;
@@ -54,16 +52,11 @@ test('serves new connections with a new TLS profile and keeps the old connection
   setProfile({ type: 'Old' });
   expect(await negotiate(server, 'AES128-SHA')).toBe('AES128-SHA');
   await expect(shakeHands(server, TLS_1_1)).rejects.toThrow(/.+/);
-  const ciphers = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA1'];
-  setProfile({ type: 'Custom', custom: { ciphers, groups: ['secp384r1'], minTLSVersion: 'VersionTLS10' } });
-  expect(await negotiate(server, 'ECDHE-RSA-AES256-GCM-SHA384')).toBe('ECDHE-RSA-AES256-GCM-SHA384');
-  for (const pair of server.pairs) {
-    server.certificate.replace(pair);
-    await expect(negotiate(server, 'ECDHE-RSA-AES128-GCM-SHA256')).rejects.toThrow('handshake failure');
-    await expect(shakeHands(server, { ecdhCurve: 'X25519' })).rejects.toThrow('handshake failure');
-    // As in Go, a choice of TLS 1.2 suites does not disable TLS 1.3.
-    expect(await shakeHands(server, { ecdhCurve: 'X25519:secp384r1' })).toBe('TLSv1.3');
-  }
+  setProfile({ type: 'Custom', custom: { ciphers: ['ECDHE-RSA-AES256-GCM-SHA384'], groups: ['secp384r1'] } });
+  await expect(negotiate(server, 'ECDHE-RSA-AES128-GCM-SHA256')).rejects.toThrow('handshake failure');
+  await expect(shakeHands(server, { ecdhCurve: 'X25519' })).rejects.toThrow('handshake failure');
+  // As in Go, a choice of TLS 1.2 suites does not disable TLS 1.3.
+  expect(await shakeHands(server, { ecdhCurve: 'X25519:secp384r1' })).toBe('TLSv1.3');
 
   expect((await client()).isReused).toBe(true);
 });
@@ -101,19 +94,4 @@ test.concurrent('closes a connection whose handshake does not end', async ({ onT
   // The first bytes of a ClientHello.
   socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
   await expect(text(socket).catch(() => '')).resolves.toBe('');
-});
-
-test('finishes the open call during the shutdown and closes its connection', async () => {
-  let answer: (() => void) | undefined;
-  const handler: RequestHandler = (_request, response) => {
-    answer = () => void response.send('slow');
-  };
-  const { server, createClient } = await startTestServer({ handler });
-  const slow = createClient()();
-  await expect.poll(() => answer).toBeDefined();
-  const closed = close(server);
-  answer?.();
-  expect((await slow).body).toBe('slow');
-  await closed;
-  await expect(createClient()()).rejects.toThrow('ECONNREFUSED');
 });

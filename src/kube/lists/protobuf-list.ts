@@ -218,7 +218,6 @@ export class ProtobufReader {
     return this.end;
   }
 
-  /** Moves back, to read a message again. */
   moveTo(at: number): void {
     this.#at = at;
   }

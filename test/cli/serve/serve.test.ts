@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { connect } from 'node:tls';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { register } from '../../support/stub-webhook.ts';
 import { testTls } from '../../support/tls.ts';
@@ -102,24 +100,6 @@ describe('as a process', () => {
     await expect.poll(() => findLine(serve, 'mode', 'Audit')).toBeDefined();
     expect((await serve.outcome).exitCode).toBe(0);
     expect(serve.stdout()).not.toContain('cannot watch');
-  });
-
-  test('negotiates on both HTTPS ports only the cipher suites of the TLS profile of the cluster', async () => {
-    const [chosen, other] = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256'];
-    const tlsSecurityProfile = { type: 'Custom', custom: { ciphers: [chosen], minTLSVersion: 'VersionTLS12' } };
-    inspected.cluster.create('apiservers', { metadata: { name: 'cluster' }, spec: { tlsSecurityProfile } });
-    const serve = startServe({});
-    await expect.poll(() => findLine(serve, 'msg', 'listening')).toBeDefined();
-    await expect.poll(() => findLine(serve, 'profile', 'Custom')).toBeDefined();
-    const { securePort, metricsPort } = findLine(serve, 'msg', 'listening') ?? {};
-    const shakeHands = async (port: unknown, ciphers: string) => {
-      const socket = connect({ host: '127.0.0.1', port: Number(port), ca, ciphers, maxVersion: 'TLSv1.2' });
-      await once(socket, 'secureConnect').finally(() => socket.destroy());
-    };
-    for (const port of [securePort, metricsPort]) {
-      await shakeHands(port, chosen);
-      await expect(shakeHands(port, other)).rejects.toThrow('handshake failure');
-    }
   });
 
   test('exits with 2 if a port is taken or a file does not exist', async () => {

@@ -57,16 +57,12 @@ test.each([
   ['items that are not a list', LIST.replace('[]', '{}')],
   ['items that are not objects', LIST.replace('[]', '[1]')],
   ['items of different types', METADATA_LIST.replace('[]', `[${JSON.stringify(METADATA)},{}]`)],
-  ['items that are lists', LIST.replace('[]', '[[{}]]')],
-  ['items that are not JSON', LIST.replace('[]', '[{]]')],
   ['a continue token', LIST.replace('"1"', '"1","continue":"abc"')],
   ['no version', LIST.replace('"resourceVersion":"1"', '')],
   ['no list', LIST.replace('NodeList', 'Status')],
   ['a list of another kind', LIST.replace('NodeList', 'PodList')],
-  ['a list of another API version', LIST.replace('"v1"', '"config.openshift.io/v1"')],
   ['an item of another kind', LIST.replace('[]', '[{"apiVersion":"v1","kind":"Pod"}]')],
   ['a metadata-only list of whole objects', METADATA_LIST.replace('[]', '[{}]')],
-  ['a second list', `${LIST}{}`],
   ['null', 'null'],
 ])('rejects a body with %s', (_title, body) => {
   expect(() => parse(body)).toThrow(MalformedList);
