@@ -58,19 +58,6 @@ test('reports dangling references in status, columns and Events until their repa
   expect(formatConditions(await cluster.awaitStatus(({ danglingCount }) => danglingCount === 0))).toEqual(consistent);
 });
 
-test('reports a config in use whose annotation allows its deletion', async () => {
-  const config = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': 'planted' } });
-  const node = await cluster.node({ currentConfig: config });
-
-  const { conditions } = await cluster.awaitStatus((status) =>
-    formatConditions(status).includes('OverridesUnused=False'),
-  );
-
-  const condition = conditions.find(({ type }) => type === 'OverridesUnused');
-  expect(condition).toMatchObject({ reason: 'ConfigInUse', message: expect.stringContaining(config) as unknown });
-  await cluster.admin.delete(`${PATHS.nodes}/${node}`);
-});
-
 test('reports the last denial, and check names who deleted a config that a node names afterwards', async () => {
   const [used, deleted] = [await cluster.config(), await cluster.config()];
   const name = await cluster.node({ currentConfig: used, desiredConfig: used });
