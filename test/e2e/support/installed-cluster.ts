@@ -9,7 +9,6 @@ import { expectStatus } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import type { GuardPods } from '../node/guard-pods.ts';
 import { Cluster } from './cluster.ts';
-import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
 import { GuardProcesses, parseJsonLines } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
@@ -38,11 +37,11 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   /**
    * Starts a cluster without the guard and without nodes. The replicas are processes of this machine.
    *
-   * @param projects projects whose CRDs exist, too
+   * @param projects of crds.yaml, whose CRDs exist, too
    */
-  static async start(projects: readonly ForeignProject[] = []): Promise<InstalledCluster<GuardProcesses>> {
+  static async start(projects: readonly string[] = []): Promise<InstalledCluster<GuardProcesses>> {
     const controlPlane = await ControlPlane.start(await runBinaries());
-    for (const project of projects) await controlPlane.installCrds(await readForeignCrds(project));
+    await controlPlane.installProjects(...projects);
     return new InstalledCluster(controlPlane, new GuardProcesses(controlPlane));
   }
 
