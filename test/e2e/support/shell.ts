@@ -9,8 +9,8 @@ import { debianProgram, PROGRAM } from './programs.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
- * A shell whose home folder has copies of docs/ and manifests/, and whose PATH has the program, `jq` and `kubectl`, also
- * under the name `oc`. It stays in the directory that a line changes to.
+ * A shell whose home folder has copies of docs/ and manifests/, and whose PATH has the program, `jq`, and `kubectl`
+ * also as `oc`. It stays in the directory that a line changes to.
  */
 export class Shell {
   readonly home: string;
