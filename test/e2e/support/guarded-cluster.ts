@@ -44,7 +44,7 @@ export async function startGuardedCluster({ direct = false } = {}): Promise<Guar
     await cluster.applyOverlay('service-ca');
     await controlPlane.apiServer.admin.patch(PATHS.deployment, { spec: { replicas: 1 } });
     await cluster.awaitGuard();
-    const { certificatePem, privateKeyPem } = await cluster.serviceCa.authority();
+    const { certificatePem, privateKeyPem } = await cluster.serviceCa.getAuthority();
     // Tests of rotations issue certificates from it.
     await writeFile(join(cluster.guard.certDir, 'ca.crt'), certificatePem);
     await writeFile(join(cluster.guard.certDir, 'ca.key'), privateKeyPem, { mode: 0o600 });

@@ -14,7 +14,7 @@ import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { runBinaries } from './runner.ts';
-import { ServiceCa } from './service-ca.ts';
+import { startServiceCa } from './service-ca.ts';
 
 /** The running replicas of the guard's Deployment. */
 type Replicas = GuardProcesses | GuardPods;
@@ -24,14 +24,14 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   readonly controlPlane: ControlPlane;
   readonly replicas: Guards;
   readonly cluster: Cluster;
-  readonly serviceCa: ServiceCa;
+  readonly serviceCa: ReturnType<typeof startServiceCa>;
 
   /** The cluster stops with its replicas. */
   constructor(controlPlane: ControlPlane, replicas: Guards) {
     this.controlPlane = controlPlane;
     this.replicas = replicas;
     this.cluster = new Cluster(controlPlane.apiServer);
-    this.serviceCa = new ServiceCa(controlPlane);
+    this.serviceCa = startServiceCa(controlPlane);
   }
 
   /**
