@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { alertingRules, RULE_FILES } from '../e2e/monitoring/alerting-rules.ts';
+import { ALERTS } from '../e2e/monitoring/alerting-rules.ts';
 import { listFiles, readFile, readTableRows } from './pages.ts';
-
-const ALERTS = (await Promise.all(RULE_FILES.map((file) => alertingRules(file)))).flat();
 
 test('every runbook belongs to an alert', () => {
   const runbooks = ALERTS.map(({ alert }) => `docs/runbooks/${alert}.md`);

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 
@@ -13,13 +13,11 @@ import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
 const ROTATIONS = IS_LONG ? 1_000 : 8;
-const { guard, cluster, controlPlane } = await sharedGuardedCluster();
+const { guard, cluster, controlPlane, serviceCa } = await sharedGuardedCluster();
 
 /** Writes a new certificate and key, and returns the serial number. */
 async function rotateLeaf(): Promise<string> {
-  const read = (name: string) => readFile(join(guard.certDir, name), 'utf8');
-  const [certificatePem, privateKeyPem] = [await read('ca.crt'), await read('ca.key')];
-  const authority = { certificatePem, privateKeyPem };
+  const authority = await serviceCa.getAuthority();
   const names = { dnsNames: [SERVICE_NAME], ipAddresses: ['127.0.0.1'] };
   const leaf = await issueLeaf({ authority, ...names, days: 7, now: new Date() });
   const files = { 'tls.key': leaf.privateKeyPem, 'tls.crt': leaf.certificatePem };

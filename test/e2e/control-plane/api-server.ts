@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Child } from './child.ts';
 import { KubeClient, type KubeClientOptions } from './kube-client.ts';
 
-/** One kube-apiserver. It keeps its address through restarts. */
+/** One kube-apiserver. It keeps its address when it starts again. */
 export class ApiServer {
   /** A cluster administrator, like the kubeconfig. */
   readonly admin: KubeClient;
@@ -33,17 +33,7 @@ export class ApiServer {
     await this.#child.waitUntil(() => this.admin.isReady('/readyz'));
   }
 
-  /** Open watches would delay a graceful end for up to a minute, so SIGKILL follows after two seconds. */
-  async stop() {
-    await this.#child?.stop('SIGTERM', 2_000);
-  }
-
   async kill() {
     await this.#child?.stop('SIGKILL');
-  }
-
-  async restart() {
-    await this.stop();
-    await this.start();
   }
 }

@@ -36,7 +36,7 @@ export async function findBinaries(release: Release, log: Log): Promise<Binaries
   const assets = process.env['KUBEBUILDER_ASSETS'];
   if (assets) await assertComplete(assets, release);
   const directory = assets || (await findPrograms('control plane', release, PROGRAMS, log));
-  const crds = await readCrds(release.crds);
+  const crds = await readCrds(`openshift-${release.openshift}`);
   return { directory, release, kubectl: join(directory, 'kubectl'), crds };
 }
 

@@ -5,6 +5,8 @@ import { basename } from 'node:path';
 import type { ProcessReaper } from './process-reaper.ts';
 import { until } from './until.ts';
 
+const GRACE_MS = 10_000;
+
 export interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
@@ -58,21 +60,16 @@ export class Child {
   }
 
   /** The exit code; null if a signal ended the process. SIGKILL follows after the grace period. */
-  async stop(signal: NodeJS.Signals = 'SIGTERM', graceMs = 10_000): Promise<number | null> {
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (!this.isRunning) return this.#exited;
     this.#process.ref();
     this.#process.kill(signal);
-    const timer = setTimeout(() => this.#process.kill('SIGKILL'), graceMs);
+    const timer = setTimeout(() => this.#process.kill('SIGKILL'), GRACE_MS);
     try {
       return await this.#exited;
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  /** Sends a signal without waiting for its effect. */
-  kill(signal: NodeJS.Signals) {
-    this.#process.kill(signal);
   }
 
   /** @throws Error with the end of the log if the process ends before `isReady`, or this takes too long */

@@ -13,25 +13,10 @@ import { Child, type ChildOptions } from './child.ts';
 import { Etcd } from './etcd.ts';
 import { freePorts } from './free-ports.ts';
 import { KubeClient, type KubeObject } from './kube-client.ts';
+import { readCrds } from './module-files.ts';
 import { ProcessReaper } from './process-reaper.ts';
 import { minorOf } from './releases.ts';
 import { until } from './until.ts';
-
-/** Every request at level Metadata, as in OpenShift's default audit profile, but no leases of the control plane. */
-const AUDIT_POLICY = {
-  apiVersion: 'audit.k8s.io/v1',
-  kind: 'Policy',
-  omitStages: ['RequestReceived', 'ResponseStarted'],
-  rules: [
-    {
-      level: 'None',
-      namespaces: ['kube-system'],
-      resources: [{ group: 'coordination.k8s.io', resources: ['leases'] }],
-    },
-    { level: 'None', nonResourceURLs: ['/readyz*', '/healthz*', '/livez*', '/openapi*', '/api*'] },
-    { level: 'Metadata' },
-  ],
-};
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The first address of the Services, which pods use for the API server. */
@@ -103,7 +88,7 @@ export class ControlPlane {
   }
 
   async createOpenShiftCrds() {
-    await this.installCrds(this.binaries.crds);
+    await this.#installCrds(this.binaries.crds);
   }
 
   /** Deletes the CRDs of OpenShift and their objects. */
@@ -116,8 +101,12 @@ export class ControlPlane {
     await until('the end of the CRDs', areGone);
   }
 
-  /** Creates these definitions and returns when the API server serves their kinds. */
-  async installCrds(crds: readonly KubeObject[]) {
+  /** Creates the CRDs of these projects in crds.yaml, and returns when the API server serves their kinds. */
+  async installProjects(...projects: readonly string[]) {
+    for (const project of projects) await this.#installCrds(await readCrds(project));
+  }
+
+  async #installCrds(crds: readonly KubeObject[]) {
     const { admin } = this.apiServer;
     await Promise.all(crds.map((crd) => admin.create(CRDS, crd)));
     const isServed = async (crd: KubeObject) => {
@@ -161,7 +150,7 @@ export class ControlPlane {
       // OpenShift enables it.
       '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
       ...this.#nodeFlags(),
-      `--audit-policy-file=${join(this.directory, 'audit-policy.json')}`,
+      `--audit-policy-file=${join(import.meta.dirname, 'audit-policy.yaml')}`,
       `--audit-log-path=${join(directory, 'audit.log')}`,
       '--audit-log-mode=blocking',
       '--audit-log-maxsize=4000',
@@ -226,7 +215,6 @@ export class ControlPlane {
     await this.#writeFile('tls.crt', this.#certificate.certificate);
     await this.#writeFile('tls.key', this.#certificate.key);
     await this.#writeFile('tokens.csv', tokens.join('\n'));
-    await this.#writeFile('audit-policy.json', JSON.stringify(AUDIT_POLICY));
   }
 
   /** Starts the garbage collector, or all controllers for real nodes. */

@@ -54,17 +54,4 @@ export class Etcd {
     await cp(this.#backup, this.#data, { recursive: true });
     await this.start();
   }
-
-  /** Compacts at the current revision. A watch from an older revision then gets 410. */
-  async compact() {
-    const { header } = await this.#call<{ header: { revision: string } }>('/v3/maintenance/status', {});
-    await this.#call('/v3/kv/compaction', { revision: header.revision, physical: true });
-  }
-
-  /** Calls the JSON gateway. */
-  async #call<Answer>(path: string, body: object): Promise<Answer> {
-    const response = await fetch(this.url + path, { method: 'POST', body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`etcd answered ${response.status} to ${path}: ${await response.text()}`);
-    return (await response.json()) as Answer;
-  }
 }

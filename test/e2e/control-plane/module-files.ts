@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 
 import { runOk, runProcess } from '../support/process.ts';
 import { cachePath, fillCache } from './cache.ts';
@@ -14,20 +14,27 @@ import type { KubeObject } from './kube-client.ts';
 /** Its go.sum has the checksum of every module that is downloaded here. Go verifies it. */
 export const CHECKSUMS = fileURLToPath(new URL('modules', import.meta.url));
 
-/** Files of a Go module. */
-export interface ModuleFiles {
-  /** Path and version, such as `github.com/openshift/api@v0.0.0-…`. */
+interface Project {
+  /** Path and version of a Go module. */
   readonly module: string;
-  /** Paths in the module. Their last parts differ. */
+  readonly prefix?: string;
   readonly files: readonly string[];
 }
 
+const PROJECTS = parse(readFileSync(new URL('crds.yaml', import.meta.url), 'utf8')) as Readonly<
+  Record<string, Project>
+>;
+
 /**
- * The CRD in each file, from the cache or from the module proxy.
+ * The CRDs of a project in crds.yaml, from the cache or from the module proxy.
  *
  * @throws MissingControlPlaneError if the files are neither in the cache nor can be downloaded
  */
-export async function readCrds({ module, files }: ModuleFiles): Promise<readonly KubeObject[]> {
+export async function readCrds(name: string): Promise<readonly KubeObject[]> {
+  const project = PROJECTS[name];
+  if (project === undefined) throw new Error(`crds.yaml has no ${name}`);
+  const { module, prefix = '' } = project;
+  const files = project.files.map((file) => prefix + file);
   // Projects can need different files of one module.
   const hash = createHash('sha256').update(files.join()).digest('hex').slice(0, 8);
   const directory = cachePath('modules', `${module.replaceAll('/', '_')}-${hash}`);

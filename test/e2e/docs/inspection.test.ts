@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
+import { createIncidentB } from '../inspect/incident-b.ts';
 import { DocumentedPage } from '../support/documented-page.ts';
-import { machineConfig } from '../support/objects.ts';
 import { ensureOperatorNamespace } from '../restore/machines.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { Shell } from '../support/shell.ts';
@@ -31,28 +30,6 @@ test('the commands of docs/inspect.md work in the cluster that the page shows', 
   }
 
   expect(page.remaining).toEqual([]);
-});
-
-test('the documented check of a bootstrap directory finds the missing config', async () => {
-  const text = readFileSync(join(shell.home, PAGE), 'utf8');
-  const script = /^```bash\n(?<script>[^`]*--bootstrap-dir[^`]*)^```$/m.exec(text)?.groups?.['script'] ?? '';
-  const directory = join(shell.home, 'bootstrap');
-  await mkdir(join(directory, 'machine-configs'), { recursive: true });
-  const config = machineConfig({ name: INCIDENT_B.missing });
-  await writeFile(join(directory, 'machine-configs', 'master.json'), JSON.stringify(config));
-  const line = script
-    .replace(KUBECONFIG, installed.controlPlane.apiServer.kubeconfig)
-    .replace('/etc/mcs/bootstrap', directory);
-  expect(line).not.toContain('/etc/');
-
-  const { exitCode, stdout, stderr } = await shell.run(line);
-
-  expect([exitCode, stderr]).toEqual([1, '']);
-  expect(stdout).toMatch(/^rendered-master-553d5d52\S+ +nodes control1\.gw\.lo and control2\.gw\.lo +missing$/m);
-  // A long command has one option on each line.
-  expect(stdout.replaceAll(' \\\n     ', '')).toContain(
-    `machineconfig-guard restore ${INCIDENT_B.missing} --from ${directory}\n`,
-  );
 });
 
 test('the documented script prints the repair instead of a reboot for a missing config', async () => {

@@ -113,25 +113,6 @@ test('the webhook configuration needs a reason, except for an installer, and oth
   await installed.applyOverlay('monitoring');
 });
 
-// k8s.io/apiserver, admission/plugin/policy. So no policy can protect the floor.
-test('the API server evaluates no policy, even one for everything, when it deletes policies and bindings', async () => {
-  const name = 'everything.example.com';
-  const rule = { apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] };
-  const validations = [{ expression: 'false' }];
-  const policy = { matchConstraints: { resourceRules: [rule] }, validations };
-  const specs = { '': policy, Binding: { policyName: name, validationActions: ['Deny'] } };
-  for (const [suffix, spec] of Object.entries(specs)) {
-    const type = { apiVersion: 'admissionregistration.k8s.io/v1', kind: `ValidatingAdmissionPolicy${suffix}` };
-    const object = JSON.stringify({ ...type, metadata: { name }, spec });
-    await kubectlOk(controlPlane, ['apply', '--filename=-'], object);
-  }
-  const deletePool = ['machineconfigpool', await createPool(0), '--dry-run=server'] as const;
-  await until('the policy', async () => (await deleteWith(...deletePool)).stderr.includes(name));
-  for (const kind of ['validatingadmissionpolicybinding', 'validatingadmissionpolicy'])
-    expect(await deleteWith(kind, name)).toEqual(SUCCESS);
-  await expect.poll(() => deleteWith(...deletePool)).toEqual(SUCCESS);
-});
-
 test('only a user who may delete a config can allow its deletion, and everybody can take it back', async () => {
   const denied = await annotate(editor, config, 'CHG-7');
   expect([denied.status, statusOf(denied).message]).toEqual([

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { memoryOf, resetPeak } from '../../../build/bench/memory.ts';
 import { reviewBody } from '../../support/review.ts';
-import { machineConfig, renderedName } from '../support/objects.ts';
+import { renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
@@ -28,7 +28,7 @@ const limitMiB = Number(/limits:\s+memory: (\d+)Mi/.exec(deployment)?.[1]);
 const { guard, cluster } = await sharedGuardedCluster();
 const used = await cluster.config();
 await cluster.node({ currentConfig: used });
-const uid = (await cluster.admin.find(`${PATHS.configs}/${used}`))?.metadata.uid;
+const oldObject = await cluster.admin.find(`${PATHS.configs}/${used}`);
 
 afterAll(async () => {
   const log = await readFile(guard.log, 'utf8');
@@ -39,10 +39,7 @@ afterAll(async () => {
 
 /** The review as the API server would send it of the config in use, except for some fields. */
 function createReview(changes: Readonly<Record<string, unknown>> = {}): string {
-  const { metadata, ...object } = machineConfig({ name: used });
-  return JSON.stringify(
-    reviewBody({ name: used, oldObject: { ...object, metadata: { ...metadata, uid } }, dryRun: true, ...changes }),
-  );
+  return JSON.stringify(reviewBody({ name: used, oldObject, dryRun: true, ...changes }));
 }
 
 /** A review of a config that does not exist, or of a used config with another uid. */

@@ -8,15 +8,12 @@ import { buildInstallation } from '../../../src/install/installation.ts';
 import { DIRECTORY_BY_PROFILE, type Profile } from '../../../src/install/profiles.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
-import { readForeignCrds } from '../support/foreign-crds.ts';
 import { buildDirectory, kubectl, kubectlOk } from '../support/kubectl.ts';
 import { combine, hasPolicies, MANIFESTS, overlay, overlayForRelease, OVERLAYS } from '../support/overlays.ts';
 import { runBinaries } from '../support/runner.ts';
 
 const controlPlane = await ControlPlane.start(await runBinaries());
-for (const project of ['cert-manager', 'prometheus-operator'] as const) {
-  await controlPlane.installCrds(await readForeignCrds(project));
-}
+await controlPlane.installProjects('cert-manager', 'prometheus-operator');
 // The console looks for dashboards in the first one.
 for (const name of ['openshift-config-managed', 'machineconfig-guard']) {
   await kubectlOk(controlPlane, ['create', 'namespace', name]);

@@ -5,12 +5,14 @@ import { runProgram } from '../../cli/run-program.ts';
 import type { GuardPod } from '../node/guard-pods.ts';
 import { GUARD_ALIASES, GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
+import { readAuthority } from '../support/guard-service.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers } from '../support/overlays.ts';
 import { extendTimeout, probeCalls } from '../support/prober.ts';
 
 const installed = await sharedNodeCluster();
 const { cluster, controlPlane, replicas: pods } = installed;
+const { admin } = cluster;
 /** The same image under another name. */
 const [PREVIOUS_IMAGE = ''] = GUARD_ALIASES;
 
@@ -28,8 +30,8 @@ async function apply(manifests: string): Promise<void> {
 }
 
 /** The upgrade of a user who has forgotten every flag. Returns what `render` says about them. */
-async function applyRendering(): Promise<readonly string[]> {
-  const { stdout, notes } = await run('render', '--from-cluster', '--image', GUARD_IMAGE, '--out', '-');
+async function applyRendering(...flags: readonly string[]): Promise<readonly string[]> {
+  const { stdout, notes } = await run('render', '--from-cluster', '--image', GUARD_IMAGE, '--out', '-', ...flags);
   await apply(stdout);
   return notes.filter((note) => note.startsWith('--'));
 }
@@ -74,4 +76,26 @@ test.each(UPGRADES)('with %j, no call fails during an upgrade, and uninstall rem
   const { stdout } = await run('uninstall', '--confirm');
   expect(stdout).toMatch(/^Uninstalled\. Nothing denies the deletion of rendered-\S+ \(dry run\)\.$/m);
   expect(await listLeftovers(controlPlane)).toEqual([]);
+});
+
+test('no call fails and no pod restarts during a rotation of the authority', async () => {
+  await installPrevious([]);
+  await applyRendering();
+  const listContainers = async () =>
+    (await pods.list()).map(({ status }) => status.containerStatuses?.[0]?.containerID);
+  const countAuthorities = async () => (await readAuthority(admin)).split('BEGIN CERTIFICATE').length - 1;
+  const containers = await listContainers();
+
+  const failedCalls = await probeCalls(cluster, async (prober) => {
+    await applyRendering('--new-authority');
+    expect(await countAuthorities()).toBe(2);
+    const rotated = 'serving certificate issued: the authority was rotated';
+    await expect.poll(async () => (await pods.readLogs()).every((log) => log.includes(rotated))).toBe(true);
+    await applyRendering();
+    expect(await countAuthorities()).toBe(1);
+    await prober.awaitRightAnswers(3);
+  });
+
+  expect(failedCalls).toEqual([]);
+  expect(await listContainers()).toEqual(containers);
 });

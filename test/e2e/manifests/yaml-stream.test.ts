@@ -22,52 +22,7 @@ interface GoReading {
 }
 
 /** What the inputs of test/cli/check lack: flow mappings, blocks, anchors, comments and several documents. */
-const FLOW_AND_ANCHORS = `# a comment
----
-x-labels: &l
-  machineconfiguration.openshift.io/role: worker
-apiVersion: machineconfiguration.openshift.io/v1
-kind: MachineConfig
-metadata: {name: "99-worker-x", labels: {<<: *l}, annotations: {"a": !!str 12, b: "a \\u00e9\\
-    b"}}
-spec:
-  osImageURL: 'it''s'
-  kernelArguments: [nosmt, "a=1", 'b']
-  config:
-    systemd:
-      units:
-        - name: a.service
-          contents: |
-            [Unit]
-
-            [Service]
-            ExecStart=/bin/sh -c "echo a"
-        - {name: c, mask: yes}
-    storage:
-      files:
-      - path: /etc/a   # comment
-        mode: 0644
-      -
-        contents: {source: "data:,a%20b"}
----
-# other
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: x, namespace: default}
-data:
-  a: plain
-    text over
-    lines
-  b: |2-
-      x
-  b2: >-
-    [Unit]
-     x
-    # no comment
-  ? c
-  : d
-...
-`;
+const FLOW_AND_ANCHORS = readFileSync(path.join(import.meta.dirname, 'flow-and-anchors.yaml'), 'utf8');
 const JSON_OBJECT = {
   apiVersion: 'v1',
   kind: 'ConfigMap',

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -133,10 +133,11 @@ export class Node {
 
   async #startContainerd() {
     const { images } = this.#options;
+    const { podSubnet } = this.#options.addresses;
     await mkdir(this.#path('cni'));
-    await writeFile(this.#path('cni/10-bridge.conflist'), JSON.stringify(this.#podNetwork()));
-    await writeFile(this.#path('containerd.toml'), this.#containerdConfig(images.pause.name));
-    const containerd = this.#startChild('containerd', 'containerd', [`--config=${this.#path('containerd.toml')}`]);
+    await this.#writeConfig('10-bridge.conflist', { POD_SUBNET: podSubnet }, 'cni');
+    const config = await this.#writeConfig('containerd.toml', { PAUSE_IMAGE: images.pause.name, CNI_DIRECTORY });
+    const containerd = this.#startChild('containerd', 'containerd', [`--config=${config}`]);
     await containerd.waitUntil(() => this.#ctr('version').then(Boolean, () => false));
     for (const image of Object.values(images)) await this.importImage(image);
     await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
@@ -149,10 +150,9 @@ export class Node {
 
   async #startKubelet() {
     const { name, addresses, binaries } = this.#options;
-    await writeFile(this.#path('kubelet.json'), JSON.stringify(this.#kubeletConfig()));
     const user = { as: `system:node:${name}`, 'as-groups': ['system:nodes'] };
     this.#startChild('kubelet', join(binaries, 'kubelet'), [
-      `--config=${this.#path('kubelet.json')}`,
+      `--config=${await this.#writeConfig('kubelet.yaml', { CGROUP: this.#cgroup })}`,
       `--kubeconfig=${await this.#writeKubeconfig('kubelet', user)}`,
       `--root-dir=${this.#path('kubelet')}`,
       `--cert-dir=${this.#path('certificates')}`,
@@ -162,79 +162,20 @@ export class Node {
   }
 
   async #startKubeProxy() {
-    const config = {
-      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
-      kind: 'KubeProxyConfiguration',
-      mode: 'iptables',
-      hostnameOverride: this.name,
-      clientConnection: { kubeconfig: await this.#writeKubeconfig('kube-proxy', { as: 'system:kube-proxy' }) },
-      // The limits of connection tracking belong to the machine.
-      conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
-    };
-    await writeFile(this.#path('kube-proxy.json'), JSON.stringify(config));
+    const kubeconfig = await this.#writeKubeconfig('kube-proxy', { as: 'system:kube-proxy' });
+    const config = await this.#writeConfig('kube-proxy.yaml', { NODE_NAME: this.name, KUBECONFIG: kubeconfig });
     const command = join(this.#options.binaries, 'kube-proxy');
-    this.#startChild('kube-proxy', command, [`--config=${this.#path('kube-proxy.json')}`]);
+    this.#startChild('kube-proxy', command, [`--config=${config}`]);
   }
 
-  #containerdConfig(pauseImage: string) {
-    // runc cannot lower the OOM score of a container without CAP_SYS_RESOURCE.
-    return `
-version = 2
-root = "${this.#path('containerd')}"
-state = "${this.#path('containerd-state')}"
-[grpc]
-  address = "${this.#path('containerd.sock')}"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "${pauseImage}"
-  restrict_oom_score_adj = true
-[plugins."io.containerd.grpc.v1.cri".containerd]
-  snapshotter = "overlayfs"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-  runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.grpc.v1.cri".cni]
-  bin_dir = "${CNI_DIRECTORY}"
-  conf_dir = "${this.#path('cni')}"
-`;
-  }
-
-  #podNetwork() {
-    const ranges = [[{ subnet: this.#options.addresses.podSubnet }]];
-    const ipam = { type: 'host-local', ranges, routes: [{ dst: '0.0.0.0/0' }] };
-    const bridge = {
-      type: 'bridge',
-      bridge: 'cni0',
-      isGateway: true,
-      ipMasq: true,
-      hairpinMode: true,
-      ipam,
-    };
-    return { cniVersion: '0.4.0', name: 'pods', plugins: [bridge] };
-  }
-
-  #kubeletConfig() {
-    return {
-      apiVersion: 'kubelet.config.k8s.io/v1beta1',
-      kind: 'KubeletConfiguration',
-      // Only this machine reaches the kubelet.
-      authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
-      authorization: { mode: 'AlwaysAllow' },
-      cgroupDriver: 'cgroupfs',
-      cgroupRoot: `/${this.#cgroup}`,
-      failCgroupV1: false,
-      failSwapOn: false,
-      containerRuntimeEndpoint: `unix://${this.#path('containerd.sock')}`,
-      // No server answers there. The guard needs no names.
-      clusterDNS: ['10.0.0.10'],
-      resolvConf: '',
-      // How soon a pod gets a changed Secret. A minute by default.
-      syncFrequency: '2s',
-      podLogsDir: this.#path('pod-logs'),
-      volumePluginDir: this.#path('volume-plugins'),
-      registerWithTaints: [{ key: 'node-role.kubernetes.io/master', effect: 'NoSchedule' }],
-      // The disk of this machine may be nearly full.
-      evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },
-      imageGCHighThresholdPercent: 100,
-    };
+  /** Copies a file of the folder config, with these values instead of their names, and returns its path. */
+  async #writeConfig(name: string, values: Readonly<Record<string, string>>, folder = '.'): Promise<string> {
+    let text = await readFile(join(import.meta.dirname, 'config', name), 'utf8');
+    for (const [key, value] of Object.entries({ ...values, DIRECTORY: this.#directory }))
+      text = text.replaceAll(new RegExp(String.raw`\b${key}\b`, 'g'), value);
+    const file = this.#path(join(folder, name));
+    await writeFile(file, text);
+    return file;
   }
 
   #path(name: string) {

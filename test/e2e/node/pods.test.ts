@@ -6,7 +6,7 @@ import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
 import { PATHS } from '../support/paths.ts';
-import { Prober } from '../support/prober.ts';
+import { probeDuring, type Prober } from '../support/prober.ts';
 import { DEPLOYMENT, USER_ID, type GuardPod } from './guard-pods.ts';
 import { removeGuard, sharedNodeCluster } from './shared-node-cluster.ts';
 
@@ -145,21 +145,17 @@ test.for(FAULTS)(
   '$installation: no deletion is answered wrongly while $title',
   async ({ installation, mayFail, inject }) => {
     await install(installation);
-    const prober = await Prober.start(installed.cluster);
-    try {
-      await prober.awaitRightAnswers(RIGHT_ANSWERS);
-      const injectedAt = performance.now();
+    let injectedAt = 0;
+    const { unexpectedAnswers, wrongAnswers } = await probeDuring(installed.cluster, async (prober) => {
+      injectedAt = performance.now();
       await inject(prober);
       await prober.awaitRightAnswers(RIGHT_ANSWERS);
-      await prober.stop();
-      const failed = prober.unexpectedAnswers.filter(
-        ({ sentAt, answer }) => sentAt >= injectedAt && answer === 'guard unreachable',
-      );
-      expect(prober.wrongAnswers).toEqual([]);
-      if (mayFail !== true) expect(failed).toEqual([]);
-    } finally {
-      await prober.stop();
-    }
+    });
+    const failed = unexpectedAnswers.filter(
+      ({ sentAt, answer }) => sentAt >= injectedAt && answer === 'guard unreachable',
+    );
+    expect(wrongAnswers).toEqual([]);
+    if (mayFail !== true) expect(failed).toEqual([]);
   },
 );
 

@@ -1,4 +1,3 @@
-import { readForeignCrds } from '../support/foreign-crds.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers } from '../support/overlays.ts';
@@ -24,8 +23,7 @@ export async function sharedNodeCluster(): Promise<InstalledCluster<GuardPods>> 
 
 async function start(): Promise<InstalledCluster<GuardPods>> {
   const nodes = await NodeCluster.start(await runBinaries(), NODES, log);
-  for (const project of ['prometheus-operator', 'openshift-config'] as const)
-    await nodes.controlPlane.installCrds(await readForeignCrds(project));
+  await nodes.controlPlane.installProjects('prometheus-operator', 'openshift-config');
   return new InstalledCluster(nodes.controlPlane, new GuardPods(nodes));
 }
 

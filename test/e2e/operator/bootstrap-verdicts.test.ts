@@ -13,7 +13,7 @@ import { IS_LONG } from '../support/runner.ts';
 import { writeFiles } from './bootstrap-host.ts';
 import { manifestDirectory } from './manifest-directories.ts';
 import { OperatorCluster } from './operator-cluster.ts';
-import { RealJudge } from './real-verdict.ts';
+import { createJudge } from './real-verdict.ts';
 
 const DIRECTORIES = IS_LONG ? 300 : 20;
 /** Fixed, so that a failure repeats. */
@@ -27,7 +27,7 @@ test(
   async () => {
     const { binaries, installed, admin } = await OperatorCluster.shared();
     const { directory: parent } = installed.controlPlane;
-    const judge = await RealJudge.create(binaries, parent, admin);
+    const judge = await createJudge(binaries, parent, admin);
     const render = createRender(
       await findRenderer(join(binaries, 'machine-config-controller'), undefined, signal),
       signal,
@@ -35,7 +35,7 @@ test(
     const directories = fc.sample(manifestDirectory, { numRuns: DIRECTORIES, seed: SEED });
     const verdicts = await new PQueue({ concurrency: CONCURRENCY }).addAll(
       directories.map((directory) => async () => {
-        const real = await judge.judge(directory);
+        const real = await judge(directory);
         const path = await writeFiles(parent, directory);
         const { directory: manifests, problems } = await findProblems(readManifests(path, signal), '4.20');
         const { problems: renderProblems } = await compareRenders(manifests, render);

@@ -7,7 +7,6 @@ import { ExecServer } from '../../support/exec-server.ts';
 import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { readCrds } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
@@ -17,7 +16,7 @@ import { serviceAccountToken } from '../support/service-account.ts';
 import { Machine } from './machine.ts';
 import { type Files, type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
 import { findOperator } from './operator-binaries.ts';
-import { createOperatorObjects, OPERATOR_CRDS, RELEASE_VERSION } from './operator-objects.ts';
+import { createOperatorObjects, RELEASE_VERSION } from './operator-objects.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator-releases.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
@@ -71,10 +70,9 @@ export class OperatorCluster {
   static async #start(): Promise<OperatorCluster> {
     const release = selectOperator(OPERATOR_VARIABLE, process.env[OPERATOR_VARIABLE]);
     const binaries = await findOperator(release, log);
-    const installed = await InstalledCluster.start();
+    const installed = await InstalledCluster.start(['machine-config-operator']);
     const { controlPlane } = installed;
     const { apiServer } = controlPlane;
-    await controlPlane.installCrds(await readCrds(OPERATOR_CRDS));
     await createOperatorObjects(apiServer.admin);
     const token = await serviceAccountToken(apiServer.admin, OPERATOR_NAMESPACE, CONTROLLER);
     const file = await controlPlane.writeKubeconfig(CONTROLLER, { token });

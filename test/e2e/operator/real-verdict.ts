@@ -12,7 +12,7 @@ interface Reading {
   readonly clusterError: string;
 }
 
-export interface RealVerdict {
+interface RealVerdict {
   /** Why the bootstrap host, or a host that reads only what the cluster has, renders nothing. */
   readonly failure: string | undefined;
   /** Whether the nodes of the two hosts would boot with configs of other names. */
@@ -27,108 +27,84 @@ const SYSTEM_NAMESPACE = /^(?:default|kube-.*|openshift(?:-.*)?)$/;
 const SERVED_CONFIG = /^rendered-(?:master|worker)-/;
 
 /** Asks the real programs about manifests: those of the bootstrap host, and an API server. */
-export class RealJudge {
-  readonly #binaries: string;
-  readonly #directory: string;
-  readonly #admin: KubeClient;
-  readonly #readers: string;
-  readonly #operatorNames: ReadonlySet<string>;
-  readonly #resources = new Map<string, Promise<readonly { name: string; kind: string; namespaced: boolean }[]>>();
+export async function createJudge(binaries: string, parent: string, admin: KubeClient) {
+  const readers = await buildGoProgram(join(import.meta.dirname, '../manifests/go-readers'));
+  const { sources: operatorNames } = await renderBootstrap(binaries, await writeFiles(parent, {}));
 
-  private constructor(binaries: string, directory: string, admin: KubeClient, readers: string, names: Set<string>) {
-    this.#binaries = binaries;
-    this.#directory = directory;
-    this.#admin = admin;
-    this.#readers = readers;
-    this.#operatorNames = names;
-  }
-
-  static async create(binaries: string, directory: string, admin: KubeClient): Promise<RealJudge> {
-    const readers = await buildGoProgram(join(import.meta.dirname, '../manifests/go-readers'));
-    const { sources } = await renderBootstrap(binaries, await writeFiles(directory, {}));
-    return new RealJudge(binaries, directory, admin, readers, new Set(sources));
-  }
-
-  async judge(directory: Directory): Promise<RealVerdict> {
-    const copied = Object.entries(directory)
-      .filter(([path]) => MANIFEST.test(path) && !isReplaced(path, directory))
-      .map(([path, content]) => ({ name: basename(path), content }))
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    const input = copied.map(({ content }) => `${Buffer.from(content).toString('base64')}\n`).join('');
-    const output = input === '' ? [] : (await runOk(this.#readers, [], { input })).trimEnd().split('\n');
-    const readings = output.map((line) => JSON.parse(line) as Reading);
-    const bootstrap = await this.#render(copied);
-    const created = this.#listCreated(readings, bootstrap.sources);
-    const cluster = await this.#render(
-      created.map((object, index) => ({ name: `${index}.json`, content: JSON.stringify(object) })),
-    );
-    const failure = bootstrap.failure ?? cluster.failure;
-    const rejections = readings.map(async ({ object, clusterError }) => clusterError || this.#reject(object, readings));
-    return {
-      failure,
-      isDifferent: failure === undefined && String(bootstrap.names) !== String(cluster.names),
-      rejections: (await Promise.all(rejections)).filter((rejection) => rejection !== undefined),
-    };
-  }
-
-  async #render(files: readonly { readonly name: string; readonly content: string }[]) {
-    const contents = Object.fromEntries(files.map(({ name, content }) => [name, content]));
-    const input = await writeFiles(this.#directory, contents);
+  async function render(files: Readonly<Record<string, string>>) {
     try {
-      const { names, sources } = await renderBootstrap(this.#binaries, input);
+      const { names, sources } = await renderBootstrap(binaries, await writeFiles(parent, files));
       return { names: names.filter((name) => SERVED_CONFIG.test(name)), sources };
     } catch (error) {
       return { names: [], sources: [], failure: String(error).trimEnd().split('\n').at(-1) ?? '' };
     }
   }
 
-  /** What the operator finds in the API: what exists wins, and it replaces objects with its names. */
-  #listCreated(readings: readonly Reading[], sources: readonly string[]): KubeObject[] {
-    const ids = new Set(['master', 'worker'].map((name) => `MachineConfigPool//${name}`));
-    const created: KubeObject[] = [];
-    for (const { object, clusterError } of readings) {
-      if (clusterError !== '') continue;
-      const { name, namespace = '' } = object.metadata;
-      const id = `${object.kind}/${namespace}/${name}`;
-      // The bootstrap host renders such a config beside that of the operator.
-      const isTwice = sources.filter((source) => source === name).length > 1;
-      const isGenerated = /^99-.*-generated-/.test(name) && isTwice;
-      const isOperators = object.kind === 'MachineConfig' && (this.#operatorNames.has(name) || isGenerated);
-      if (!ids.has(id) && !isOperators) created.push(object);
-      ids.add(id);
-    }
-    return created;
-  }
+  return async (directory: Directory): Promise<RealVerdict> => {
+    const copied = Object.entries(directory)
+      .filter(([path]) => MANIFEST.test(path) && !isReplaced(path, directory))
+      .map(([path, content]) => [basename(path), content] as const)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const input = copied.map(([, content]) => `${Buffer.from(content).toString('base64')}\n`).join('');
+    const output = input === '' ? [] : (await runOk(readers, [], { input })).trimEnd().split('\n');
+    const readings = output.map((line) => JSON.parse(line) as Reading);
+    const bootstrap = await render(Object.fromEntries(copied));
+    const created = listCreated(readings, bootstrap.sources, operatorNames);
+    const cluster = await render(
+      Object.fromEntries(created.map((object, index) => [`${index}.json`, JSON.stringify(object)])),
+    );
+    const failure = bootstrap.failure ?? cluster.failure;
+    const rejections = readings.map(async ({ object, clusterError }) => {
+      return clusterError || (await findRejection(admin, object, readings));
+    });
+    return {
+      failure,
+      isDifferent: failure === undefined && String(bootstrap.names) !== String(cluster.names),
+      rejections: (await Promise.all(rejections)).filter((rejection) => rejection !== undefined),
+    };
+  };
+}
 
-  /** Posts an object as cluster-bootstrap does. Returns why the API rejects it. */
-  async #reject(object: KubeObject, readings: readonly Reading[]): Promise<string | undefined> {
-    const { apiVersion, kind } = object;
-    if (!apiVersion) return 'no apiVersion';
-    const group = `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
-    if (!this.#resources.has(group)) this.#resources.set(group, this.#readResources(group));
-    const resources = (await this.#resources.get(group)) ?? [];
-    const resource = resources.find((each) => each.kind === kind && !each.name.includes('/'));
-    if (resource === undefined) return `no kind ${kind} in ${apiVersion}`;
-    const namespace = this.#findNamespace(object, readings);
-    const metadata = { ...object.metadata, ...(namespace !== undefined && { namespace }) };
-    const scope = resource.namespaced && metadata.namespace ? `/namespaces/${metadata.namespace}` : '';
-    const path = `${group}${scope}/${resource.name}`;
-    const response = await this.#admin.request('POST', path, { ...object, metadata }, { query: { dryRun: 'All' } });
-    const { status, body } = response;
-    return status < 300 || status === 409 ? undefined : `${status}: ${(body as { message?: string }).message}`;
+/** What the operator finds in the API: what exists wins, and it replaces objects with its names. */
+function listCreated(readings: readonly Reading[], sources: readonly string[], operatorNames: readonly string[]) {
+  const ids = new Set(['master', 'worker'].map((name) => `MachineConfigPool//${name}`));
+  const created: KubeObject[] = [];
+  for (const { object, clusterError } of readings) {
+    if (clusterError !== '') continue;
+    const { name, namespace = '' } = object.metadata;
+    const id = `${object.kind}/${namespace}/${name}`;
+    // The bootstrap host renders such a config beside that of the operator.
+    const isTwice = sources.filter((source) => source === name).length > 1;
+    const isGenerated = /^99-.*-generated-/.test(name) && isTwice;
+    const isOperators = object.kind === 'MachineConfig' && (operatorNames.includes(name) || isGenerated);
+    if (!ids.has(id) && !isOperators) created.push(object);
+    ids.add(id);
   }
+  return created;
+}
 
-  /** Each namespace of the cluster stands for those that a release creates, and for those of the manifests. */
-  #findNamespace({ metadata: { namespace } }: KubeObject, readings: readonly Reading[]): string | undefined {
-    const isCreated = readings.some(({ object }) => object?.kind === 'Namespace' && object.metadata.name === namespace);
-    return namespace && (isCreated || SYSTEM_NAMESPACE.test(namespace)) ? 'default' : namespace;
-  }
+/** Posts an object as cluster-bootstrap does. Returns why the API rejects it. */
+async function findRejection(admin: KubeClient, object: KubeObject, readings: readonly Reading[]) {
+  const { apiVersion, kind } = object;
+  if (!apiVersion) return 'no apiVersion';
+  const group = `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
+  const discovery = await admin.request('GET', group);
+  const { resources = [] } = discovery.body as { resources?: { name: string; kind: string; namespaced: boolean }[] };
+  const resource = resources.find((each) => each.kind === kind && !each.name.includes('/'));
+  if (resource === undefined) return `no kind ${kind} in ${apiVersion}`;
+  const namespace = findNamespace(object, readings);
+  const metadata = { ...object.metadata, ...(namespace !== undefined && { namespace }) };
+  const scope = resource.namespaced && metadata.namespace ? `/namespaces/${metadata.namespace}` : '';
+  const path = `${group}${scope}/${resource.name}`;
+  const response = await admin.request('POST', path, { ...object, metadata }, { query: { dryRun: 'All' } });
+  const { status, body } = response;
+  return status < 300 || status === 409 ? undefined : `${status}: ${(body as { message?: string }).message}`;
+}
 
-  async #readResources(path: string) {
-    const { status, body } = await this.#admin.request('GET', path);
-    const { resources } = body as { resources?: { name: string; kind: string; namespaced: boolean }[] };
-    return status === 200 ? (resources ?? []) : [];
-  }
+/** Each namespace of the cluster stands for those that a release creates, and for those of the manifests. */
+function findNamespace({ metadata: { namespace } }: KubeObject, readings: readonly Reading[]): string | undefined {
+  const isCreated = readings.some(({ object }) => object?.kind === 'Namespace' && object.metadata.name === namespace);
+  return namespace && (isCreated || SYSTEM_NAMESPACE.test(namespace)) ? 'default' : namespace;
 }
 
 /** The bootstrap host copies openshift/ over manifests/. */

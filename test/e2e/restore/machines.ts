@@ -4,13 +4,6 @@ import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 
 const PODS = `${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`;
 
-/** Tells the API server at which port of this machine the kubelet of a node listens. */
-async function setKubeletPort({ admin }: Cluster, nodeName: string, port: number): Promise<void> {
-  const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
-  const daemonEndpoints = { kubeletEndpoint: { Port: port } };
-  await admin.patch(`${PATHS.nodes}/${nodeName}/status`, { status: { addresses, daemonEndpoints } });
-}
-
 /** The namespace may exist already. */
 export async function ensureOperatorNamespace({ admin }: Cluster): Promise<void> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: OPERATOR_NAMESPACE } };
@@ -19,7 +12,9 @@ export async function ensureOperatorNamespace({ admin }: Cluster): Promise<void>
 
 /** Creates the pod of the machine-config-daemon on a node whose kubelet listens at this port. */
 export async function createDaemonPod(cluster: Cluster, nodeName: string, kubeletPort: number): Promise<void> {
-  await setKubeletPort(cluster, nodeName, kubeletPort);
+  const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
+  const status = { addresses, daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } } };
+  await cluster.admin.patch(`${PATHS.nodes}/${nodeName}/status`, { status });
   await ensureOperatorNamespace(cluster);
   await cluster.admin.create(PODS, {
     apiVersion: 'v1',

@@ -1,6 +1,3 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-
 import { afterAll, expect, test } from 'vitest';
 
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
@@ -59,10 +56,8 @@ test('the API server refuses no request of the guard', () => {
 });
 
 async function installRendered(): Promise<void> {
-  const directory = join(controlPlane.directory, 'rendered');
-  await runProgramOk('render', '--out', directory, '--image', IMAGE, '--openshift-version', '4.18');
-  const files = (await readdir(directory)).sort();
-  await kubectlOk(controlPlane, ['apply', ...files.map((file) => `--filename=${join(directory, file)}`)]);
+  const manifests = await runProgramOk('render', '--out', '-', '--image', IMAGE, '--openshift-version', '4.18');
+  await kubectlOk(controlPlane, ['apply', '--filename=-'], manifests);
   await installed.awaitGuard();
 }
 
@@ -114,7 +109,7 @@ async function useEveryPart(): Promise<void> {
 async function scrapeMetrics(): Promise<void> {
   const token = await createServiceAccount(admin, 'scraper', [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]);
   const ca = await readAuthority(admin);
-  const [address] = await replicas.listMetricsAddresses();
-  const scraper = new KubeClient({ url: `https://${address}`, ca, token, servername: SERVICE_NAME });
+  const url = replicas.running[0]?.metricsUrl ?? '';
+  const scraper = new KubeClient({ url, ca, token, servername: SERVICE_NAME });
   expect((await scraper.request('GET', '/metrics')).status).toBe(200);
 }

@@ -9,18 +9,7 @@ import type { ApiServer } from '../control-plane/api-server.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { auditedVerdicts, type AuditedVerdict, type AuditEvent } from './audit-log.ts';
-import {
-  build,
-  buildStatus,
-  machineConfig,
-  node,
-  nodePatch,
-  pool,
-  renderedName,
-  type NodeOptions,
-  type PoolOptions,
-  type RenderedConfigOptions,
-} from './objects.ts';
+import { MCO, nodePatch, operatorAnnotations, renderedName } from './objects.ts';
 import { PATHS } from './paths.ts';
 
 type Query = Readonly<Record<string, string>>;
@@ -28,6 +17,22 @@ type Referrer = AuditedVerdict['referrers'][number];
 
 /** The text of the API server, followed by the guard's message. */
 const DENIAL = 'admission webhook "guard.machineconfig-guard.io" denied the request: MCG_IN_USE: ';
+
+interface ConfigOptions {
+  readonly name?: string;
+  /** The pool that owns the config. */
+  readonly owner?: KubeObject;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** The size of its file, for a large config. */
+  readonly bytes?: number;
+}
+
+type NodeOptions = Readonly<Partial<Record<'name' | 'role' | 'currentConfig' | 'desiredConfig', string>>>;
+
+interface PoolOptions extends Readonly<Partial<Record<'name' | 'spec' | 'status', string>>> {
+  readonly finalizers?: readonly string[];
+}
 
 /** Creates, changes and deletes objects as an administrator. */
 export class Cluster {
@@ -40,17 +45,55 @@ export class Cluster {
     this.#auditLog = auditLog;
   }
 
-  /** Creates a rendered config without references and returns its name. */
-  async config(options: Partial<RenderedConfigOptions> = {}) {
-    const name = options.name ?? renderedName();
-    await this.admin.create(PATHS.configs, machineConfig({ ...options, name }));
+  /** Creates a rendered config with metadata as in machine-config-operator, pkg/controller/render. Returns the name. */
+  async config({ name = renderedName(), owner, annotations, labels, bytes }: ConfigOptions = {}) {
+    const content = bytes === undefined ? 'kind%3A%20KubeletConfiguration%0A' : randomBytes(bytes / 2).toString('hex');
+    const file = { path: '/etc/kubernetes/kubelet.conf', mode: 420, contents: { source: `data:,${content}` } };
+    const { apiVersion, kind, metadata: { name: ownerName = '', uid = '' } = {} } = owner ?? {};
+    const reference = { apiVersion, kind, name: ownerName, uid, controller: true, blockOwnerDeletion: true };
+    await this.admin.create(PATHS.configs, {
+      apiVersion: `${MCO}/v1`,
+      kind: 'MachineConfig',
+      metadata: {
+        name,
+        annotations: {
+          [`${MCO}/generated-by-controller-version`]: '33286190af0d4d340af5c61e603d185780e74b39',
+          [`${MCO}/release-image-version`]: '4.20.0',
+          ...annotations,
+        },
+        labels,
+        ownerReferences: owner && [reference],
+      },
+      spec: {
+        config: { ignition: { version: '3.4.0' }, storage: { files: [file] } },
+        fips: false,
+        kernelType: 'default',
+        osImageURL: `quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:${'ac2ad5b01eed7b02'.repeat(4)}`,
+      },
+    });
     return name;
   }
 
-  /** Creates a node and returns its name. */
-  async node(options: Partial<NodeOptions> = {}) {
-    const name = options.name ?? unique('worker');
-    await this.admin.create(PATHS.nodes, node({ ...options, name }));
+  /** Creates a node with annotations of a real one (OVN-Kubernetes, bare metal, OpenShift 4.19). Returns its name. */
+  async node({ name = unique('worker'), role = 'worker', ...configs }: NodeOptions = {}) {
+    await this.admin.create(PATHS.nodes, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: {
+        name,
+        labels: {
+          'kubernetes.io/hostname': name,
+          'kubernetes.io/os': 'linux',
+          [`node-role.kubernetes.io/${role}`]: '',
+        },
+        annotations: {
+          'k8s.ovn.org/node-subnets': '{"default":["10.131.0.0/23"]}',
+          ...operatorAnnotations({ controlPlaneTopology: 'HighlyAvailable', ...configs, reason: '', state: 'Done' }),
+          'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
+        },
+      },
+      spec: {},
+    });
     return name;
   }
 
@@ -59,23 +102,49 @@ export class Cluster {
     await this.admin.patch(`${PATHS.nodes}/${name}`, nodePatch(values));
   }
 
-  async pool(options: Partial<PoolOptions> & { readonly status?: string } = {}) {
-    const name = options.name ?? unique('infra');
-    const created = await this.admin.create(PATHS.pools, pool({ ...options, name }));
-    if (options.status !== undefined) {
-      const configuration = { name: options.status };
+  /** Creates a custom pool as an administrator does. `spec` and `status` are the configs that it names. */
+  async pool({ name = unique('infra'), spec, status, finalizers }: PoolOptions = {}) {
+    const created = await this.admin.create(PATHS.pools, {
+      apiVersion: `${MCO}/v1`,
+      kind: 'MachineConfigPool',
+      metadata: { name, finalizers },
+      spec: {
+        configuration: spec && { name: spec },
+        machineConfigSelector: { matchExpressions: [{ key: `${MCO}/role`, operator: 'In', values: ['worker', name] }] },
+        nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
+        paused: false,
+      },
+    });
+    if (status !== undefined) {
       const counts = { machineCount: 3, readyMachineCount: 3, updatedMachineCount: 3 };
-      const status = { configuration, ...counts, unavailableMachineCount: 0, degradedMachineCount: 0 };
-      await this.admin.patch(`${PATHS.pools}/${name}/status`, { status });
+      const rest = { ...counts, unavailableMachineCount: 0, degradedMachineCount: 0 };
+      const patch = { status: { configuration: { name: status }, ...rest } };
+      await this.admin.patch(`${PATHS.pools}/${name}/status`, patch);
     }
     return created;
   }
 
-  /** Creates a build of a config in a state and returns its name. */
-  async build(config: string, state: Parameters<typeof buildStatus>[0]) {
+  /** Creates a MachineOSBuild of a config with one true condition and returns its name. */
+  async build(config: string, condition: 'Building' | 'Succeeded') {
     const name = unique('build');
-    await this.admin.create(PATHS.builds, build({ name, config }));
-    await this.admin.patch(`${PATHS.builds}/${name}/status`, buildStatus(state));
+    await this.admin.create(PATHS.builds, {
+      apiVersion: `${MCO}/v1`,
+      kind: 'MachineOSBuild',
+      metadata: { name },
+      spec: {
+        machineConfig: { name: config },
+        machineOSConfig: { name: 'worker' },
+        renderedImagePushSpec: 'quay.io/mco/renderedimage:latest',
+      },
+    });
+    const conditions = ['Prepared', 'Building', 'Failed', 'Interrupted', 'Succeeded'].map((type) => ({
+      type,
+      status: type === condition ? 'True' : 'False',
+      reason: type === condition ? condition : `Not${type}`,
+      message: '',
+      lastTransitionTime: new Date().toISOString(),
+    }));
+    await this.admin.patch(`${PATHS.builds}/${name}/status`, { status: { conditions } });
     return name;
   }
 

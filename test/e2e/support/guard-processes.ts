@@ -2,7 +2,6 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
-import type { Child } from '../control-plane/child.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { KubeClient } from '../control-plane/kube-client.ts';
@@ -20,83 +19,57 @@ const SERVICE_LABEL = 'kubernetes.io/service-name';
 const MOUNT_PATH = '/etc/machineconfig-guard/tls';
 const SECRET = `${PATHS.guardNamespace}/secrets/machineconfig-guard-tls`;
 
-interface GuardProcessOptions {
-  /** Of its kubeconfig and its log. */
-  readonly name: string;
-  /** The arguments of the guard, without its ports and its kubeconfig. */
-  readonly args: readonly string[];
-  /** File with the guard's credentials. */
-  readonly kubeconfig: string;
-  /** Folder with tls.crt and tls.key. */
-  readonly certDir: string;
-  /** PEM of the authority that issued the certificate. */
-  readonly ca: string;
-}
-
 /** A replica of the guard as a process of this machine, with the environment of its image. */
-export class GuardProcess {
-  readonly ca: string;
-  readonly certDir: string;
-  /** File with the output of the process. */
-  readonly log: string;
-  readonly ports: { readonly securePort: number; readonly healthPort: number; readonly metricsPort: number };
-  /** Address of the webhook. */
-  readonly url: string;
-  readonly healthUrl: string;
-  readonly metricsUrl: string;
-  readonly #startChild: () => Child;
-  #child: Child;
+export type GuardProcess = Awaited<ReturnType<typeof startGuardProcess>>;
 
-  private constructor(
-    controlPlane: ControlPlane,
-    { name, args, kubeconfig, certDir, ca }: GuardProcessOptions,
-    [securePort = 0, healthPort = 0, metricsPort = 0]: readonly number[],
-  ) {
-    this.ca = ca;
-    this.certDir = certDir;
-    this.log = `${controlPlane.directory}/${name}.log`;
-    this.ports = { securePort, healthPort, metricsPort };
-    this.url = `https://127.0.0.1:${securePort}/validate`;
-    this.healthUrl = `http://127.0.0.1:${healthPort}`;
-    this.metricsUrl = `https://127.0.0.1:${metricsPort}`;
-    // The last flag counts. The replicas share the addresses of this machine.
-    const ports = [`--secure-port=${securePort}`, `--health-port=${healthPort}`, `--metrics-port=${metricsPort}`];
-    const serve = [PROGRAM, ...args, ...ports, `--kubeconfig=${kubeconfig}`, '--shutdown-delay-duration=0s'];
-    const env = { PATH: process.env['PATH'], ...imageEnvironment() };
-    this.#startChild = () => controlPlane.startChild(name, process.execPath, serve, { env });
-    this.#child = this.#startChild();
-  }
-
-  /** Starts the bundled guard, and returns when it is ready. */
-  static async start(controlPlane: ControlPlane, options: GuardProcessOptions): Promise<GuardProcess> {
-    const guard = new GuardProcess(controlPlane, options, await freePorts(3));
-    await guard.#awaitReady();
-    return guard;
-  }
-
-  get isRunning() {
-    return this.#child.isRunning;
-  }
-
-  /** The number of the current or last process. */
-  get pid(): number {
-    return this.#child.pid;
-  }
-
-  async stop(signal?: NodeJS.Signals) {
-    await this.#child.stop(signal);
-  }
-
-  /** Kills the process and starts another one at the same ports, until it is ready. */
-  async restart() {
-    await this.stop('SIGKILL');
-    this.#child = this.#startChild();
-    await this.#awaitReady();
-  }
-
-  async #awaitReady() {
-    await this.#child.waitUntil(() => isHealthy(`${this.healthUrl}/readyz`));
-  }
+/**
+ * Starts the bundled guard, and returns when it is ready.
+ *
+ * @param name of its kubeconfig and its log
+ * @param args of the guard, without its ports and its kubeconfig
+ * @param tls the folder with tls.crt and tls.key, and the PEM of the authority that issued the certificate
+ */
+async function startGuardProcess(
+  controlPlane: ControlPlane,
+  name: string,
+  args: readonly string[],
+  tls: { readonly certDir: string; readonly ca: string },
+) {
+  const [securePort = 0, healthPort = 0, metricsPort = 0] = await freePorts(3);
+  // The last flag counts. The replicas share the addresses of this machine.
+  const ports = [`--secure-port=${securePort}`, `--health-port=${healthPort}`, `--metrics-port=${metricsPort}`];
+  const serve = [PROGRAM, ...args, ...ports, '--shutdown-delay-duration=0s'];
+  const env = { PATH: process.env['PATH'], ...imageEnvironment() };
+  const healthUrl = `http://127.0.0.1:${healthPort}`;
+  const start = async () => {
+    const started = controlPlane.startChild(name, process.execPath, serve, { env });
+    await started.waitUntil(() => isHealthy(`${healthUrl}/readyz`));
+    return started;
+  };
+  let child = await start();
+  return {
+    ...tls,
+    /** File with the output of the process. */
+    log: `${controlPlane.directory}/${name}.log`,
+    ports: { securePort, metricsPort },
+    /** Address of the webhook. */
+    url: `https://127.0.0.1:${securePort}/validate`,
+    healthUrl,
+    metricsUrl: `https://127.0.0.1:${metricsPort}`,
+    get isRunning() {
+      return child.isRunning;
+    },
+    /** The number of the current or last process. */
+    get pid() {
+      return child.pid;
+    },
+    stop: (signal?: NodeJS.Signals) => child.stop(signal),
+    /** Kills the process and starts another one at the same ports, until it is ready. */
+    restart: async () => {
+      await child.stop('SIGKILL');
+      child = await start();
+    },
+  };
 }
 
 interface DeploymentSpec {
@@ -161,10 +134,6 @@ export class GuardProcesses {
     return Promise.all(this.#replicas.map(({ log }) => readFile(log, 'utf8')));
   }
 
-  async listMetricsAddresses() {
-    return this.#replicas.map(({ metricsUrl }) => new URL(metricsUrl).host);
-  }
-
   async stop() {
     await Promise.all(this.#replicas.map((replica) => replica.stop()));
   }
@@ -175,8 +144,8 @@ export class GuardProcesses {
     // Its files are beside the folder of the certificate: the guard watches that one, and each line would wake it.
     const name = `guard-${(this.#startCount += 1)}`;
     const kubeconfig = await this.#controlPlane.writeKubeconfig(name, { token }, this.#apiUrl);
-    const ownArgs = args.map((arg) => arg.replace(MOUNT_PATH, certDir));
-    return GuardProcess.start(this.#controlPlane, { name, args: ownArgs, kubeconfig, certDir, ca });
+    const ownArgs = [...args.map((arg) => arg.replace(MOUNT_PATH, certDir)), `--kubeconfig=${kubeconfig}`];
+    return startGuardProcess(this.#controlPlane, name, ownArgs, { certDir, ca });
   }
 
   /**

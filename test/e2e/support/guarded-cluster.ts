@@ -1,6 +1,3 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-
 import { ControlPlane } from '../control-plane/control-plane.ts';
 
 import { type GuardProcess, GuardProcesses } from './guard-processes.ts';
@@ -44,10 +41,6 @@ export async function startGuardedCluster({ direct = false } = {}): Promise<Guar
     await cluster.applyOverlay('service-ca');
     await controlPlane.apiServer.admin.patch(PATHS.deployment, { spec: { replicas: 1 } });
     await cluster.awaitGuard();
-    const { certificatePem, privateKeyPem } = await cluster.serviceCa.authority();
-    // Tests of rotations issue certificates from it.
-    await writeFile(join(cluster.guard.certDir, 'ca.crt'), certificatePem);
-    await writeFile(join(cluster.guard.certDir, 'ca.key'), privateKeyPem, { mode: 0o600 });
   } catch (error) {
     await cluster.stop();
     throw error;

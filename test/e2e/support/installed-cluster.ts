@@ -9,13 +9,12 @@ import { expectStatus } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import type { GuardPods } from '../node/guard-pods.ts';
 import { Cluster } from './cluster.ts';
-import { readForeignCrds, type ForeignProject } from './foreign-crds.ts';
 import { GuardProcesses, parseJsonLines } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
 import { PATHS } from './paths.ts';
 import { runBinaries } from './runner.ts';
-import { ServiceCa } from './service-ca.ts';
+import { startServiceCa } from './service-ca.ts';
 
 /** The running replicas of the guard's Deployment. */
 type Replicas = GuardProcesses | GuardPods;
@@ -25,24 +24,24 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
   readonly controlPlane: ControlPlane;
   readonly replicas: Guards;
   readonly cluster: Cluster;
-  readonly serviceCa: ServiceCa;
+  readonly serviceCa: ReturnType<typeof startServiceCa>;
 
   /** The cluster stops with its replicas. */
   constructor(controlPlane: ControlPlane, replicas: Guards) {
     this.controlPlane = controlPlane;
     this.replicas = replicas;
     this.cluster = new Cluster(controlPlane.apiServer);
-    this.serviceCa = new ServiceCa(controlPlane);
+    this.serviceCa = startServiceCa(controlPlane);
   }
 
   /**
    * Starts a cluster without the guard and without nodes. The replicas are processes of this machine.
    *
-   * @param projects projects whose CRDs exist, too
+   * @param projects of crds.yaml, whose CRDs exist, too
    */
-  static async start(projects: readonly ForeignProject[] = []): Promise<InstalledCluster<GuardProcesses>> {
+  static async start(projects: readonly string[] = []): Promise<InstalledCluster<GuardProcesses>> {
     const controlPlane = await ControlPlane.start(await runBinaries());
-    for (const project of projects) await controlPlane.installCrds(await readForeignCrds(project));
+    await controlPlane.installProjects(...projects);
     return new InstalledCluster(controlPlane, new GuardProcesses(controlPlane));
   }
 

@@ -15,8 +15,6 @@ export const PATHS = {
   deployment: '/apis/apps/v1/namespaces/machineconfig-guard/deployments/machineconfig-guard',
   /** The MachineConfigGuard. */
   guard: '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster',
-  /** The configuration of the API servers, with their TLS profile. */
-  apiServer: '/apis/config.openshift.io/v1/apiservers/cluster',
   /** The Lease of the replica that writes the status. */
   lease: '/apis/coordination.k8s.io/v1/namespaces/machineconfig-guard/leases/machineconfig-guard',
   /** The ServiceMonitor of the guard. */

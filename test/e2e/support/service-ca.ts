@@ -1,7 +1,7 @@
 import { type Authority, createAuthority, issueLeaf } from '../../../src/certificates/authority.ts';
 import { encodeBase64 } from '../../../src/install/manifest.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
+import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import { SERVICE_NAME, setAuthority } from './guard-service.ts';
 import { PATHS } from './paths.ts';
@@ -15,58 +15,45 @@ const INJECT = 'service.beta.openshift.io/inject-cabundle';
 const RECONCILE_INTERVAL_MS = 1_000;
 
 /**
- * Replaces OpenShift's service-ca operator. It writes a certificate into the Secret that the Service's
- * annotation names, and its authority into annotated webhook configurations and ConfigMaps.
+ * Replaces OpenShift's service-ca operator until `stop` is called. It writes a certificate into the Secret that the
+ * Service's annotation names, and its authority into annotated webhook configurations and ConfigMaps.
  */
-export class ServiceCa {
-  readonly #admin: KubeClient;
-  readonly #loop: Promise<void>;
-  #authority: Promise<Authority> | undefined;
-  #isStopping = false;
-
-  constructor({ apiServer }: ControlPlane) {
-    this.#admin = apiServer.admin;
-    this.#loop = this.#run();
-  }
+export function startServiceCa({ apiServer: { admin } }: ControlPlane) {
+  let authority: Promise<Authority> | undefined;
+  const stopping = new AbortController();
 
   /** It issues every certificate. */
-  authority(): Promise<Authority> {
-    return (this.#authority ??= createAuthority({ days: 30, now: new Date() }));
+  const getAuthority = () => (authority ??= createAuthority({ days: 30, now: new Date() }));
+
+  async function reconcile() {
+    const name = (await admin.find(SERVICE))?.metadata.annotations?.[SECRET_NAME];
+    if (name === undefined) return;
+    if ((await admin.find(`${SECRETS}/${name}`)) === undefined)
+      await admin.create(SECRETS, await buildSecret(name, await getAuthority()));
+    const { certificatePem: bundle } = await getAuthority();
+    // Prometheus reads the authority from here.
+    const configMap = await admin.find(CONFIG_MAP);
+    if (isAnnotated(configMap) && configMap?.data?.['service-ca.crt'] !== bundle)
+      await admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': bundle } });
+    const webhook = await admin.find(PATHS.guardWebhook);
+    const isTrusted = webhook?.webhooks?.[0]?.clientConfig.caBundle === encodeBase64(bundle);
+    if (isAnnotated(webhook) && !isTrusted) await setAuthority(admin, bundle);
   }
 
-  async stop() {
-    this.#isStopping = true;
-    await this.#loop;
-  }
-
-  async #run() {
-    while (!this.#isStopping) {
+  async function run() {
+    while (!stopping.signal.aborted) {
       // The API server may be unreachable, or a test deletes the objects. The next round retries.
-      await this.#reconcile().catch(() => undefined);
+      await reconcile().catch(() => undefined);
       await pause(RECONCILE_INTERVAL_MS);
     }
   }
 
-  async #reconcile() {
-    const name = await this.#findSecretName();
-    if (name === undefined) return;
-    const authority = await this.authority();
-    if ((await this.#admin.find(`${SECRETS}/${name}`)) === undefined) {
-      await this.#admin.create(SECRETS, await buildSecret(name, authority));
-    }
-    const bundle = authority.certificatePem;
-    // Prometheus reads the authority from here.
-    const configMap = await this.#admin.find(CONFIG_MAP);
-    if (isAnnotated(configMap) && configMap?.data?.['service-ca.crt'] !== bundle)
-      await this.#admin.patch(CONFIG_MAP, { data: { 'service-ca.crt': bundle } });
-    const webhook = await this.#admin.find(PATHS.guardWebhook);
-    const isTrusted = webhook?.webhooks?.[0]?.clientConfig.caBundle === encodeBase64(bundle);
-    if (isAnnotated(webhook) && !isTrusted) await setAuthority(this.#admin, bundle);
-  }
-
-  async #findSecretName(): Promise<string | undefined> {
-    return (await this.#admin.find(SERVICE))?.metadata.annotations?.[SECRET_NAME];
-  }
+  const running = run();
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  return { getAuthority, stop };
 }
 
 function isAnnotated(object: KubeObject | undefined) {

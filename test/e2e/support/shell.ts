@@ -7,11 +7,10 @@ import { runProcess } from './process.ts';
 import { debianProgram, PROGRAM } from './programs.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const OC = fileURLToPath(new URL('oc', import.meta.url));
 
 /**
- * A shell whose home folder has copies of docs/ and manifests/, and whose PATH has the program, `oc`,
- * `kubectl` and `jq`. It stays in the directory that a line changes to.
+ * A shell whose home folder has copies of docs/ and manifests/, and whose PATH has the program, `jq`, and `kubectl`
+ * also as `oc`. It stays in the directory that a line changes to.
  */
 export class Shell {
   readonly home: string;
@@ -31,15 +30,13 @@ export class Shell {
     for (const folder of ['manifests', 'docs']) await cp(join(ROOT, folder), join(home, folder), { recursive: true });
     await symlink(dirname(PROGRAM), join(home, 'dist'));
     await symlink(PROGRAM, join(bin, 'machineconfig-guard'));
-    await symlink(OC, join(bin, 'oc'));
-    await symlink(binaries.kubectl, join(bin, 'kubectl'));
+    for (const name of ['kubectl', 'oc']) await symlink(binaries.kubectl, join(bin, name));
     const { file: jq, env } = await debianProgram('jq', ['jq', 'libjq1', 'libonig5']);
     return new Shell(home, {
       PATH: [bin, dirname(process.execPath), process.env['PATH'], dirname(jq)].join(delimiter),
       LD_LIBRARY_PATH: env['LD_LIBRARY_PATH'],
       HOME: home,
       KUBECONFIG: apiServer.kubeconfig,
-      OC_AUDIT_LOG: apiServer.auditLog,
     });
   }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { GuardStatus } from '../../../src/status/describe-status.ts';
+import { statusOf } from '../control-plane/kube-client.ts';
 import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/paths.ts';
@@ -58,19 +59,6 @@ test('reports dangling references in status, columns and Events until their repa
   expect(formatConditions(await cluster.awaitStatus(({ danglingCount }) => danglingCount === 0))).toEqual(consistent);
 });
 
-test('reports a config in use whose annotation allows its deletion', async () => {
-  const config = await cluster.config({ annotations: { 'machineconfig-guard.io/allow-deletion': 'planted' } });
-  const node = await cluster.node({ currentConfig: config });
-
-  const { conditions } = await cluster.awaitStatus((status) =>
-    formatConditions(status).includes('OverridesUnused=False'),
-  );
-
-  const condition = conditions.find(({ type }) => type === 'OverridesUnused');
-  expect(condition).toMatchObject({ reason: 'ConfigInUse', message: expect.stringContaining(config) as unknown });
-  await cluster.admin.delete(`${PATHS.nodes}/${node}`);
-});
-
 test('reports the last denial, and check names who deleted a config that a node names afterwards', async () => {
   const [used, deleted] = [await cluster.config(), await cluster.config()];
   const name = await cluster.node({ currentConfig: used, desiredConfig: used });
@@ -85,4 +73,46 @@ test('reports the last denial, and check names who deleted a config that a node 
   const findProblem = async () => (await checkCluster(api)).problems.find(({ config }) => config === deleted);
   await expect.poll(findProblem).toMatchObject({ code: 'ConfigMissing', deletedBy: 'admin' });
   await cluster.admin.delete(`${PATHS.nodes}/${name}`);
+});
+
+test('a change of the mode has its effect on every replica', async () => {
+  const config = await cluster.config();
+  await cluster.node({ currentConfig: config });
+  for (const [mode, status] of [
+    ['Audit', 200],
+    ['Enforce', 403],
+    ['Disabled', 200],
+    ['Enforce', 403],
+  ] as const) {
+    // Waits until every replica logs it.
+    await installed.setSettings({ mode, holdSuperseded: '0s' });
+    expect((await cluster.dryRun(config)).status).toBe(status);
+  }
+});
+
+test('a deleted MachineConfigGuard means Enforce, and the guard creates it again', async () => {
+  await installed.setSettings({ mode: 'Disabled', holdSuperseded: '0s' });
+  const config = await cluster.config();
+  await cluster.node({ currentConfig: config });
+
+  await cluster.admin.delete(PATHS.guard);
+
+  const dryRunStatus = async () => (await cluster.dryRun(config)).status;
+  await expect.poll(dryRunStatus).toBe(403);
+  const readSpec = async () => (await cluster.admin.find(PATHS.guard))?.spec;
+  await expect.poll(readSpec).toEqual({ mode: 'Enforce' });
+  await installed.setSettings({ mode: 'Enforce', holdSuperseded: '0s' });
+});
+
+test.for([
+  ['spec.mode', { mode: 'Off' }, 'supported values: "Enforce", "Warn", "Audit", "Disabled"'],
+  ['spec.holdSuperseded', { holdSuperseded: 'soon' }, 'it must be a duration such as'],
+  ['spec.holdSuperseded', { holdSuperseded: '99999999999h' }, 'it must be a duration such as'],
+  ['spec.holdSuperseded', { holdSuperseded: '721h' }, 'it must not be longer than 720h'],
+] as const)('the API server rejects an invalid %s: %j', async ([field, spec, message]) => {
+  const response = await cluster.admin.request('PATCH', PATHS.guard, { spec });
+
+  expect(response.status).toBe(422);
+  expect(statusOf(response).message).toContain(field);
+  expect(statusOf(response).message).toContain(message);
 });
