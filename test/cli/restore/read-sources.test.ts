@@ -124,7 +124,7 @@ const FROM_UPDATE = [[OTHER.name, `node/worker0:${UPDATE}`]];
 const cannotRead = (subject: string, failures: string) => `cannot read ${subject} from node worker0: ${failures}`;
 
 test.each<[string, NodeCase, readonly unknown[]]>([
-  ['its missing config', { files: CONTENTS }, FROM_FIRST_BOOT],
+  ['its missing config', { node: { ...NAMED, desired: OTHER.name }, files: CONTENTS }, FROM_FIRST_BOOT],
   ['the config of the command line', { files: CONTENTS, name: OTHER.name }, FROM_UPDATE],
   [
     'the config that restore has created',
