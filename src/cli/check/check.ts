@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander';
 import { FileError } from '../../files/file-error.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';

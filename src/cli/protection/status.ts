@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';

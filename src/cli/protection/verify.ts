@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
 import { advise } from '../../client/output/advice.ts';

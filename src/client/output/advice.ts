@@ -24,11 +24,14 @@ export interface Advice {
   readonly command: ShellCommand | null;
 }
 
-export function advise(text: string, words?: readonly Word[]): Advice {
-  return { text, command: words === undefined ? null : new ShellCommand(words) };
+/** @param words a constant line of plain words, or a list if a word comes from outside */
+export function advise(text: string, words?: string | readonly Word[]): Advice {
+  const split = (line: string) => line.split(' ').map((word): Word => (word === '|' ? PIPE : word));
+  const list = typeof words === 'string' ? split(words) : words;
+  return { text, command: list === undefined ? null : new ShellCommand(list) };
 }
 
-export const LOGIN_ADVICE = advise('log in with', ['oc', 'login']);
+export const LOGIN_ADVICE = advise('log in with', 'oc login');
 
 /** The client library gives the service account of a pod this context, which no other program knows. */
 const POD_CONTEXT = 'inClusterContext';

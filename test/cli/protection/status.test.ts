@@ -176,7 +176,11 @@ const EXPOSED: ClusterStatus = {
 const explanation = 'the API server at api.edge.example.com:6443 did not answer in time';
 const UNREACHABLE: ClusterStatus = {
   ...EXPOSED,
-  ...{ context: 'edge', state: 'UNREACHABLE', unreadable: ['guard'], explanation, advice: null },
+  context: 'edge',
+  state: 'UNREACHABLE',
+  unreadable: ['guard'],
+  explanation,
+  advice: null,
 };
 
 function format(clusters: readonly ClusterStatus[], hasColors = false): string[] {
@@ -208,7 +212,7 @@ test('prints a line for each cluster, then what to do about it', () => {
   ]);
   const colored = format([PROTECTED, EXPOSED, UNREACHABLE], true);
   expect(colored.map(stripVTControlCharacters)).toEqual(lines);
-  expect(colored[2]).toMatch(/\u001B\[31mEXPOSED\u001B\[39m.*\u001B\[31m1\/2\u001B\[39m/);
+  for (const text of ['EXPOSED', '1/2']) expect(colored[2]).toContain(`\u001B[31m${text}\u001B[39m`);
 });
 
 test('advises a dry run once, and only for a cluster that was read', () => {
