@@ -17,7 +17,7 @@ export class KubeconfigError extends CliError {
 }
 
 const MAX_CONTEXTS = 5;
-/** How long credentials are cached. KubeConfig itself reads a token file once a minute. */
+/** KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
 const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 

@@ -17,9 +17,8 @@ export class ShellCommand {
   }
 }
 
-/** What a person can do next. In JSON, the command is one line. */
 export interface Advice {
-  /** A clause without a period and without a command, which would have no flags and no quotes. */
+  /** What a person can do next: a clause without a period and without a command, which would have no flags. */
   readonly text: string;
   readonly command: ShellCommand | null;
 }
@@ -54,7 +53,6 @@ const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
 
 /** Quotes the words of commands and adds the flags that select the cluster. */
 export class CommandFormatter {
-  /** The name of this program, such as `machineconfig-guard` or `oc mcguard`. */
   readonly program: string;
   readonly #flags: RepeatedFlags;
 
