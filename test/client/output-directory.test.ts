@@ -36,7 +36,7 @@ test('overwrites all files, and writes a secret to a new file with mode 0600', a
   expect(statSync(fileOf('ca.key')).ino).not.toBe(ino);
 });
 
-test('replaces a dangling link only with overwrite, and no file beside a directory that has the name of one', async () => {
+test('replaces a dangling link only with overwrite, and nothing if a directory has the name of a file', async () => {
   symlinkSync(fileOf('target'), fileOf('ca.key'));
   const message = `1 file exists in ${root}; use --force to overwrite`;
   await expect(write()).rejects.toMatchObject({ exitCode: 2, message });
