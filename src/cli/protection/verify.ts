@@ -24,7 +24,6 @@ interface VerifyFlags extends ClusterFlags {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-/** The text output truncates longer messages. The JSON output does not. */
 const MAX_LINE_LENGTH = 1_000;
 
 const NOTHING_IN_USE =
@@ -72,7 +71,6 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** Verifies again until the guard protects, or waiting does not help. Prints each change. */
 async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<VerifyReport> {
   const { answer } = await pollUntilSettled({
     read: (signal) => verifyProtection(api, signal),
