@@ -121,9 +121,11 @@ function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
 
 function explainConfig(config: BootstrapConfig): string {
   const { onlyBootstrap, onlyCluster } = config.sources;
-  const list = (place: string, names: readonly string[]) =>
-    names.length === 0 ? '' : ` Source configs only ${place}: ${names.join(', ')}.`;
-  return explainState(config) + list('on the bootstrap host', onlyBootstrap) + list('in the cluster', onlyCluster);
+  const sources = Object.entries({ 'on the bootstrap host': onlyBootstrap, 'in the cluster': onlyCluster });
+  const sentences = sources.flatMap(([place, names]) =>
+    names.length === 0 ? [] : [`Source configs only ${place}: ${names.join(', ')}.`],
+  );
+  return [explainState(config), ...sentences].join(' ');
 }
 
 function explainState({ name, pool, state, needed, recoverable, usedBy }: BootstrapConfig): string {

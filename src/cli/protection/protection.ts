@@ -16,7 +16,6 @@ export type ProtectionState = 'PROTECTED' | 'BLOCKED' | 'EXPOSED' | 'UNKNOWN';
 /** What protects now, and what does not work. Part of the JSON of `verify` and `status`. */
 export interface Protection {
   readonly state: ProtectionState;
-  /** Whether the state is PROTECTED. */
   readonly protected: boolean;
   readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
@@ -27,11 +26,10 @@ export interface Protection {
   readonly wayOut: Advice | null;
 }
 
-/** What the guard, the policy floor or another component does with the deletion of a config in use. */
+/** What the guard or the policy floor does with the deletion of a config in use. */
 interface Finding {
   /** `blocks`: it denies, but for a cause that denies every deletion of a rendered config. */
   readonly effect: 'denies' | 'blocks' | 'allows' | 'unknown';
-  /** A clause. */
   readonly reason: string;
   readonly advice: Advice | null;
   readonly wayOut?: Advice;
@@ -79,7 +77,6 @@ const DECISIONS = new Set<string | undefined>(['MCG_IN_USE', 'MCG_HELD']);
 const FLOOR_POLICIES = new Set<string | undefined>(Object.values(ADMISSION_POLICIES));
 const FLOOR_LIMITS = 'The policies can miss a new reference and do not check MachineOSBuilds';
 
-/** Whether everything that is installed works, and protects. */
 export function isComplete({ protected: isProtected, failing }: Pick<Protection, 'protected' | 'failing'>): boolean {
   return isProtected && failing === null;
 }
@@ -255,7 +252,6 @@ function toBlockage(reason: string): Finding {
   return { ...toFinding('blocks', reason, LOG_ADVICE), wayOut: BREAK_GLASS };
 }
 
-/** @param rest what still protects then */
 function adviseWayOut(removal: readonly string[], rest = 'nothing'): Advice {
   return advise(`to delete configs meanwhile, remove what denies; then ${rest} protects configs in use`, removal);
 }

@@ -98,11 +98,7 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   return [...new Set(flags.contexts.split(','))];
 }
 
-/**
- * A cluster that cannot be read is an entry with the reason.
- *
- * @returns also whether the cluster is unreachable or denies access
- */
+/** A cluster that cannot be read is an entry with the reason. */
 async function readEntry(flags: StatusFlags, context: string, output: Output) {
   let server: string | null = null;
   try {
@@ -168,7 +164,6 @@ export function formatStatusReport(
   return [formatTable(format, headers, rows), ...details, ...next, ''].join('\n');
 }
 
-/** Keyed by column. A value that the user may not read is unknown. */
 function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {
   const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
   const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;

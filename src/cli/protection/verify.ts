@@ -121,11 +121,7 @@ function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webh
   return `${configuration} (${origin}), failurePolicy ${failurePolicy}, ${trust}, ${target}`;
 }
 
-/**
- * Sends dry-run deletions of a config in use and of an unused one, and derives the state from all that is known.
- *
- * @throws ClusterAccessError, CliError, or the signal's reason
- */
+/** @throws ClusterAccessError, CliError, or the signal's reason */
 export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
   const evidence = await readEvidence(api, signal);
   const { used, unused, undatedPools } = await findCandidates(api, signal);
@@ -167,7 +163,6 @@ function deriveFromDryRuns(
   return { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
 }
 
-/** What somebody should look at although configs in use are protected. Clauses. */
 export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {
   const flags = {
     'the webhook': webhooks?.[0]?.flags,

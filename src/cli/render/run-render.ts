@@ -104,7 +104,6 @@ function listNames({ files }: Installation): string[] {
   return files.map(({ kind, objectName }) => `${kind.toLowerCase()}/${objectName}`);
 }
 
-/** Writes the files, removes those of an earlier run, and says what to do next. */
 async function writeDirectory(
   { out, profile, force, image }: RenderFlags,
   { files, omittedObjects }: Installation,
