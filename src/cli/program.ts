@@ -26,13 +26,12 @@ const PLUGIN_FILE = /^(?<client>kubectl|oc)-mcguard$/;
 /** kubectl accepts `-o=json`, and commander only `-o json` and `-ojson`. */
 const SHORT_FLAG_WITH_EQUALS = /^(-[a-z])=/;
 
-/** Returns the name of the program, such as `kubectl mcguard`, from the file that was started. */
+/** Such as `kubectl mcguard`, from the file that was started. */
 export function getProgramName(file: string): string {
   const { client } = PLUGIN_FILE.exec(path.basename(file))?.groups ?? {};
   return client === undefined ? PROGRAM_NAME : `${client} mcguard`;
 }
 
-/** The streams of a process. */
 export interface ProcessIo {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;

@@ -20,7 +20,6 @@ const RESOURCE = {
 const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
 const NODE_USER_PREFIX = 'system:node:';
 
-/** Sorted by name. Rejects only after a defect of this program, or with the signal's reason. */
 export async function readPendingCertificateRequests(api: KubeApi, signal: AbortSignal) {
   try {
     const requests = (await listAll(api, RESOURCE, parsePendingRequest, signal)).flat();

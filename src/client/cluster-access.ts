@@ -41,13 +41,10 @@ export async function accessCluster<T>(verb: Verb, path: string, signal: AbortSi
     return await send();
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw isAccessFailure(error) ? new ClusterAccessError(verb, path, error) : error;
+    // Any other error is a defect of this program.
+    const isFailure = isTimeout(error) || ACCESS_FAILURES.some((type) => error instanceof type);
+    throw isFailure ? new ClusterAccessError(verb, path, error) : error;
   }
-}
-
-/** Any other error is a defect of this program. */
-function isAccessFailure(error: unknown): boolean {
-  return isTimeout(error) || ACCESS_FAILURES.some((type) => error instanceof type);
 }
 
 /** @throws ClusterAccessError, or the signal's reason; a 404 returns undefined */
@@ -55,7 +52,7 @@ export async function readObject(api: KubeApi, path: string, verb: Verb = 'get',
   return await accessCluster(verb, path, signal, () => orUndefined(api.json({ path, signal })));
 }
 
-/** Returns the version of Kubernetes, such as `v1.31.1`, or null if it is unknown. */
+/** Such as `v1.31.1`, or null if it is unknown. */
 export async function readKubernetesVersion(api: KubeApi): Promise<string | null> {
   const server = (await readObject(api, '/version')) as { readonly gitVersion?: unknown } | undefined;
   return typeof server?.gitVersion === 'string' ? server.gitVersion : null;
@@ -75,7 +72,7 @@ export function hasAnswered(error: unknown): error is ClusterAccessError & { rea
   return error instanceof ClusterAccessError && error.cause instanceof ApiError;
 }
 
-/** Awaits a read. Returns undefined if the user lacks the right to it. */
+/** Undefined without the right to the read. */
 export async function orForbidden<T>(read: Promise<T>): Promise<T | undefined> {
   try {
     return await read;

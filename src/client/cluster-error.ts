@@ -22,18 +22,19 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION|PACKET_LENGTH))/, `it does not use TLS; ${CHECK_SERVER}`],
   [/^ECONNREFUSED$/, `connection refused; ${CHECK_SERVER}`],
   [/^(?:ENOTFOUND|EAI_AGAIN)$/, `the host name cannot be resolved; ${CHECK_SERVER}`],
-  [/^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/, `no route or no answer; ${CHECK_SERVER}`],
-  [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
+  [/^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNRESET|EPIPE)$/, `no route or no answer; ${CHECK_SERVER}`],
 ];
 
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const server = `the API server at ${address}`;
-  const explain = (message: string, advice?: Advice, exitCode: ExitCode = EXIT_CODE.clusterAccess): CliError =>
+  const explain = (message: string, advice?: Advice, exitCode: ExitCode = EXIT_CODE.clusterAccess) =>
     new CliError(message, exitCode, { cause: error, advice });
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (!(error instanceof ClusterAccessError)) return error;
-  const { access, cause } = error;
-  const { verb, resource, group, namespace } = access;
+  const {
+    access: { verb, resource, group, namespace },
+    cause,
+  } = error;
   const kind = group === '' ? resource : `${resource}.${group}`;
   const target = namespace === undefined ? kind : `${kind} in namespace ${namespace}`;
   if (isTimeout(cause)) return explain(`${server} did not answer in time; raise --request-timeout`);

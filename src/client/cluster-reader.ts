@@ -17,16 +17,13 @@ import { accessCluster, isRetryableRead, readObject } from './cluster-access.ts'
 export async function readClusterSnapshot(api: KubeApi, labelSelector: string | undefined, signal: AbortSignal) {
   const cluster = await readNodesAndPools(api, signal, labelSelector === undefined ? {} : { labelSelector });
   const all = await readConfigs(api, signal);
-  const findNames = (areTerminating: boolean) =>
-    new Set(all.filter((config) => config.isTerminating === areTerminating).map(({ name }) => name));
-  const overriddenConfigs = all.filter(({ isOverridden }) => isOverridden).map(({ name }) => name);
-  const createdAt = new Map(all.map((config) => [config.name, config.createdAt]));
+  const findNames = (isWanted: (config: WatchedConfig) => boolean) => all.filter(isWanted).map(({ name }) => name);
   return {
     ...cluster,
-    configs: findNames(false),
-    terminatingConfigs: findNames(true),
-    createdAt,
-    overriddenConfigs,
+    configs: new Set(findNames(({ isTerminating }) => !isTerminating)),
+    terminatingConfigs: new Set(findNames(({ isTerminating }) => isTerminating)),
+    createdAt: new Map(all.map((config) => [config.name, config.createdAt])),
+    overriddenConfigs: findNames(({ isOverridden }) => isOverridden),
   };
 }
 

@@ -12,12 +12,6 @@ type Spec = RenderedConfig['spec'];
 
 export type ConfigDifference = NonNullable<Awaited<ReturnType<typeof readDifferences>>>[number];
 
-async function readSpec(api: KubeApi, name: string, signal: AbortSignal | undefined): Promise<Spec | undefined> {
-  const path = objectPath(MACHINE_CONFIGS_PATH, name);
-  const object = await readWithRetries((limited) => readObject(api, path, 'get', limited), signal);
-  return object === undefined ? undefined : (((object as ApiObject).spec ?? {}) as Spec);
-}
-
 /** Undefined if the config in the API does not exist. `sources` names the configs that the cluster merges. */
 export async function readDifferences(
   api: KubeApi,
@@ -26,12 +20,16 @@ export async function readDifferences(
   sources: readonly string[],
   signal?: AbortSignal,
 ) {
-  const other = await readSpec(api, otherName, signal);
+  const readSpec = async (name: string) => {
+    const path = objectPath(MACHINE_CONFIGS_PATH, name);
+    const object = await readWithRetries((limited) => readObject(api, path, 'get', limited), signal);
+    return object === undefined ? undefined : (((object as ApiObject).spec ?? {}) as Spec);
+  };
+  const other = await readSpec(otherName);
   if (other === undefined) return undefined;
   const differences = diffSpecs(copy, other);
   const specs: (readonly [string, Spec])[] = [];
-  for (const source of differences.length === 0 ? [] : sources)
-    specs.push([source, (await readSpec(api, source, signal)) ?? {}]);
+  for (const source of differences.length === 0 ? [] : sources) specs.push([source, (await readSpec(source)) ?? {}]);
   return explainDifferences(differences, specs).map(({ kind, name, first, second, setBy }) => {
     return { kind, name, copy: first, cluster: second, setBy };
   });

@@ -15,10 +15,6 @@ export const EXIT_CODE = {
 
 export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
-interface CliErrorOptions extends ErrorOptions {
-  readonly advice?: Advice | undefined;
-}
-
 const MAX_MESSAGE_LENGTH = 2_000;
 
 /** Ends a command with the given exit code and one line. An empty message prints nothing. */
@@ -27,13 +23,16 @@ export class CliError extends Error {
   readonly exitCode: ExitCode;
   readonly advice: Advice | undefined;
 
-  constructor(message: string, exitCode: ExitCode, { advice, ...options }: CliErrorOptions = {}) {
+  constructor(
+    message: string,
+    exitCode: ExitCode,
+    { advice, ...options }: ErrorOptions & { advice?: Advice | undefined } = {},
+  ) {
     super(toPrintableLine(message, MAX_MESSAGE_LENGTH), options);
     this.exitCode = exitCode;
     this.advice = advice;
   }
 
-  /** `message; advice: command`. */
   describe(commands: CommandFormatter): string {
     return this.advice === undefined ? this.message : `${this.message}; ${commands.toClause(this.advice)}`;
   }

@@ -31,10 +31,7 @@ export async function readHold(api: KubeApi, signal: AbortSignal) {
   return { holdMs, findLastNaming: createFindLastNaming(guard.status, holdMs) };
 }
 
-/**
- * Reads what the MachineConfigGuard says about missing configs: nothing without a guard, or without the right to read
- * it, because `check` works without both. Rejects only after a defect of this program, or with the signal's reason.
- */
+/** What the guard says about missing configs. `check` works without it, and without the right to read it. */
 export async function readGuardReports(api: KubeApi, signal: AbortSignal) {
   const guard = await readGuard(api, signal).catch((error: unknown) => {
     if (error instanceof ClusterAccessError) return undefined;

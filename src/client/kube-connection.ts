@@ -17,7 +17,7 @@ export class KubeconfigError extends CliError {
 }
 
 const MAX_CONTEXTS = 5;
-/** How long credentials are cached. KubeConfig itself reads a token file once a minute. */
+/** KubeConfig itself reads a token file once a minute. */
 const CREDENTIALS_TTL_MS = 10_000;
 const UNSENDABLE = /[^\t -~\u0080-\u00FF]/;
 
@@ -124,24 +124,18 @@ function findCluster(config: KubeConfig): Cluster {
     const problem = hasText(current) ? `no context "${current}"` : 'no current-context; choose one with --context';
     throw new KubeconfigError(`the kubeconfig has ${problem}; it has ${joinFirst(contexts, MAX_CONTEXTS)}`);
   }
+  const fail = (problem: string) => new KubeconfigError(`in the kubeconfig, ${problem}`);
   const cluster = config.getCluster(context.cluster);
+  if (cluster === null) throw fail(`context "${current}" names cluster "${context.cluster}", which does not exist`);
   const user = config.getUser(context.user ?? '');
-  if (cluster === null || (hasText(context.user) && user === null)) {
-    const missing = cluster === null ? `cluster "${context.cluster}"` : `user "${context.user}"`;
-    throw new KubeconfigError(`in the kubeconfig, context "${current}" names ${missing}, which does not exist`);
-  }
+  if (hasText(context.user) && user === null)
+    throw fail(`context "${current}" names user "${context.user}", which does not exist`);
   const { name: provider, config: settings = {} } = (user?.authProvider ?? {}) as { name?: string; config?: object };
   // The client library runs the command of some providers in a shell. kubectl has dropped them.
-  if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile')) {
-    throw new KubeconfigError(
-      `in the kubeconfig, user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`,
-    );
-  }
-  if (!URL.canParse(cluster.server)) {
-    throw new KubeconfigError(
-      `in the kubeconfig, the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`,
-    );
-  }
+  if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile'))
+    throw fail(`user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`);
+  if (!URL.canParse(cluster.server))
+    throw fail(`the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`);
   return cluster;
 }
 

@@ -18,15 +18,14 @@ const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
  * A `root` replaces that of the files of the pod, for tests.
  */
 export function loadConnection(options: ClusterFlags, env: Environment = process.env, root = ''): KubeConnection {
-  const load = (): KubeConfig => {
+  return new KubeConnection(() => {
     const config = loadConfig(options, env, root);
     if (options.context !== undefined) config.setCurrentContext(options.context);
     const { name } = config.getCurrentUser() ?? {};
     const impersonate = options.as === undefined ? {} : { impersonateUser: options.as };
     config.users = config.users.map((user) => (user.name === name ? { ...user, ...impersonate } : user));
     return config;
-  };
-  return new KubeConnection(load);
+  });
 }
 
 function loadConfig({ kubeconfig }: ClusterFlags, env: Environment, root = ''): KubeConfig {
@@ -85,12 +84,10 @@ function addFile(config: KubeConfig, file: string, origin: string): void {
   config.mergeConfig(part, hasText(config.getCurrentContext()));
 }
 
-interface StoredKubeconfig {
-  readonly users?: readonly { readonly user?: Record<string, unknown> | null }[] | null;
-}
-
-function readFile(file: string): StoredKubeconfig {
-  const kubeconfig = (parse(readFileSync(file, 'utf8')) ?? {}) as StoredKubeconfig;
+function readFile(file: string): object {
+  const kubeconfig = (parse(readFileSync(file, 'utf8')) ?? {}) as {
+    readonly users?: readonly { readonly user?: Record<string, unknown> | null }[] | null;
+  };
   for (const { user } of kubeconfig.users ?? []) {
     if (typeof user?.['tokenFile'] !== 'string' || user['tokenFile'] === '') continue;
     // The client library ignores this field, but has a provider that reads a token file regularly.

@@ -15,7 +15,6 @@ export function createParser(pattern: RegExp, problem: string): (value: string) 
   };
 }
 
-/** For a parser that throws a RangeError. */
 export function toArgumentParser<T>(parse: (text: string) => T): (value: string) => T {
   return (value) => {
     try {
@@ -59,7 +58,7 @@ const OUTPUT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   wide: 'wide prints more columns',
 };
 
-/** The first format is the default. Every command that prints a report has the same flag. */
+/** The first format is the default. */
 export function createOutputOption(formats: readonly string[]): Option {
   const notes = formats.flatMap((format) => OUTPUT_DESCRIPTIONS[format] ?? []);
   return new Option('-o, --output <format>', ['output format', ...notes].join('; '))

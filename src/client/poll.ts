@@ -28,8 +28,7 @@ const RETRY_INTERVAL_MS = 500;
 
 /** @throws the last error of `read`, when it is not retried, or the signal's reason */
 export async function pollUntilSettled<Answer>(options: PollOptions<Answer>) {
-  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS } = options;
-  const { signal = NEVER_ABORTED } = options;
+  const { read, isSettled, timeoutMs, retryUntilMs, intervalMs = INTERVAL_MS, signal = NEVER_ABORTED } = options;
   const startedAt = performance.now();
   const getElapsedMs = (): number => performance.now() - startedAt;
   let hasAnswered = false;

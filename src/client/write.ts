@@ -16,7 +16,6 @@ export interface Write {
 const VERBS = { DELETE: 'delete', PATCH: 'patch', POST: 'create' } as const;
 const NONEXISTENT_NAME = 'machineconfig-guard-dry-run';
 
-/** The deletion of an object, but not of another one that has its name by then. */
 export function toDeletion(path: string, uid: string): Write {
   const options = { propagationPolicy: 'Background', preconditions: { uid } };
   return { method: 'DELETE', path, body: { apiVersion: 'v1', kind: 'DeleteOptions', ...options } };
@@ -50,11 +49,8 @@ export async function sendWrite(
  * Sends a write that changes nothing, with an invalid `dryRun`. The API server answers 422 if it reads `dryRun`
  * (k8s.io/apiserver, endpoints/handlers). A proxy that removes it would turn a dry run into a write.
  */
-export async function assertDryRunIsHonored(
-  api: KubeApi,
-  { method, path }: Pick<Write, 'method' | 'path'>,
-  signal: AbortSignal,
-) {
+export async function assertDryRunIsHonored(api: KubeApi, write: Pick<Write, 'method' | 'path'>, signal: AbortSignal) {
+  const { method, path } = write;
   const target = method === 'DELETE' ? path.replace(/[^/]*$/, NONEXISTENT_NAME) : path;
   let answer = 'a success';
   try {

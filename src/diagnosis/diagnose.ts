@@ -48,10 +48,11 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
     findNearest: createNearestFinder(snapshot.configs),
   };
   const ofCluster = applyRules(({ ofCluster }) => ofCluster?.(cluster));
-  for (const node of snapshot.nodes) {
-    const problemsOfNode = applyRules(({ ofNode }) => ofNode?.(node, cluster), node.referrer);
-    problemsByNode.set(node, problemsOfNode);
-  }
+  for (const node of snapshot.nodes)
+    problemsByNode.set(
+      node,
+      applyRules(({ ofNode }) => ofNode?.(node, cluster), node.referrer),
+    );
   const selecting = new Set([...poolByNode.values()].flatMap((found) => found.selecting));
   const selectedPools = snapshot.pools.filter((pool) => scope.selector === undefined || selecting.has(pool));
   const problemsByPool = new Map(

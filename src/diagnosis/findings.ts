@@ -101,7 +101,6 @@ export function findConflict(node: InspectedNode, { poolOf }: Cluster): Finding[
   return names.length === 0 ? [] : [no('The operator accepts one, and does not update the node', evidence)];
 }
 
-/** A node whose config is missing has that problem instead. */
 export function findDegradedNode(node: InspectedNode, cluster: Cluster): Finding[] {
   const { referrer, state, reason } = node;
   if (!FAILED_STATES.has(state) || findDanglingReferences([referrer], cluster.configs).length > 0) return [];
@@ -175,22 +174,21 @@ export function findDegradedPool(pool: InspectedPool, cluster: Cluster): Finding
   const isExplained = RenderDegraded === undefined && problems.length > 0;
   const evidence = isExplained ? null : quote(cause.message);
   const isRetried = cluster.nodesOf(pool).some((node) => isReasonOld(node, cluster));
-  const since =
-    !isRetried && isStalled(cause.since, cluster.now) ? `It has been since ${toSeconds(cause.since)}` : undefined;
-  const isStuck = since !== undefined || problems.some(({ recoverable }) => !recoverable);
-  const recovery = isStuck ? no(since ?? 'Solve the problems of its nodes') : yes('The operator tries again');
-  return [{ ...recovery, evidence }];
+  if (!isRetried && isStalled(cause.since, cluster.now))
+    return [no(`It has been since ${toSeconds(cause.since)}`, evidence)];
+  const isStuck = problems.some(({ recoverable }) => !recoverable);
+  return [{ ...(isStuck ? no('Solve the problems of its nodes') : yes('The operator tries again')), evidence }];
 }
 
 /** Only some platforms approve the certificate requests of machines themselves. */
 export function findTooFewNodes(cluster: Cluster): Finding[] {
   const { pendingRequests = [], now } = cluster;
-  const message = describeTooFewNodes(cluster);
+  const evidence = describeTooFewNodes(cluster);
+  if (evidence === undefined) return [];
   const old = pendingRequests.filter(({ createdAt }) => isStalled(new Date(createdAt ?? Number.NaN), now));
-  const oldNames = old.map(({ name }) => name);
-  const names = joinFirst(oldNames, MAX_NAMES);
-  const recovery = names === '' ? yes('More machines can join') : no(`Nobody has approved ${names} for an hour`);
-  return message === undefined ? [] : [{ ...recovery, evidence: message }];
+  if (old.length === 0) return [{ ...yes('More machines can join'), evidence }];
+  const names = old.map(({ name }) => name);
+  return [no(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`, evidence)];
 }
 
 function describeTooFewNodes(cluster: Cluster): string | undefined {

@@ -15,24 +15,16 @@ function writeKubeconfig(text: string): string {
   return file;
 }
 
-test.each([
-  ['before the command', (file: string) => ['--kubeconfig', file, 'who-uses', NEW]],
-  ['after the command', (file: string) => ['who-uses', NEW, `--kubeconfig=${file}`]],
-  ['twice, once wrong', (file: string) => ['--kubeconfig', '/x', 'who-uses', NEW, '--kubeconfig', file]],
-])('accepts a cluster flag %s', async (_place, toArgs) => {
-  const { kubeconfig } = await startHealthyCluster();
-  const stdout = expect.stringContaining(USED) as string;
-  expect(await runProgram(toArgs(kubeconfig))).toMatchObject({ exitCode: 0, stdout, stderr: '' });
-});
-
-test('sends the impersonated user', async () => {
-  const { run, cluster } = await startHealthyCluster();
-  await run('--as', 'alice', 'who-uses', NEW);
-  const { headers } = cluster.faults.requests[0] ?? {};
-  expect(headers).toMatchObject({
-    'impersonate-user': 'alice',
-    authorization: expect.stringMatching(/^Bearer /) as string,
-  });
+test('accepts a cluster flag before and after the command, and sends the impersonated user', async () => {
+  const { cluster, kubeconfig } = await startHealthyCluster();
+  for (const args of [
+    ['--kubeconfig', kubeconfig, 'who-uses', NEW],
+    ['who-uses', NEW, `--kubeconfig=${kubeconfig}`],
+    ['--kubeconfig', '/x', '--as', 'alice', 'who-uses', NEW, '--kubeconfig', kubeconfig],
+  ])
+    expect(await runProgram(args)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(USED), stderr: '' });
+  const authorization = expect.stringMatching(/^Bearer /) as string;
+  expect(cluster.faults.requests.at(-1)?.headers).toMatchObject({ 'impersonate-user': 'alice', authorization });
 });
 
 test.each([

@@ -2,7 +2,10 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
 import { parsePoolName, toConfigName } from '../../src/decision/references.ts';
+import { parseInspectedNode } from '../../src/client/cluster-reader.ts';
+import { judgeEmptyStatus } from '../../src/diagnosis/dangling-references.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
+import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
@@ -51,6 +54,30 @@ test.each([
   const facts = { configs: [NEW], controlPlaneReplicas: 3, scope: { minNodes, hasControlPlane } };
   expect(check(nodes, pools, facts).problems[0]?.message).toBe(message);
   expect(check([...nodes, ...nodes, ...nodes], pools, facts).problems).toEqual([]);
+});
+
+test.each([
+  ['infra', 29, 0, false, undefined],
+  ['infra', 30, 0, false, 'RolloutUnfinished'],
+  ['infra', 0, 0, true, 'StatusEmpty'],
+  ['infra', 29, 1, true, undefined],
+  ['arbiter', 0, 0, false, 'StatusEmpty'],
+  ['master', 0, 1, false, undefined],
+])(
+  'judges the empty status of pool %s, %d minutes old, with %d updated machines, a dangling node: %s',
+  (name, ageMinutes, updatedMachineCount, hasDanglingNode, code) => {
+    const { referrer } = inspectedPool(name, { spec: NEW, updatedMachineCount, ageMinutes });
+    expect(judgeEmptyStatus(referrer, hasDanglingNode, NOW)).toBe(code);
+    const undated = { ...referrer, emptyStatus: { since: undefined, hasUpdatedMachine: true, cannotRender: false } };
+    expect(judgeEmptyStatus(undated, hasDanglingNode, NOW)).toBe('RolloutUnfinished');
+  },
+);
+
+test('ignores a weak reference to a missing config', () => {
+  const values = { currentConfig: NEW, desiredConfig: NEW, lastAppliedDrain: `uncordon-${MISSING}`, state: 'Done' };
+  const annotations = Object.fromEntries(Object.entries(values).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
+  const metadata = { name: 'w1', labels: { 'node-role.kubernetes.io/worker': '' }, annotations };
+  expect(check([parseInspectedNode({ metadata })], [POOL], { configs: [NEW] }).ok).toBe(true);
 });
 
 const UNPAUSE =

@@ -80,11 +80,10 @@ async function makeCertificates({ out, days, force, dns, ip }: CertsFlags, now: 
   const names = { dnsNames: [...new Set(dns ?? DEFAULT_DNS_NAMES)], ipAddresses: [...new Set(ip)] };
   const leaf = await issueLeaf({ authority, ...names, days, now });
   const contents = [authority.certificatePem, authority.privateKeyPem, leaf.certificatePem, leaf.privateKeyPem];
-  const toFile = (content: string, index: number) => {
-    const name = CERTIFICATE_FILES[index] ?? '';
-    return { name, content, isPrivate: name.endsWith('.key') };
-  };
-  await writeOutputFiles(out, contents.map(toFile));
+  const files = CERTIFICATE_FILES.map((name, index) => {
+    return { name, content: contents[index] ?? '', isPrivate: name.endsWith('.key') };
+  });
+  await writeOutputFiles(out, files);
 }
 
 function collectDns(value: string, previous: readonly string[] = []): string[] {

@@ -36,14 +36,8 @@ export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory) {
   const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
   const configs: Awaited<ReturnType<typeof checkConfig>>[] = [];
   for (const config of host.configs) configs.push(await checkConfig(api, config, host, snapshot));
-  const now = new Date();
-  const report = {
-    server: api.address,
-    checkedAt: now.toISOString(),
-    directory: host.directory,
-    ok: configs.every(({ ok }) => ok),
-    configs,
-  };
+  const [now, { directory }, ok] = [new Date(), host, configs.every((config) => config.ok)];
+  const report = { server: api.address, checkedAt: now.toISOString(), directory, ok, configs };
   return { report, isInstalling: canHaveBootstrapHost(snapshot, now) };
 }
 
@@ -61,8 +55,7 @@ async function checkConfig(api: KubeApi, config: HostConfig, host: BootstrapDire
   const isMissing = !isTerminating && !snapshot.configs.has(name);
   const poolConfig = pool && findReferencedConfig(pool.referrer, 'spec');
   const otherName = (isMissing ? poolConfig : name) ?? null;
-  const sources = pool?.sources ?? [];
-  const found = otherName === null ? undefined : await readDifferences(api, spec, otherName, sources);
+  const found = otherName === null ? undefined : await readDifferences(api, spec, otherName, pool?.sources ?? []);
   const differences = found ?? [];
   const existing = isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists';
   const state: 'exists' | 'missing' | 'different' | 'terminating' = isMissing ? 'missing' : existing;
@@ -88,7 +81,6 @@ async function checkConfig(api: KubeApi, config: HostConfig, host: BootstrapDire
   };
 }
 
-/** The bootstrap host does not know which source belongs to which pool. */
 function compareSources({ sources }: BootstrapDirectory, { pools }: ClusterSnapshot, pool?: InspectedPool) {
   const inCluster = new Set(pools.flatMap((each) => each.sources));
   if (sources === undefined || inCluster.size === 0) return { onlyBootstrap: [], onlyCluster: [] };
@@ -129,11 +121,11 @@ function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
 
 function explainConfig(config: BootstrapConfig): string {
   const { onlyBootstrap, onlyCluster } = config.sources;
-  const sentences = [explainState(config)];
-  if (onlyBootstrap.length > 0)
-    sentences.push(`Source configs only on the bootstrap host: ${onlyBootstrap.join(', ')}.`);
-  if (onlyCluster.length > 0) sentences.push(`Source configs only in the cluster: ${onlyCluster.join(', ')}.`);
-  return sentences.join(' ');
+  const sources = Object.entries({ 'on the bootstrap host': onlyBootstrap, 'in the cluster': onlyCluster });
+  const sentences = sources.flatMap(([place, names]) =>
+    names.length === 0 ? [] : [`Source configs only ${place}: ${names.join(', ')}.`],
+  );
+  return [explainState(config), ...sentences].join(' ');
 }
 
 function explainState({ name, pool, state, needed, recoverable, usedBy }: BootstrapConfig): string {

@@ -8,7 +8,7 @@ import { type PollOptions, pollUntilSettled, readWithRetries } from '../../clien
 import { diagnose } from '../../diagnosis/diagnose.ts';
 import type { DiagnosisScope } from '../../diagnosis/problem.ts';
 
-/** The JSON of `check --output json`. Its keys are a contract. Unknown values are null. */
+/** Its JSON keys are a contract. Unknown values are null. */
 export type CheckReport = Awaited<ReturnType<typeof readReport>>;
 
 type CheckScope = Pick<DiagnosisScope, 'selector' | 'minNodes' | 'hasControlPlane'>;
@@ -48,8 +48,8 @@ async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal) 
   const readAndCheck = async () => {
     const snapshot = await readClusterSnapshot(api, scope.selector, signal);
     const [guardReports, { requests: pendingRequests }, controlPlaneReplicas] = await others;
-    const cluster = { ...snapshot, pendingRequests, controlPlaneReplicas };
-    return diagnose(cluster, { ...scope, now: new Date(), guardReports });
+    const known = { ...scope, now: new Date(), guardReports };
+    return diagnose({ ...snapshot, pendingRequests, controlPlaneReplicas }, known);
   };
   const checkTwice = async () => {
     const cluster = await readAndCheck();

@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander';
 import { FileError } from '../../files/file-error.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
@@ -28,7 +27,6 @@ interface CheckFlags extends ClusterFlags, ManifestsFlags {
   readonly output: string;
 }
 
-const MANIFESTS_OPTIONS = ['split', 'openshiftVersion', 'operator', 'releaseImage', 'authfile'];
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
@@ -61,10 +59,7 @@ export function createCheckCommand(): Command {
     .option('--split <dir>', 'with --manifests: write one document per file into this new directory', parseDirectory)
     .option('--openshift-version <version>', 'with --manifests: the release to install, such as 4.20', parseRelease)
     .addOption(
-      new Option(
-        '--operator <source>',
-        'with --manifests: render them with this image of the operator, or this program',
-      )
+      new Option('--operator <source>', 'with --manifests: render with this image of the operator, or this program')
         .argParser(parseDirectory)
         .conflicts(['releaseImage']),
     )
@@ -95,7 +90,7 @@ Permissions: also get machineconfigs.
 
 With --manifests no cluster is needed. The result is fine if nothing in
 manifests/ and openshift/ lets the install fail, or the bootstrap host render
-other configs than the cluster. --split writes the files anew and checks them.
+other configs than the cluster.
 --operator runs the machine-config-controller of the release, offline, twice:
 with what the bootstrap host reads and with what the cluster gets. It needs
 podman or docker for an image, or the program with its templates/ beside it.
@@ -138,17 +133,12 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
   if (manifests !== undefined) {
     const { checkManifests } = await import('./manifests/check-manifests.ts');
     const startedAt = Date.now();
-    const isSlow = (flags.operator ?? flags.releaseImage) !== undefined;
-    const onProgress = (text: string): void => {
-      if (isSlow) output.printProgress(text, Date.now() - startedAt);
-    };
+    const onProgress = (text: string): void => output.printProgress(text, Date.now() - startedAt);
     return await withFiles((signal) => checkManifests(manifests, { ...flags, format, signal, onProgress }));
   }
-  const stray = MANIFESTS_OPTIONS.find((name) => command.getOptionValueSource(name) !== undefined);
-  if (stray !== undefined) {
-    const flag = stray.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    throw new CliError(`--${flag} needs --manifests`, EXIT_CODE.usage);
-  }
+  const given = command.options.filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli');
+  const stray = given.find(({ description }) => /^with --(?:manifests|operator):/.test(description));
+  if (stray !== undefined) throw new CliError(`${stray.long} needs --manifests`, EXIT_CODE.usage);
   if (!wait && command.getOptionValueSource('timeout') === 'cli') {
     throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
   }

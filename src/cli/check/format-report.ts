@@ -85,8 +85,8 @@ function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt 
   const poolRows = sortProblematicFirst(pools).map((pool) => {
     const { name, machineCount, updatedMachineCount, specConfig, statusConfig } = pool;
     const counts = [String(machineCount), String(updatedMachineCount)];
-    const texts = [name, ...counts, toLabel(specConfig), toLabel(statusConfig)] as const;
-    return createRow('MachineConfigPool', texts, getNote(pool, checkedAt));
+    const texts = [...counts, toLabel(specConfig), toLabel(statusConfig)];
+    return createRow('MachineConfigPool', [name, ...texts], getNote(pool, checkedAt));
   });
   return [
     nodes.length === 0 ? '' : formatNarrowTable(format, NODE_HEADERS, nodeRows),
@@ -143,7 +143,7 @@ function explainProblems(problems: readonly Problem[]): string {
   return `${text.startsWith(names) ? text.charAt(0).toUpperCase() + text.slice(1) : text}.`;
 }
 
-/** What the nodes report. Each line is a quotation. Equal reasons are printed once. */
+/** Each line is a quotation. */
 function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string {
   const nodesWithReason = sortProblematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
   const groups = [...groupBy(nodesWithReason, ({ reason }) => reason)];
@@ -186,13 +186,11 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
 
 /** `problems with 2 of 3 nodes and 1 of 2 pools`. Empty if no object has a problem. */
 function countProblems({ nodes, pools }: CheckReport): string {
-  const counts = [...countBad('node', nodes), ...countBad('pool', pools)];
+  const counts = Object.entries({ node: nodes, pool: pools }).flatMap(([noun, objects]) => {
+    const bad = objects.filter(({ ok }) => !ok);
+    return bad.length === 0 ? [] : [`${bad.length} of ${countNoun(objects.length, noun)}`];
+  });
   return counts.length === 0 ? '' : `problems with ${joinWithAnd(counts)}`;
-}
-
-function countBad(noun: string, objects: readonly { readonly ok: boolean }[]): string[] {
-  const { length } = objects.filter(({ ok }) => !ok);
-  return length === 0 ? [] : [`${length} of ${countNoun(objects.length, noun)}`];
 }
 
 function sortProblematicFirst<T extends { readonly ok: boolean }>(objects: readonly T[]): T[] {

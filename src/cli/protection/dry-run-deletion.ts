@@ -1,23 +1,12 @@
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { listAll, readReferrers } from '../../client/cluster-reader.ts';
 import { assertDryRunIsHonored, sendWrite, toDeletion } from '../../client/write.ts';
-import {
-  type ConfigName,
-  isRenderedConfig,
-  REFERRER_KINDS,
-  type ReferrerKind,
-  summarizeReferences,
-} from '../../decision/references.ts';
+import { isRenderedConfig, REFERRER_KINDS, type ReferrerKind, summarizeReferences } from '../../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { MACHINE_CONFIGS } from '../../references/sources.ts';
-
-interface Candidate {
-  readonly config: ConfigName;
-  readonly uid: string;
-}
 
 export interface DryRunAnswer {
   readonly status: number;
@@ -67,7 +56,7 @@ export async function findCandidates(api: KubeApi, signal: AbortSignal) {
   return { undatedPools, used, unused: candidates.find(({ config }) => !inUse.has(config)), inUse };
 }
 
-function parseCandidate(object: ApiObject): Candidate[] {
+function parseCandidate(object: ApiObject) {
   const { name: config, uid, isTerminating } = MACHINE_CONFIGS.parse(object);
   const isOverridden = object.metadata?.annotations?.[ALLOW_DELETION_ANNOTATION] !== undefined;
   return isTerminating || isOverridden || !isRenderedConfig(config) ? [] : [{ config, uid }];
@@ -81,7 +70,7 @@ function parseCandidate(object: ApiObject): Candidate[] {
  */
 export async function dryRunDeletion(
   api: KubeApi,
-  { config, uid }: Candidate,
+  { config, uid }: ReturnType<typeof parseCandidate>[number],
   signal: AbortSignal,
 ): Promise<DryRunAnswer | undefined> {
   const deletion = toDeletion(objectPath(MACHINE_CONFIGS_PATH, config), uid);

@@ -40,11 +40,7 @@ interface StoredObject {
 
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
-/**
- * Reads the evidence, and sends no dry run.
- *
- * @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError
- */
+/** @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError */
 export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED) {
   // The first read fails soon if the API server is unreachable.
   const guard = await readGuard(api, signal);

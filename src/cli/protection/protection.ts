@@ -1,4 +1,4 @@
-import { type Advice, advise, PIPE, type Word } from '../../client/output/advice.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import type { ReferrerKind } from '../../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
@@ -16,7 +16,6 @@ export type ProtectionState = 'PROTECTED' | 'BLOCKED' | 'EXPOSED' | 'UNKNOWN';
 /** What protects now, and what does not work. Part of the JSON of `verify` and `status`. */
 export interface Protection {
   readonly state: ProtectionState;
-  /** Whether the state is PROTECTED. */
   readonly protected: boolean;
   readonly by: 'guard' | 'floor' | null;
   readonly explanation: string;
@@ -27,11 +26,10 @@ export interface Protection {
   readonly wayOut: Advice | null;
 }
 
-/** What the guard, the policy floor or another component does with the deletion of a config in use. */
+/** What the guard or the policy floor does with the deletion of a config in use. */
 interface Finding {
   /** `blocks`: it denies, but for a cause that denies every deletion of a rendered config. */
   readonly effect: 'denies' | 'blocks' | 'allows' | 'unknown';
-  /** A clause. */
   readonly reason: string;
   readonly advice: Advice | null;
   readonly wayOut?: Advice;
@@ -47,39 +45,31 @@ export const UNKNOWN = {
   wayOut: null,
 } as const;
 
-const INSTALL_ADVICE = advise('install the guard', ['machineconfig-guard', 'explain', 'install']);
-const RENDER: readonly Word[] = ['machineconfig-guard', 'render', '--from-cluster'];
-const APPLY: readonly Word[] = ['--out', '-', PIPE, 'oc', 'apply', '-f', '-'];
+const INSTALL_ADVICE = advise('install the guard', 'machineconfig-guard explain install');
+const RENDER = 'machineconfig-guard render --from-cluster';
+const APPLY = '--out - | oc apply -f -';
 /** `status` sends no dry run. */
-export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', ['machineconfig-guard', 'verify']);
-const ENFORCE_PATCH = '{"spec":{"mode":"Enforce"}}';
-const ENFORCE_WORDS: readonly Word[] = ['oc', 'patch', 'mcguard', 'cluster', '--type=merge', '-p', ENFORCE_PATCH];
-const ENFORCE_ADVICE = advise('set the mode Enforce', ENFORCE_WORDS);
+export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', 'machineconfig-guard verify');
+const ENFORCE_COMMAND = 'oc patch mcguard cluster --type=merge -p {"spec":{"mode":"Enforce"}}';
 /** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */
-const POLICY_ADVICE = advise('wait a minute; if it stays, look at the status of the policies', [
-  'oc',
-  'get',
-  'validatingadmissionpolicies',
-  '-o',
-  'yaml',
-]);
+const POLICY_ADVICE = advise(
+  'wait a minute; if it stays, look at the status of the policies',
+  'oc get validatingadmissionpolicies -o yaml',
+);
 const LOG_ADVICE = advise("retry; then check the guard's logs, its RBAC and its connection to the API server");
 const CALL_ADVICE = advise(
   'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
-  ['oc', 'get', 'pods,endpointslices', '-n', INSTALLED_NAME],
+  `oc get pods,endpointslices -n ${INSTALLED_NAME}`,
 );
 const TRUST_ADVICE = advise(
   'wait until the service CA or cert-manager has injected the caBundle, or apply the manifests again',
-  [...RENDER, ...APPLY],
+  `${RENDER} ${APPLY}`,
 );
 /** The guard answers, so it reads the annotation. */
-const BREAK_GLASS = advise('to delete a config meanwhile, say why', [
-  'oc',
-  'annotate',
-  'machineconfig',
-  'NAME',
-  `${ALLOW_DELETION_ANNOTATION}=REASON`,
-]);
+const BREAK_GLASS = advise(
+  'to delete a config meanwhile, say why',
+  `oc annotate machineconfig NAME ${ALLOW_DELETION_ANNOTATION}=REASON`,
+);
 /** The clocks of this machine and of the guard can differ. */
 const CLOCK_TOLERANCE_MS = 60_000;
 /** The answers of a guard that has listed the references. */
@@ -87,7 +77,6 @@ const DECISIONS = new Set<string | undefined>(['MCG_IN_USE', 'MCG_HELD']);
 const FLOOR_POLICIES = new Set<string | undefined>(Object.values(ADMISSION_POLICIES));
 const FLOOR_LIMITS = 'The policies can miss a new reference and do not check MachineOSBuilds';
 
-/** Whether everything that is installed works, and protects. */
 export function isComplete({ protected: isProtected, failing }: Pick<Protection, 'protected' | 'failing'>): boolean {
   return isProtected && failing === null;
 }
@@ -182,7 +171,7 @@ function predictGuard(evidence: Evidence): Finding {
   const [webhook] = webhooks;
   if (webhook === undefined) return toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
   if (mode !== null && mode !== 'Enforce') {
-    return toFinding('allows', `the mode of the guard is ${mode}`, ENFORCE_ADVICE);
+    return toFinding('allows', `the mode of the guard is ${mode}`, advise('set the mode Enforce', ENFORCE_COMMAND));
   }
   const failure = findCallFailure(evidence);
   if (failure !== undefined && webhook.failurePolicy === 'Ignore') {
@@ -209,7 +198,7 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['No
   const denying = new Set(floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy));
   const unchecked = kinds.find((kind) => !denying.has(ADMISSION_POLICIES[kind] ?? ''));
   if (unchecked === undefined) return toFinding('denies', 'the policy floor is active');
-  const apply = advise('apply the policy floor', [...RENDER, '--profile', 'policy-floor', ...APPLY]);
+  const apply = advise('apply the policy floor', `${RENDER} --profile policy-floor ${APPLY}`);
   const advice = unchecked in ADMISSION_POLICIES ? apply : INSTALL_ADVICE;
   return toFinding('allows', `no policy with the action Deny checks ${unchecked}s`, advice);
 }
@@ -237,16 +226,16 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   }
   // The Deployment says nothing about a webhook with a URL or of another namespace.
   if (target.startsWith(`Service ${INSTALLED_NAME}/`) && deployment === null) {
-    const advice = advise('install the guard again', [...RENDER, ...APPLY]);
+    const advice = advise('install the guard again', `${RENDER} ${APPLY}`);
     return toCallFailure('the Deployment of the guard does not exist', advice, evidence);
   }
   if (target.startsWith(`Service ${INSTALLED_NAME}/`) && deployment?.readyReplicas === 0) {
-    const advice = advise('look at the pods', ['oc', 'get', 'pods', '-n', INSTALLED_NAME]);
+    const advice = advise('look at the pods', `oc get pods -n ${INSTALLED_NAME}`);
     return toCallFailure('no guard pod is ready', advice, evidence);
   }
   const { status, message } = findCondition(guard, 'CertificatesValid') ?? {};
   if (status !== 'False') return undefined;
-  const advice = advise('see what to do', ['machineconfig-guard', 'explain', 'MachineConfigGuardCertificateExpiring']);
+  const advice = advise('see what to do', 'machineconfig-guard explain MachineConfigGuardCertificateExpiring');
   return toCallFailure(`a certificate of the guard has expired (${message})`, advice, evidence);
 }
 
@@ -263,7 +252,6 @@ function toBlockage(reason: string): Finding {
   return { ...toFinding('blocks', reason, LOG_ADVICE), wayOut: BREAK_GLASS };
 }
 
-/** @param rest what still protects then */
 function adviseWayOut(removal: readonly string[], rest = 'nothing'): Advice {
   return advise(`to delete configs meanwhile, remove what denies; then ${rest} protects configs in use`, removal);
 }

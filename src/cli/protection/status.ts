@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
@@ -14,13 +13,7 @@ import { describeError } from '../../kube/errors.ts';
 import { type Evidence, findCondition, readEvidence } from './evidence.ts';
 import { deriveProtection, isComplete, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
 
-/** The JSON of `status`. Its keys are a contract. */
-export interface StatusReport {
-  readonly readAt: string;
-  readonly clusters: readonly ClusterStatus[];
-}
-
-/** One cluster. Unknown values are null. */
+/** The JSON of `status`. Its keys are a contract. Unknown values are null. */
 export interface ClusterStatus extends Omit<ReturnType<typeof summarizeEvidence>, 'state'> {
   readonly context: string;
   /** Null if the kubeconfig has no usable server. */
@@ -83,7 +76,7 @@ Examples:
       const queue = new PQueue({ concurrency: MAX_CONCURRENT_CLUSTERS });
       const results = await queue.addAll(contexts.map((context) => () => readEntry(flags, context, output)));
       const clusters = results.map(({ entry }) => entry);
-      const report: StatusReport = { readAt: new Date().toISOString(), clusters };
+      const report = { readAt: new Date().toISOString(), clusters };
       output.printReport(report, formatStatusReport(output.format, report));
       if (results.every(({ isDenied }) => isDenied)) throw new CliError('', EXIT_CODE.clusterAccess);
       if (!clusters.every(isComplete)) throw new CliError('', EXIT_CODE.failure);
@@ -105,11 +98,7 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   return [...new Set(flags.contexts.split(','))];
 }
 
-/**
- * A cluster that cannot be read is an entry with the reason.
- *
- * @returns also whether the cluster is unreachable or denies access
- */
+/** A cluster that cannot be read is an entry with the reason. */
 async function readEntry(flags: StatusFlags, context: string, output: Output) {
   let server: string | null = null;
   try {
@@ -155,8 +144,11 @@ export function summarizeEvidence(evidence: Evidence) {
 }
 
 /** One line for each cluster, then what to do about those that are not protected by the guard. */
-export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
-  const now = new Date(readAt).getTime();
+export function formatStatusReport(
+  format: ReportFormat,
+  { clusters, readAt }: { readonly readAt: string; readonly clusters: readonly ClusterStatus[] },
+): string {
+  const now = Date.parse(readAt);
   const cells = clusters.map((entry) => createCells(entry, now));
   const headers = Object.keys(cells[0] ?? {});
   // Of a cluster that was not read, context and state are known.
@@ -172,7 +164,6 @@ export function formatStatusReport(format: ReportFormat, { clusters, readAt }: S
   return [formatTable(format, headers, rows), ...details, ...next, ''].join('\n');
 }
 
-/** Keyed by column. A value that the user may not read is unknown. */
 function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {
   const { replicas, readyReplicas, certificates, danglingCount, lastDenial, unreadable } = entry;
   const replicaCounts = replicas === null ? null : `${readyReplicas}/${replicas}`;
@@ -205,8 +196,5 @@ function formatDetails(format: ReportFormat, entry: ClusterStatus): string[] {
 }
 
 function toCell(value: string | number | null, isProblem = false): Cell {
-  return {
-    text: value === null ? NONE : toPrintableLine(String(value), 100),
-    style: isProblem ? 'red' : undefined,
-  };
+  return { text: toPrintableLine(String(value ?? NONE), 100), style: isProblem ? 'red' : undefined };
 }

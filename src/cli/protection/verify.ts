@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
 import { advise } from '../../client/output/advice.ts';
@@ -25,7 +24,6 @@ interface VerifyFlags extends ClusterFlags {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-/** The text output truncates longer messages. The JSON output does not. */
 const MAX_LINE_LENGTH = 1_000;
 
 const NOTHING_IN_USE =
@@ -73,7 +71,6 @@ Examples:
   return addClusterFlags(command);
 }
 
-/** Verifies again until the guard protects, or waiting does not help. Prints each change. */
 async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<VerifyReport> {
   const { answer } = await pollUntilSettled({
     read: (signal) => verifyProtection(api, signal),
@@ -124,11 +121,7 @@ function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webh
   return `${configuration} (${origin}), failurePolicy ${failurePolicy}, ${trust}, ${target}`;
 }
 
-/**
- * Sends dry-run deletions of a config in use and of an unused one, and derives the state from all that is known.
- *
- * @throws ClusterAccessError, CliError, or the signal's reason
- */
+/** @throws ClusterAccessError, CliError, or the signal's reason */
 export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
   const evidence = await readEvidence(api, signal);
   const { used, unused, undatedPools } = await findCandidates(api, signal);
@@ -170,7 +163,6 @@ function deriveFromDryRuns(
   return { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
 }
 
-/** What somebody should look at although configs in use are protected. Clauses. */
 export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {
   const flags = {
     'the webhook': webhooks?.[0]?.flags,

@@ -114,7 +114,7 @@ function assertSameIssuer(installed: FlagValue, given: FlagValue): void {
   throw new CliError(`${reason}, or uninstall it first`, EXIT_CODE.failure);
 }
 
-/** Undefined if the cluster has none. If a new one replaces it, also if it is unusable. */
+/** Undefined also for one that is unusable, if a new one replaces it. */
 async function readAuthority(api: KubeApi, isReplaced: boolean, now: Date): Promise<Authority | undefined> {
   const secret = await readObject(api, AUTHORITY_SECRET_PATH);
   if (secret === undefined) return undefined;

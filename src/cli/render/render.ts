@@ -44,8 +44,6 @@ existing MachineConfigGuard keeps its mode and hold. Without --from-cluster or
 With --new-authority, the API servers trust both authorities. Then apply the
 output without it: they trust only the new one.
 
-In a directory each object is one file. Private keys have mode 0600.
-
 Without a version, objects that need OpenShift 4.16 or 4.17 are left out. On
 4.14, failurePolicy is Ignore.
 

@@ -1,9 +1,8 @@
-import { X509Certificate } from 'node:crypto';
+import { withKubeApi } from '../../client/cluster-options.ts';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { type Authority, createAuthority } from '../../certificates/authority.ts';
+import { createAuthority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
@@ -70,7 +69,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
     output.print(formatStream(installation.files));
     return;
   }
-  await writeDirectory(flags, installation, authority, output);
+  await writeDirectory(flags, installation, output);
 }
 
 async function readCluster(given: RenderFlags, isGiven: (name: string) => boolean, now: Date) {
@@ -105,11 +104,9 @@ function listNames({ files }: Installation): string[] {
   return files.map(({ kind, objectName }) => `${kind.toLowerCase()}/${objectName}`);
 }
 
-/** Writes the files, removes those of an earlier run, and says what to do next. */
 async function writeDirectory(
   { out, profile, force, image }: RenderFlags,
   { files, omittedObjects }: Installation,
-  authority: Authority | undefined,
   output: Output,
 ): Promise<void> {
   const names = files.map(({ name }) => name);
@@ -122,30 +119,20 @@ async function writeDirectory(
   for (const name of removed) await rm(path.join(out, name));
   const isForInstaller = path.basename(path.resolve(out)) === 'openshift';
   const install = isForInstaller
-    ? advise('for a new cluster, in the parent directory of openshift/', [
-        'openshift-install',
-        'agent',
-        'create',
-        'image',
-      ])
+    ? advise('for a new cluster, in the parent directory of openshift/', 'openshift-install agent create image')
     : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
   const apply =
     present.length > earlierNames.length
       ? advise('for a running cluster, render into an empty directory, because this one has other files')
       : advise('for a running cluster', ['oc', 'apply', '-f', out]);
-  const verify = advise('then verify that the guard denies a deletion', ['machineconfig-guard', 'verify', '--wait']);
-  const check = advise('check what the installer gets', [
-    'machineconfig-guard',
-    'check',
-    '--manifests',
-    path.dirname(path.resolve(out)),
-  ]);
+  const verify = advise('then verify that the guard denies a deletion', 'machineconfig-guard verify --wait');
+  const parent = path.dirname(path.resolve(out));
+  const check = advise('check what the installer gets', ['machineconfig-guard', 'check', '--manifests', parent]);
   const steps = [...(isForInstaller ? [check] : []), install, apply, ...(image === undefined ? [] : [verify])];
   const lines = [
     `Wrote ${files.length} files to ${out}:`,
     ...files.map(({ name, isPrivate }) => `  ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`),
     ...removed.map((file) => `  removed ${file}, a file of an earlier run`),
-    ...(authority === undefined ? [] : ['', describeAuthority(authority)]),
     ...omittedObjects.map((object) => `Omitted ${object}.`),
     '',
     'Next:',
@@ -154,9 +141,4 @@ async function writeDirectory(
     ),
   ];
   output.print(`${lines.join('\n')}\n`);
-}
-
-function describeAuthority({ certificatePem }: Authority): string {
-  const { fingerprint256, validTo } = new X509Certificate(certificatePem);
-  return `The authority expires on ${new Date(validTo).toISOString()}; SHA-256 ${fingerprint256}`;
 }

@@ -6,8 +6,7 @@ import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/option-parsers.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import {
   createNumberParser,

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';

@@ -16,10 +16,10 @@ import {
   wrapText,
 } from '../../client/output/text-format.ts';
 
-const CHECK_ADVICE = advise('nodes and pools that name a missing config cannot update; list them with', [
-  'machineconfig-guard',
-  'check',
-]);
+const CHECK_ADVICE = advise(
+  'nodes and pools that name a missing config cannot update; list them with',
+  'machineconfig-guard check',
+);
 const OVERRIDE = `annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete`;
 const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 

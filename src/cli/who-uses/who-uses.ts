@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { readReferencesReport, type Selection } from './references-report.ts';
-import { addClusterFlags, type ClusterFlags } from '../../client/cluster-options.ts';
-import { withKubeApi } from '../../client/with-kube-api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
@@ -72,9 +71,7 @@ Examples:
   return addClusterFlags(command);
 }
 
-function parseSelection(names: readonly string[], { unused }: WhoUsesFlags): Selection {
-  const configs = [...new Set(names.map((name) => parseConfigName(name)))];
-  if (unused === true && configs.length > 0) throw new CliError('--unused takes no names', EXIT_CODE.usage);
-  if (configs.length > 0) return configs;
-  return unused === true ? 'unused' : 'listed';
+function parseSelection(names: readonly string[], { unused = false }: WhoUsesFlags): Selection {
+  if (unused && names.length > 0) throw new CliError('--unused takes no names', EXIT_CODE.usage);
+  return names.length > 0 ? names.map((name) => parseConfigName(name)) : unused ? 'unused' : 'listed';
 }

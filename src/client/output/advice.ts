@@ -17,18 +17,20 @@ export class ShellCommand {
   }
 }
 
-/** What a person can do next. In JSON, the command is one line. */
 export interface Advice {
-  /** A clause without a period and without a command, which would have no flags and no quotes. */
+  /** What a person can do next: a clause without a period and without a command, which would have no flags. */
   readonly text: string;
   readonly command: ShellCommand | null;
 }
 
-export function advise(text: string, words?: readonly Word[]): Advice {
-  return { text, command: words === undefined ? null : new ShellCommand(words) };
+/** @param words a constant line of plain words, or a list if a word comes from outside */
+export function advise(text: string, words?: string | readonly Word[]): Advice {
+  const split = (line: string) => line.split(' ').map((word): Word => (word === '|' ? PIPE : word));
+  const list = typeof words === 'string' ? split(words) : words;
+  return { text, command: list === undefined ? null : new ShellCommand(list) };
 }
 
-export const LOGIN_ADVICE = advise('log in with', ['oc', 'login']);
+export const LOGIN_ADVICE = advise('log in with', 'oc login');
 
 /** The client library gives the service account of a pod this context, which no other program knows. */
 const POD_CONTEXT = 'inClusterContext';
@@ -51,7 +53,6 @@ const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
 
 /** Quotes the words of commands and adds the flags that select the cluster. */
 export class CommandFormatter {
-  /** The name of this program, such as `machineconfig-guard` or `oc mcguard`. */
   readonly program: string;
   readonly #flags: RepeatedFlags;
 

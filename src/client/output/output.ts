@@ -12,10 +12,6 @@ const SAFE = /^[\n\t -~]*$/;
 /** A terminal's bold, red and magenta, and their ends. */
 const STYLE = /^(?:0|1|22|31|35|39)m/;
 
-interface OutputFlags extends RepeatedFlags {
-  readonly output?: string;
-}
-
 let lastReport = '';
 
 /** For a process that cannot write it to stdout. */
@@ -23,14 +19,13 @@ export function getLastReport(): string {
   return lastReport;
 }
 
-/** Prints what a command reports, and knows the flags that its advice repeats. */
 export class Output {
   readonly format: ReportFormat;
   readonly #command: Command;
   readonly #kind: string;
   #lastProgress = '';
 
-  constructor(command: Command, flags: OutputFlags) {
+  constructor(command: Command, flags: RepeatedFlags & { readonly output?: string }) {
     this.#command = command;
     this.#kind = flags.output ?? 'text';
     const commands = new CommandFormatter(command.parent?.name() ?? command.name(), flags);

@@ -61,7 +61,7 @@ export function formatNext({ width, commands }: ReportFormat, { text, command }:
   return command === null ? lines : [...lines, `  ${commands.toLine(command)}`];
 }
 
-/** A block to copy: each advice is a comment above its command. The command of an alternative is a comment, too. */
+/** A comment above a command to copy. The command of an alternative is a comment, too. */
 export function formatCommand({ width, commands }: ReportFormat, { text, command }: Advice, isAlternative = false) {
   const comment = wrapText(text, width - 4).map((line) => `  # ${line}`);
   if (command === null) return comment;
@@ -69,10 +69,8 @@ export function formatCommand({ width, commands }: ReportFormat, { text, command
   return [...comment, prefix + commands.toLine(command)];
 }
 
-const MAX_TEXT_LENGTH = 4_000;
-
 export function indent({ width }: TextFormat, text: string): string[] {
-  return wrapText(toPrintableLine(text, MAX_TEXT_LENGTH), width - 2).map((line) => `  ${line}`);
+  return wrapText(toPrintableLine(text, 4_000), width - 2).map((line) => `  ${line}`);
 }
 
 export function wrapParagraph({ width }: TextFormat, text: string): string {

@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { beforeEach, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { type ClusterStatus, summarizeEvidence } from '../../../src/cli/protection/status.ts';
+import { type ClusterStatus, formatStatusReport, summarizeEvidence } from '../../../src/cli/protection/status.ts';
+import { CommandFormatter, inContext } from '../../../src/client/output/advice.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { register } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
@@ -157,27 +159,74 @@ test.each([
   expect([exitCode, stdout, stderr]).toEqual([3, '', message]);
 });
 
-test('reports every value', () => {
-  expect(summarizeEvidence(GUARDED)).toEqual({
-    state: 'PROTECTED',
-    protected: true,
-    by: 'guard',
-    explanation: 'the guard is registered, and a replica runs',
-    failing: null,
-    advice: null,
-    wayOut: null,
-    unreadable: [],
-    version: '0.1.0',
-    mode: 'Enforce',
-    failurePolicy: 'Fail',
-    floor: [],
-    replicas: 2,
-    readyReplicas: 2,
-    leader: 'machineconfig-guard-7d9f8c6b5d-x2x4z',
-    leaderRenewedAt: '2026-11-23T07:59:40.000000Z',
-    certificates: { valid: true, reason: 'Valid', message: 'serving until 2026-11-30' },
-    protectedConfigs: 4,
-    danglingCount: 0,
-    lastDenial: { time: '2026-11-23T07:00:00Z', name: 'rendered-worker-1', user: 'alice' },
-  });
+const PROTECTED = { context: 'prod-a', server: 'api.prod-a:6443', ...summarizeEvidence(GUARDED) };
+const AUDIT = summarizeEvidence({
+  ...GUARDED,
+  mode: 'Audit',
+  deployment: { replicas: 2, readyReplicas: 1, flags: '' },
+});
+const EXPOSED: ClusterStatus = {
+  ...PROTECTED,
+  ...AUDIT,
+  context: 'lab/api-lab:6443/alice smith',
+  advice: AUDIT.advice && inContext(AUDIT.advice, 'lab'),
+  danglingCount: 3,
+  lastDenial: null,
+};
+const explanation = 'the API server at api.edge.example.com:6443 did not answer in time';
+const UNREACHABLE: ClusterStatus = {
+  ...EXPOSED,
+  context: 'edge',
+  state: 'UNREACHABLE',
+  unreadable: ['guard'],
+  explanation,
+  advice: null,
+};
+
+function format(clusters: readonly ClusterStatus[], hasColors = false): string[] {
+  const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: 'lab.yaml' });
+  const report = { readAt: '2026-11-23T10:00:00Z', clusters };
+  return formatStatusReport({ width: 100, hasColors, commands }, report).split('\n');
+}
+
+test('prints a line for each cluster, then what to do about it', () => {
+  expect(PROTECTED).toMatchObject({ failurePolicy: 'Fail', floor: [], version: '0.1.0', protectedConfigs: 4 });
+  expect(PROTECTED).toMatchObject({ leader: 'machineconfig-guard-7d9f8c6b5d-x2x4z', unreadable: [] });
+  const lines = format([PROTECTED, EXPOSED, UNREACHABLE]);
+  expect(lines).toEqual([
+    'CONTEXT                       STATE        MODE     REPLICAS  CERTIFICATES  DANGLING  LAST DENIAL',
+    'prod-a                        PROTECTED    Enforce  2/2       Valid         0         3h',
+    'lab/api-lab:6443/alice smith  EXPOSED      Audit    1/2       Valid         3         <none>',
+    'edge                          UNREACHABLE',
+    '',
+    'lab/api-lab:6443/alice smith: EXPOSED: a config in use can be deleted: the mode of the guard is',
+    '  Audit',
+    '  Next: set the mode Enforce:',
+    `    oc --kubeconfig lab.yaml --context lab patch mcguard cluster --type=merge -p '{"spec":{"mode":"Enforce"}}'`,
+    '',
+    'edge: UNREACHABLE: the API server at api.edge.example.com:6443 did not answer in time',
+    '',
+    'Next: see what a dry-run deletion shows:',
+    '  machineconfig-guard verify --kubeconfig lab.yaml --context CONTEXT',
+    '',
+  ]);
+  const colored = format([PROTECTED, EXPOSED, UNREACHABLE], true);
+  expect(colored.map(stripVTControlCharacters)).toEqual(lines);
+  for (const text of ['EXPOSED', '1/2']) expect(colored[2]).toContain(`\u001B[31m${text}\u001B[39m`);
+});
+
+test('advises a dry run once, and only for a cluster that was read', () => {
+  const { advice } = summarizeEvidence({ ...GUARDED, lease: null, deployment: undefined });
+  const findAdvice = (clusters: readonly ClusterStatus[]) =>
+    format(clusters).flatMap((line) => /verify .*(--context .*)$/.exec(line)?.[1] ?? []);
+  expect(findAdvice([PROTECTED])).toEqual(['--context prod-a']);
+  expect(findAdvice([UNREACHABLE, PROTECTED])).toEqual(['--context prod-a']);
+  expect(findAdvice([UNREACHABLE])).toEqual([]);
+  expect(format([{ ...EXPOSED, advice }]).filter((line) => line.includes('verify'))).toHaveLength(1);
+});
+
+test('prints <unknown> for a value that the user may not read, and <none> for one that does not exist', () => {
+  const missing = { ...PROTECTED, replicas: null, readyReplicas: null };
+  const lines = format([{ ...missing, unreadable: ['deployment'] }, missing]);
+  expect(lines.slice(1, 3).map((line) => line.match(/<\w+>/g))).toEqual([['<unknown>'], ['<none>']]);
 });

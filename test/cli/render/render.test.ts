@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
@@ -50,16 +51,17 @@ test('prints the files, and commands for an installer and the cluster of the fla
     '',
   ]);
   expect(statSync(path.join(out, SECRET)).mode & 0o777).toBe(0o600);
+  const { data } = parse(read(SECRET)) as { readonly data: Readonly<Record<string, string>> };
+  const { validTo } = new X509Certificate(Buffer.from(data['ca.crt'] ?? '', 'base64'));
+  expect(Math.round((Date.parse(validTo) - Date.now()) / 86_400_000)).toBe(3650);
 });
 
 test('does not advise to apply a directory with other files', async () => {
   mkdirSync(out);
   writeFileSync(path.join(out, 'other.yaml'), '# empty\n');
-  for (const flags of [[], ['--force']]) {
-    const { stdout } = await render('--openshift-version', '4.18', ...flags);
-    expect(stdout).toContain('render into an empty directory, because this one has other files\n');
-    expect(stdout).not.toContain('apply -f');
-  }
+  const { stdout } = await render('--openshift-version', '4.18');
+  expect(stdout).toContain('render into an empty directory, because this one has other files\n');
+  expect(stdout).not.toContain('apply -f');
 });
 
 test.each(PROFILES_WITHOUT_GUARD)(
@@ -112,14 +114,8 @@ test('replaces an earlier set only with --force, of the same flags only its keys
   expect(exitCode).toBe(0);
   const removed = '99_machineconfig-guard-65-flowschema.yaml';
   expect(stdout).toContain(`removed ${removed}`);
-  expect(existsSync(path.join(out, removed))).toBe(false);
-});
-
-test('prints when the authority expires, and which objects are omitted', async () => {
-  const { stdout } = await render();
-  const [, expiry = ''] = /^The authority expires on (\S+); SHA-256 [0-9A-F:]{95}$/m.exec(stdout) ?? [];
-  expect(Math.round((Date.parse(expiry) - Date.now()) / 86_400_000)).toBe(3650);
   expect(stdout).toMatch(/^Omitted FlowSchema: .*\nOmitted ValidatingAdmissionPolicy .*$/m);
+  expect(existsSync(path.join(out, removed))).toBe(false);
 });
 
 test('--policy prints a Policy without a key', async () => {

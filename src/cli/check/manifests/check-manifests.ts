@@ -37,12 +37,10 @@ interface ManifestsOptions extends ManifestsFlags {
   readonly onProgress: (text: string) => void;
 }
 
-/** Checks the manifests of an installer's directory, or writes them into `split` and checks those. */
 export async function checkManifests(source: string, options: ManifestsOptions) {
   const { split, openshiftVersion, operator, releaseImage, authfile, format, signal, onProgress } = options;
   if (split !== undefined) await splitManifests(source, split, signal);
   const directory = split ?? source;
-  onProgress('reading the manifests');
   const found = await findProblems(readManifests(directory, signal), openshiftVersion);
   const { manifests } = found.directory;
   if (manifests.length === 0)
@@ -64,14 +62,9 @@ export async function checkManifests(source: string, options: ManifestsOptions) 
       failure = error.message;
     }
   }
-  const report: ManifestsReport = {
-    directory,
-    openshiftVersion: openshiftVersion ?? null,
-    manifests: manifests.length,
-    ok: problems.every(({ severity }) => severity === 'warning'),
-    problems,
-    renders,
-  };
+  const ok = problems.every(({ severity }) => severity === 'warning');
+  const version = openshiftVersion ?? null;
+  const report = { directory, openshiftVersion: version, manifests: manifests.length, ok, problems, renders };
   const files = new Set(problems.map(({ file }) => path.join(directory, file)));
   const names = [...files].map((file) => `${toPrintableLine(file, Number.POSITIVE_INFINITY)}\n`).join('');
   return { report, table: formatManifestsReport(format, report), names, failure };

@@ -41,7 +41,6 @@ const BUILT_IN_POOLS = ROLES.map((name) => {
   return { name, labels, selector };
 });
 
-/** What an installer gets, and what pools select of it. */
 export class ManifestDirectory {
   readonly manifests: Manifest[] = [];
   readonly all: ManifestObject[] = [];

@@ -81,7 +81,7 @@ error RuntimeRelease from 5.0: RHEL 10 has no runc; use crun
 error RenderFails: the operator ends with %s; correct the manifest, or the install fails in the same way
 error RendersDiffer: the pool gets %s; make both read the same, or nodes wait for a config that never existed
 `;
-const RULES = new Map<string, Rule>();
+export const RULES = new Map<string, Rule>();
 for (const [, severity, code = '', releases, message = '', advice = ''] of ROWS.replaceAll('\n  ', ' ').matchAll(
   /^(\w+) (\w+)(?: ((?:from|before) [\d.]+))?: (.*); (.*)$/gm,
 )) {

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { findProblems } from '../../../../src/cli/check/manifests/find-problems.ts';
+import { RULES } from '../../../../src/cli/check/manifests/rules.ts';
 import { readManifests } from '../../../../src/cli/check/manifests/read-manifests.ts';
 import { MCO_GROUP } from '../../../../src/kube/api-paths.ts';
 import { createTemporaryDirectory, writeFiles } from '../../temporary-directory.ts';
@@ -17,6 +18,8 @@ interface Tables {
   readonly objects: Readonly<Record<string, Json>>;
   readonly values: Readonly<Record<string, [object: string, field: string, harmless: unknown[], harmful: unknown[]][]>>;
   readonly contents: Readonly<Record<string, [harmless: Content[], harmful: Content[]][]>>;
+  readonly installerFiles: [file: string, object: Json][];
+  readonly renderInputs: string[];
   readonly directories: [what: string, files: (Content | Content[])[], problems: string[], release?: string][];
 }
 
@@ -39,10 +42,6 @@ async function findAll(files: Readonly<Record<string, Content | readonly Content
 async function find(...args: Parameters<typeof findAll>): Promise<string[]> {
   const { problems } = await findAll(...args);
   return problems.map(({ severity, code }) => `${severity} ${code}`);
-}
-
-function createObject(apiVersion: string, kind: string, metadata: Json = { name: 'a' }): Json {
-  return { apiVersion, kind, metadata };
 }
 
 interface FieldInput {
@@ -128,29 +127,24 @@ test('judges a hidden file', async () => {
   expect(await find({ 'openshift/.a.yaml': 'NAMESPACE' })).toEqual(['error HiddenFile']);
 });
 
-test.each([
-  ['config.openshift.io/v1', 'DNS', '', 'cluster-dns-02-config.yml'],
-  ['config.openshift.io/v1', 'Infrastructure', '', 'cluster-infrastructure-02-config.yml'],
-  ['config.openshift.io/v1', 'Network', '', 'cluster-network-02-config.yml'],
-  ['config.openshift.io/v1', 'Proxy', '', 'cluster-proxy-01-config.yaml'],
-  ['v1', 'ConfigMap', 'openshift-config', 'user-ca-bundle-config.yaml'],
-])('warns about %s %s in another file than that of the installer', async (apiVersion, kind, namespace, file) => {
-  const metadata = kind === 'ConfigMap' ? { name: 'user-ca-bundle', namespace } : { name: 'cluster' };
-  const object = createObject(apiVersion, kind, metadata);
+test.each(TABLES.installerFiles)('warns about the object of %s in another file', async (file, object) => {
   expect(await find({ [`manifests/${file}`]: object })).toEqual([]);
   expect(await find({ 'openshift/99-x.yaml': object })).toEqual(['warning OnlyInCluster']);
 });
 
-test.each([
-  ...['InternalReleaseImage', 'ControllerConfig', 'OSImageStream'].map((kind) => [`${MCO_GROUP}/v1`, kind]),
-  ...['FeatureGate', 'Image', 'ImageTagMirrorSet', 'Node', 'APIServer', 'ImagePolicy', 'Proxy'].map((kind) => [
-    'config.openshift.io/v1',
-    kind,
-  ]),
-  ['operator.openshift.io/v1alpha1', 'ImageContentSourcePolicy'],
-  ['performance.openshift.io/v2', 'PerformanceProfile'],
-])('knows that configs are rendered from %s %s', async (apiVersion = '', kind = '') => {
-  expect(await find({ 'a.yaml': ['NAMESPACE', createObject(apiVersion, kind)] })).toContain('error MultipleDocuments');
+test.each(TABLES.renderInputs)('knows that configs are rendered from %s', async (type) => {
+  const [apiVersion, kind] = type.split(' ');
+  const object = { apiVersion, kind, metadata: { name: 'a' } };
+  expect(await find({ 'a.yaml': ['NAMESPACE', object] })).toContain('error MultipleDocuments');
+});
+
+test('every rule has a case here', () => {
+  const { values, contents, directories } = TABLES;
+  const texts = [...directories.flatMap(([, , problems]) => problems), ...INPUTS.flatMap(({ problems }) => problems)];
+  const codes = new Set([...Object.keys({ ...values, ...contents }), ...texts].map((text) => text.split(' ')[1]));
+  const missing = [...RULES.keys()].filter((code) => !codes.has(code));
+  // The tests of read-manifests.ts and of compare-renders.ts have them.
+  expect(missing).toEqual(['DuplicateFileName', 'RenderFails', 'RendersDiffer']);
 });
 
 test('puts errors first, and names the object, its line and what to do', async () => {
