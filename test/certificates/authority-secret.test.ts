@@ -4,7 +4,6 @@ import { followAuthoritySecret } from '../../src/certificates/authority-secret.t
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
 import type { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { memoryLog } from '../support/log.ts';
-import { generateLeafKeys } from '../support/stored-keys.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -49,7 +48,6 @@ async function follow(data: SecretData | undefined) {
     signal: stop.signal,
     now: () => new Date(clock.now),
     intervalMs: 10,
-    generateKeys: generateLeafKeys,
   });
   onTestFinished(() => stop.abort());
   /** Waits until the Secret was read twice more: the first read can have begun before. */

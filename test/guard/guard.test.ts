@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { connect as tlsConnect } from 'node:tls';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
+import { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
@@ -38,7 +38,7 @@ async function startGuardedCluster(startOptions: StartOptions = {}) {
   const tls = await testTls();
   const guard = await startGuard({
     api: cluster.connect(),
-    certificate: new ExternalCertificate(await tls.leaf()),
+    certificate: new ServingCertificate(await tls.leaf()),
     log: memoryLog().log,
     bindAddress: '127.0.0.1',
     securePort: 0,
@@ -52,8 +52,8 @@ async function startGuardedCluster(startOptions: StartOptions = {}) {
   const webhook = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
   cluster.create('validatingwebhookconfigurations', webhook);
   if (!isUnreadable) await guard.whenReady(new AbortController().signal);
-  const readyz = async () => {
-    const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}/readyz`);
+  const readyz = async (path = '/readyz') => {
+    const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}${path}`);
     return `${response.status} ${(await response.text()).trim()}`;
   };
   const countNodeLists = () => {
@@ -92,10 +92,11 @@ function interceptNodeList(cluster: TestCluster, fault: Fault): void {
 
 test('is unready and denies as unverified until its first complete read, and stays ready in an outage', async () => {
   const { cluster, readyz, remove } = await startGuardedCluster({ isUnreadable: true });
-  await expect.poll(readyz).toBe('503 not listed yet: nodes');
+  await expect.poll(() => readyz()).toBe('503 not listed yet: nodes');
+  expect(await readyz('/healthz')).toBe('200 ok');
   await expect.poll(() => remove(UNUSED)).toMatch(/^503 .*MCG_UNVERIFIED/);
   cluster.faults.clear();
-  await expect.poll(readyz).toBe('200 ok');
+  await expect.poll(() => readyz()).toBe('200 ok');
   expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
 
   let resetCount = 0;

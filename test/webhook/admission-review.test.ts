@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
-import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Mode } from '../../src/decision/settings.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import { BadReview, findUid, parseReview, toAuditAnnotations } from '../../src/webhook/admission-review.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
 import { toConfigName } from '../../src/decision/references.ts';
-import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
+import { decide } from '../../src/decision/decide.ts';
 
 const GROUP = 'machineconfiguration.openshift.io';
 const NOT_JSON = 'the request body is not JSON';
@@ -128,35 +128,20 @@ test.each([
 
 const CONFIG = toConfigName('rendered-worker-a');
 
-function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
-  const config = { name: CONFIG, uid: 'c', createdAt: undefined, allowDeletion: reason };
+test.each([
+  ['Enforce', 'denied', { code: 'MCG_IN_USE' }],
+  ['Audit', 'would-deny', { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' }],
+] as const)('the audit annotation in mode %s is %s, names ten referrers and counts the others', (mode, key, codes) => {
+  const config = { name: CONFIG, uid: 'c', createdAt: undefined };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const references = [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] as const;
   const node = { kind: 'Node', references, state: { type: 'configured' } } as const;
-  const referrers = Array.from({ length: nodes }, (_, at) => ({ ...node, name: `n${at}` }));
-  const state = { referrers, unreadable: [], readAt: new Date() };
-  return decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
-}
-
-const NO_REFERRERS = { referrers: [], more: 0 };
-const UNVERIFIED = denyUnverified(CONFIG, [{ name: 'nodes', reason: 'x' }], DEFAULT_SETTINGS);
-
-test.each([
-  ['allowed', decideWith({}), { code: 'MCG_NOT_IN_USE', ...NO_REFERRERS }],
-  ['overridden', decideWith({ reason: 'ticket 7' }), { code: 'MCG_OVERRIDDEN', reason: 'ticket 7', ...NO_REFERRERS }],
-  ['would-deny', decideWith({ nodes: 1, mode: 'Audit' }), { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' }],
-  ['denied', UNVERIFIED, { code: 'MCG_UNVERIFIED', ...NO_REFERRERS }],
-] as const)('the audit annotation %s records a decision: %j', (key, verdict, value) => {
+  const state = { referrers: Array.from({ length: 13 }, (_, at) => ({ ...node, name: `n${at}` })), unreadable: [] };
+  const verdict = decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
   const annotations = toAuditAnnotations(verdict);
   expect(Object.keys(annotations)).toEqual([key]);
-  expect(JSON.parse(annotations[key] ?? '')).toMatchObject({ name: CONFIG, ...value });
-});
-
-test('the audit annotation of a denial names ten referrers and counts the others, and a bad review has none', () => {
-  const annotations = toAuditAnnotations(decideWith({ nodes: 13 }));
-  const { referrers, ...rest } = JSON.parse(annotations['denied'] ?? '') as { referrers: unknown[] };
-  expect(rest).toEqual({ name: CONFIG, code: 'MCG_IN_USE', more: 3 });
+  const { referrers, ...rest } = JSON.parse(annotations[key] ?? '') as { referrers: unknown[] };
+  expect(rest).toEqual({ name: CONFIG, ...codes, more: 3 });
   expect(referrers).toHaveLength(10);
   expect(referrers[9]).toEqual({ kind: 'Node', name: 'n9', field: 'currentConfig' });
-  expect(toAuditAnnotations(denyBadReview('not JSON'))).toEqual({});
 });
