@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
@@ -6,6 +6,7 @@ import { DanglingReferenceDetector } from '../../src/status/dangling-reference-d
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 import { memoryLog } from '../support/log.ts';
 import { countTurns } from '../support/turns.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
@@ -90,6 +91,21 @@ test.each([
   await it.check();
   expect(await it.check()).toEqual([]);
   expect(it.requestCount).toBe(2);
+});
+
+test('waits five seconds for the API server', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout');
+  const it = new DetectorTest();
+  it.configOfNode = [MISSING];
+  const isAborted: boolean[] = [];
+  it.answer = ({ signal }: ApiRequest) => {
+    for (const ms of [4_999, 1]) {
+      vi.advanceTimersByTime(ms);
+      isAborted.push(signal.aborted);
+    }
+  };
+  await it.check();
+  expect(isAborted).toEqual([false, true]);
 });
 
 /** A pool in its first roll-out. */

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
 import { BadReview, findUid, parseReview, toAuditAnnotations } from '../../src/webhook/admission-review.ts';
+import { measureHeap } from '../support/collect-garbage.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
 import { toConfigName } from '../../src/decision/references.ts';
 import { decide } from '../../src/decision/decide.ts';
@@ -82,6 +83,16 @@ test.each([
     expect(parsedLength).toBeLessThan(5_000);
   },
 );
+
+test('keeps no more of a body than the review needs', () => {
+  const long = 'x'.repeat(2 ** 20);
+  const oldObject = { metadata: { name: NAME, annotations: { [ALLOW_DELETION_ANNOTATION]: long } } };
+  const body = Buffer.from(JSON.stringify(reviewBody({ oldObject, userInfo: { username: long } })));
+  const before = measureHeap();
+  const reviews = Array.from({ length: 50 }, () => parseReview(body));
+  expect(measureHeap() - before).toBeLessThan(5 * 2 ** 20);
+  expect(reviews).toHaveLength(50);
+});
 
 test('rejects a review that is cut short anywhere', () => {
   for (let length = 1; length < GOOD.length; length += 1) {
