@@ -156,7 +156,7 @@ function answerTogether(count: number): RequestListener {
 
 const POST = { method: 'POST' } as const;
 
-test('closes the idle connections after 1 s without a response to a GET, and sends it once, even if the response breaks off', async () => {
+test('closes the idle connections after 1 s without a response to a GET, and sends it only once', async () => {
   const responses: ServerResponse[] = [];
   const answer = answerTogether(3);
   const { send, sendInParallel, countOpen } = await startApi((request, response) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { measureHeap } from '../support/collect-garbage.ts';
-import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const MCO = 'machineconfiguration.openshift.io';
@@ -109,30 +109,6 @@ test.each([
   expect(parse).toThrow(MalformedObject);
 });
 
-test('spec and status of a pool are strong references, and source configs are no references', () => {
-  const configuration = { name: A, source: [{ name: 'rendered-looking-source' }] };
-  expect(parsePool({ configuration }, toConfiguration(B)).references).toEqual([
-    { field: 'spec', config: A, strength: 'strong' },
-    { field: 'status', config: B, strength: 'strong' },
-  ]);
-});
-
-test.each([
-  ['in the foreground', ['example.com/other', 'foregroundDeletion'], true, []],
-  ['in the background, but not yet gone', ['example.com/other'], undefined, [{ field: 'spec', config: A }]],
-])('a pool that is deleted %s has a nodeSelector and references', (_case, finalizers, isInForeground, references) => {
-  const nodeSelector = { matchLabels: { role: 'worker' } };
-  const pool = parsePool({ ...toConfiguration(A), nodeSelector }, {}, { deletionTimestamp: CHANGED, finalizers });
-  expect(pool).toMatchObject({
-    kind: 'MachineConfigPool',
-    name: 'worker',
-    references,
-    isTerminating: true,
-    nodeSelector,
-  });
-  expect(pool.isDeletedInForeground).toBe(isInForeground);
-});
-
 test.each([
   [[{ type: 'Degraded', lastTransitionTime: 'x' }, UPDATED], new Date(CHANGED)],
   [7, undefined],
@@ -173,19 +149,3 @@ test.each([
   expect(pausedForRestore).toEqual({ config: A, since: since && new Date(since) });
   expect(parsePool({}, {}, metadata).pausedForRestore).toBeUndefined();
 });
-
-test.each([
-  ['no status yet', undefined, 'strong'],
-  ['not ended', [{ type: 'Succeeded', status: 'False' }], 'strong'],
-  ['succeeded', [{ type: 'Succeeded', status: 'True' }], 'weak'],
-  ['failed', [{ type: 'Failed', status: 'True' }], 'weak'],
-  ['interrupted', [{ type: 'Interrupted', status: 'True' }], 'weak'],
-] as const)(
-  'a build that has %s, %j, has a %s reference in the field of its version',
-  (_title, conditions, strength) => {
-    for (const field of ['machineConfig', 'desiredConfig']) {
-      const build = { metadata: { name: 'b' }, spec: { [field]: { name: A } }, status: { conditions } };
-      expect(parseBuildReferrer(build).references).toEqual([{ field, config: A, strength }]);
-    }
-  },
-);
