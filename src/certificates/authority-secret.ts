@@ -7,18 +7,9 @@ import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/logs.ts';
-import { Replaceable } from '../common/replaceable.ts';
 import { waitOrAbort } from '../common/wait.ts';
 import { type Authority, issueLeaf, parseAuthority } from './authority.ts';
-import type { KeyGenerator } from './sign-certificate.ts';
-import {
-  type Expiry,
-  findRenewalReason,
-  type KeyPair,
-  readExpiry,
-  type ServingCertificate,
-  UnusableKeyPair,
-} from './key-pair.ts';
+import { findRenewalReason, type ServedPair, ServingCertificate, UnusableKeyPair } from './key-pair.ts';
 
 export interface AuthoritySecretOptions {
   readonly api: KubeApi;
@@ -28,7 +19,6 @@ export interface AuthoritySecretOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly now?: () => Date;
-  readonly generateKeys?: KeyGenerator | undefined;
   readonly intervalMs?: number;
 }
 
@@ -43,10 +33,10 @@ const SERVICE = 'machineconfig-guard';
  * stays. Rejects only with the signal's reason.
  */
 export async function followAuthoritySecret(options: AuthoritySecretOptions): Promise<ServingCertificate> {
-  const { api, namespace, name, log, signal, now = () => new Date(), generateKeys, intervalMs = INTERVAL_MS } = options;
+  const { api, namespace, name, log, signal, now = () => new Date(), intervalMs = INTERVAL_MS } = options;
   const secret = `secret ${namespace}/${name}`;
   const problem = new ProblemLog(log, `${secret} can be used again`);
-  let certificate: IssuedCertificate | undefined;
+  let certificate: ServingCertificate | undefined;
   let onFirst: ((certificate: ServingCertificate) => void) | undefined;
   const first = new Promise<ServingCertificate>((resolve) => {
     onFirst = resolve;
@@ -56,10 +46,10 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
     const reason = findIssueReason(certificate?.current(), authority, now());
     if (reason === undefined) return;
     const dnsNames = [`${SERVICE}.${namespace}.svc`, `${SERVICE}.${namespace}.svc.cluster.local`];
-    const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now: now(), generateKeys });
+    const leaf = await issueLeaf({ authority, dnsNames, ipAddresses: [], days: LEAF_DAYS, now: now() });
     const { validTo, fingerprint256 } = new X509Certificate(leaf.certificatePem);
     log.info({ dnsNames, validTo, fingerprint256 }, `serving certificate issued: ${reason}`);
-    if (certificate === undefined) onFirst?.((certificate = new IssuedCertificate({ ...leaf, authority })));
+    if (certificate === undefined) onFirst?.((certificate = new ServingCertificate({ ...leaf, authority })));
     else certificate.replace({ ...leaf, authority });
   };
   const warn = (text: string, error: unknown): void => {
@@ -79,7 +69,8 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
     warn(error instanceof UnusableKeyPair ? `${secret} cannot be used` : `cannot read ${secret}`, error);
     // An authority in memory still signs, because an unusable Secret can outlast a leaf.
     try {
-      if (certificate !== undefined) await issueIfDue(certificate.current().authority);
+      const { authority } = certificate?.current() ?? {};
+      if (authority !== undefined) await issueIfDue(authority);
     } catch {
       // The problem of the Secret is the cause, and is in the log.
     }
@@ -89,18 +80,7 @@ export async function followAuthoritySecret(options: AuthoritySecretOptions): Pr
   return await waitOrAbort(first, signal);
 }
 
-interface IssuedPair extends KeyPair {
-  readonly authority: Authority;
-}
-
-class IssuedCertificate extends Replaceable<IssuedPair> implements ServingCertificate {
-  expiries(): readonly Expiry[] {
-    const { certificatePem, authority } = this.current();
-    return [readExpiry('serving', certificatePem, true), readExpiry('authority', authority.certificatePem, false)];
-  }
-}
-
-function findIssueReason(issued: IssuedPair | undefined, authority: Authority, now: Date): string | undefined {
+function findIssueReason(issued: ServedPair | undefined, authority: Authority, now: Date): string | undefined {
   if (issued === undefined) return 'there is none yet';
   if (!isDeepStrictEqual(authority, issued.authority)) return 'the authority was rotated';
   return findRenewalReason(new X509Certificate(issued.certificatePem), now);

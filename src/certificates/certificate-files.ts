@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ProblemLog } from '../common/logs.ts';
 import { repeat } from '../common/wait.ts';
-import { ExternalCertificate, type KeyPair, parseKeyPair, readValidity, type ServingCertificate } from './key-pair.ts';
+import { ServingCertificate, type KeyPair, parseKeyPair, readValidity } from './key-pair.ts';
 
 export interface CertificateFilesOptions {
   /** PEM. A chain starts with the serving certificate. */
@@ -16,7 +16,6 @@ export interface CertificateFilesOptions {
 }
 
 export class CertificateFilesError extends Error {
-  override readonly name = 'CertificateFilesError';
   /** Undefined if the two files do not fit together. */
   readonly file: string | undefined;
 
@@ -30,16 +29,13 @@ export class CertificateFilesError extends Error {
 const INTERVAL_MS = 1_000;
 
 /**
- * Reads a serving certificate from two files each second until the signal aborts. If later files are unusable, the
- * guard logs it once and keeps the last usable pair. A certificate can be served that is not valid now, because the
- * clock may be wrong.
- *
- * @throws CertificateFilesError if a file is missing, or the pair is unusable
+ * Reads a serving certificate from two files each second until the signal aborts, and keeps the last usable pair. It
+ * need not be valid now, because the clock may be wrong. Throws CertificateFilesError if the first pair is unusable.
  */
 export async function watchCertificateFiles(options: CertificateFilesOptions): Promise<ServingCertificate> {
   const { certFile, log, signal } = options;
   const problem = new ProblemLog(log);
-  const certificate = new ExternalCertificate(await readPair(options));
+  const certificate = new ServingCertificate(await readPair(options));
   logCertificate(options, certificate.current(), 'serving certificate loaded');
   const readAgain = async (): Promise<void> => {
     const pair = await readPair(options, certificate.current());

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { Replaceable, type Replaced } from '../common/replaceable.ts';
+import { Replaceable } from '../common/replaceable.ts';
 
 export interface KeyPair {
   readonly certificatePem: string;
@@ -66,10 +66,7 @@ export function findDateProblem(certificate: X509Certificate, now: Date): string
   return now > notAfter ? `expired at ${notAfter.toISOString()}` : undefined;
 }
 
-/**
- * Returns a phrase, or undefined. A renewal is due after two thirds of the life, as in cert-manager
- * (pkg/server/tls/authority), and for a certificate that is not valid now.
- */
+/** Returns a phrase, or undefined. A renewal is due after two thirds of the life, or if it is not valid now. */
 export function findRenewalReason(certificate: X509Certificate, now: Date): string | undefined {
   const problem = findDateProblem(certificate, now);
   if (problem !== undefined) return `it ${problem}`;
@@ -78,24 +75,24 @@ export function findRenewalReason(certificate: X509Certificate, now: Date): stri
   return now < dueAt ? undefined : `two thirds of its life passed at ${dueAt.toISOString()}`;
 }
 
-export interface ServingCertificate extends Replaced<KeyPair> {
-  expiries(): readonly Expiry[];
-}
-
 export interface Expiry {
   readonly certificate: 'serving' | 'authority';
   readonly notAfter: Date;
   readonly isRenewedByGuard: boolean;
 }
 
-export function readExpiry(certificate: Expiry['certificate'], pem: string, isRenewedByGuard: boolean): Expiry {
-  const { notAfter } = readValidity(new X509Certificate(pem));
-  return { certificate, notAfter, isRenewedByGuard };
+/** With its authority if the guard has issued it, and renews it. */
+export interface ServedPair extends KeyPair {
+  readonly authority?: KeyPair;
 }
 
-/** Of files, or of a guard that stops before the certificate expires. */
-export class ExternalCertificate extends Replaceable<KeyPair> implements ServingCertificate {
+export class ServingCertificate extends Replaceable<ServedPair> {
   expiries(): readonly Expiry[] {
-    return [readExpiry('serving', this.current().certificatePem, false)];
+    const { certificatePem, authority } = this.current();
+    const { notAfter } = readValidity(new X509Certificate(certificatePem));
+    const serving = { certificate: 'serving', notAfter, isRenewedByGuard: authority !== undefined } as const;
+    if (authority === undefined) return [serving];
+    const { notAfter: end } = readValidity(new X509Certificate(authority.certificatePem));
+    return [serving, { certificate: 'authority', notAfter: end, isRenewedByGuard: false }];
   }
 }

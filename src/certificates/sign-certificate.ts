@@ -9,8 +9,6 @@ export interface RsaKeys {
   readonly privateKeyPem: string;
 }
 
-export type KeyGenerator = () => Promise<RsaKeys>;
-
 interface CertificateContent {
   readonly subject: forge.pki.CertificateField[];
   readonly issuer: forge.pki.CertificateField[];
@@ -20,8 +18,6 @@ interface CertificateContent {
   readonly issuerKeyPem: string;
 }
 
-/** Enough until 2030 (NIST SP 800-57), and half the handshake cost of 3072. */
-const LEAF_KEY_BITS = 2048;
 /** RFC 5280 §4.1.2.2 allows up to 20 octets. The CA/Browser Forum requires 64 random bits. */
 const SERIAL_BYTES = 16;
 
@@ -36,8 +32,6 @@ export async function generateRsaKeys(bits: number): Promise<RsaKeys> {
   });
   return { publicKeyPem: publicKey, privateKeyPem: privateKey };
 }
-
-export const generateLeafKeys: KeyGenerator = async () => await generateRsaKeys(LEAF_KEY_BITS);
 
 /** Signs with RSA and SHA-256, with a new serial number. Returns PEM. */
 export function signCertificate(content: CertificateContent): string {
@@ -61,10 +55,7 @@ export function signCertificate(content: CertificateContent): string {
   return forge.pki.certificateToPem(certificate).replaceAll('\r\n', '\n');
 }
 
-/**
- * Returns hex. The highest bit is clear, because DER integers are signed and Go rejects negative serials
- * (since Go 1.23). The second is set, because minimal DER has no leading zero.
- */
+/** Returns hex. DER integers are signed, and minimal, so the highest bit is clear and the second one is set. */
 export function generateSerial(random: (size: number) => Uint8Array = randomBytes): string {
   const bytes = Uint8Array.from(random(SERIAL_BYTES));
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;

@@ -91,10 +91,7 @@ export async function withTimeout<T>(
   }
 }
 
-/**
- * Exponential backoff with jitter, so that replicas do not reconnect together (AWS Architecture Blog,
- * "Exponential Backoff and Jitter").
- */
+/** Exponential, with jitter, so that replicas do not reconnect together. */
 export class Backoff {
   readonly #firstMs: number;
   readonly #maxMs: number;

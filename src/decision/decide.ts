@@ -65,10 +65,7 @@ export function allowOtherObject(): Verdict {
   return allow('MCG_NOT_RENDERED', undefined, 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig');
 }
 
-/**
- * Decides if the config is not protected, its annotation allows the deletion, or the mode is Disabled.
- * Otherwise returns undefined.
- */
+/** Decides if the config is not protected, its annotation allows the deletion, or the mode is Disabled. */
 export function decideWithoutClusterState(config: ConfigToDelete, { mode }: Settings): Verdict | undefined {
   const { name } = config;
   if (!isRenderedConfig(name)) return allowConfig('MCG_NOT_RENDERED', name, 'is not a rendered config');

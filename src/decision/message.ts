@@ -8,10 +8,10 @@ import {
   REASON_FIELD,
   REFERRER_KINDS,
   REFERRER_NOUNS,
-  type ReferrerKind,
   type UnreadableSource,
 } from './references.ts';
 import type { Hold } from './hold.ts';
+import { groupBy } from '../common/group-by.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
 import { ALLOW_DELETION_ANNOTATION } from './settings.ts';
@@ -127,30 +127,22 @@ export function formatWarnings(name: ConfigName, { weak, unreportedNodes }: Refe
 /** `7 nodes (n1 currentConfig, n2 currentConfig, n3 desiredConfig and 4 more) and pool worker (spec)`. */
 export function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
   const kinds = REFERRER_KINDS.filter((kind) => referrersByKind[kind] > 0);
-  return joinWithAnd(kinds.map((kind) => formatKind(kind, referrersByKind[kind], groupByReferrer(references, kind))));
+  return joinWithAnd(
+    kinds.map((kind) => {
+      const ofKind = references.filter((reference) => reference.kind === kind);
+      return formatKind(REFERRER_NOUNS[kind], referrersByKind[kind], [...groupBy(ofKind, ({ name }) => name)]);
+    }),
+  );
 }
 
-function groupByReferrer(references: readonly NamedReference[], kind: ReferrerKind): ReadonlyMap<string, string[]> {
-  const fieldsByName = new Map<string, string[]>();
-  for (const reference of references) {
-    if (reference.kind !== kind) continue;
-    const fields = fieldsByName.get(reference.name);
-    if (fields !== undefined) fields.push(reference.field);
-    else if (fieldsByName.size === MAX_NAMES_PER_KIND) break;
-    else fieldsByName.set(reference.name, [reference.field]);
-  }
-  return fieldsByName;
-}
-
-function formatKind(kind: ReferrerKind, count: number, fieldsByName: ReadonlyMap<string, string[]>): string {
-  const [first] = fieldsByName;
-  if (count === 1 && first !== undefined) {
-    const [name, fields] = first;
-    return `${REFERRER_NOUNS[kind]} ${formatName(name)} (${fields.join(', ')})`;
-  }
-  const names = [...fieldsByName].map(([name, fields]) => `${formatName(name)} ${fields.join('+')}`);
-  const more = count - fieldsByName.size;
-  return `${countNoun(count, REFERRER_NOUNS[kind])} (${names.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
+function formatKind(noun: string, count: number, referrers: readonly [name: string, NamedReference[]][]): string {
+  const [separator, start, end] = count === 1 ? [', ', '(', ')'] : ['+', '', ''];
+  const texts = referrers.slice(0, MAX_NAMES_PER_KIND).map(([name, references]) => {
+    return `${formatName(name)} ${start}${references.map(({ field }) => field).join(separator)}${end}`;
+  });
+  if (count === 1) return `${noun} ${texts.join('')}`;
+  const more = count - texts.length;
+  return `${countNoun(count, noun)} (${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
 }
 
 /** Returns a name on one printable line, truncated after the longest possible name. */

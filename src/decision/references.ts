@@ -175,8 +175,6 @@ export function hasStrongReference(config: ConfigName, { references }: Referrer)
 }
 
 /**
- * Finds all references to a config by its exact name.
- *
  * @param referrers those of the config and all pools, or more
  * @param maxReferrersPerKind limits the references, but not the counts
  */

@@ -20,10 +20,7 @@ export interface ConfigToDelete extends HoldableConfig {
   readonly allowDeletion?: string;
 }
 
-/**
- * Messages, audit annotations, logs and metrics contain these codes. A test compares them with
- * docs/codes.md.
- */
+/** Messages, audit annotations, logs and metrics contain these codes. */
 export const CODE_DESCRIPTIONS = {
   MCG_IN_USE: 'Denied: a node, a pool or an unfinished build references the config.',
   MCG_HELD:

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { createAuthority, issueLeaf } from '../certificates/authority.ts';
-import { ExternalCertificate } from '../certificates/key-pair.ts';
+import { ServingCertificate } from '../certificates/key-pair.ts';
 import { DEFAULT_SETTINGS } from '../decision/settings.ts';
 import { type Guard, startGuard } from '../guard/guard.ts';
 import { buildWebhookConfiguration } from '../install/registration.ts';
@@ -35,7 +35,7 @@ export async function withDemoCluster<Result>(
     if (isGuarded) {
       guard = await startGuard({
         api,
-        certificate: new ExternalCertificate(leaf),
+        certificate: new ServingCertificate(leaf),
         log: pino({ level: 'silent' }),
         bindAddress: HOST,
         securePort: 0,

@@ -125,10 +125,7 @@ export async function startGuard(options: GuardOptions) {
         await sleep(READY_INTERVAL_MS, until);
       }
     },
-    /**
-     * Becomes unready, serves for the shutdown delay, finishes the open requests and ends. A second call waits for the
-     * first.
-     */
+    /** Becomes unready, serves for the shutdown delay, finishes the open requests and ends. */
     async stop(): Promise<void> {
       await (stopped ??= finish());
     },
@@ -144,9 +141,7 @@ export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'set
 
 /**
  * Runs a guard that follows its settings, its certificate and the TLS profile of the cluster, until it has stopped.
- *
- * @param stopSignal resolves when the guard must stop
- * @throws what `loadCertificate` throws, or the system's error if a port cannot be used
+ * Throws what `loadCertificate` throws, or the system's error if a port cannot be used.
  */
 export async function runGuard(
   { loadCertificate, initialSpec, leaseNamespace, ...options }: RunGuardOptions,

@@ -23,9 +23,7 @@ export interface ApiObject {
   readonly status?: unknown;
 }
 
-export class MalformedObject extends Error {
-  override readonly name = 'MalformedObject';
-}
+export class MalformedObject extends Error {}
 
 /** Parses RFC 3339, or milliseconds since 1970. Returns undefined unless the value is a time. */
 export function parseTime(value: unknown): Date | undefined {
@@ -48,7 +46,6 @@ export function parseHoldableConfig(metadata: NonNullable<ApiObject['metadata']>
  * Returns when the managers that own a field last wrote the object. The API server sets these times by its own clock.
  *
  * @param path keys of `fieldsV1`, such as `['f:spec', 'f:paused']`
- * @returns undefined if no manager owns the field
  */
 export function findWriteTime({ metadata }: ApiObject, path: readonly string[], subresource = ''): Date | undefined {
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
@@ -106,12 +103,7 @@ export function toListPath(collection: string, query: Readonly<Record<string, st
   return search === '' ? collection : `${collection}?${search}`;
 }
 
-/**
- * Gets one object from the API server. A GET is a quorum read of etcd and never stale.
- *
- * @returns undefined if the object does not exist
- * @throws ApiError, ApiUnreachable, MalformedObject, or the signal's reason
- */
+/** Returns undefined if the object does not exist. A GET is a quorum read of etcd and never stale. */
 export async function getObject<Item extends { readonly name: string }>(
   api: Pick<KubeApi, 'json'>,
   { paths, isMetadataOnly, parse }: Resource<Item>,

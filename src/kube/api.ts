@@ -46,10 +46,7 @@ const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/**
- * A client of one API server that keeps its connections. The client library would open a TLS connection for
- * each request and cannot stream a list.
- */
+/** Keeps its connections. The client library would open one for each request, and cannot stream a list. */
 export class KubeApi {
   readonly connection: Connection;
   readonly #userAgent: string;

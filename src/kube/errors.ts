@@ -1,5 +1,4 @@
 export class ApiError extends Error {
-  override readonly name = 'ApiError';
   readonly status: number;
   /** The `reason` of its Status object, or an empty string. */
   readonly reason: string;
@@ -17,13 +16,10 @@ export class ApiError extends Error {
  * There is no complete response: the connection was refused, reset or not trusted. The cause is the error of the
  * connection, or a CredentialsError.
  */
-export class ApiUnreachable extends Error {
-  override readonly name = 'ApiUnreachable';
-}
+export class ApiUnreachable extends Error {}
 
 /** A file of the kubeconfig is missing, or its exec plugin fails. The message contains no secrets. */
 export class CredentialsError extends Error {
-  override readonly name = 'CredentialsError';
   readonly needsLogin: boolean;
 
   constructor(message: string, { needsLogin = false } = {}) {
@@ -33,13 +29,9 @@ export class CredentialsError extends Error {
 }
 
 /** The response is not one complete list. The items that were read must not be used. */
-export class MalformedList extends Error {
-  override readonly name = 'MalformedList';
-}
+export class MalformedList extends Error {}
 
-export class UnsupportedVersion extends Error {
-  override readonly name = 'UnsupportedVersion';
-}
+export class UnsupportedVersion extends Error {}
 
 /** Whether the API server answered 404. Only discovery proves that a kind is not served: see `assertNotServed`. */
 export function isNotFound(error: unknown): boolean {

@@ -28,10 +28,7 @@ const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
 const PERIOD_MS = 6 * 60_000;
 const MAX_REMEMBERED = 1_000;
 const WRITE_TIMEOUT_MS = 5_000;
-/**
- * Any client can make the guard record Events, and after an etcd restore there can be one for each node. The status
- * and the metrics count them all.
- */
+/** Any client can make the guard record Events. After an etcd restore there can be one for each node. */
 const MAX_WRITES_AT_ONCE = 500;
 const WRITE_INTERVAL_MS = 100;
 /** The API counts bytes (kubernetes, pkg/apis/core/validation/events.go). */
@@ -60,8 +57,7 @@ export class EventRecorder {
     const now = Date.now();
     const name = toEventName(event, Math.floor(now / PERIOD_MS));
     if (this.#recent.has(name)) return;
-    // They also accumulate while the API server does not answer.
-    if (this.#writes.size >= MAX_WRITES_AT_ONCE || !this.#rate.tryAcquire()) {
+    if (!this.#rate.tryAcquire()) {
       this.#overflow.warn('too many Events; dropping new ones', {});
       return;
     }

@@ -55,9 +55,7 @@ const CONTENT_ERRORS = [MalformedList, MalformedObject, UnsupportedVersion];
 
 type Position = Pick<ListResult, 'path' | 'resourceVersion'>;
 
-class RelistRequired extends Error {
-  override readonly name = 'RelistRequired';
-}
+class RelistRequired extends Error {}
 
 /**
  * Keeps the objects of one resource up to date by list and watch. It can be late, so it never proves that an object
@@ -66,10 +64,7 @@ class RelistRequired extends Error {
  */
 export class Reflector<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
-  /**
-   * The newest version that the API server has sent; undefined before the first list. It goes back only if a probe
-   * finds that the API server's versions went back.
-   */
+  /** Undefined before the first list. It goes back only if a probe finds that the API server's versions went back. */
   newestVersion: string | undefined;
   readonly #api: KubeApi;
   readonly #log: Logger;
@@ -280,10 +275,7 @@ export class Reflector<Item extends { readonly name: string }> {
     }
   }
 
-  /**
-   * Detects an etcd restore. The API server accepts a watch from a future version, which then stays silent. A
-   * list of one object contains the current version.
-   */
+  /** Detects an etcd restore by the version of a list of one object. A watch from a future version stays silent. */
   async #probe(position: Position, signal: AbortSignal): Promise<void> {
     const path = toListPath(position.path, { limit: '1' });
     let list: { metadata?: { resourceVersion?: unknown } };

@@ -49,10 +49,7 @@ export function isManagedByOperator(referrer: Referrer, pools: readonly PoolRefe
   return pools.some(({ nodeSelector }) => matchesNodeSelector(nodeSelector, labels));
 }
 
-/**
- * An absent, empty or malformed `spec.nodeSelector` of a pool matches no node, as in the operator
- * (machine-config-operator, pkg/helpers/helpers.go) and unlike in Kubernetes.
- */
+/** An absent, empty or malformed selector matches no node, as in the operator and unlike in Kubernetes. */
 export function matchesNodeSelector(selector: unknown, labels: Labels): boolean {
   if (typeof selector !== 'object' || selector === null) return false;
   const { matchLabels, matchExpressions } = selector as { matchLabels?: unknown; matchExpressions?: unknown };

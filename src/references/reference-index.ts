@@ -58,10 +58,7 @@ export class ReferenceIndex {
   }
 }
 
-/**
- * Indexes referrers by config, so that a decision need not visit all nodes. A changed referrer keeps its position, so
- * that repeated denials name the same nodes.
- */
+/** A changed referrer keeps its position, so that repeated denials name the same nodes. */
 export class ReferrersByConfig {
   /** By config, and by kind and name. */
   readonly #referrers = new Map<ConfigName, Map<string, Referrer>>();

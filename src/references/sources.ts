@@ -73,8 +73,6 @@ export interface NodeObject {
  * machine-config-daemon gets both configs at every start and sync, and degrades the node if one is missing
  * (machine-config-operator, pkg/daemon/daemon.go). The reason is strong until the node is no longer Degraded: it can be
  * the only place that names a config which the node needs (docs/internals/decisions/0011).
- *
- * @throws MalformedObject if the node has no name or one of the annotations is not a string
  */
 export function parseNodeReferrer(node: NodeObject): NodeReferrer {
   const name = readName(node, 'Node');
@@ -106,8 +104,6 @@ export function parseNodeReferrer(node: NodeObject): NodeReferrer {
  * A pool that is being deleted in the foreground has no references: it waits until its rendered configs are gone, so a
  * reference would block both forever. Its nodes reference the configs that they run. A pool that waits for another
  * finalizer keeps its references, because the machine-config-server still serves them.
- *
- * @throws MalformedObject
  */
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
@@ -172,12 +168,7 @@ function findCondition(conditions: unknown, type: string): Condition | undefined
   );
 }
 
-/**
- * The reference is strong until the build ends. v1 has `spec.machineConfig`, v1alpha1 (OpenShift 4.16 and
- * 4.17) has `spec.desiredConfig`.
- *
- * @throws MalformedObject
- */
+/** Strong until the build ends. v1 has `spec.machineConfig`, v1alpha1 (OpenShift 4.16, 4.17) `spec.desiredConfig`. */
 export function parseBuildReferrer(build: ApiObject): BuildReferrer {
   const name = readName(build, 'MachineOSBuild');
   const references: Reference[] = [];
@@ -214,10 +205,7 @@ function addReason(references: Reference[], reason: string): void {
   if (name !== undefined) addReference(references, REASON_FIELD, 'strong', Buffer.from(name).toString());
 }
 
-/**
- * An annotation can have 256 KiB, and no config has such a name. One character more than a name can have keeps the
- * reference dangling.
- */
+/** An annotation can have 256 KiB. One character more than a name can have keeps the reference dangling. */
 function truncateName(name: string): string {
   if (name.length <= MAX_NAME_LENGTH) return name;
   // A slice would keep the whole text in memory.

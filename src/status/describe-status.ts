@@ -169,10 +169,7 @@ export function findStalledRestores(referrers: Iterable<Referrer>, now: Date): P
   return [...referrers].filter(isPool).filter(({ pausedForRestore: restore }) => restore && isStalled(restore.since));
 }
 
-/**
- * Finds the configs in use whose allow-deletion annotation gives a reason. Somebody may have forgotten it, or planted
- * it with the right to patch alone. Then any prune deletes the config.
- */
+/** Somebody may have forgotten the annotation, or planted it with the right to patch alone. */
 function findOverridesInUse(configs: Iterable<WatchedConfig>, referrers: Iterable<Referrer>): ConfigName[] {
   const overridden = [...configs].filter(({ name, isOverridden }) => isOverridden && isRenderedConfig(name));
   if (overridden.length === 0) return [];

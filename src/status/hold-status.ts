@@ -1,28 +1,20 @@
 import { formatDuration, parseDuration, toSeconds } from '../common/duration.ts';
 import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../decision/hold.ts';
 import { explainHold, formatTime } from '../decision/message.ts';
-import { type ConfigName, findUsedConfigs, isRenderedConfig } from '../decision/references.ts';
+import { findUsedConfigs, isRenderedConfig } from '../decision/references.ts';
 import type { StatusSources } from './describe-status.ts';
 
-export interface HoldStatus {
-  readonly holdSuperseded: string;
-  readonly heldCount: number;
-  /** Those that are held the longest. Times are RFC 3339. */
-  readonly heldConfigs: readonly Readonly<Record<'name' | 'pool' | 'until' | 'reason', string>>[];
-  /** The versions of the pools that the guard has seen last, and since when it has seen all. */
-  readonly watchedPools: readonly Readonly<Record<'name' | 'resourceVersion' | 'since', string>>[];
-}
+export type HoldStatus = ReturnType<typeof describeHolds>;
 
 export const NO_HOLDS = { holdSuperseded: null, heldCount: null, heldConfigs: null, watchedPools: null };
 
 const MAX_HELD_CONFIGS = 50;
 const MAX_POOLS = 100;
 
+type HoldSources = Pick<StatusSources, 'configs' | 'index' | 'settings' | 'now' | 'facts'>;
+
 /** Describes what the guard holds, by the same rule as its answers. */
-export function describeHolds(
-  sources: Pick<StatusSources, 'configs' | 'index' | 'settings' | 'now' | 'facts'>,
-): HoldStatus {
-  const { configs, index, settings, now, facts } = sources;
+export function describeHolds({ configs, index, settings, now, facts }: HoldSources) {
   const holdMs = settings.holdSupersededMs;
   const referrers = [...index.referrers()];
   const used = findUsedConfigs(referrers);
@@ -35,6 +27,7 @@ export function describeHolds(
     heldConfigs: longest.slice(0, MAX_HELD_CONFIGS).map(([name, hold]) => {
       return { name, pool: hold.pool, until: formatTime(hold.until), reason: explainHold(hold) };
     }),
+    // The versions that the guard has seen last, and since when it has seen all.
     watchedPools: index.pools
       .list()
       .slice(0, MAX_POOLS)
@@ -42,15 +35,11 @@ export function describeHolds(
   };
 }
 
-/**
- * What the status tells about the last naming of a config, so that clients compute the holds of the guard.
- *
- * @param status of any version of the guard, or undefined if it has none
- */
+/** Clients compute the holds of the guard by what the status of any version tells about the last naming of a config. */
 export function createFindLastNaming(status: unknown, holdMs: number): NonNullable<HoldFacts['findLastNaming']> {
   const { holdSuperseded = '', heldCount, heldConfigs, watchedPools } = (status ?? {}) as Partial<HoldStatus>;
   const versions = new Map(watchedPools?.map(({ name, resourceVersion }) => [name, resourceVersion]));
-  const ends = new Map(heldConfigs?.map(({ name, until }) => [name as ConfigName, Date.parse(until)]));
+  const ends = new Map(heldConfigs?.map(({ name, until }) => [name, Date.parse(until)]));
   const isComplete = ends.size === heldCount && parseDuration(holdSuperseded) === holdMs;
   return ({ name, version }, config) => {
     // The guard has not seen this version of the pool, or knows less than the status could list.

@@ -14,10 +14,7 @@ export interface LeaseOptions {
   readonly onFailure: () => void;
 }
 
-/**
- * OpenShift's values tolerate an API server that is unreachable for a minute (openshift/enhancements,
- * CONVENTIONS.md).
- */
+/** OpenShift's values tolerate a minute without the API server (openshift/enhancements, CONVENTIONS.md). */
 const DURATION_MS = 137_000;
 const RETRY_MS = 26_000;
 const TIMEOUT_MS = 10_000;

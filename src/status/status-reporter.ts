@@ -34,10 +34,7 @@ export interface StatusReporterOptions extends Pick<StatusSources, 'index' | 'fa
 /** A finding is in the status within five seconds. */
 const INTERVAL_MS = 1_000;
 
-/**
- * Writes the status of the MachineConfigGuard, and records Events about nodes whose config does not exist. No decision
- * depends on it.
- */
+/** Writes the status, and records Events about nodes whose config does not exist. No decision depends on it. */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
   readonly #now: () => Date;

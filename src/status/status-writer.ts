@@ -76,11 +76,7 @@ export class StatusWriter {
     this.#deletions.set(name, deletion);
   }
 
-  /**
-   * Writes the status and the answers to deletions if they changed, once after each read of the object.
-   *
-   * @param status undefined unless this replica is the leader. The replica that answered writes the answers.
-   */
+  /** The status is undefined unless this replica is the leader. The replica that answered writes the answers. */
   async write(status: GuardStatus | undefined, signal: AbortSignal): Promise<void> {
     const read = this.#options.stored();
     if (read === undefined || read === this.#lastRead) return;
@@ -109,7 +105,11 @@ export class StatusWriter {
     const observedGeneration = guard.metadata?.generation ?? 0;
     const storedConditions = guard.status?.conditions ?? [];
     const foreign = storedConditions.filter(({ type }) => !Object.hasOwn(CONDITIONS, type));
-    const own = conditions.map((condition) => toStoredCondition(condition, observedGeneration, storedConditions));
+    const own = conditions.map(({ type, status: value, reason, message }): StoredCondition => {
+      const same = storedConditions.find((other) => other.type === type && other.status === value);
+      const lastTransitionTime = same?.lastTransitionTime ?? toSeconds(new Date());
+      return { type, status: value, reason, message, observedGeneration, lastTransitionTime };
+    });
     const desired = { ...rest, observedGeneration, conditions: [...own, ...foreign] };
     // The stored status can differ from the written one for ever: the CRD of an older version drops fields, and a newer
     // version of the guard has written others.
@@ -157,17 +157,4 @@ export class StatusWriter {
 function omitAnswers({ status = {} }: StoredGuard): object {
   const { lastDenial: _lastDenial, deletions: _deletions, ...rest } = status;
   return rest;
-}
-
-function toStoredCondition(
-  condition: Condition,
-  observedGeneration: number,
-  stored: readonly StoredCondition[],
-): StoredCondition {
-  const sameStatus = stored.find(({ type, status }) => type === condition.type && status === condition.status);
-  return {
-    ...condition,
-    observedGeneration,
-    lastTransitionTime: sameStatus?.lastTransitionTime ?? toSeconds(new Date()),
-  };
 }

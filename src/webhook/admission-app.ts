@@ -37,12 +37,6 @@ export interface AnsweredCall {
   readonly hasAuthorization: boolean;
 }
 
-/**
- * How long a body may take to arrive if the client's own timeout is not shorter, and the memory of arriving bodies.
- * With 32 MiB, a flood would use all the memory of the pod, because V8 frees the bodies late.
- */
-const LIMITS = { timeoutMs: 5_000, bytes: 16 * 1024 * 1024 };
-
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;
   readonly settings: () => Settings;
@@ -50,7 +44,6 @@ export interface AdmissionAppOptions {
   /** Called after every answer. There is none if the client has closed the connection. */
   readonly onAnswer: (judged: JudgedReview, call: AnsweredCall) => void;
   readonly isDraining: () => boolean;
-  readonly limits?: Partial<typeof LIMITS>;
 }
 
 /** Shared, because each new error would collect a stack. */
@@ -62,12 +55,11 @@ const UNREAD_REVIEW: Review = { uid: '', isDryRun: false, user: 'unknown', confi
  * Answers every POST /validate with status 200 and a well-formed AdmissionReview. After any other answer,
  * `failurePolicy: Ignore` would allow the deletion.
  */
-export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining, ...options }: AdmissionAppOptions) {
-  const { bytes, timeoutMs } = { ...LIMITS, ...options.limits };
-  const bodies = new BodyReader(bytes);
+export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining }: AdmissionAppOptions) {
+  const bodies = new BodyReader();
 
   const receive = async (request: Request, deadlineMs: number): Promise<Review> => {
-    const review = await bodies.read(request, parseReview, Math.min(deadlineMs, timeoutMs));
+    const review = await bodies.read(request, parseReview, Math.min(deadlineMs, BODY_TIMEOUT_MS));
     const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
     if (type === 'application/json') return review;
     throw new BadReview('the content type is not application/json', review.uid);
@@ -133,10 +125,11 @@ export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining,
 /** The guard did not read the body to its end. The review may be a good one. */
 class UnreadBody extends ReviewFault {}
 
-/**
- * The API server sends one object, which etcd limits to 1.5 MiB. Twice that leaves room for a review with the old and
- * the new object.
- */
+/** If the client's own timeout is not shorter. */
+const BODY_TIMEOUT_MS = 5_000;
+/** Of all arriving bodies. With 32 MiB, a flood would use all the memory of the pod, because V8 frees them late. */
+const MAX_ARRIVING_BYTES = 16 * 1024 * 1024;
+/** etcd limits an object to 1.5 MiB. This leaves room for the old and the new one. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Shared, because the garbage collector frees buffers of this size too late during a flood. */
 const JOINED = Buffer.allocUnsafeSlow(MAX_BODY_BYTES);
@@ -148,21 +141,14 @@ const MAX_PIECES = 1_000;
  * time, because the API server sends a body immediately.
  */
 class BodyReader {
-  readonly #maxBytes: number;
   /** The bytes of each body that is arriving, the oldest body first. */
   readonly #arriving = new Map<() => void, number>();
   #bytes = 0;
 
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
   /**
-   * Reads and parses the body of a request that announces its length.
+   * Reads and parses a body. `parse` must not keep the buffer, which the next body overwrites.
    *
-   * @param parse must not keep the buffer, which the next body overwrites
-   * @throws BadReview if the body is compressed or too large; UnreadBody if it is late, in too many pieces or given up
-   *   for other bodies; the error of the connection or of `parse`
+   * @throws BadReview, UnreadBody, or the error of the connection or of `parse`
    */
   async read<T>(request: IncomingMessage, parse: (body: Buffer) => T, timeoutMs: number): Promise<T> {
     // The API server never compresses reviews, and a few bytes can inflate to gigabytes.
@@ -203,7 +189,7 @@ class BodyReader {
     this.#arriving.set(giveUp, (this.#arriving.get(giveUp) ?? 0) + bytes);
     this.#bytes += bytes;
     for (const oldest of this.#arriving.keys()) {
-      if (this.#bytes <= this.#maxBytes) return;
+      if (this.#bytes <= MAX_ARRIVING_BYTES) return;
       this.#remove(oldest);
       oldest();
     }

@@ -52,20 +52,16 @@ const UID_AT_START = /^\s*\{(?:"(?:kind|apiVersion)":"[^"]{0,64}",){0,2}"request
 const MAX_START_BYTES = 512;
 
 /**
- * Finds the uid in the first bytes of a review, for an answer before the rest was read. Without the uid the API
- * server takes the answer for a failed call, and `failurePolicy` decides.
- *
- * @returns an empty string if it is not there
+ * Finds the uid in the first bytes of a review, or returns an empty text. Without the uid the API server takes the
+ * answer for a failed call, and `failurePolicy` decides.
  */
 export function findUid(start: Buffer): string {
   return UID_AT_START.exec(start.toString('latin1', 0, MAX_START_BYTES))?.groups?.['uid'] ?? '';
 }
 
 /**
- * Parses the body of an admission request (`admission.k8s.io/v1`). The name comes from `oldObject`: during a
- * DELETECOLLECTION `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go).
- *
- * @throws BadReview
+ * Parses the body of a request, or throws BadReview. The name comes from `oldObject`: during a DELETECOLLECTION
+ * `request.name` is empty (kubernetes, apiserver/pkg/registry/rest/delete.go).
  */
 export function parseReview(body: Buffer): Review {
   const { kind, apiVersion, request } = parseBody(body);
@@ -151,10 +147,7 @@ function asRecord(value: unknown): Record<string, unknown> | undefined {
   return isRecord ? (value as Record<string, unknown>) : undefined;
 }
 
-/**
- * The outcome is the key, because a DELETECOLLECTION is one audit event, which keeps only the first value of
- * a key.
- */
+/** The outcome is the key: a DELETECOLLECTION is one audit event, which keeps only the first value of a key. */
 export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
   if (verdict.config === undefined) return {};
   const referrers = toRecordedReferrers(verdict);

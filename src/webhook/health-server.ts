@@ -11,8 +11,6 @@ const MAX_HEADER_BYTES = 4_096;
 /**
  * Serves `/healthz` (the process answers) and `/readyz` (it has also read the cluster once). A later outage
  * of the API server does not make the guard unready, because an unready guard cannot answer MCG_UNVERIFIED.
- *
- * @param findProblem returns a short reason, or undefined if the guard is ready
  */
 export function createHealthServer(findProblem: () => string | undefined): Server {
   const app = createEndpointApp(

@@ -80,10 +80,7 @@ export class ScrapeAuthorizer {
     });
   }
 
-  /**
-   * Returns `throttled` if too many new tokens arrive from the address. Tokens that are allowed have no limit.
-   * Rejects with the errors of {@link KubeApi}.
-   */
+  /** Returns `throttled` if too many new tokens arrive from the address. Tokens that are allowed have no limit. */
   async authorize(token: string, address: string): Promise<ScrapeAccess | 'throttled'> {
     const key = createHash('sha256').update(token).digest('hex');
     const isKnown = this.#access.peek(key, { allowStale: true }) !== undefined;

@@ -64,12 +64,9 @@ const BUILT_IN: ReadonlyMap<unknown, TlsProfile> = new Map([
 ]);
 
 /**
- * Reads the profile of an `apiservers.config.openshift.io`. Without one, Intermediate applies.
- *
- * TLS 1.2 is the minimum of every profile: OpenSSL 3 negotiates older versions only at security level 0, which would
- * also accept weak client certificates. The clients, API server and Prometheus, speak TLS 1.3.
- *
- * @throws UnusableTlsProfile
+ * Reads the profile of an `apiservers.config.openshift.io`, or throws UnusableTlsProfile. TLS 1.2 is the minimum of
+ * every profile: OpenSSL 3 negotiates older versions only at security level 0, which would also accept weak client
+ * certificates. The clients, API server and Prometheus, speak TLS 1.3.
  */
 export function parseTlsProfile({ spec }: ApiObject): TlsProfile {
   type Stored = { readonly type?: unknown; readonly custom?: Readonly<Record<string, unknown>> | null } | null;

@@ -1,4 +1,5 @@
 import { constants } from 'node:crypto';
+import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -70,13 +71,7 @@ export function createTlsServer({ app, certificate, tlsPolicy, log, connections 
 
 /** Returns the port. Port 0 picks a free one. Rejects with the system's error. */
 export async function listen(server: Server, port: number, bindAddress: string | undefined): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, ...(bindAddress === undefined ? {} : { host: bindAddress }) }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  await once(server.listen(port, bindAddress), 'listening');
   return (server.address() as AddressInfo).port;
 }
 

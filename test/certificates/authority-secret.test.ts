@@ -4,7 +4,6 @@ import { followAuthoritySecret } from '../../src/certificates/authority-secret.t
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
 import type { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { memoryLog } from '../support/log.ts';
-import { generateLeafKeys } from '../support/stored-keys.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -49,7 +48,6 @@ async function follow(data: SecretData | undefined) {
     signal: stop.signal,
     now: () => new Date(clock.now),
     intervalMs: 10,
-    generateKeys: generateLeafKeys,
   });
   onTestFinished(() => stop.abort());
   /** Waits until the Secret was read twice more: the first read can have begun before. */
@@ -63,23 +61,14 @@ async function follow(data: SecretData | undefined) {
 
 const leafOf = (certificate: ServingCertificate) => new X509Certificate(certificate.current().certificatePem);
 
-test('issues a leaf of seven days for the Service in the namespace of the Secret', async () => {
-  const { starting, lines } = await follow(dataOf(first));
-  const leaf = leafOf(await starting);
-  expect(leaf.subjectAltName).toBe(
-    'DNS:machineconfig-guard.guard-ns.svc, DNS:machineconfig-guard.guard-ns.svc.cluster.local',
-  );
-  expect(leaf.verify(new X509Certificate(first.certificatePem).publicKey)).toBe(true);
-  expect(new Date(leaf.validTo).getTime() - START).toBe(7 * DAY_MS);
-  expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
-});
-
-test('renews the leaf after two thirds of its life and logs why, and issues one from a new authority', async () => {
-  const { clock, starting, messages, awaitReads, write } = await follow(dataOf(first));
+test('issues a leaf for the Service, renews it after two thirds of its life, and follows a new authority', async () => {
+  const { clock, starting, lines, messages, awaitReads, write } = await follow(dataOf(first));
   const certificate = await starting;
   const onChange = vi.fn<() => void>();
   certificate.onChange(onChange);
-  const before = leafOf(certificate).fingerprint256;
+  const { fingerprint256: before, subjectAltName } = leafOf(certificate);
+  const service = 'DNS:machineconfig-guard.guard-ns.svc';
+  expect(subjectAltName).toBe(`${service}, ${service}.cluster.local`);
   clock.now = START + 4 * DAY_MS;
   await awaitReads();
   expect(leafOf(certificate).fingerprint256).toBe(before);
@@ -92,6 +81,7 @@ test('renews the leaf after two thirds of its life and logs why, and issues one 
   const { publicKey } = new X509Certificate(second.certificatePem);
   await expect.poll(() => leafOf(certificate).verify(publicKey)).toBe(true);
   expect(messages().at(-1)).toBe('serving certificate issued: the authority was rotated');
+  expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
 });
 
 test.each<[string, (follower: Awaited<ReturnType<typeof follow>>) => void, string]>([

@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate 
 import forge from 'node-forge';
 import { beforeAll, expect, test } from 'vitest';
 import { type Authority, createAuthority, issueLeaf, parseAuthority } from '../../src/certificates/authority.ts';
-import { readValidity } from '../../src/certificates/key-pair.ts';
+import { findRenewalReason, readValidity } from '../../src/certificates/key-pair.ts';
 import { generateSerial } from '../../src/certificates/sign-certificate.ts';
 import { requestedBits } from '../support/stored-keys.ts';
 
@@ -104,4 +104,15 @@ test('limits the validity of a leaf to that of its authority', async () => {
   });
   expect(own?.notAfter).toEqual(issuer?.notAfter);
   expect(own?.notBefore.getTime()).toBeGreaterThan(issuer?.notBefore.getTime() ?? Number.NaN);
+});
+
+test.each([
+  ['2026-11-19T09:59:59Z', 'it is not valid before 2026-11-19T10:00:00.000Z'],
+  ['2026-11-24T19:19:59Z', undefined],
+  ['2026-11-24T19:20:00Z', 'two thirds of its life passed at 2026-11-24T19:20:00.000Z'],
+  ['2026-11-27T12:00:00Z', 'two thirds of its life passed at 2026-11-24T19:20:00.000Z'],
+  ['2026-11-27T12:00:01Z', 'it expired at 2026-11-27T12:00:00.000Z'],
+])('at %s the reason to renew a leaf of seven days is %j', (time, reason) => {
+  const leaf = { validFrom: '2026-11-19T10:00:00Z', validTo: '2026-11-27T12:00:00Z' } as X509Certificate;
+  expect(findRenewalReason(leaf, new Date(time))).toBe(reason);
 });

@@ -11,39 +11,33 @@ import {
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/references.ts';
 
-test.each(MODES)('reads the mode %s and the longest hold', (mode) => {
-  const settings = { mode, holdSupersededMs: 2_592_000_000 };
-  expect(parseSettings({ spec: { mode, holdSuperseded: '720h' } })).toEqual({ settings, problems: [] });
+const [HOUR, DEFAULT_HOLD, LONGEST_HOLD] = [3_600_000, 7_200_000, 2_592_000_000];
+const modeProblem = (value: string) => `spec.mode ${value} is not one of Enforce, Warn, Audit, Disabled; using Enforce`;
+const holdProblem = (value: string) => `spec.holdSuperseded ${value} is not a duration of at most 720h; using 720h`;
+
+test.each<[unknown, string, number, string?]>([
+  ...MODES.map((mode) => [{ mode, holdSuperseded: '720h' }, mode, LONGEST_HOLD] as [unknown, string, number]),
+  ...[undefined, {}, null, 'text'].map((spec) => [spec, 'Enforce', DEFAULT_HOLD] as [unknown, string, number]),
+  [{ mode: false, holdSuperseded: '1h' }, 'Enforce', HOUR, modeProblem('false')],
+  [{ mode: 'enforce' }, 'Enforce', DEFAULT_HOLD, modeProblem('"enforce"')],
+  [{ mode: null }, 'Enforce', DEFAULT_HOLD, modeProblem('null')],
+  [{ mode: 'a\u0085b' }, 'Enforce', DEFAULT_HOLD, modeProblem('"a b"')],
+  [{ mode: 'Audit', holdSuperseded: 7 }, 'Audit', LONGEST_HOLD, holdProblem('7')],
+  [{ holdSuperseded: '-1h' }, 'Enforce', LONGEST_HOLD, holdProblem('"-1h"')],
+  [{ holdSuperseded: '721h' }, 'Enforce', LONGEST_HOLD, holdProblem('"721h"')],
+  [{ holdSuperseded: null }, 'Enforce', LONGEST_HOLD, holdProblem('null')],
+])(
+  'reads the spec %j as the mode %s and a hold of %i ms, with the problem %s',
+  (spec, mode, holdSupersededMs, problem) => {
+    const problems = problem === undefined ? [] : [problem];
+    expect(parseSettings({ spec })).toEqual({ settings: { mode, holdSupersededMs }, problems });
+  },
+);
+
+test('uses Enforce and a hold of two hours without an object', () => {
+  expect(parseSettings(undefined)).toEqual({ settings: DEFAULT_SETTINGS, problems: [] });
+  expect(DEFAULT_SETTINGS).toEqual({ mode: 'Enforce', holdSupersededMs: DEFAULT_HOLD });
 });
-
-test.each([[undefined], [{}], [{ spec: null }], [{ spec: 'text' }]])(
-  'uses Enforce and a hold of 2 h for %j, without a problem',
-  (object) => {
-    const settings = { mode: 'Enforce', holdSupersededMs: 7_200_000 };
-    expect(parseSettings(object)).toEqual({ settings, problems: [] });
-    expect(DEFAULT_SETTINGS).toEqual(settings);
-  },
-);
-
-test.each([[false], ['enforce'], [''], [null], ['a\u0085b']])(
-  'uses Enforce for the mode %j, and reports a problem',
-  (mode) => {
-    const { settings, problems } = parseSettings({ spec: { mode, holdSuperseded: '1h' } });
-    expect(settings).toEqual({ mode: 'Enforce', holdSupersededMs: 3_600_000 });
-    const value = JSON.stringify(mode).replace('\u0085', ' ');
-    expect(problems).toEqual([`spec.mode ${value} is not one of Enforce, Warn, Audit, Disabled; using Enforce`]);
-  },
-);
-
-test.each([[7], ['-1h'], ['721h'], [null]])(
-  'uses the longest hold for holdSuperseded %j, reports a problem, and reads the mode',
-  (holdSuperseded) => {
-    const { settings, problems } = parseSettings({ spec: { mode: 'Audit', holdSuperseded } });
-    expect(settings).toEqual({ mode: 'Audit', holdSupersededMs: 2_592_000_000 });
-    const value = JSON.stringify(holdSuperseded);
-    expect(problems).toEqual([`spec.holdSuperseded ${value} is not a duration of at most 720h; using 720h`]);
-  },
-);
 
 test.each([
   ['76 % of the timeout', '5s', 3_800],

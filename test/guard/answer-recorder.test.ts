@@ -72,15 +72,11 @@ test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
   expect(records).toEqual(['call false', ...expected]);
   const { code, outcome, config = '' } = verdict;
   const fields = { uid: 'review-uid', user: 'kube:admin', code, verdict: outcome, name: config, ms: 12 };
-  expect(lines).toMatchObject([{ ...fields, dryRun: review.isDryRun, path: 'none' }]);
+  const referrers = verdict.references.map(() => ({ kind: 'Node', name: 'w0', field: 'currentConfig' }));
+  const reason = outcome === 'overridden' ? { overrideReason: 'CHG-7' } : {};
+  const others = { dryRun: review.isDryRun, path: 'none', referrers, referrersTotal: referrers.length };
+  expect(lines).toMatchObject([{ ...fields, ...others, ...reason }]);
   expect(lines[0]?.['level']).toBe(outcome === 'allowed' ? 30 : 40);
-});
-
-test('logs the reason of an override on one printable line, and the referrers of a denial', () => {
-  record(OVERRIDDEN, 'exists');
-  record(IN_USE, 'exists');
-  const referrers = [{ kind: 'Node', name: 'w0', field: 'currentConfig' }];
-  expect(lines).toMatchObject([{ overrideReason: 'CHG-7' }, { referrers, referrersTotal: 1 }]);
 });
 
 function recordMany(count: number, verdict: Verdict, configState: ConfigState, lastDigits = 1) {

@@ -5,9 +5,11 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { connect as tlsConnect } from 'node:tls';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
+import { ServingCertificate } from '../../src/certificates/key-pair.ts';
+import { Replaceable } from '../../src/common/replaceable.ts';
 import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { INTERMEDIATE, type TlsParameters } from '../../src/webhook/tls-profile.ts';
 import type { Fault } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
@@ -21,7 +23,9 @@ const NODE = '/api/v1/nodes/worker-0';
 const MCO = 'machineconfiguration.openshift.io';
 const MIB = 1024 * 1024;
 
-interface StartOptions extends Pick<Partial<GuardOptions>, 'settings' | 'shutdownDelayMs' | 'metricsPort' | 'status'> {
+type PassedOptions = Pick<GuardOptions, 'settings' | 'shutdownDelayMs' | 'metricsPort' | 'status' | 'tlsPolicy'>;
+
+interface StartOptions extends Partial<PassedOptions> {
   readonly isUnreadable?: boolean;
   readonly prepare?: (cluster: TestCluster) => void;
 }
@@ -38,7 +42,7 @@ async function startGuardedCluster(startOptions: StartOptions = {}) {
   const tls = await testTls();
   const guard = await startGuard({
     api: cluster.connect(),
-    certificate: new ExternalCertificate(await tls.leaf()),
+    certificate: new ServingCertificate(await tls.leaf()),
     log: memoryLog().log,
     bindAddress: '127.0.0.1',
     securePort: 0,
@@ -52,8 +56,8 @@ async function startGuardedCluster(startOptions: StartOptions = {}) {
   const webhook = buildWebhookConfiguration({ clientConfig: { url, caBundle }, failurePolicy: 'Fail' });
   cluster.create('validatingwebhookconfigurations', webhook);
   if (!isUnreadable) await guard.whenReady(new AbortController().signal);
-  const readyz = async () => {
-    const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}/readyz`);
+  const readyz = async (path = '/readyz') => {
+    const response = await fetch(`http://127.0.0.1:${guard.ports.healthPort}${path}`);
     return `${response.status} ${(await response.text()).trim()}`;
   };
   const countNodeLists = () => {
@@ -92,10 +96,11 @@ function interceptNodeList(cluster: TestCluster, fault: Fault): void {
 
 test('is unready and denies as unverified until its first complete read, and stays ready in an outage', async () => {
   const { cluster, readyz, remove } = await startGuardedCluster({ isUnreadable: true });
-  await expect.poll(readyz).toBe('503 not listed yet: nodes');
+  await expect.poll(() => readyz()).toBe('503 not listed yet: nodes');
+  expect(await readyz('/healthz')).toBe('200 ok');
   await expect.poll(() => remove(UNUSED)).toMatch(/^503 .*MCG_UNVERIFIED/);
   cluster.faults.clear();
-  await expect.poll(readyz).toBe('200 ok');
+  await expect.poll(() => readyz()).toBe('200 ok');
   expect((await cluster.delete('machineconfigs', UNUSED)).status).toBe(200);
 
   let resetCount = 0;
@@ -175,6 +180,17 @@ test('a stop ends within 21 s, although an answer, an Event, a scrape and the Le
   expect(hung).toEqual(new Set(['v1/nodes', 'events', 'leases', 'tokenreviews']));
   // The shutdown delay, and the bounds of open answers, Events, the Lease and scrapes. The kubelet waits for 30 s.
   expect(stop.steps).toBeLessThan(50 + 100 + 20 + 30 + 10 + 2);
+});
+
+test('serves the webhook and the metrics with a new TLS profile', async () => {
+  const tlsPolicy = new Replaceable<TlsParameters>(INTERMEDIATE);
+  const { guard } = await startGuardedCluster({ metricsPort: 0, tlsPolicy });
+  tlsPolicy.replace({ ...INTERMEDIATE, minVersion: 'TLSv1.3' });
+  for (const port of [guard.ports.securePort, guard.ports.metricsPort]) {
+    const { ca } = await testTls();
+    const socket = tlsConnect({ host: '127.0.0.1', port: Number(port), ca, maxVersion: 'TLSv1.2' });
+    await expect(once(socket, 'secureConnect')).rejects.toThrow('alert protocol version');
+  }
 });
 
 test('a stop waits for the last Event', async () => {

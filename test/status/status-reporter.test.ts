@@ -1,5 +1,4 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../../src/certificates/key-pair.ts';
 import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
@@ -112,19 +111,6 @@ const SOON = new Date('2026-12-01T00:00:00Z');
 const RENEWED = { notAfter: SOON, isRenewedByGuard: true };
 const FORBIDDEN = { isForbidden: true, areConfigsSynced: false };
 const UNREADABLE_PROFILE = { profile: INTERMEDIATE, problem: { reason: 'Forbidden', message: 'x' } };
-
-test('writes mode, version, the number of configs in use and the conditions', async () => {
-  const status = await awaitStatus({ referrers: [toNode('w0', CONFIG)] });
-  const counts = { protectedConfigs: 1, danglingCount: 0, danglingReferences: [] };
-  expect(status).toMatchObject({ mode: 'Enforce', version: packageJson.version, ...counts });
-  expect(status.conditions.map(({ type, status: value }) => `${type}=${value}`)).toEqual([
-    'Ready=True',
-    'ReferencesConsistent=True',
-    'RestoresComplete=True',
-    'OverridesUnused=True',
-    'CertificatesValid=True',
-  ]);
-});
 
 test.each<[string, Situation, string]>([
   ['a kind that was not listed', { nodes: { isSynced: false } }, 'Ready=False Reading: not listed yet: nodes'],

@@ -5,3 +5,9 @@ export function collectGarbage() {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
 }
+
+/** The bytes that are in use after a garbage collection. */
+export function measureHeap(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}

@@ -1,8 +1,4 @@
-import {
-  generateRsaKeys as generate,
-  type KeyGenerator,
-  type RsaKeys,
-} from '../../src/certificates/sign-certificate.ts';
+import { generateRsaKeys as generate, type RsaKeys } from '../../src/certificates/sign-certificate.ts';
 
 export * from '../../src/certificates/sign-certificate.ts';
 
@@ -20,5 +16,3 @@ export async function generateRsaKeys(bits: number): Promise<RsaKeys> {
   keys[index] ??= generate(BITS);
   return await keys[index];
 }
-
-export const generateLeafKeys: KeyGenerator = async () => await generateRsaKeys(BITS);

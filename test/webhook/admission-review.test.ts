@@ -1,9 +1,10 @@
 import { expect, test, vi } from 'vitest';
-import { ALLOW_DELETION_ANNOTATION, DEFAULT_SETTINGS, type Mode } from '../../src/decision/settings.ts';
-import { BadReview, findUid, parseReview, toAuditAnnotations } from '../../src/webhook/admission-review.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
+import { BadReview, parseReview, toAuditAnnotations } from '../../src/webhook/admission-review.ts';
+import { measureHeap } from '../support/collect-garbage.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
 import { toConfigName } from '../../src/decision/references.ts';
-import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
+import { decide } from '../../src/decision/decide.ts';
 
 const GROUP = 'machineconfiguration.openshift.io';
 const NOT_JSON = 'the request body is not JSON';
@@ -47,17 +48,6 @@ test.each([
   expect(parse(reviewBody(change)).config?.name).toBe(name);
 });
 
-test.each([
-  ['a reason', 'CHG-7', 'CHG-7'],
-  ['an empty reason', '', ''],
-  ['a long reason of one byte each', 'x'.repeat(9_999), 'x'.repeat(256)],
-  ['a long reason of escapes', '\n'.repeat(9_999), '\n'.repeat(256)],
-])('keeps the first 256 characters of %s', (_case, reason, kept) => {
-  const annotations = { a: 'b', [ALLOW_DELETION_ANNOTATION]: reason };
-  const { config } = parse(withOldObject({ name: NAME, uid: 'c-uid', annotations }));
-  expect(config).toEqual({ name: NAME, uid: 'c-uid', createdAt: undefined, allowDeletion: kept });
-});
-
 const REASON = { [ALLOW_DELETION_ANNOTATION]: 'CHG-7' };
 const FILE = { path: '/etc/x', mode: 420, overwrite: true, contents: { source: 'data:,', compression: '' } };
 const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']));
@@ -83,20 +73,24 @@ test.each([
   },
 );
 
-test('rejects a review that is cut short anywhere', () => {
-  for (let length = 1; length < GOOD.length; length += 1) {
-    expect(findProblem(GOOD.slice(0, length)).message, `first ${length} bytes`).toBe(NOT_JSON);
-  }
-});
+test.each(['', 'x', '\n'])(
+  'keeps 256 characters of a long reason of %j, and no more of the body than it needs',
+  (character) => {
+    const long = character.repeat(2 ** 20);
+    const oldObject = { metadata: { name: NAME, annotations: { [ALLOW_DELETION_ANNOTATION]: long } } };
+    const body = Buffer.from(JSON.stringify(reviewBody({ oldObject, userInfo: { username: long } })));
+    const before = measureHeap();
+    const reviews = Array.from({ length: 50 }, () => parseReview(body));
+    expect(measureHeap() - before).toBeLessThan(5 * 2 ** 20);
+    expect(reviews[49]?.config?.allowDeletion).toBe(character.repeat(256));
+  },
+);
 
-test.each([
-  ['a whole review', GOOD, UID],
-  ['a truncated review', GOOD.slice(0, 200), UID],
-  ['a uid that is not complete', GOOD.slice(0, 90), ''],
-  ['a uid elsewhere', JSON.stringify({ request: { name: '', uid: UID } }), ''],
-  ['no text', '', ''],
-])('finds the uid at the start of %s', (_case, text, uid) => {
-  expect(findUid(Buffer.from(text))).toBe(uid);
+test('rejects a review that is cut short anywhere, and finds its uid if that is complete', () => {
+  for (let length = 1; length < GOOD.length; length += 1) {
+    const uid = length > GOOD.indexOf(UID) + UID.length ? UID : '';
+    expect(findProblem(GOOD.slice(0, length)), `first ${length} bytes`).toEqual({ uid, message: NOT_JSON });
+  }
 });
 
 const NO_OBJECT = 'the request has no oldObject, so the deleted object is unknown';
@@ -108,6 +102,7 @@ test.each([
   ['a field twice', GOOD.replace('"name":', '"name":"rendered-x","name":'), UID, NOT_JSON],
   ['a field without a value', GOOD.replace('"object":null', '"object":'), UID, NOT_JSON],
   ['a key without quotes', GOOD.replace('"name"', 'xnamex'), UID, NOT_JSON],
+  ['a uid elsewhere', JSON.stringify({ request: { name: '', uid: UID } }).slice(1), '', NOT_JSON],
   ['a byte order mark', `\uFEFF${GOOD}`, '', NOT_JSON],
   ['text after the review', `${GOOD}{}`, UID, NOT_JSON],
   ['an array', '[]', '', 'the request body is not a JSON object'],
@@ -128,35 +123,20 @@ test.each([
 
 const CONFIG = toConfigName('rendered-worker-a');
 
-function decideWith({ nodes = 0, mode = 'Enforce' as Mode, reason = '' }) {
-  const config = { name: CONFIG, uid: 'c', createdAt: undefined, allowDeletion: reason };
+test.each([
+  ['Enforce', 'denied', { code: 'MCG_IN_USE' }],
+  ['Audit', 'would-deny', { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' }],
+] as const)('the audit annotation in mode %s is %s, names ten referrers and counts the others', (mode, key, codes) => {
+  const config = { name: CONFIG, uid: 'c', createdAt: undefined };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const references = [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] as const;
   const node = { kind: 'Node', references, state: { type: 'configured' } } as const;
-  const referrers = Array.from({ length: nodes }, (_, at) => ({ ...node, name: `n${at}` }));
-  const state = { referrers, unreadable: [], readAt: new Date() };
-  return decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
-}
-
-const NO_REFERRERS = { referrers: [], more: 0 };
-const UNVERIFIED = denyUnverified(CONFIG, [{ name: 'nodes', reason: 'x' }], DEFAULT_SETTINGS);
-
-test.each([
-  ['allowed', decideWith({}), { code: 'MCG_NOT_IN_USE', ...NO_REFERRERS }],
-  ['overridden', decideWith({ reason: 'ticket 7' }), { code: 'MCG_OVERRIDDEN', reason: 'ticket 7', ...NO_REFERRERS }],
-  ['would-deny', decideWith({ nodes: 1, mode: 'Audit' }), { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' }],
-  ['denied', UNVERIFIED, { code: 'MCG_UNVERIFIED', ...NO_REFERRERS }],
-] as const)('the audit annotation %s records a decision: %j', (key, verdict, value) => {
+  const state = { referrers: Array.from({ length: 13 }, (_, at) => ({ ...node, name: `n${at}` })), unreadable: [] };
+  const verdict = decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
   const annotations = toAuditAnnotations(verdict);
   expect(Object.keys(annotations)).toEqual([key]);
-  expect(JSON.parse(annotations[key] ?? '')).toMatchObject({ name: CONFIG, ...value });
-});
-
-test('the audit annotation of a denial names ten referrers and counts the others, and a bad review has none', () => {
-  const annotations = toAuditAnnotations(decideWith({ nodes: 13 }));
-  const { referrers, ...rest } = JSON.parse(annotations['denied'] ?? '') as { referrers: unknown[] };
-  expect(rest).toEqual({ name: CONFIG, code: 'MCG_IN_USE', more: 3 });
+  const { referrers, ...rest } = JSON.parse(annotations[key] ?? '') as { referrers: unknown[] };
+  expect(rest).toEqual({ name: CONFIG, ...codes, more: 3 });
   expect(referrers).toHaveLength(10);
   expect(referrers[9]).toEqual({ kind: 'Node', name: 'n9', field: 'currentConfig' });
-  expect(toAuditAnnotations(denyBadReview('not JSON'))).toEqual({});
 });

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import express, { type RequestHandler } from 'express';
 import { onTestFinished } from 'vitest';
-import { ExternalCertificate } from '../../src/certificates/key-pair.ts';
+import { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { ConnectionLimiter } from '../../src/webhook/connection-limiter.ts';
 import { Replaceable } from '../../src/common/replaceable.ts';
 import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
@@ -26,7 +26,7 @@ export async function startTestServer(
 ) {
   const tls = await testTls();
   const pairs = await Promise.all([tls.leaf(), tls.leaf()]);
-  const certificate = new ExternalCertificate(pairs[0]);
+  const certificate = new ServingCertificate(pairs[0]);
   const app = express();
   app.use(handler);
   app.use((_request, response) => void response.send('ok'));

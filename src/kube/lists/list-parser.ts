@@ -35,11 +35,7 @@ export abstract class ListParser {
     this.#minLength = Math.min(2 * this.#length, MAX_PART_BYTES);
   }
 
-  /**
-   * Returns the resourceVersion.
-   *
-   * @throws MalformedList if this was not one complete list of the expected type
-   */
+  /** Returns the resourceVersion. Throws MalformedList if this was not one complete list of the expected type. */
   end(): string {
     this.#parse(true);
     if (this.#length > 0) throw new MalformedList('the list is incomplete');

@@ -30,9 +30,8 @@ export interface ListResult {
 }
 
 /**
- * Lists a resource without resourceVersion, so the list contains every write that was acknowledged before the
- * request, and without limit, because the API server serves only unpaged consistent lists from its watch
- * cache.
+ * Lists a resource without resourceVersion, so the list contains every write that was acknowledged before the request,
+ * and without limit, because the API server serves only unpaged consistent lists from its watch cache.
  *
  * @returns undefined if the cluster serves no version of the resource
  * @throws ApiError, ApiUnreachable, UnsupportedVersion, MalformedList, MalformedObject, or the signal's reason

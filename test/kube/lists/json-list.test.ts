@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
+import { parse as parseYaml } from 'yaml';
 import { MalformedList } from '../../../src/kube/errors.ts';
 import { JsonReader } from '../../../src/common/json-reader.ts';
 import { JsonListParser, METADATA } from '../../../src/kube/lists/list-parser.ts';
@@ -51,19 +53,8 @@ test('rejects a list that is cut short anywhere', () => {
   }
 });
 
-test.each([
-  ['no items', LIST.replace(',"items":[]', '')],
-  ['null for its items, although it is not metadata-only', LIST.replace('[]', 'null')],
-  ['items that are not a list', LIST.replace('[]', '{}')],
-  ['items that are not objects', LIST.replace('[]', '[1]')],
-  ['items of different types', METADATA_LIST.replace('[]', `[${JSON.stringify(METADATA)},{}]`)],
-  ['a continue token', LIST.replace('"1"', '"1","continue":"abc"')],
-  ['no version', LIST.replace('"resourceVersion":"1"', '')],
-  ['no list', LIST.replace('NodeList', 'Status')],
-  ['a list of another kind', LIST.replace('NodeList', 'PodList')],
-  ['an item of another kind', LIST.replace('[]', '[{"apiVersion":"v1","kind":"Pod"}]')],
-  ['a metadata-only list of whole objects', METADATA_LIST.replace('[]', '[{}]')],
-  ['null', 'null'],
-])('rejects a body with %s', (_title, body) => {
+const MALFORMED = parseYaml(readFileSync(new URL('malformed-lists.yaml', import.meta.url), 'utf8')) as object;
+
+test.each(Object.entries(MALFORMED))('rejects a body with %s', (_title, body: string) => {
   expect(() => parse(body)).toThrow(MalformedList);
 });
