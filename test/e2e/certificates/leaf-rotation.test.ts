@@ -12,7 +12,7 @@ import { probeCalls } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
-const ROTATIONS = IS_LONG ? 1_000 : 8;
+const ROTATIONS = IS_LONG ? 200 : 8;
 const { guard, cluster, controlPlane, serviceCa } = await sharedGuardedCluster();
 
 /** Writes a new certificate and key, and returns the serial number. */

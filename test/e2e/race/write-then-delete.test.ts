@@ -9,7 +9,7 @@ import { probeCalls } from '../support/prober.ts';
 import { IS_LONG, runBinaries } from '../support/runner.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
-const ROUNDS = IS_LONG ? 2_000 : 50;
+const ROUNDS = IS_LONG ? 500 : 50;
 /** How late the API server of the guard learns of writes. Each decision from its cache is wrong then. */
 const LAG_MS = 100;
 
