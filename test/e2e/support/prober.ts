@@ -4,19 +4,10 @@ import { type Cluster, isDeniedInUse, unique } from './cluster.ts';
 import { nodePatch } from './objects.ts';
 import { PATHS } from './paths.ts';
 
-/**
- * The answer to a deletion:
- * - `in use`, `unverified`: the guard denies with MCG_IN_USE or MCG_UNVERIFIED;
- * - `allowed`: the API server deletes;
- * - `guard unreachable`: the API server denies because the guard did not answer (failurePolicy Fail);
- * - `no answer`: the API server is unreachable or has no storage;
- * - `unexpected`: anything else.
- */
-type Answer = 'in use' | 'unverified' | 'allowed' | 'guard unreachable' | 'no answer' | 'unexpected';
-
-/** An API server that starts, or that cannot use etcd. */
-const API_SERVER_TROUBLE = new RegExp(
-  'not yet ready to handle request|before all known HTTP paths have been installed|' +
+/** In the answers of an outage: of a guard that cannot list or is unreachable, or of an API server that cannot answer. */
+const OUTAGE = new RegExp(
+  'denied the request: MCG_UNVERIFIED|failed calling webhook "guard.machineconfig-guard.io"|no answer|' +
+    'not yet ready to handle request|before all known HTTP paths have been installed|' +
     String.raw`storage is \(re\)initializing|etcdserver|timed out|timeout`,
   'i',
 );
@@ -31,8 +22,8 @@ type Subject = keyof typeof RIGHT_ANSWERS;
 /** One deletion, as a dry run, and its answer. */
 interface Probe {
   readonly subject: Subject;
-  readonly answer: Answer;
-  readonly message: string;
+  /** If the API server neither deletes nor denies because of references, its message. */
+  readonly answer: string;
   /** In milliseconds, comparable with `performance.now()`. */
   readonly sentAt: number;
 }
@@ -101,7 +92,7 @@ export class Prober {
 
   /** The answers that no outage explains. */
   get wrongAnswers() {
-    return this.unexpectedAnswers.filter(({ answer }) => ['in use', 'allowed', 'unexpected'].includes(answer));
+    return this.unexpectedAnswers.filter(({ answer }) => !OUTAGE.test(answer));
   }
 
   /** Waits for more probes. */
@@ -154,15 +145,10 @@ export class Prober {
 
   async #probe(subject: Subject, config: string) {
     const sentAt = performance.now();
-    const record = (answer: Answer, message: string) => this.probes.push({ subject, answer, message, sentAt });
-    try {
-      const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
-      const path = `${PATHS.configs}/${config}`;
-      const response = await this.#cluster.admin.request('DELETE', path, undefined, extras);
-      record(answerOf(response), statusOf(response).message ?? '');
-    } catch (error) {
-      record('no answer', String(error));
-    }
+    const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
+    const response = this.#cluster.admin.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);
+    const answer = await response.then(readAnswer, (error: unknown) => `no answer: ${String(error)}`);
+    this.probes.push({ subject, answer, sentAt });
   }
 }
 
@@ -207,14 +193,7 @@ export async function probeCalls(cluster: Cluster, step: (prober: Prober) => Pro
   return (await withPatience(cluster.admin, () => probeDuring(cluster, step))).unexpectedAnswers;
 }
 
-/** Classifies the response to a DELETE. */
-function answerOf(response: KubeResponse): Answer {
-  const { status } = response;
-  const { message = '' } = statusOf(response);
-  if (status === 200) return 'allowed';
-  if (isDeniedInUse(response)) return 'in use';
-  if (status === 503 && message.includes('denied the request: MCG_UNVERIFIED')) return 'unverified';
-  const isWebhookFailure = message.includes('failed calling webhook "guard.machineconfig-guard.io"');
-  if (status === 500 && isWebhookFailure) return 'guard unreachable';
-  return API_SERVER_TROUBLE.test(message) ? 'no answer' : 'unexpected';
+function readAnswer(response: KubeResponse): string {
+  if (response.status === 200) return 'allowed';
+  return isDeniedInUse(response) ? 'in use' : (statusOf(response).message ?? '');
 }
