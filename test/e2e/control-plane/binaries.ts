@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { runOk } from '../support/process.ts';
-import { type Log, MissingControlPlaneError, type Program } from './go-build.ts';
+import type { Log, Program } from './go-build.ts';
 import type { KubeObject } from './kube-client.ts';
 import { findPrograms } from './kubernetes-module.ts';
 import { readCrds } from './module-files.ts';
@@ -27,26 +25,12 @@ const PROGRAMS: readonly Program[] = [
 ];
 
 /**
- * The binaries of a release: from the folder `KUBEBUILDER_ASSETS` (as of setup-envtest), from the cache, or
- * built. The CRDs come from the cache or from the Go module proxy.
+ * The binaries and the CRDs of a release: from the cache, or built and downloaded with Go.
  *
- * @throws MissingControlPlaneError if neither binaries nor Go exist
+ * @throws MissingControlPlaneError if they are not in the cache and Go is missing or cannot build them
  */
 export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
-  const assets = process.env['KUBEBUILDER_ASSETS'];
-  if (assets) await assertComplete(assets, release);
-  const directory = assets || (await findPrograms('control plane', release, PROGRAMS, log));
+  const directory = await findPrograms('control plane', release, PROGRAMS, log);
   const crds = await readCrds(`openshift-${release.openshift}`);
   return { directory, release, kubectl: join(directory, 'kubectl'), crds };
-}
-
-async function assertComplete(assets: string, { kubernetes }: Release): Promise<void> {
-  const missing = PROGRAMS.map(({ name }) => name).filter((name) => !existsSync(join(assets, name)));
-  const version = missing.length > 0 ? '' : await runOk(join(assets, 'kube-apiserver'), ['--version']);
-  if (version.includes(`v${kubernetes}`)) return;
-  const problem =
-    missing.length > 0 ? `no ${missing.toSorted().join(', no ')}` : `${version.trim()}, not ${kubernetes}`;
-  throw new MissingControlPlaneError(
-    `KUBEBUILDER_ASSETS=${assets} has ${problem}: change it, or unset the variable to build a control plane with Go.`,
-  );
 }
