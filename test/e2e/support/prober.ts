@@ -4,7 +4,7 @@ import { type Cluster, isDeniedInUse, unique } from './cluster.ts';
 import { nodePatch } from './objects.ts';
 import { PATHS } from './paths.ts';
 
-/** In the answers of an outage: of a guard that cannot list or is unreachable, or of an API server that cannot answer. */
+/** In the answers while a guard cannot list or is unreachable, or an API server cannot answer. */
 const OUTAGE = new RegExp(
   'denied the request: MCG_UNVERIFIED|failed calling webhook "guard.machineconfig-guard.io"|no answer|' +
     'not yet ready to handle request|before all known HTTP paths have been installed|' +
