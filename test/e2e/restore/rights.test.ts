@@ -7,9 +7,8 @@ import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
 import { readClusterSnapshot } from '../../../src/client/cluster-reader.ts';
 import { ExecServer } from '../../support/exec-server.ts';
 import type { Rule } from '../control-plane/kube-client.ts';
-import { requestCertificate } from '../inspect/incident-b.ts';
 import { unique } from '../support/cluster.ts';
-import { buildDirectory } from '../support/kubectl.ts';
+import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { createServiceAccount, withoutEachRight } from '../support/service-account.ts';
 import { createDaemonPod, deleteDaemonPods } from './machines.ts';
@@ -19,7 +18,8 @@ const { cluster, controlPlane } = installed;
 const roles = await buildDirectory(controlPlane, join(MANIFESTS, 'overlays', 'restore-role'));
 const { rules = [] } = roles.find(({ metadata }) => metadata.name === 'machineconfig-guard-restore') ?? {};
 await createStuckInstall();
-await requestCertificate(cluster, 'control0');
+await cluster.admin.delete('/apis/certificates.k8s.io/v1/certificatesigningrequests');
+await kubectlOk(controlPlane, ['create', '--filename', join(import.meta.dirname, 'certificate-request.yaml')]);
 
 afterAll(async () => {
   await deleteDaemonPods(cluster);
