@@ -11,7 +11,7 @@ import { until } from '../../test/e2e/control-plane/until.ts';
 import type { AuditEvent } from '../../test/e2e/support/audit-log.ts';
 import type { GuardedCluster } from '../../test/e2e/support/guarded-cluster.ts';
 import { kubectlOk } from '../../test/e2e/support/kubectl.ts';
-import { PATHS } from '../../test/e2e/support/paths.ts';
+import { PATHS } from '../../test/e2e/support/objects.ts';
 import { imageEnvironment, PROGRAM } from '../../test/e2e/support/programs.ts';
 import { serviceAccountToken } from '../../test/e2e/support/service-account.ts';
 import { TcpProxy } from '../../test/e2e/support/tcp-proxy.ts';

@@ -7,7 +7,7 @@ import { DocumentedPage } from '../support/documented-page.ts';
 import { awaitFloor } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { Shell } from '../support/shell.ts';
 
 const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';

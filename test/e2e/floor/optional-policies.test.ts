@@ -7,9 +7,8 @@ import { until } from '../control-plane/until.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
-import { nodePatch, renderedName } from '../support/objects.ts';
+import { nodePatch, OPERATOR_NAMESPACE, PATHS, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { createServiceAccount } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 

@@ -7,8 +7,7 @@ import { statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { renderedName } from '../support/objects.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS, renderedName } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 

@@ -7,7 +7,7 @@ import { expectStatus, KubeClient, statusOf } from '../control-plane/kube-client
 import { until } from '../control-plane/until.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { overlay } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { runBinaries } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 

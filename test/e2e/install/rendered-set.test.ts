@@ -7,7 +7,7 @@ import { until } from '../control-plane/until.ts';
 import { GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { kubectl } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 
 const installed = await sharedNodeCluster();

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { DocumentedPage } from '../support/documented-page.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { Shell } from '../support/shell.ts';
 

@@ -4,7 +4,7 @@ import { readField } from '../../install/read-field.ts';
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { ALERTS } from './alerting-rules.ts';
 
 interface EndpointSlice {

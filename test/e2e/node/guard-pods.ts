@@ -7,7 +7,7 @@ import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { Cluster } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 import { GUARD_IMAGE } from './images.ts';
 import { type NodeCluster, isReady } from './node-cluster.ts';

@@ -10,7 +10,7 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 import { findPrograms } from '../control-plane/kubernetes-module.ts';
 import type { Release } from '../control-plane/releases.ts';
 import { until } from '../control-plane/until.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { findImages } from './images.ts';
 import { Node } from './node.ts';
 import { requireNode } from './requirements.ts';

@@ -2,11 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
-import { nodePatch, readAnnotations } from '../support/objects.ts';
-import { PATHS } from '../support/paths.ts';
+import { MCO, nodePatch, PATHS, readAnnotations } from '../support/objects.ts';
 import { type Files, SERVED_FILE } from './machine-config-server.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 /** The machine-config-server writes the annotations of the node that it expects. */
 const ANNOTATIONS_FILE = '/etc/machine-config-daemon/node-annotations.json';
 /** The daemon writes the config of its last update. */

@@ -10,7 +10,7 @@ import type { KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
+import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 import { Machine } from './machine.ts';
@@ -19,7 +19,6 @@ import { findOperator } from './operator-binaries.ts';
 import { createOperatorObjects, RELEASE_VERSION } from './operator-objects.ts';
 import { OPERATOR_VARIABLE, selectOperator } from './operator-releases.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const CONTROLLER = 'machine-config-controller';
 /** The user of the real controller in the API server. */
 export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${CONTROLLER}`;

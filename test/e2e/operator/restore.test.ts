@@ -7,14 +7,13 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
+import { MCO, PATHS } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
 import { CURRENT_FILE, type Machine } from './machine.ts';
 import { type Files, readName, SERVED_FILE, startMachineConfigServer } from './machine-config-server.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const MASTER_ROLES = ['control-plane', 'master'];
 
 const operator = await OperatorCluster.shared();

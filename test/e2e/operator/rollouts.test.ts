@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { pause } from '../control-plane/until.ts';
-import { PATHS } from '../support/paths.ts';
+import { MCO, PATHS } from '../support/objects.ts';
 import { OPERATOR_USER, OperatorCluster, type Pool } from './operator-cluster.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const KUBELET_CONFIGS = `/apis/${MCO}/v1/kubeletconfigs`;
 const HOLD_MS = 15_000;
 /** Longer than the 5 s after which the operator looks at changed nodes. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
 const { cluster, guard } = await sharedGuardedCluster();

@@ -5,7 +5,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
 import { until } from '../control-plane/until.ts';
 import { debianProgram } from '../support/programs.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { runProcess } from '../support/process.ts';
 import { Shell } from '../support/shell.ts';
 import type { Pool } from '../states/state-cluster.ts';

@@ -1,10 +1,9 @@
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { until } from '../control-plane/until.ts';
-import { PATHS } from '../support/paths.ts';
+import { MCO, PATHS } from '../support/objects.ts';
 import { createStuckInstall, installed, MASTERS, MISSING, restoreMissing, states } from './stuck-install.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const POOL = `${PATHS.pools}/master`;
 const { cluster, controlPlane } = installed;
 const { admin } = cluster;

@@ -12,7 +12,7 @@ import { unique } from '../support/cluster.ts';
 import { BINDINGS } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { overlay } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { createServiceAccount, withoutEachRight } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 

@@ -6,8 +6,7 @@ import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import type { Cluster } from '../support/cluster.ts';
 import type { InstalledCluster } from '../support/installed-cluster.ts';
-import { readAnnotations } from '../support/objects.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS, readAnnotations } from '../support/objects.ts';
 
 const CONFIG_MAPS = `${PATHS.namespaces}/kube-system/configmaps`;
 const API_VERSION = `${MCO_GROUP}/v1`;

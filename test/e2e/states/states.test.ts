@@ -13,7 +13,7 @@ import { ExecServer } from '../../support/exec-server.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
+import { OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { type Disk, StateCluster } from './state-cluster.ts';
 

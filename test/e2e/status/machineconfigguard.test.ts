@@ -7,7 +7,7 @@ import { renderConfig } from '../../diagnosis/states.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { StateCluster } from '../states/state-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const installed = await sharedInstalledCluster();
@@ -37,7 +37,7 @@ test('reports dangling references in status, columns and Events until their repa
   expect(formatConditions(before)).toEqual(consistent);
   await new StateCluster(installed).create('R1');
   const masters = ['control0', 'control1', 'control2'];
-  const [missing, master] = ['X', 'Y'].map((letter) => renderConfig(letter, 'master').name) as [string, string];
+  const [missing, master] = [renderConfig('X', 'master').name, renderConfig('Y', 'master').name];
 
   const status = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 7);
 

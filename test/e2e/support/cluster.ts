@@ -9,8 +9,7 @@ import type { ApiServer } from '../control-plane/control-plane.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { auditedVerdicts, type AuditedVerdict, type AuditEvent } from './audit-log.ts';
-import { MCO, nodePatch, operatorAnnotations, renderedName } from './objects.ts';
-import { PATHS } from './paths.ts';
+import { MCO, nodePatch, operatorAnnotations, PATHS, renderedName } from './objects.ts';
 
 type Query = Readonly<Record<string, string>>;
 type Referrer = AuditedVerdict['referrers'][number];

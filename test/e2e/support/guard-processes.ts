@@ -7,7 +7,7 @@ import { freePorts } from '../control-plane/free-ports.ts';
 import type { KubeClient } from '../control-plane/kube-client.ts';
 import { isHealthy, until } from '../control-plane/until.ts';
 import { readAuthority } from './guard-service.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 import { imageEnvironment, PROGRAM } from './programs.ts';
 import { serviceAccountToken } from './service-account.ts';
 

@@ -1,7 +1,7 @@
 import { encodeBase64 } from '../../../src/install/manifest.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeClient } from '../control-plane/kube-client.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 
 /** The name of the guard's Service in its certificates. */
 export const SERVICE_NAME = 'machineconfig-guard.machineconfig-guard.svc';

@@ -2,7 +2,7 @@ import { ControlPlane } from '../control-plane/control-plane.ts';
 
 import { type GuardProcess, GuardProcesses } from './guard-processes.ts';
 import { InstalledCluster } from './installed-cluster.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 import { runBinaries } from './runner.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 

@@ -1,8 +1,7 @@
 import { type KubeClient, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { type Cluster, isDeniedInUse, unique } from './cluster.ts';
-import { nodePatch } from './objects.ts';
-import { PATHS } from './paths.ts';
+import { nodePatch, PATHS } from './objects.ts';
 
 /** In the answers while a guard cannot list or is unreachable, or an API server cannot answer. */
 const OUTAGE = new RegExp(

@@ -1,5 +1,5 @@
 import type { KubeClient, Rule } from '../control-plane/kube-client.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 

@@ -4,7 +4,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import { SERVICE_NAME, setAuthority } from './guard-service.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 
 const SERVICE = `${PATHS.guardNamespace}/services/machineconfig-guard`;
 const SECRETS = `${PATHS.guardNamespace}/secrets`;
