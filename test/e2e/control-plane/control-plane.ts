@@ -6,8 +6,8 @@ import { join } from 'node:path';
 
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
+import { testTls } from '../../support/tls.ts';
 import type { Binaries } from './binaries.ts';
-import { issueServerCertificate, type ServerCertificate } from './certificates.ts';
 import { Child, type ChildOptions } from './child.ts';
 import { freePorts } from './free-ports.ts';
 import { KubeClient, type KubeObject } from './kube-client.ts';
@@ -15,6 +15,9 @@ import { readCrds } from './module-files.ts';
 import { ProcessReaper } from './process-reaper.ts';
 import { minorOf } from './releases.ts';
 import { isHealthy, until } from './until.ts';
+
+/** PEM: the certificate of the servers, its key, and the authority that clients must trust. */
+type ServerTls = Readonly<Record<'ca' | 'certificatePem' | 'privateKeyPem', string>>;
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The first address of the Services, which pods use for the API server. */
@@ -36,21 +39,16 @@ export class ControlPlane {
   readonly directory = mkdtempSync(join(tmpdir(), 'mcg-control-plane-'));
   readonly reaper = new ProcessReaper(this.directory);
   readonly binaries: Binaries;
-  readonly #certificate: ServerCertificate;
+  readonly #tls: ServerTls;
   readonly #tokens = { admin: randomUUID(), controllerManager: randomUUID() };
   /** Where clients reach etcd. */
   readonly etcdUrl: string;
   readonly #nodeGateway: string | undefined;
   readonly #apiServers: ApiServer[] = [];
 
-  private constructor(
-    binaries: Binaries,
-    certificate: ServerCertificate,
-    etcdPort: number,
-    nodeGateway: string | undefined,
-  ) {
+  private constructor(binaries: Binaries, tls: ServerTls, etcdPort: number, nodeGateway: string | undefined) {
     this.binaries = binaries;
-    this.#certificate = certificate;
+    this.#tls = tls;
     this.#nodeGateway = nodeGateway;
     this.etcdUrl = `http://127.0.0.1:${etcdPort}`;
   }
@@ -63,9 +61,10 @@ export class ControlPlane {
    */
   static async start(binaries: Binaries, nodeGateway?: string) {
     const addresses = nodeGateway === undefined ? [] : [nodeGateway, KUBERNETES_SERVICE];
-    const certificate = await issueServerCertificate(addresses);
+    const { ca, leaf } = await testTls();
+    const tls = { ca, ...(await leaf(addresses)) };
     const [etcdPort = 0, peerPort = 0] = await freePorts(2);
-    const controlPlane = new ControlPlane(binaries, certificate, etcdPort, nodeGateway);
+    const controlPlane = new ControlPlane(binaries, tls, etcdPort, nodeGateway);
     try {
       await Promise.all([controlPlane.#startEtcd(peerPort), controlPlane.#writeSharedFiles()]);
       await controlPlane.startApiServer();
@@ -91,10 +90,7 @@ export class ControlPlane {
 
   /** A client of the guard's program, of an administrator or with this token. */
   connectApi(token: string = this.#tokens.admin, userAgent?: string) {
-    return new KubeApi(
-      connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.#certificate.ca, { token })),
-      userAgent,
-    );
+    return new KubeApi(connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.#tls.ca, { token })), userAgent);
   }
 
   async createOpenShiftCrds() {
@@ -142,7 +138,7 @@ export class ControlPlane {
     const directory = join(this.directory, name);
     await mkdir(directory);
     const url = `https://127.0.0.1:${port}`;
-    const admin = new KubeClient({ url, ca: this.#certificate.ca, token: this.#tokens.admin });
+    const admin = new KubeClient({ url, ca: this.#tls.ca, token: this.#tokens.admin });
     const file = await this.writeKubeconfig(`${name}/admin`, {}, url);
     const auditLog = join(directory, 'audit.log');
     const key = join(this.directory, 'tls.key');
@@ -221,9 +217,9 @@ export class ControlPlane {
       `${this.#tokens.admin},admin,admin,"system:masters"`,
       `${this.#tokens.controllerManager},system:kube-controller-manager,system:kube-controller-manager`,
     ];
-    await this.#writeFile('ca.crt', this.#certificate.ca);
-    await this.#writeFile('tls.crt', this.#certificate.certificate);
-    await this.#writeFile('tls.key', this.#certificate.key);
+    await this.#writeFile('ca.crt', this.#tls.ca);
+    await this.#writeFile('tls.crt', this.#tls.certificatePem);
+    await this.#writeFile('tls.key', this.#tls.privateKeyPem);
     await this.#writeFile('tokens.csv', tokens.join('\n'));
   }
 
@@ -248,7 +244,7 @@ export class ControlPlane {
       '--leader-elect=false',
       ...this.#serveOn(port),
     ]);
-    const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.#certificate.ca });
+    const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.#tls.ca });
     await controllerManager.waitUntil(() => health.isReady('/healthz'));
   }
 
@@ -274,7 +270,7 @@ export class ControlPlane {
 
   /** Writes a kubeconfig of an administrator, or of this user, and returns its file. */
   async writeKubeconfig(name: string, user: KubeconfigUser = {}, url = this.apiServer.url) {
-    const text = kubeconfig(url, this.#certificate.ca, { token: this.#tokens.admin, ...user });
+    const text = kubeconfig(url, this.#tls.ca, { token: this.#tokens.admin, ...user });
     return this.#writeFile(`${name}.kubeconfig`, text);
   }
 

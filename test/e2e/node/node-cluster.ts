@@ -2,12 +2,11 @@ import { randomInt } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
-import type { Binaries } from '../control-plane/binaries.ts';
+import { type Binaries, findPrograms } from '../control-plane/binaries.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { Log } from '../control-plane/go-build.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { findPrograms } from '../control-plane/kubernetes-module.ts';
 import type { Release } from '../control-plane/releases.ts';
 import { until } from '../control-plane/until.ts';
 import { PATHS } from '../support/objects.ts';

@@ -15,9 +15,8 @@ import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 import { Machine } from './machine.ts';
 import { type Files, type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
-import { findOperator } from './operator-binaries.ts';
+import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator-binaries.ts';
 import { createOperatorObjects, RELEASE_VERSION } from './operator-objects.ts';
-import { OPERATOR_VARIABLE, selectOperator } from './operator-releases.ts';
 
 const CONTROLLER = 'machine-config-controller';
 /** The user of the real controller in the API server. */

@@ -7,7 +7,7 @@ import { verifyProtection } from '../../../src/cli/protection/verify.ts';
 import { toConfigName } from '../../../src/decision/references.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
-import type { KubeObject, Rule } from '../control-plane/kube-client.ts';
+import type { Rule } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { BINDINGS } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
@@ -110,14 +110,4 @@ test('every right of the two roles is needed by a command', async () => {
     await expect.poll(findMissing).toEqual([`${verb} ${resource}`]);
   });
   await Promise.all(checks);
-});
-
-test('nobody has the roles for people', async () => {
-  const bindings = (await admin.list(
-    '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
-  )) as readonly (KubeObject & { readonly roleRef: { readonly name: string } })[];
-  const names = bindings.map(({ roleRef }) => roleRef.name);
-  expect(names).toContain('machineconfig-guard');
-  expect(names).not.toContain('machineconfig-guard-reader');
-  expect(names).not.toContain('machineconfig-guard-verify');
 });
