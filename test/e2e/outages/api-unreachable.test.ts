@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 
 import { statusOf } from '../control-plane/kube-client.ts';
-import { probeDuring, withPatience } from '../support/prober.ts';
+import { withPatience } from '../support/prober.ts';
 import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 
 const { cluster, network } = await sharedGuardedCluster();
@@ -41,18 +41,3 @@ test.for(['refuse', 'silence'] as const)(
     expect((await cluster.delete(overridden)).status).toBe(200);
   },
 );
-
-test('answers correctly again after all open connections went silent', async () => {
-  const config = await cluster.config();
-  await cluster.node({ currentConfig: config });
-  const { accepted } = network;
-  const { wrongAnswers } = await probeDuring(cluster, async (prober) => {
-    // Several open connections.
-    await Promise.all(Array.from({ length: 20 }, () => cluster.dryRun(config)));
-    network.freeze();
-    await prober.awaitRightAnswers(5);
-  });
-
-  expect(wrongAnswers).toEqual([]);
-  expect(network.accepted).toBeGreaterThan(accepted);
-});

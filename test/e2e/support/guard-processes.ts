@@ -97,7 +97,7 @@ export class GuardProcesses {
     this.#apiUrl = apiUrl;
   }
 
-  /** The replicas that were started and not killed. */
+  /** The replicas that were started. */
   get running(): readonly GuardProcess[] {
     return this.#replicas;
   }
@@ -119,14 +119,6 @@ export class GuardProcesses {
     const ca = await until('the authority of the webhook', findAuthority);
     const start = () => this.#startReplica(args, directory, ca);
     this.#replicas.push(...(await Promise.all(Array.from({ length: missing }, start))));
-    await this.#publish();
-  }
-
-  /** Kills all replicas. The Service leads nowhere then. */
-  async kill() {
-    await Promise.all(this.#replicas.splice(0).map((replica) => replica.stop('SIGKILL')));
-    // A killed leader would keep the Lease for 137 s, in which tests would wait for a status in vain.
-    await this.#admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
     await this.#publish();
   }
 

@@ -8,8 +8,6 @@ export class TcpProxy {
   readonly #targetPort: number;
   readonly #delayMs: number;
   readonly #sockets = new Set<Socket>();
-  /** The number of connections so far. */
-  accepted = 0;
   #isSilent = false;
 
   private constructor(server: Server, targetPort: number, delayMs: number) {
@@ -37,11 +35,6 @@ export class TcpProxy {
   /** Delivers nothing any more. Connections stay open, and new ones are accepted. */
   silence() {
     this.#isSilent = true;
-    this.freeze();
-  }
-
-  /** Delivers nothing any more on the open connections. New connections work. */
-  freeze() {
     for (const socket of this.#sockets) socket.unpipe().pause();
   }
 
@@ -53,7 +46,6 @@ export class TcpProxy {
   }
 
   #accept(client: Socket) {
-    this.accepted += 1;
     this.#track(client);
     if (this.#isSilent) {
       client.pause();
