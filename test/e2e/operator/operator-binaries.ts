@@ -17,10 +17,11 @@ interface OperatorRelease {
   readonly edits: readonly string[];
 }
 
-/** The first one is of the OpenShift release whose Kubernetes the newest control plane is. CI runs only this one. */
-const OPERATOR_RELEASES: readonly [OperatorRelease, ...OperatorRelease[]] = [
-  {
-    openshift: '4.20',
+/** The one of the OpenShift release whose Kubernetes the newest control plane is. CI runs only this one. */
+const NEWEST = '4.20';
+const RELEASES: Readonly<Record<string, OperatorRelease>> = {
+  [NEWEST]: {
+    openshift: NEWEST,
     version: 'v0.0.1-0.20250724162154-ab14c8e2843b',
     // The proxy has these dependencies only at other commits.
     edits: [
@@ -29,16 +30,16 @@ const OPERATOR_RELEASES: readonly [OperatorRelease, ...OperatorRelease[]] = [
       '-replace=k8s.io/code-generator=k8s.io/code-generator@v0.32.1',
     ],
   },
-  { openshift: '4.19', version: 'v0.0.1-0.20250401081735-9026ff2d802e', edits: [] },
-  { openshift: '4.15', version: 'v0.0.1-0.20231024085435-7e1fb719c1ba', edits: [] },
-];
+  '4.19': { openshift: '4.19', version: 'v0.0.1-0.20250401081735-9026ff2d802e', edits: [] },
+  '4.15': { openshift: '4.15', version: 'v0.0.1-0.20231024085435-7e1fb719c1ba', edits: [] },
+};
 
 /** `test/e2e/run.ts` names the release of a test run in this variable. */
 export const OPERATOR_VARIABLE = 'MCG_E2E_OPERATOR';
 
 /** The release with this version, or the one that CI runs. */
-export function selectOperator(flag: string, version = OPERATOR_RELEASES[0].openshift): OperatorRelease {
-  return selectVersion(flag, version, OPERATOR_RELEASES, 'openshift');
+export function selectOperator(flag: string, version = NEWEST): OperatorRelease {
+  return selectVersion(flag, version, RELEASES);
 }
 
 const MODULE = 'github.com/openshift/machine-config-operator';
