@@ -14,7 +14,7 @@ import { kubectlOk } from '../../test/e2e/support/kubectl.ts';
 import { PATHS } from '../../test/e2e/support/objects.ts';
 import { imageEnvironment, PROGRAM } from '../../test/e2e/support/programs.ts';
 import { serviceAccountToken } from '../../test/e2e/support/service-account.ts';
-import { TcpProxy } from '../../test/e2e/support/tcp-proxy.ts';
+import { startTcpProxy } from '../../test/e2e/support/tcp-proxy.ts';
 
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
 const LABEL = 'bench.machineconfig-guard.io/candidate';
@@ -104,7 +104,7 @@ export async function registerCandidate(
 
   /** Starts it with a slow API server. Returns how often it lists all nodes during the work. */
   const countListsWhileSlow = async (work: () => Promise<void>) => {
-    const slow = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port), { delayMs: SLOW_MS });
+    const slow = await startTcpProxy(Number(new URL(controlPlane.apiServer.url).port), { delayMs: SLOW_MS });
     try {
       await start(await controlPlane.writeKubeconfig(`${id}-slow`, { token }, `https://127.0.0.1:${slow.port}`));
       const before = await countLists();

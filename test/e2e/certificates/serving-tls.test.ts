@@ -66,7 +66,7 @@ test(`no call fails during ${ROTATIONS} rotations of the leaf`, async () => {
   expect(failedCalls).toEqual([]);
 }, 1_800_000);
 
-test('no call fails while the TLS profile of the cluster changes, and the port of the metrics has it, too', async () => {
+test('no call fails while the TLS profile of the cluster changes, which the metrics also have', async () => {
   await controlPlane.installProjects('openshift-config');
   const type = { apiVersion: 'config.openshift.io/v1', kind: 'APIServer' };
   // The guard reads a usable profile every minute, and an unusable one every second.

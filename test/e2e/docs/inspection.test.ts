@@ -7,13 +7,13 @@ import { afterAll, expect, test } from 'vitest';
 import { DocumentedPage } from '../support/documented-page.ts';
 import { ensureOperatorNamespace } from '../restore/machines.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
-import { Shell } from '../support/shell.ts';
+import { openShell } from '../support/shell.ts';
 import { StateCluster } from '../states/state-cluster.ts';
 
 const PAGE = 'docs/inspect.md';
 const KUBECONFIG = '/opt/openshift/auth/kubeconfig-loopback';
 const installed = await sharedInstalledCluster();
-const shell = await Shell.open(installed.controlPlane);
+const shell = await openShell(installed.controlPlane);
 
 await installed.clear();
 await ensureOperatorNamespace(installed.cluster);

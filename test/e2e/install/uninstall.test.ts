@@ -7,11 +7,11 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectl } from '../support/kubectl.ts';
 import { hasPolicies, listLeftovers, MANIFESTS } from '../support/overlays.ts';
 import { IS_LONG } from '../support/runner.ts';
-import { Shell } from '../support/shell.ts';
+import { openShell } from '../support/shell.ts';
 
 const installed = await InstalledCluster.start(['prometheus-operator']);
 const { cluster, controlPlane } = installed;
-const shell = await Shell.open(controlPlane);
+const shell = await openShell(controlPlane);
 const config = await cluster.config();
 await cluster.node({ name: 'worker-0', currentConfig: config });
 await cluster.pool({ name: 'worker', spec: config });

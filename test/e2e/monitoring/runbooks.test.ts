@@ -8,7 +8,7 @@ import { kubectlOk } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
 import { PATHS } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
-import { Shell } from '../support/shell.ts';
+import { openShell } from '../support/shell.ts';
 
 interface ManagedFields {
   readonly manager: string;
@@ -23,7 +23,7 @@ const DASHBOARD = '/api/v1/namespaces/openshift-config-managed/configmaps/machin
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
-const shell = await Shell.open(controlPlane);
+const shell = await openShell(controlPlane);
 
 await kubectlOk(controlPlane, ['create', 'namespace', 'openshift-config-managed']);
 // The page creates the objects of the component again.

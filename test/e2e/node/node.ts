@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { until } from '../control-plane/until.ts';
@@ -12,7 +11,8 @@ import { GUARD_ALIASES, type Image, type Images } from './images.ts';
 import type { NodeAddresses } from './node-cluster.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
-const RUN_NODE = fileURLToPath(new URL('run-node.sh', import.meta.url));
+const RUN_NODE = join(import.meta.dirname, 'run-node.sh');
+const CONNECT_NODE = join(import.meta.dirname, 'connect-node.sh');
 
 interface NodeOptions {
   readonly name: string;
@@ -115,20 +115,9 @@ export class Node {
     this.#pid = Number(readFileSync(this.#path('pid'), 'utf8'));
   }
 
-  /** The link and its routes on this machine go with the network namespace. */
   async #connectNetwork() {
     const { gateway, link, address, podSubnet } = this.#options.addresses;
-    const ip = (command: string) => runOk('ip', command.split(' '));
-    await ip(`link add ${link} type veth peer name eth0 netns ${this.#pid}`);
-    await ip(`address add ${gateway}/32 dev ${link}`);
-    await ip(`link set ${link} up`);
-    await ip(`route add ${address}/32 dev ${link} src ${gateway}`);
-    const ipInside = (command: string) => this.run('ip', ...command.split(' '));
-    await ipInside(`address add ${address}/32 dev eth0`);
-    await ipInside('link set eth0 up');
-    await ipInside(`route add ${gateway}/32 dev eth0`);
-    await ipInside(`route add default via ${gateway}`);
-    await ip(`route add ${podSubnet} via ${address} dev ${link} src ${gateway}`);
+    await runOk('sh', [CONNECT_NODE, String(this.#pid), link, gateway, address, podSubnet]);
   }
 
   async #startContainerd() {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { parse } from 'yaml';
 
-import { ExecServer } from '../../support/exec-server.ts';
+import { startExecServer } from '../../support/exec-server.ts';
 import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
@@ -127,7 +127,7 @@ export class OperatorCluster {
 
   /** Lets clients read the disk of a machine in the pod of its daemon during a step. */
   async withDaemon<Result>({ name, disk }: Machine, step: () => Promise<Result>): Promise<Result> {
-    const kubelet = await ExecServer.start(([, path = '']) => {
+    const kubelet = await startExecServer(([, path = '']) => {
       const stdout = disk.get(path.replace('/rootfs', ''));
       return stdout === undefined ? { stderr: 'cat: No such file or directory', exitCode: 1 } : { stdout };
     });

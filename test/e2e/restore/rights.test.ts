@@ -5,7 +5,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
 import { readClusterSnapshot } from '../../../src/client/cluster-reader.ts';
-import { ExecServer } from '../../support/exec-server.ts';
+import { startExecServer } from '../../support/exec-server.ts';
 import type { Rule } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
@@ -63,7 +63,7 @@ test.each(withoutEachRight(rules))('the command needs its right to $verb $resour
 });
 
 test('each right on the pod that reads a disk is needed', async () => {
-  const kubelet = await ExecServer.start(() => ({ stdout: MISSING.text }));
+  const kubelet = await startExecServer(() => ({ stdout: MISSING.text }));
   onTestFinished(() => kubelet.stop());
   const [node = ''] = MASTERS;
   await createDaemonPod(cluster, node, kubelet.port);

@@ -9,7 +9,7 @@ import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { runProgram } from '../../cli/run-program.ts';
 import { formatRepair, getState, renderConfig } from '../../diagnosis/states.ts';
-import { ExecServer } from '../../support/exec-server.ts';
+import { startExecServer } from '../../support/exec-server.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
 import { kubectlOk } from '../support/kubectl.ts';
@@ -26,7 +26,7 @@ const DAEMON_PODS = `${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`;
 const flags = ['--kubeconfig', controlPlane.apiServer.kubeconfig];
 /** The node whose disk the next command reads. */
 let readNode = '';
-const kubelet = await ExecServer.start(([, file = '']) =>
+const kubelet = await startExecServer(([, file = '']) =>
   file.endsWith('/currentconfig')
     ? { stderr: 'cat: No such file', exitCode: 1 }
     : { stdout: states.readDisk(readNode) },
