@@ -13,7 +13,7 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
-import { Machine } from './machine.ts';
+import { bootMachine, type Machine } from './machine.ts';
 import { type Files, type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
 import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator-binaries.ts';
 import { createOperatorObjects, RELEASE_VERSION } from './operator-objects.ts';
@@ -153,7 +153,7 @@ export class OperatorCluster {
   async boot(name: string, roles: readonly string[], files?: Files): Promise<Machine> {
     const fetchFiles = () => this.server.fetchFiles(roles.at(-1) ?? '');
     const disk = files ?? (await this.until(`a config for ${name}`, fetchFiles));
-    const machine = await Machine.join(this.admin, name, disk, roles);
+    const machine = await bootMachine(this.admin, name, disk, roles);
     this.#machines.push(machine);
     return machine;
   }
