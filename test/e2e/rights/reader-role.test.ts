@@ -84,21 +84,14 @@ async function check(api: KubeApi): Promise<void> {
   if (!readable) throw new ClusterAccessError('list', REQUESTS_PATH, reason);
 }
 
-test('with the reader role, every command but the dry run of verify works', async () => {
-  const api = await connectWith(READER);
+test('only the dry run of verify needs the second role', async () => {
+  const reader = await connectWith(READER);
   // RBAC takes a moment to see a new binding.
-  await expect.poll(() => findMissingRights(api)).toEqual(['delete machineconfigs']);
-});
-
-test('with both roles, every command works', async () => {
+  await expect.poll(() => findMissingRights(reader)).toEqual(['delete machineconfigs']);
   const api = await connectWith([...READER, ...VERIFY]);
   await expect.poll(() => findMissingRights(api)).toEqual([]);
   const { state, floor, webhooks } = await verifyProtection(api);
-  expect({ state, floor, webhooks: webhooks?.length }).toEqual({
-    state: 'PROTECTED',
-    floor: [],
-    webhooks: 1,
-  });
+  expect({ state, floor, webhooks: webhooks?.length }).toEqual({ state: 'PROTECTED', floor: [], webhooks: 1 });
 });
 
 test('every right of the two roles is needed by a command', async () => {
