@@ -20,6 +20,7 @@ export type Machine = Awaited<ReturnType<typeof bootMachine>>;
  */
 export async function bootMachine(admin: KubeClient, name: string, files: Files, roles: readonly string[]) {
   const path = `${PATHS.nodes}/${name}`;
+  const power = new AbortController();
   const labels = Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, '']));
   const metadata = { name, labels: { 'kubernetes.io/os': 'linux', ...labels } };
   await admin.create(PATHS.nodes, { apiVersion: 'v1', kind: 'Node', metadata });
@@ -40,13 +41,12 @@ export async function bootMachine(admin: KubeClient, name: string, files: Files,
      * @throws Error if the simulated daemon has failed
      */
     leave: async () => {
-      isRunning = false;
+      power.abort();
       const [result] = await daemon;
       await admin.delete(path);
       if (result.status === 'rejected') throw new Error(`the daemon of ${name} failed`, { cause: result.reason });
     },
   };
-  let isRunning = true;
   let synced = '';
   const findConfig = (config: string) => admin.find(`${PATHS.configs}/${config}`);
   const annotate = (values: Readonly<Record<string, string>>) => admin.patch(path, nodePatch(values));
@@ -55,7 +55,7 @@ export async function bootMachine(admin: KubeClient, name: string, files: Files,
   /** The real machine-config-controller cordons and drains the node on request, and uncordons it. */
   async function requestDrain(request: string) {
     await annotate({ desiredDrain: request });
-    while (isRunning && (await readNode())['lastAppliedDrain'] !== request) await pause(INTERVAL_MS);
+    while (!power.signal.aborted && (await readNode())['lastAppliedDrain'] !== request) await pause(INTERVAL_MS);
   }
 
   /** Why the daemon cannot update. */
@@ -78,7 +78,10 @@ export async function bootMachine(admin: KubeClient, name: string, files: Files,
     synced = input;
     const [current, desired] = [await findConfig(currentConfig), await findConfig(desiredConfig)];
     const reason = await findFailure([currentConfig, desiredConfig], current, desired);
-    if (reason !== undefined) return void (await annotate({ state: 'Degraded', reason }));
+    if (reason !== undefined) {
+      await annotate({ state: 'Degraded', reason });
+      return;
+    }
     if (currentConfig !== desiredConfig) {
       await annotate({ state: 'Working', reason: '' });
       await requestDrain(`drain-${desiredConfig}`);
@@ -93,7 +96,7 @@ export async function bootMachine(admin: KubeClient, name: string, files: Files,
   }
 
   async function run() {
-    for (; isRunning; await pause(INTERVAL_MS)) await sync();
+    for (; !power.signal.aborted; await pause(INTERVAL_MS)) await sync();
   }
 
   // Settled, so that a failure is no unhandled rejection before the machine stops.
