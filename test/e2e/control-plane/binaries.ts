@@ -4,7 +4,6 @@ import { join } from 'node:path';
 
 import { cachePath } from './cache.ts';
 import { findGoPrograms, type Log, type Program } from './go-build.ts';
-import type { KubeObject } from './kube-client.ts';
 import { CHECKSUMS, downloadModule, readCrds } from './module-files.ts';
 import type { Release } from './releases.ts';
 
@@ -14,8 +13,8 @@ export interface Binaries {
   readonly release: Release;
   /** Path of kubectl. */
   readonly kubectl: string;
-  /** OpenShift's MachineConfig CRDs. */
-  readonly crds: readonly KubeObject[];
+  /** The project in crds.yaml with OpenShift's MachineConfig CRDs. */
+  readonly openshiftProject: string;
 }
 
 /** The slowest is first, so that a machine that cannot build it reports that early. */
@@ -33,8 +32,9 @@ const PROGRAMS: readonly Program[] = [
  */
 export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
   const directory = await findPrograms('control plane', release, PROGRAMS, log);
-  const crds = await readCrds(`openshift-${release.openshift}`);
-  return { directory, release, kubectl: join(directory, 'kubectl'), crds };
+  const openshiftProject = `openshift-${release.openshift}`;
+  await readCrds(openshiftProject);
+  return { directory, release, kubectl: join(directory, 'kubectl'), openshiftProject };
 }
 
 const KUBERNETES = 'k8s.io/kubernetes';

@@ -68,7 +68,7 @@ export class ControlPlane {
     try {
       await Promise.all([controlPlane.#startEtcd(peerPort), controlPlane.#writeSharedFiles()]);
       await controlPlane.startApiServer();
-      await controlPlane.createOpenShiftCrds();
+      await controlPlane.installProjects(binaries.openshiftProject);
       // Last, because the garbage collector looks for new kinds only every 30 s.
       await controlPlane.#startControllers();
       const { admin } = controlPlane.apiServer;
@@ -93,26 +93,9 @@ export class ControlPlane {
     return new KubeApi(connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.#tls.ca, { token })), userAgent);
   }
 
-  async createOpenShiftCrds() {
-    await this.#installCrds(this.binaries.crds);
-  }
-
-  /** Deletes the CRDs of OpenShift and their objects. */
-  async deleteOpenShiftCrds() {
-    const { admin } = this.apiServer;
-    const paths = this.binaries.crds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
-    await Promise.all(paths.map((path) => admin.delete(path)));
-    const areGone = async () =>
-      (await Promise.all(paths.map((path) => admin.find(path)))).every((crd) => crd === undefined);
-    await until('the end of the CRDs', areGone);
-  }
-
   /** Creates the CRDs of these projects in crds.yaml, and returns when the API server serves their kinds. */
   async installProjects(...projects: readonly string[]) {
-    for (const project of projects) await this.#installCrds(await readCrds(project));
-  }
-
-  async #installCrds(crds: readonly KubeObject[]) {
+    const crds = (await Promise.all(projects.map(readCrds))).flat();
     const { admin } = this.apiServer;
     await Promise.all(crds.map((crd) => admin.create(CRDS, crd)));
     const isServed = async (crd: KubeObject) => {

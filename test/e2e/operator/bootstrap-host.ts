@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
 
 import { runOk } from '../support/process.ts';
-import type { Pool } from './operator-cluster.ts';
+import type { Pool } from '../support/cluster.ts';
 import { findOperatorObject, RELEASE_VERSION } from './operator-objects.ts';
 
 /** The clusters of the tests have it. */

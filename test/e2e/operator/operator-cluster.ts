@@ -6,9 +6,9 @@ import { parse } from 'yaml';
 import { startExecServer } from '../../support/exec-server.ts';
 import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
+import type { Pool } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { log } from '../support/runner.ts';
@@ -23,19 +23,6 @@ const CONTROLLER = 'machine-config-controller';
 export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${CONTROLLER}`;
 /** The log is large. */
 const LOG_LINES = 30;
-
-export interface Pool extends KubeObject {
-  readonly spec: {
-    readonly configuration?: { readonly name?: string; readonly source?: readonly { readonly name: string }[] };
-  };
-  readonly status?: {
-    readonly configuration?: { readonly name?: string };
-    readonly conditions?: readonly Readonly<Record<'type' | 'status' | 'lastTransitionTime', string>>[];
-    readonly machineCount?: number;
-    readonly updatedMachineCount?: number;
-    readonly degradedMachineCount?: number;
-  };
-}
 
 let shared: Promise<OperatorCluster> | undefined;
 

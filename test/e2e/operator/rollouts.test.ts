@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { pause } from '../control-plane/until.ts';
 import { MCO, PATHS } from '../support/objects.ts';
-import { OPERATOR_USER, OperatorCluster, type Pool } from './operator-cluster.ts';
+import type { Pool } from '../support/cluster.ts';
+import { OPERATOR_USER, OperatorCluster } from './operator-cluster.ts';
 
 const KUBELET_CONFIGS = `/apis/${MCO}/v1/kubeletconfigs`;
 const HOLD_MS = 15_000;

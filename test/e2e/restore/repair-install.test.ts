@@ -8,7 +8,7 @@ import { debianProgram } from '../support/programs.ts';
 import { PATHS } from '../support/objects.ts';
 import { runProcess } from '../support/process.ts';
 import { openShell } from '../support/shell.ts';
-import type { Pool } from '../states/state-cluster.ts';
+import type { Pool } from '../support/cluster.ts';
 import { createDaemonPod, deleteDaemonPods } from './machines.ts';
 import { createStuckInstall, installed, MASTERS, MISSING, states } from './stuck-install.ts';
 

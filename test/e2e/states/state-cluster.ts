@@ -1,10 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { FAILED_STATES } from '../../../src/diagnosis/findings.ts';
 import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
 import { findPoolOfNode } from '../../../src/references/node-pool.ts';
 import { buildState, getState, renderConfig } from '../../diagnosis/states.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
-import type { Cluster } from '../support/cluster.ts';
+import type { Cluster, Pool } from '../support/cluster.ts';
 import type { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS, readAnnotations } from '../support/objects.ts';
 
@@ -24,18 +26,6 @@ export interface Disk {
   readonly hasUpdateFile?: boolean;
   /** Daemons of OpenShift 4.4 get the config of the disk from the API (machine-config-operator#2010). */
   readonly isOldDaemon?: boolean;
-}
-
-export interface Pool extends KubeObject {
-  readonly spec: {
-    readonly configuration: { readonly name?: string };
-    readonly nodeSelector: object;
-    readonly paused?: boolean;
-  };
-  readonly status?: Readonly<Record<string, unknown>> & {
-    readonly configuration?: { readonly name?: string };
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  };
 }
 
 /** The objects of a cluster at a moment. */
@@ -147,7 +137,7 @@ export class StateCluster {
   #actAsOperator(pool: Pool, { pools, nodes, configs }: Snapshot): Write | undefined {
     const path = `${PATHS.pools}/${pool.metadata.name}/status`;
     const { configuration, paused } = pool.spec;
-    const { name: spec = '' } = configuration;
+    const { name: spec = '' } = configuration ?? {};
     const { conditions = [], configuration: served } = pool.status ?? {};
     const isBroken = conditions.some(({ type, status }) => type === 'RenderDegraded' && status === 'True');
     if (!configs.has(spec)) {
@@ -155,7 +145,7 @@ export class StateCluster {
       return content && (() => this.#createConfig(spec, content.spec));
     }
     if (isBroken) return () => this.#admin.patch(path, { status: { conditions: [] } });
-    const referrers = pools.map(({ metadata, spec: { nodeSelector } }) => ({
+    const referrers = pools.map(({ metadata, spec: { nodeSelector = {} } }) => ({
       referrer: { name: metadata.name, nodeSelector },
     }));
     const own = nodes
@@ -176,7 +166,7 @@ export class StateCluster {
     };
     const isUpdated = counts.updatedMachineCount === own.length;
     const status = { ...counts, ...(isUpdated && { configuration }) };
-    const isReported = Object.entries(counts).every(([key, count]) => pool.status?.[key] === count);
+    const isReported = isDeepStrictEqual({ ...pool.status, ...counts }, pool.status);
     return isReported && (!isUpdated || served?.name === spec) ? undefined : () => this.#admin.patch(path, { status });
   }
 

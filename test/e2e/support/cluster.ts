@@ -33,6 +33,18 @@ interface PoolOptions extends Readonly<Partial<Record<'name' | 'spec' | 'status'
   readonly finalizers?: readonly string[];
 }
 
+export interface Pool extends KubeObject {
+  readonly spec: {
+    readonly configuration?: { readonly name?: string; readonly source?: readonly { readonly name: string }[] };
+    readonly nodeSelector?: object;
+    readonly paused?: boolean;
+  };
+  readonly status?: Readonly<Record<`${string}Count`, number>> & {
+    readonly configuration?: { readonly name?: string };
+    readonly conditions?: readonly Readonly<Record<'type' | 'status' | 'lastTransitionTime', string>>[];
+  };
+}
+
 /** Creates, changes and deletes objects as an administrator. */
 export class Cluster {
   readonly admin: KubeClient;
