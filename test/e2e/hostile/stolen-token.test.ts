@@ -40,8 +40,6 @@ const OWNED = { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', u
 
 test.each<[spec: object | undefined, metadata: object, denial: string | undefined]>([
   [{ mode: 'Disabled' }, {}, 'may create only the MachineConfigGuard "cluster"'],
-  [{ mode: 'Audit' }, {}, 'may create only'],
-  [{ mode: 'Warn' }, {}, 'may create only'],
   [{ holdSuperseded: '720h' }, {}, 'may create only'],
   [{ holdSuperseded: '0s' }, {}, 'may create only'],
   [{ mode: 'Enforce', holdSuperseded: '1s' }, {}, 'may create only'],

@@ -45,12 +45,9 @@ test('no overlay has settings, a key, a limit or an object of the operators', as
   expect(JSON.stringify(objects)).not.toMatch(/"caBundle":|"limits":{[^}]*"cpu"/);
   expect(objects.map(({ kind }) => kind)).not.toContain('MachineConfigGuard');
   // People bind the other roles themselves.
-  const bindings = objects.filter(({ kind }) => kind === 'ClusterRoleBinding') as readonly object[] as readonly {
-    readonly roleRef: { readonly name: string };
-  }[];
-  const roles = bindings.map(({ roleRef }) => roleRef.name).join();
-  expect(roles).toContain('machineconfig-guard');
-  expect(roles).not.toMatch(/reader|verify|restore/);
+  const bindings = JSON.stringify(objects.filter(({ kind }) => kind === 'ClusterRoleBinding'));
+  expect(bindings).toContain('"name":"machineconfig-guard"');
+  expect(bindings).not.toMatch(/"machineconfig-guard-(?:reader|verify|restore)/);
   const secrets = objects.filter(({ kind }) => kind === 'Secret');
   expect(JSON.stringify(secrets)).not.toMatch(/"(?:data|stringData)":/);
   const versions = objects.map(({ apiVersion }) => apiVersion);

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { Cluster } from '../support/cluster.ts';
+import { Cluster, hasCondition } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 import { GUARD_IMAGE } from './images.ts';
-import { type NodeCluster, isReady } from './node-cluster.ts';
+import type { NodeCluster } from './node-cluster.ts';
 import type { Node } from './node.ts';
 
 const NAMESPACE = 'machineconfig-guard';
@@ -104,7 +104,7 @@ export class GuardPods {
     const before = restartCountOf(status);
     await until(`a restart of ${metadata.name}`, async () => {
       const pod = (await this.#admin.find(`${PODS}/${metadata.name}`)) as GuardPod | undefined;
-      return pod !== undefined && restartCountOf(pod.status) > before && isReady(pod);
+      return pod !== undefined && restartCountOf(pod.status) > before && hasCondition(pod, 'Ready');
     });
   }
 

@@ -23,17 +23,7 @@ export const GUARD_ALIASES: readonly string[] = [
   `registry.example.com/ops/machineconfig-guard@${DOCUMENTED_DIGEST}`,
 ];
 
-/** An image as an archive that containerd imports. */
-export interface Image {
-  readonly name: string;
-  readonly archive: string;
-}
-
-export interface Images {
-  readonly guard: Image;
-  /** The sandbox of a pod, in which a process only waits. */
-  readonly pause: Image;
-}
+export type Images = ReturnType<typeof imagesIn>;
 
 /** The image of the guard and that of a pod's sandbox: from the cache, or built from the sources. */
 export async function findImages(log: (line: string) => void): Promise<Images> {
@@ -48,7 +38,8 @@ export async function findImages(log: (line: string) => void): Promise<Images> {
   return imagesIn(directory);
 }
 
-function imagesIn(directory: string): Images {
+/** Archives that containerd imports: the guard, and the sandbox of a pod, in which a process only waits. */
+function imagesIn(directory: string) {
   return {
     guard: { name: `docker.io/library/${GUARD_IMAGE}`, archive: join(directory, 'guard.tar') },
     pause: { name: 'localhost/pause:1', archive: join(directory, 'pause.tar') },

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { until } from '../control-plane/until.ts';
 import { runOk } from '../support/process.ts';
-import { GUARD_ALIASES, type Image, type Images } from './images.ts';
+import { GUARD_ALIASES, type Images } from './images.ts';
 import type { NodeAddresses } from './node-cluster.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
@@ -73,11 +73,6 @@ export class Node {
     return runOk('nsenter', [...this.#enter(), ...command]);
   }
 
-  /** Pods can use the image then. */
-  async importImage({ archive }: Image) {
-    await this.#ctr('images', 'import', archive);
-  }
-
   /** Drops every packet between the node and the API server, as a broken switch does. */
   async disconnect() {
     for (const rule of SILENCE) await this.run('iptables', '-w', '-I', ...rule);
@@ -128,7 +123,7 @@ export class Node {
     const config = await this.#writeConfig('containerd.toml', { PAUSE_IMAGE: images.pause.name, CNI_DIRECTORY });
     const containerd = this.#startChild('containerd', 'containerd', [`--config=${config}`]);
     await containerd.waitUntil(() => this.#ctr('version').then(Boolean, () => false));
-    for (const image of Object.values(images)) await this.importImage(image);
+    for (const { archive } of Object.values(images)) await this.#ctr('images', 'import', archive);
     await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
   }
 

@@ -1,6 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { writeFiles } from '../../cli/temporary-directory.ts';
 import { testTls } from '../../support/tls.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
@@ -38,10 +38,12 @@ export async function startMachineConfigServer(
   const directory = join(controlPlane.directory, name);
   const { ca, leaf } = await testTls();
   const { certificatePem, privateKeyPem } = await leaf();
-  await mkdir(join(directory, TOKEN_FOLDER), { recursive: true });
-  const texts = { 'tls.crt': certificatePem, 'tls.key': privateKeyPem };
-  const tokenTexts = { [`${TOKEN_FOLDER}/ca.crt`]: ca, [`${TOKEN_FOLDER}/token`]: 'token' };
-  for (const [file, text] of Object.entries({ ...texts, ...tokenTexts })) await writeFile(join(directory, file), text);
+  writeFiles(directory, {
+    'tls.crt': certificatePem,
+    'tls.key': privateKeyPem,
+    [`${TOKEN_FOLDER}/ca.crt`]: ca,
+    [`${TOKEN_FOLDER}/token`]: 'token',
+  });
   const [port, securePort] = await freePorts(2);
   const flags = ['--cert=tls.crt', '--key=tls.key', `--secure-port=${securePort}`];
   const command = join(binaries, 'machine-config-server');

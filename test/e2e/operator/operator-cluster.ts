@@ -8,7 +8,7 @@ import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { until } from '../control-plane/until.ts';
 import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
-import type { Pool } from '../support/cluster.ts';
+import { hasCondition, type Pool } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { log } from '../support/runner.ts';
@@ -181,11 +181,11 @@ export class OperatorCluster {
   /** Waits until all machines run the config of the pool's spec, and returns its name. */
   async awaitUpdated(name: string, machineCount = 0, previous?: string): Promise<string> {
     const state = `updated with ${machineCount} machines`;
-    return this.awaitRendered(name, previous, state, ({ spec, status }) => {
-      const isUpdated = status?.conditions?.some(({ type, status: value }) => type === 'Updated' && value === 'True');
+    return this.awaitRendered(name, previous, state, (pool) => {
+      const { spec, status } = pool;
       const isServed = spec.configuration?.name === status?.configuration?.name;
       const { machineCount: all, updatedMachineCount: updated } = status ?? {};
-      return isUpdated === true && isServed && all === machineCount && updated === machineCount;
+      return hasCondition(pool, 'Updated') && isServed && all === machineCount && updated === machineCount;
     });
   }
 

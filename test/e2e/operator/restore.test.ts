@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
+import { hasCondition } from '../support/cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { MCO, PATHS } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
@@ -200,11 +201,7 @@ describe.concurrent('with the real operator', () => {
     const { machine } = await operator.bootPool(pool);
     const { old, rendered } = await renderPaused(pool);
     await operator.applySource(pool, `60-${pool}`, { config: { ignition: { version: '9.9.9' } } });
-    await operator.awaitPool(pool, 'RenderDegraded', ({ status }) => {
-      return (
-        status?.conditions?.some(({ type, status: value }) => type === 'RenderDegraded' && value === 'True') === true
-      );
-    });
+    await operator.awaitPool(pool, 'RenderDegraded', (each) => hasCondition(each, 'RenderDegraded'));
     await deleteAnyway(rendered);
     await setPaused(pool, false);
     const { command, evidence } = await awaitProblems(machine, pool, ['ConfigMissing', 'PoolDegraded']);

@@ -1,4 +1,4 @@
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
 import { ClusterAccessError, readObject } from '../../../src/client/cluster-access.ts';
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
@@ -8,12 +8,11 @@ import { toConfigName } from '../../../src/decision/references.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
 import type { Rule } from '../control-plane/kube-client.ts';
-import { unique } from '../support/cluster.ts';
 import { BINDINGS } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { overlay } from '../support/overlays.ts';
 import { PATHS } from '../support/objects.ts';
-import { createServiceAccount, withoutEachRight } from '../support/service-account.ts';
+import { connectWith, withoutEachRight } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const REQUESTS_PATH = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
@@ -35,16 +34,6 @@ afterAll(() => installed.clear());
 
 async function readRules(role: string): Promise<readonly Rule[]> {
   return (await admin.find(`${CLUSTER_ROLES}/${role}`))?.rules ?? [];
-}
-
-/** A client with these rights, until the end of the test. */
-async function connectWith(rules: readonly Rule[]): Promise<KubeApi> {
-  const token = await createServiceAccount(admin, unique('reader'), rules);
-  const api = controlPlane.connectApi(token);
-  onTestFinished(() => {
-    api.close();
-  });
-  return api;
 }
 
 /** The first right that each command misses. */
@@ -85,10 +74,10 @@ async function check(api: KubeApi): Promise<void> {
 }
 
 test('only the dry run of verify needs the second role', async () => {
-  const reader = await connectWith(READER);
+  const reader = await connectWith(controlPlane, READER);
   // RBAC takes a moment to see a new binding.
   await expect.poll(() => findMissingRights(reader)).toEqual(['delete machineconfigs']);
-  const api = await connectWith([...READER, ...VERIFY]);
+  const api = await connectWith(controlPlane, [...READER, ...VERIFY]);
   await expect.poll(() => findMissingRights(api)).toEqual([]);
   const { state, floor, webhooks } = await verifyProtection(api);
   expect({ state, floor, webhooks: webhooks?.length }).toEqual({ state: 'PROTECTED', floor: [], webhooks: 1 });
@@ -98,7 +87,7 @@ test('every right of the two roles is needed by a command', async () => {
   const rights = withoutEachRight([...READER, ...VERIFY]);
   expect(rights.length).toBeGreaterThan(12);
   const checks = rights.map(async ({ verb, resource, rest }) => {
-    const api = await connectWith(rest);
+    const api = await connectWith(controlPlane, rest);
     const findMissing = async () => [...new Set(await findMissingRights(api))];
     await expect.poll(findMissing).toEqual([`${verb} ${resource}`]);
   });

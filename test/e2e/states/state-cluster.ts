@@ -6,7 +6,7 @@ import { findPoolOfNode } from '../../../src/references/node-pool.ts';
 import { buildState, getState, renderConfig } from '../../diagnosis/states.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
-import type { Cluster, Pool } from '../support/cluster.ts';
+import { type Cluster, hasCondition, type Pool } from '../support/cluster.ts';
 import type { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS, readAnnotations } from '../support/objects.ts';
 
@@ -138,8 +138,8 @@ export class StateCluster {
     const path = `${PATHS.pools}/${pool.metadata.name}/status`;
     const { configuration, paused } = pool.spec;
     const { name: spec = '' } = configuration ?? {};
-    const { conditions = [], configuration: served } = pool.status ?? {};
-    const isBroken = conditions.some(({ type, status }) => type === 'RenderDegraded' && status === 'True');
+    const { configuration: served } = pool.status ?? {};
+    const isBroken = hasCondition(pool, 'RenderDegraded');
     if (!configs.has(spec)) {
       const content = isBroken ? undefined : findContent(spec);
       return content && (() => this.#createConfig(spec, content.spec));

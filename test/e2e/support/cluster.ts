@@ -45,6 +45,12 @@ export interface Pool extends KubeObject {
   };
 }
 
+/** Whether a condition of an object is true. */
+export function hasCondition(object: { readonly status?: object } | undefined, type: string): boolean {
+  const { conditions = [] } = (object?.status ?? {}) as NonNullable<Pool['status']>;
+  return conditions.some((condition) => condition.type === type && condition.status === 'True');
+}
+
 /** Creates, changes and deletes objects as an administrator. */
 export class Cluster {
   readonly admin: KubeClient;

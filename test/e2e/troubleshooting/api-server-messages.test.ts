@@ -26,12 +26,17 @@ async function toUrl(server: Server): Promise<string> {
 }
 
 /** Starts a server whose certificate has this address and was issued at this time. */
-async function startServer(ipAddress: string, now: Date, { isUnknown = false } = {}) {
+async function startServer(ipAddress: string, now = new Date()) {
   const authority = await createAuthority({ days: 30, now });
   const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: [ipAddress], days: 1, now });
   const server = createServer({ cert: leaf.certificatePem, key: leaf.privateKeyPem });
-  const { certificatePem } = isUnknown ? await createAuthority({ days: 30, now }) : authority;
-  return { url: await toUrl(server.on('tlsClientError', () => undefined)), caBundle: encodeBase64(certificatePem) };
+  const caBundle = encodeBase64(authority.certificatePem);
+  return { url: await toUrl(server.on('tlsClientError', () => undefined)), caBundle };
+}
+
+async function startUnknown() {
+  const { caBundle } = await startServer('127.0.0.1');
+  return { ...(await startServer('127.0.0.1')), caBundle };
 }
 
 async function createService() {
@@ -45,9 +50,9 @@ async function createService() {
 test.for<[text: string, createClientConfig: () => Promise<object>]>([
   ['service "machineconfig-guard" not found', async () => ({ service: SERVICE })],
   ['no endpoints available for service "machineconfig-guard"', createService],
-  ['x509: certificate signed by unknown authority', () => startServer('127.0.0.1', new Date(), { isUnknown: true })],
+  ['x509: certificate signed by unknown authority', startUnknown],
   ['x509: certificate has expired or is not yet valid', () => startServer('127.0.0.1', LAST_WEEK)],
-  ['x509: certificate is valid for 10.1.2.3, not 127.0.0.1', () => startServer('10.1.2.3', new Date())],
+  ['x509: certificate is valid for 10.1.2.3, not 127.0.0.1', () => startServer('10.1.2.3')],
   ['connect: connection refused', async () => ({ url: 'https://127.0.0.1:1' })],
   ['context deadline exceeded', async () => ({ url: await toUrl(createSilentServer()) })],
 ])('the API server says "%s"', async ([text, createClientConfig]) => {
