@@ -7,7 +7,7 @@ import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 
 import { issueLeaf } from '../../../src/certificates/authority.ts';
-import { forceReconnect, SERVICE_NAME } from '../support/guard-service.ts';
+import { forceReconnect, SERVICE_NAME } from '../support/guard-processes.ts';
 import { probeCalls } from '../support/prober.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { sharedGuardedCluster } from '../support/guarded-cluster.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
+import { readAuthority, SERVICE_NAME } from '../support/guard-processes.ts';
 import { PATHS } from '../support/objects.ts';
 import { probeDuring, type Prober } from '../support/prober.ts';
 import { DEPLOYMENT, USER_ID, type GuardPod } from './guard-pods.ts';

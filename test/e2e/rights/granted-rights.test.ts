@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
-import { readAuthority, SERVICE_NAME } from '../support/guard-service.ts';
+import { readAuthority, SERVICE_NAME } from '../support/guard-processes.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { runProgramOk } from '../support/programs.ts';
