@@ -46,15 +46,10 @@ export class StateCluster {
     this.#admin = cluster.admin;
   }
 
-  /** Creates the objects of a state. @param disk of the Degraded nodes. The others have what they name */
+  /** Creates the objects of a state in test/diagnosis/states.yaml. @param disk of Degraded nodes */
   async create(name: string, disk?: Disk): Promise<void> {
-    await this.createFrom(getState(name).text, disk);
-  }
-
-  /** @param text of a state: see test/diagnosis/states.yaml */
-  async createFrom(text: string, disk?: Disk): Promise<void> {
     const admin = this.#admin;
-    const { nodes, pools, configs, replicas } = buildState(text, new Date());
+    const { nodes, pools, configs, replicas } = buildState(getState(name).text, new Date());
     this.#disks.clear();
     for (const { name: config, spec } of configs) await this.#createConfig(config, spec);
     for (const pool of pools) {
