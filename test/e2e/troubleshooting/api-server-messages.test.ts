@@ -14,7 +14,7 @@ import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const LAST_WEEK = new Date(Date.now() - 7 * 86_400_000);
 const SERVICE = { namespace: 'default', name: 'machineconfig-guard' };
-const SERVICES = `${PATHS.namespaces}/default/services`;
+const NAMESPACE = `${PATHS.namespaces}/default`;
 
 const { cluster, controlPlane } = await sharedInstalledCluster();
 const { admin } = cluster;
@@ -40,9 +40,11 @@ async function startUnknown() {
 }
 
 async function createService() {
+  const metadata = { name: SERVICE.name };
   const spec = { ports: [{ port: 443 }] };
-  await admin.create(SERVICES, { apiVersion: 'v1', kind: 'Service', metadata: { name: SERVICE.name }, spec });
-  onTestFinished(async () => void (await admin.delete(`${SERVICES}/${SERVICE.name}`)));
+  await admin.create(`${NAMESPACE}/services`, { apiVersion: 'v1', kind: 'Service', metadata, spec });
+  // As the endpoints controller does.
+  await admin.create(`${NAMESPACE}/endpoints`, { apiVersion: 'v1', kind: 'Endpoints', metadata });
   return { service: SERVICE };
 }
 
@@ -73,7 +75,7 @@ test.for<[text: string, createClientConfig: () => Promise<object>]>([
   await admin.create(PATHS.webhookConfigurations, { ...kind, metadata: { name }, webhooks: [webhook] });
   onTestFinished(async () => void (await admin.delete(`${PATHS.webhookConfigurations}/${name}`)));
 
-  await expect.poll(async () => statusOf(await cluster.dryRun(config)).message).toContain(text);
+  await expect.poll(async () => statusOf(await cluster.dryRun(config)).message ?? '').toContain(text);
 });
 
 test('kubectl says which kind the cluster lacks', async () => {
