@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
-import { issueServerCertificate } from '../../test/e2e/control-plane/certificates.ts';
+import { testTls } from '../../test/support/tls.ts';
 import type { Child } from '../../test/e2e/control-plane/child.ts';
 import type { ControlPlane } from '../../test/e2e/control-plane/control-plane.ts';
 import { freePorts } from '../../test/e2e/control-plane/free-ports.ts';
@@ -11,10 +11,10 @@ import { until } from '../../test/e2e/control-plane/until.ts';
 import type { AuditEvent } from '../../test/e2e/support/audit-log.ts';
 import type { GuardedCluster } from '../../test/e2e/support/guarded-cluster.ts';
 import { kubectlOk } from '../../test/e2e/support/kubectl.ts';
-import { PATHS } from '../../test/e2e/support/paths.ts';
+import { PATHS } from '../../test/e2e/support/objects.ts';
 import { imageEnvironment, PROGRAM } from '../../test/e2e/support/programs.ts';
 import { serviceAccountToken } from '../../test/e2e/support/service-account.ts';
-import { TcpProxy } from '../../test/e2e/support/tcp-proxy.ts';
+import { startTcpProxy } from '../../test/e2e/support/tcp-proxy.ts';
 
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
 const LABEL = 'bench.machineconfig-guard.io/candidate';
@@ -56,10 +56,11 @@ export async function registerCandidate(
   await kubectlOk(controlPlane, [...binding, `--serviceaccount=default:${id}`]);
   const token = await serviceAccountToken(cluster.admin, 'default', id);
   const file = await controlPlane.writeKubeconfig(id, { token });
-  const { ca, key, certificate } = await issueServerCertificate();
+  const { ca, leaf } = await testTls();
+  const { certificatePem, privateKeyPem } = await leaf();
   await mkdir(folder);
-  await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
-  await writeFile(join(folder, 'tls.crt'), certificate);
+  await writeFile(join(folder, 'tls.key'), privateKeyPem, { mode: 0o600 });
+  await writeFile(join(folder, 'tls.crt'), certificatePem);
   const [port = 0] = await freePorts(1);
   const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle: Buffer.from(ca).toString('base64') };
   const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
@@ -103,7 +104,7 @@ export async function registerCandidate(
 
   /** Starts it with a slow API server. Returns how often it lists all nodes during the work. */
   const countListsWhileSlow = async (work: () => Promise<void>) => {
-    const slow = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port), { delayMs: SLOW_MS });
+    const slow = await startTcpProxy(Number(new URL(controlPlane.apiServer.url).port), { delayMs: SLOW_MS });
     try {
       await start(await controlPlane.writeKubeconfig(`${id}-slow`, { token }, `https://127.0.0.1:${slow.port}`));
       const before = await countLists();

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import PQueue from 'p-queue';
 import { parseAllDocuments } from 'yaml';
 import { expectStatus, type KubeClient } from '../../test/e2e/control-plane/kube-client.ts';
-import { PATHS } from '../../test/e2e/support/paths.ts';
+import { PATHS } from '../../test/e2e/support/objects.ts';
 
 /** The images that a kubelet reports at most (kubernetes, pkg/kubelet/apis/config/v1beta1/defaults.go). */
 const IMAGES = Array.from({ length: 50 }, (_, index) => {

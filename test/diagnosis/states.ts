@@ -141,9 +141,3 @@ export function formatRepair({ command, alternative }: Repair): string {
   const line = command.join(' ').replaceAll(/machineconfiguration\.openshift\.io\/|node-role\.kubernetes\.io\//g, '');
   return (alternative ? '# ' : '') + toLetters(line.replaceAll(/machineconfig-guard |--overwrite /g, ''));
 }
-
-const toConfiguration = (name: string) => `{"configuration":{"name":"${name}"}}`;
-export const SET_STATUS = (pool: string, config: string) =>
-  `oc patch machineconfigpool ${pool} --subresource=status --type=merge -p {"status":${toConfiguration(config)}}`;
-export const SET_SPEC = (pool: string, config: string) =>
-  `oc patch machineconfigpool ${pool} --type=merge -p {"spec":${toConfiguration(config)}}`;

@@ -9,8 +9,7 @@ import { PROCESS_VARIABLE } from './control-plane/free-ports.ts';
 import { selectRelease } from './control-plane/releases.ts';
 import { UsageError } from '../support/usage.ts';
 import { findNodeFiles } from './node/node-cluster.ts';
-import { findOperator } from './operator/operator-binaries.ts';
-import { OPERATOR_VARIABLE, selectOperator } from './operator/operator-releases.ts';
+import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator/operator-binaries.ts';
 import { log, LONG_VARIABLE, RELEASE_VARIABLE, runCommand } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
 

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:https';
+import { createServer } from 'node:https';
 
 import { WebSocketServer } from 'ws';
 
@@ -19,54 +19,41 @@ const MESSAGE_BYTES = 32 * 1024;
 const CHANNEL = { stdout: 1, stderr: 2, status: 3 };
 
 /** Runs no command, but answers an exec over a WebSocket as a kubelet does. Its certificate is for this machine. */
-export class ExecServer {
+export async function startExecServer(run: (command: readonly string[]) => ExecResult) {
+  const { ca, leaf } = await testTls();
+  const { certificatePem, privateKeyPem } = await leaf();
+  const server = createServer({ cert: certificatePem, key: privateKeyPem });
   /** The path, the command and the credentials of each call. */
-  readonly calls: object[] = [];
-  readonly ca: string;
-  readonly port: number;
-  readonly #server: Server;
-
-  private constructor(server: Server, ca: string, port: number, run: (command: readonly string[]) => ExecResult) {
-    this.#server = server;
-    this.ca = ca;
-    this.port = port;
-    const sockets = new WebSocketServer({
-      server,
-      handleProtocols: (protocols) => (protocols.has('v4.channel.k8s.io') ? 'v4.channel.k8s.io' : false),
-    });
-    sockets.on('connection', (socket, request) => {
-      const { pathname, searchParams } = new URL(request.url ?? '/', 'https://kubelet');
-      const command = searchParams.getAll('command');
-      const { authorization } = request.headers;
-      this.calls.push({ path: pathname, command, protocol: socket.protocol, authorization });
-      const { stdout = '', stderr = '', exitCode = 0, messageBytes = MESSAGE_BYTES, end = 'status' } = run(command);
-      const send = (channel: number, text: string): void => {
-        const bytes = Buffer.from(text);
-        for (let start = 0; start < bytes.length; start += messageBytes) {
-          socket.send(Buffer.concat([Buffer.of(channel), bytes.subarray(start, start + messageBytes)]));
-        }
-      };
-      // As a kubelet, it starts with an empty message on each channel.
-      for (const channel of Object.values(CHANNEL)) if (channel !== CHANNEL.status) socket.send(Buffer.of(channel));
-      send(CHANNEL.stdout, stdout);
-      send(CHANNEL.stderr, stderr);
-      if (end === 'close') socket.terminate();
-      if (end === 'garbage') send(CHANNEL.status, 'no JSON');
-      if (end === 'status') send(CHANNEL.status, JSON.stringify(toStatus(exitCode)));
-    });
-  }
-
-  static async start(run: (command: readonly string[]) => ExecResult): Promise<ExecServer> {
-    const { ca, leaf } = await testTls();
-    const { certificatePem, privateKeyPem } = await leaf();
-    const server = createServer({ cert: certificatePem, key: privateKeyPem });
-    return new ExecServer(server, ca, await listen(server, 0, '127.0.0.1'), run);
-  }
-
-  stop(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
+  const calls: object[] = [];
+  const sockets = new WebSocketServer({
+    server,
+    handleProtocols: (protocols) => (protocols.has('v4.channel.k8s.io') ? 'v4.channel.k8s.io' : false),
+  });
+  sockets.on('connection', (socket, request) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'https://kubelet');
+    const command = searchParams.getAll('command');
+    const { authorization } = request.headers;
+    calls.push({ path: pathname, command, protocol: socket.protocol, authorization });
+    const { stdout = '', stderr = '', exitCode = 0, messageBytes = MESSAGE_BYTES, end = 'status' } = run(command);
+    const send = (channel: number, text: string): void => {
+      const bytes = Buffer.from(text);
+      for (let start = 0; start < bytes.length; start += messageBytes) {
+        socket.send(Buffer.concat([Buffer.of(channel), bytes.subarray(start, start + messageBytes)]));
+      }
+    };
+    // As a kubelet, it starts with an empty message on each channel.
+    for (const channel of Object.values(CHANNEL)) if (channel !== CHANNEL.status) socket.send(Buffer.of(channel));
+    send(CHANNEL.stdout, stdout);
+    send(CHANNEL.stderr, stderr);
+    if (end === 'close') socket.terminate();
+    if (end === 'garbage') send(CHANNEL.status, 'no JSON');
+    if (end === 'status') send(CHANNEL.status, JSON.stringify(toStatus(exitCode)));
+  });
+  const stop = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { calls, ca, port: await listen(server, 0, '127.0.0.1'), stop };
 }
 
 function toStatus(exitCode: number): object {

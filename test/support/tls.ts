@@ -14,13 +14,14 @@ export async function testTls() {
   return await (tls ??= createTestTls());
 }
 
-/** Creates an authority that issues leaves for this machine. */
+/** Creates an authority that issues leaves for this machine, and for more of its addresses. */
 async function createTestTls() {
   const now = new Date();
   const authority = await createAuthority({ days: 1, now });
   return {
     ca: authority.certificatePem,
-    leaf: async () => await issueLeaf({ authority, dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], days: 1, now }),
+    leaf: async (addresses: readonly string[] = []) =>
+      await issueLeaf({ authority, dnsNames: ['localhost'], ipAddresses: ['127.0.0.1', ...addresses], days: 1, now }),
   };
 }
 

@@ -9,14 +9,14 @@ import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
 import { InProcessApi } from '../../support/in-process-api.ts';
-import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
+import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
 import { kubeconfig } from '../../e2e/control-plane/control-plane.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
 /** An API server with this result of every command, and a client. */
 async function start(result: ExecResult, address?: string) {
-  const server = await ExecServer.start(() => result);
+  const server = await startExecServer(() => result);
   onTestFinished(() => server.stop());
   const url = address ?? `https://127.0.0.1:${server.port}/prefix/`;
   const api = new KubeApi(connectionFromKubeconfig(kubeconfig(url, server.ca, { token: 'abc' })));
@@ -81,7 +81,7 @@ interface NodeCase {
 
 /** Returns the names and sources of the copies, or the problem and the command that reads them by SSH. */
 async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = true, files = {} }: NodeCase) {
-  const server = await ExecServer.start(([, file = '']) => {
+  const server = await startExecServer(([, file = '']) => {
     const stdout = files[file.replace(/^\/rootfs/, '')];
     return stdout === undefined ? { stderr: `cat: ${file}: No such file`, exitCode: 1 } : { stdout };
   });

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
@@ -37,13 +38,8 @@ export class Child {
     closeSync(log);
     const { pid } = this.#process;
     if (pid !== undefined) options.reaper.watch(pid);
-    this.#exited = new Promise((resolve) => {
-      this.#process.once('error', () => resolve(null));
-      this.#process.once('exit', (code) => {
-        if (pid !== undefined) options.reaper.forget(pid);
-        resolve(code);
-      });
-    });
+    const exited = once(this.#process, 'exit').then(([code]) => code as number | null);
+    this.#exited = exited.catch(() => null).finally(() => pid !== undefined && options.reaper.forget(pid));
     this.#process.unref();
   }
 

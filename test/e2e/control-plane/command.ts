@@ -22,9 +22,8 @@ Options:
                       (default: 1 with npm run node, else 0)
   --version VERSION   Kubernetes release: 1.37.2, 1.33.0 (OpenShift 4.20, default), 1.31.0 (OpenShift 4.18) or 1.27.4
 
-The binaries come from the folder that KUBEBUILDER_ASSETS names when it is set; otherwise they are built once, with Go,
-into \${XDG_CACHE_HOME:-~/.cache}/machineconfig-guard. Nodes need root, cgroup v1 and Debian packages. They run in
-namespaces of their own. Nothing of them is left afterwards, even after SIGKILL.
+The binaries are built once, with Go, into \${XDG_CACHE_HOME:-~/.cache}/machineconfig-guard. Nodes need root, cgroup v1
+and Debian packages. They run in namespaces of their own. Nothing of them is left afterwards, even after SIGKILL.
 
 Examples:
   npm run control-plane -- --version 1.31.0

@@ -6,21 +6,32 @@ import { join } from 'node:path';
 
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
-import { ApiServer } from './api-server.ts';
+import { testTls } from '../../support/tls.ts';
 import type { Binaries } from './binaries.ts';
-import { issueServerCertificate, type ServerCertificate } from './certificates.ts';
 import { Child, type ChildOptions } from './child.ts';
-import { Etcd } from './etcd.ts';
 import { freePorts } from './free-ports.ts';
 import { KubeClient, type KubeObject } from './kube-client.ts';
 import { readCrds } from './module-files.ts';
 import { ProcessReaper } from './process-reaper.ts';
 import { minorOf } from './releases.ts';
-import { until } from './until.ts';
+import { isHealthy, until } from './until.ts';
+
+/** PEM: the certificate of the servers, its key, and the authority that clients must trust. */
+type ServerTls = Readonly<Record<'ca' | 'certificatePem' | 'privateKeyPem', string>>;
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The first address of the Services, which pods use for the API server. */
 const KUBERNETES_SERVICE = '10.0.0.1';
+
+/** One kube-apiserver. */
+export interface ApiServer {
+  readonly url: string;
+  /** A cluster administrator, like the kubeconfig. */
+  readonly admin: KubeClient;
+  readonly kubeconfig: string;
+  /** File with one JSON event per line. */
+  readonly auditLog: string;
+}
 
 /** etcd, kube-apiserver and the garbage collector, with the OpenShift CRDs of their release. */
 export class ControlPlane {
@@ -28,22 +39,18 @@ export class ControlPlane {
   readonly directory = mkdtempSync(join(tmpdir(), 'mcg-control-plane-'));
   readonly reaper = new ProcessReaper(this.directory);
   readonly binaries: Binaries;
-  readonly #certificate: ServerCertificate;
+  readonly #tls: ServerTls;
   readonly #tokens = { admin: randomUUID(), controllerManager: randomUUID() };
-  readonly etcd: Etcd;
+  /** Where clients reach etcd. */
+  readonly etcdUrl: string;
   readonly #nodeGateway: string | undefined;
   readonly #apiServers: ApiServer[] = [];
 
-  private constructor(
-    binaries: Binaries,
-    certificate: ServerCertificate,
-    ports: readonly number[],
-    nodeGateway: string | undefined,
-  ) {
+  private constructor(binaries: Binaries, tls: ServerTls, etcdPort: number, nodeGateway: string | undefined) {
     this.binaries = binaries;
-    this.#certificate = certificate;
+    this.#tls = tls;
     this.#nodeGateway = nodeGateway;
-    this.etcd = new Etcd(this.directory, ports, (args) => this.startChild('etcd', this.#program('etcd'), args));
+    this.etcdUrl = `http://127.0.0.1:${etcdPort}`;
   }
 
   /**
@@ -54,12 +61,14 @@ export class ControlPlane {
    */
   static async start(binaries: Binaries, nodeGateway?: string) {
     const addresses = nodeGateway === undefined ? [] : [nodeGateway, KUBERNETES_SERVICE];
-    const certificate = await issueServerCertificate(addresses);
-    const controlPlane = new ControlPlane(binaries, certificate, await freePorts(2), nodeGateway);
+    const { ca, leaf } = await testTls();
+    const tls = { ca, ...(await leaf(addresses)) };
+    const [etcdPort = 0, peerPort = 0] = await freePorts(2);
+    const controlPlane = new ControlPlane(binaries, tls, etcdPort, nodeGateway);
     try {
-      await Promise.all([controlPlane.etcd.start(), controlPlane.#writeSharedFiles()]);
+      await Promise.all([controlPlane.#startEtcd(peerPort), controlPlane.#writeSharedFiles()]);
       await controlPlane.startApiServer();
-      await controlPlane.createOpenShiftCrds();
+      await controlPlane.installProjects(binaries.openshiftProject);
       // Last, because the garbage collector looks for new kinds only every 30 s.
       await controlPlane.#startControllers();
       const { admin } = controlPlane.apiServer;
@@ -81,32 +90,12 @@ export class ControlPlane {
 
   /** A client of the guard's program, of an administrator or with this token. */
   connectApi(token: string = this.#tokens.admin, userAgent?: string) {
-    return new KubeApi(
-      connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.#certificate.ca, { token })),
-      userAgent,
-    );
-  }
-
-  async createOpenShiftCrds() {
-    await this.#installCrds(this.binaries.crds);
-  }
-
-  /** Deletes the CRDs of OpenShift and their objects. */
-  async deleteOpenShiftCrds() {
-    const { admin } = this.apiServer;
-    const paths = this.binaries.crds.map(({ metadata }) => `${CRDS}/${metadata.name}`);
-    await Promise.all(paths.map((path) => admin.delete(path)));
-    const areGone = async () =>
-      (await Promise.all(paths.map((path) => admin.find(path)))).every((crd) => crd === undefined);
-    await until('the end of the CRDs', areGone);
+    return new KubeApi(connectionFromKubeconfig(kubeconfig(this.apiServer.url, this.#tls.ca, { token })), userAgent);
   }
 
   /** Creates the CRDs of these projects in crds.yaml, and returns when the API server serves their kinds. */
   async installProjects(...projects: readonly string[]) {
-    for (const project of projects) await this.#installCrds(await readCrds(project));
-  }
-
-  async #installCrds(crds: readonly KubeObject[]) {
+    const crds = (await Promise.all(projects.map(readCrds))).flat();
     const { admin } = this.apiServer;
     await Promise.all(crds.map((crd) => admin.create(CRDS, crd)));
     const isServed = async (crd: KubeObject) => {
@@ -126,14 +115,15 @@ export class ControlPlane {
    *
    * @param etcdUrl where it reaches etcd
    */
-  async startApiServer(etcdUrl = this.etcd.url) {
+  async startApiServer(etcdUrl = this.etcdUrl): Promise<ApiServer> {
     const [port = 0] = await freePorts(1);
     const name = `kube-apiserver-${this.#apiServers.length}`;
     const directory = join(this.directory, name);
     await mkdir(directory);
     const url = `https://127.0.0.1:${port}`;
-    const connection = { url, ca: this.#certificate.ca, token: this.#tokens.admin };
-    await this.writeKubeconfig(`${name}/admin`, {}, url);
+    const admin = new KubeClient({ url, ca: this.#tls.ca, token: this.#tokens.admin });
+    const file = await this.writeKubeconfig(`${name}/admin`, {}, url);
+    const auditLog = join(directory, 'audit.log');
     const key = join(this.directory, 'tls.key');
     const args = [
       `--etcd-servers=${etcdUrl}`,
@@ -151,13 +141,13 @@ export class ControlPlane {
       '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
       ...this.#nodeFlags(),
       `--audit-policy-file=${join(import.meta.dirname, 'audit-policy.yaml')}`,
-      `--audit-log-path=${join(directory, 'audit.log')}`,
+      `--audit-log-path=${auditLog}`,
       '--audit-log-mode=blocking',
       '--audit-log-maxsize=4000',
     ];
-    const startChild = () => this.startChild(name, this.#program('kube-apiserver'), args);
-    const apiServer = new ApiServer(connection, directory, startChild);
-    await apiServer.start();
+    const child = this.startChild(name, this.#program('kube-apiserver'), args);
+    await child.waitUntil(() => admin.isReady('/readyz'));
+    const apiServer = { url, admin, kubeconfig: file, auditLog };
     this.#apiServers.push(apiServer);
     return apiServer;
   }
@@ -184,20 +174,19 @@ export class ControlPlane {
     ];
   }
 
-  /** Kills the API servers and etcd. */
-  async kill() {
-    await Promise.all(this.#apiServers.map((apiServer) => apiServer.kill()));
-    await this.etcd.stop('SIGKILL');
-  }
-
-  /**
-   * Starts etcd from the backup and the API servers again. Later writes are lost, and the API server assigns
-   * their resource versions a second time.
-   */
-  async restoreEtcd() {
-    await this.kill();
-    await this.etcd.restore();
-    await Promise.all(this.#apiServers.map((apiServer) => apiServer.start()));
+  async #startEtcd(peerPort: number) {
+    const peerUrl = `http://127.0.0.1:${peerPort}`;
+    const etcd = this.startChild('etcd', this.#program('etcd'), [
+      `--data-dir=${join(this.directory, 'etcd')}`,
+      `--listen-client-urls=${this.etcdUrl}`,
+      // Required by etcd whenever --listen-client-urls is set.
+      `--advertise-client-urls=${this.etcdUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=default=${peerUrl}`,
+      '--unsafe-no-fsync',
+    ]);
+    await etcd.waitUntil(() => isHealthy(`${this.etcdUrl}/health`));
   }
 
   /** Ends every process and removes the folder. */
@@ -211,9 +200,9 @@ export class ControlPlane {
       `${this.#tokens.admin},admin,admin,"system:masters"`,
       `${this.#tokens.controllerManager},system:kube-controller-manager,system:kube-controller-manager`,
     ];
-    await this.#writeFile('ca.crt', this.#certificate.ca);
-    await this.#writeFile('tls.crt', this.#certificate.certificate);
-    await this.#writeFile('tls.key', this.#certificate.key);
+    await this.#writeFile('ca.crt', this.#tls.ca);
+    await this.#writeFile('tls.crt', this.#tls.certificatePem);
+    await this.#writeFile('tls.key', this.#tls.privateKeyPem);
     await this.#writeFile('tokens.csv', tokens.join('\n'));
   }
 
@@ -238,7 +227,7 @@ export class ControlPlane {
       '--leader-elect=false',
       ...this.#serveOn(port),
     ]);
-    const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.#certificate.ca });
+    const health = new KubeClient({ url: `https://127.0.0.1:${port}`, ca: this.#tls.ca });
     await controllerManager.waitUntil(() => health.isReady('/healthz'));
   }
 
@@ -264,7 +253,7 @@ export class ControlPlane {
 
   /** Writes a kubeconfig of an administrator, or of this user, and returns its file. */
   async writeKubeconfig(name: string, user: KubeconfigUser = {}, url = this.apiServer.url) {
-    const text = kubeconfig(url, this.#certificate.ca, { token: this.#tokens.admin, ...user });
+    const text = kubeconfig(url, this.#tls.ca, { token: this.#tokens.admin, ...user });
     return this.#writeFile(`${name}.kubeconfig`, text);
   }
 

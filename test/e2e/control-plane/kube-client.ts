@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
+import { text } from 'node:stream/consumers';
 
 /** A rule of a role. */
 export interface Rule {
@@ -92,36 +95,27 @@ export class KubeClient {
     this.#agent = new Agent({ ca, keepAlive: true, timeout: IDLE_MS, ...(servername && { servername }) });
   }
 
-  request(method: string, path: string, body?: object, extras: RequestExtras = {}): Promise<KubeResponse> {
+  async request(method: string, path: string, body?: object, extras: RequestExtras = {}): Promise<KubeResponse> {
     const url = new URL(path, this.connection.url);
     for (const [key, value] of Object.entries(extras.query ?? {})) url.searchParams.set(key, value);
-    const payload = body === undefined ? undefined : JSON.stringify(body);
     const headers = this.#headers(body && (extras.contentType ?? contentTypeOf(method, body)));
-    const options = { method, agent: this.#agent, headers };
     const started = performance.now();
-    return new Promise((resolve, reject) => {
-      const outgoing = request(url, options, (incoming) => {
-        const chunks: Buffer[] = [];
-        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-        incoming.once('error', reject);
-        incoming.once('end', () => {
-          const text = Buffer.concat(chunks).toString();
-          const isJson = incoming.headers['content-type']?.includes('json') === true;
-          resolve({
-            status: incoming.statusCode ?? 0,
-            body: isJson ? JSON.parse(text) : text,
-            warnings: (incoming.headersDistinct['warning'] ?? []).map(parseWarning),
-            auditId: String(incoming.headers['audit-id'] ?? ''),
-            ms: performance.now() - started,
-          });
-        });
-      });
-      outgoing.setTimeout(extras.timeoutMs ?? REQUEST_TIMEOUT_MS, () => {
-        outgoing.destroy(new Error(`${method} ${url.href}: no answer in time`));
-      });
-      outgoing.once('error', reject);
-      outgoing.end(payload);
+    const outgoing = request(url, { method, agent: this.#agent, headers });
+    outgoing.setTimeout(extras.timeoutMs ?? REQUEST_TIMEOUT_MS, () => {
+      outgoing.destroy(new Error(`${method} ${url.href}: no answer in time`));
     });
+    // After the response, a failure of the connection reaches its reader.
+    outgoing.on('error', () => undefined).end(body && JSON.stringify(body));
+    const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const content = await text(incoming);
+    const isJson = incoming.headers['content-type']?.includes('json') === true;
+    return {
+      status: incoming.statusCode ?? 0,
+      body: isJson ? JSON.parse(content) : content,
+      warnings: (incoming.headersDistinct['warning'] ?? []).map(parseWarning),
+      auditId: String(incoming.headers['audit-id'] ?? ''),
+      ms: performance.now() - started,
+    };
   }
 
   /** @throws Error if the response is neither 200 nor 404 */

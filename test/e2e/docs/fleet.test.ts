@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DocumentedPage } from '../support/documented-page.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
-import { Shell } from '../support/shell.ts';
+import { openShell } from '../support/shell.ts';
 
 const FOLDER = 'docs/fleet';
 
@@ -17,7 +17,7 @@ const hub = await InstalledCluster.start([
   'topology-aware-lifecycle-manager',
 ]);
 const { controlPlane } = hub;
-const shell = await Shell.open(controlPlane);
+const shell = await openShell(controlPlane);
 const page = new DocumentedPage(`${FOLDER}/README.md`);
 
 beforeAll(async () => {

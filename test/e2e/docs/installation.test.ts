@@ -7,8 +7,8 @@ import { DocumentedPage } from '../support/documented-page.ts';
 import { awaitFloor } from '../support/floor.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
-import { Shell } from '../support/shell.ts';
+import { PATHS } from '../support/objects.ts';
+import { openShell } from '../support/shell.ts';
 
 const CONFIG = 'rendered-worker-a1a2c3d4e5f60718293a4b5c6d7e8f90';
 const DELETION = `kubectl delete machineconfig ${CONFIG}`;
@@ -18,7 +18,7 @@ const YEAR = new DocumentedPage('docs/year.md');
 
 const installed = await sharedNodeCluster();
 const { cluster, controlPlane } = installed;
-const shell = await Shell.open(controlPlane);
+const shell = await openShell(controlPlane);
 await cluster.config({ name: CONFIG });
 await cluster.node({ name: 'worker-0', currentConfig: CONFIG });
 await cluster.pool({ name: 'worker', spec: CONFIG });
@@ -29,7 +29,7 @@ const isVerify = (line: string) => line.startsWith('machineconfig-guard verify')
 test('README.md installs, tries, verifies and switches off the guard', async () => {
   await README.run(shell, { heading: 'Install it', isWanted: (line) => !isVerify(line) });
   await installed.awaitGuard();
-  shell.goHome();
+  await shell.run('cd');
   const [{ stderr }] = await README.run(shell, {
     heading: 'machineconfig-guard',
     exitCodes: { [DELETION]: 1 },
@@ -47,7 +47,7 @@ test('docs/install.md installs into a running cluster and uninstalls', async () 
   await installed.awaitGuard();
   const [{ stdout }] = await INSTALL.run(shell, { heading, isWanted: isVerify });
   expect(stdout).toMatch(/^PROTECTED: /m);
-  shell.goHome();
+  await shell.run('cd');
   const uninstalled = await INSTALL.run(shell, { heading: 'Uninstall' });
   expect(uninstalled.at(-1)?.stdout).toContain(`Nothing denies the deletion of ${CONFIG} (dry run).`);
   expect(await listLeftovers(controlPlane)).toEqual([]);
@@ -97,7 +97,7 @@ test('docs/install.md uninstalls with oc only', async () => {
 });
 
 test('docs/install.md applies the policy floor, and all its commands were run', async () => {
-  shell.goHome();
+  await shell.run('cd');
   await INSTALL.run(shell, { heading: 'Policy floor', isWanted: isApply });
   await awaitFloor(cluster);
 

@@ -5,11 +5,11 @@ import { expect, test } from 'vitest';
 import { unique } from '../support/cluster.ts';
 import { renderedName } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
-import { Shell } from '../support/shell.ts';
+import { openShell } from '../support/shell.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster } = installed;
-const shell = await Shell.open(installed.controlPlane);
+const shell = await openShell(installed.controlPlane);
 const [, JOB = ''] = /```sh\n(set -e\n[^`]*)```/.exec(readFileSync('docs/operate.md', 'utf8')) ?? [];
 
 /** Runs the job in a shell of its own, which also lists these names, as if they were unused a moment ago. */

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
 import { copyRepository, ROOT } from '../../support/copy-repository.ts';
+import { runProcess } from '../support/process.ts';
 
 /** It runs until Ctrl-C. This is its output when it is ready. */
 const SERVER = 'npm run control-plane';
@@ -23,10 +24,10 @@ const copy = copyRepository();
 /** All terminals of the reader share one environment, without that of this test. */
 const own = Object.entries(process.env).filter(([name]) => !/^(?:VITEST|MCG_|KUBECONFIG)/.test(name));
 const env: NodeJS.ProcessEnv = { ...Object.fromEntries(own), NO_COLOR: '1' };
-const children: ChildProcess[] = [];
+let killServer = (_signal: NodeJS.Signals): unknown => undefined;
 
 afterAll(() => {
-  for (const child of children) if (child.exitCode === null) signal(child, 'SIGKILL');
+  killServer('SIGKILL');
   rmSync(copy, { recursive: true, force: true });
 });
 
@@ -37,32 +38,28 @@ function findCommands(): readonly string[] {
   return lines.filter((line) => /^[^#]/.test(line) && line !== 'npm test');
 }
 
-/** Starts a command in a process group of its own, so that signals reach npm and its children. */
-function start(command: string) {
-  const child = spawn('bash', ['-c', `exec 2>&1; ${command}`], { cwd: copy, env, detached: true });
-  children.push(child);
+/** Starts the server in a process group of its own, so that signals reach npm and its children. */
+function startServer() {
+  const child = spawn('bash', ['-c', `exec 2>&1; ${SERVER}`], { cwd: copy, env, detached: true });
+  killServer = (signal) => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, signal);
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  return { child, closed: once(child, 'close'), read: () => output };
-}
-
-function signal({ pid }: ChildProcess, name: NodeJS.Signals): void {
-  if (pid !== undefined) process.kill(-pid, name);
+  return { closed: once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>, read: () => output };
 }
 
 /** Runs a command to its end, which the page says, and returns its output. */
 async function run(line: string): Promise<string> {
-  const { closed, read } = start(line.replace(/\s+#.*$/, ''));
-  const [exitCode] = (await closed) as [number | null];
+  const script = `exec 2>&1; ${line.replace(/\s+#.*$/, '')}`;
+  const { exitCode, stdout } = await runProcess('bash', ['-c', script], { cwd: copy, env });
   const code = DENIED.exec(line)?.groups?.['code'];
-  expect([line, read(), exitCode !== 0]).toEqual([line, expect.stringContaining(code ?? ''), code !== undefined]);
-  return read();
+  expect([line, stdout, exitCode !== 0]).toEqual([line, expect.stringContaining(code ?? ''), code !== undefined]);
+  return stdout;
 }
 
 test('the commands of README.md work in their order, and print the denial that the page shows', async () => {
   const commands = findCommands();
   const demo = run(DEMO);
-  const server = start(SERVER);
+  const server = startServer();
   expect(commands).toEqual(expect.arrayContaining([DEMO, SERVER]));
   await expect.poll(server.read).toMatch(READY);
   const { kubeconfig, bin } = READY.exec(server.read())?.groups ?? {};
@@ -77,8 +74,8 @@ test('the commands of README.md work in their order, and print the denial that t
   const [printed, text] = [outputs.join(' '), shown['text'] ?? ' '].map((all) => all.replaceAll(/\s+/g, ' '));
   expect(printed).toContain(text);
   await demo;
-  signal(server.child, 'SIGINT');
-  const [exitCode, by] = (await server.closed) as [number | null, NodeJS.Signals | null];
+  killServer('SIGINT');
+  const [exitCode, by] = await server.closed;
   // npm ends by the signal itself when its script ends with 0. A shell shows 130 for both.
   expect([0, 130, 'SIGINT']).toContain(by ?? exitCode);
 });

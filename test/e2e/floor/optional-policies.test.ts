@@ -7,9 +7,8 @@ import { until } from '../control-plane/until.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
-import { nodePatch, renderedName } from '../support/objects.ts';
+import { nodePatch, OPERATOR_NAMESPACE, PATHS, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
 import { createServiceAccount } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
@@ -141,10 +140,11 @@ test('a user who may not delete configs can create and change them without the a
 });
 
 const toPoolSpec = (name: string) => ({ spec: { configuration: { name } } });
+/** The typo of a published example. */
+const TYPO = 'render-worker-25a1be6c1264c64551ae911d23717173';
 
-// `render-worker-…` is the typo of a published example.
 test.each([
-  ['currentConfig', 'render-worker-25a1be6c1264c64551ae911d23717173'],
+  ['currentConfig', TYPO],
   ['desiredConfig', 'rendered-worker-25a1be6c1264c64551ae911d2371717'],
   ['desiredConfig', 'rendered-Worker-25a1be6c1264c64551ae911d23717173'],
   ['desiredConfig', 'rendered-25a1be6c1264c64551ae911d23717173'],
@@ -209,17 +209,15 @@ test.each([
 });
 
 test('allows the removal of a name, and other changes of a node with a misspelled name', async () => {
-  const typo = 'render-worker-25a1be6c1264c64551ae911d23717173';
   // Kubelets register nodes, and a denial would keep the machine out of the cluster.
-  const name = await cluster.node({ currentConfig: typo, desiredConfig: typo });
-  const path = `${PATHS.nodes}/${name}`;
+  const path = `${PATHS.nodes}/${await cluster.node({ currentConfig: TYPO, desiredConfig: TYPO })}`;
 
   for (const patch of [
-    nodePatch({ desiredConfig: typo }),
+    nodePatch({ desiredConfig: TYPO }),
     // The guard reports a name that does not exist.
     nodePatch({ currentConfig: renderedName() }),
     nodePatch({ desiredConfig: '' }),
-    { metadata: { annotations: { 'machineconfiguration.openshift.io/desiredDrain': `drain-${typo}` } } },
+    { metadata: { annotations: { 'machineconfiguration.openshift.io/desiredDrain': `drain-${TYPO}` } } },
     { metadata: { annotations: null } },
   ]) {
     expect(await sendPatch(path, patch)).toMatchObject({ status: 200, warnings: [] });

@@ -4,7 +4,7 @@ import { statusOf } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { auditedByPolicy, awaitFloor, awaitReferences, policyDenialOf, type Policy } from '../support/floor.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 
 const ALLOW_DELETION = 'machineconfig-guard.io/allow-deletion';
 /** Just below the limit of etcd for one request, 1.5 MiB. */

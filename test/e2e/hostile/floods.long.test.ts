@@ -8,9 +8,8 @@ import { afterAll, expect, test } from 'vitest';
 
 import { memoryOf, resetPeak } from '../../../build/bench/memory.ts';
 import { reviewBody } from '../../support/review.ts';
-import { renderedName } from '../support/objects.ts';
+import { PATHS, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
 import { probeDuring } from '../support/prober.ts';
 import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 

@@ -7,7 +7,7 @@ import { expectStatus, KubeClient, statusOf } from '../control-plane/kube-client
 import { until } from '../control-plane/until.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { overlay } from '../support/overlays.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { runBinaries } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
 
@@ -40,8 +40,6 @@ const OWNED = { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', u
 
 test.each<[spec: object | undefined, metadata: object, denial: string | undefined]>([
   [{ mode: 'Disabled' }, {}, 'may create only the MachineConfigGuard "cluster"'],
-  [{ mode: 'Audit' }, {}, 'may create only'],
-  [{ mode: 'Warn' }, {}, 'may create only'],
   [{ holdSuperseded: '720h' }, {}, 'may create only'],
   [{ holdSuperseded: '0s' }, {}, 'may create only'],
   [{ mode: 'Enforce', holdSuperseded: '1s' }, {}, 'may create only'],

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 
 import { expect, onTestFailed, test } from 'vitest';
 
+import { readCrds } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
-import { kubectl } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
+import { kubectl, kubectlOk } from '../support/kubectl.ts';
+import { PATHS } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 
 const installed = await sharedNodeCluster();
@@ -28,17 +29,18 @@ async function createAll(files: readonly string[]): Promise<void> {
 }
 
 test('the objects may exist before OpenShift does, in any order, and the guard protects then', async () => {
-  await controlPlane.deleteOpenShiftCrds();
-  onTestFailed(() => controlPlane.createOpenShiftCrds().catch(() => undefined));
+  const { openshiftProject, release } = controlPlane.binaries;
+  const crds = (await readCrds(openshiftProject)).map(({ metadata }) => metadata.name);
+  await kubectlOk(controlPlane, ['delete', 'customresourcedefinitions', ...crds]);
+  onTestFailed(() => controlPlane.installProjects(openshiftProject).catch(() => undefined));
   const directory = join(controlPlane.directory, 'rendered');
   const flags = ['--image', GUARD_IMAGE, '--mode', 'Warn', '--hold', '1h'];
-  const { openshift } = controlPlane.binaries.release;
-  await runProgramOk('render', '--out', directory, '--openshift-version', openshift, ...flags);
+  await runProgramOk('render', '--out', directory, '--openshift-version', release.openshift, ...flags);
   const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml')).sort();
   await createAll(files.toReversed().map((name) => join(directory, name)));
   await pods.awaitRollout();
 
-  await controlPlane.createOpenShiftCrds();
+  await controlPlane.installProjects(openshiftProject);
 
   const { cluster } = installed;
   const guard = await until('the MachineConfigGuard', () => cluster.admin.find(PATHS.guard));

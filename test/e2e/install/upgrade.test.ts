@@ -5,7 +5,7 @@ import { runProgram } from '../../cli/run-program.ts';
 import type { GuardPod } from '../node/guard-pods.ts';
 import { GUARD_ALIASES, GUARD_IMAGE } from '../node/images.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
-import { readAuthority } from '../support/guard-service.ts';
+import { readAuthority } from '../support/guard-processes.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { listLeftovers } from '../support/overlays.ts';
 import { extendTimeout, probeCalls } from '../support/prober.ts';

@@ -1,27 +1,11 @@
 import { expect, test } from 'vitest';
 
+import { readField } from '../../install/read-field.ts';
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { sharedNodeCluster } from '../node/shared-node-cluster.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { ALERTS } from './alerting-rules.ts';
-
-interface Reference {
-  readonly name: string;
-  readonly key: string;
-}
-
-interface MonitorSpec {
-  readonly endpoints: readonly [
-    {
-      readonly port: string;
-      readonly path: string;
-      readonly scheme: string;
-      readonly authorization: { readonly credentials: Reference };
-      readonly tlsConfig: { readonly serverName: string; readonly ca: { readonly configMap: Reference } };
-    },
-  ];
-}
 
 interface EndpointSlice {
   readonly endpoints: readonly { readonly addresses: readonly string[] }[];
@@ -35,26 +19,26 @@ await installed.awaitGuard();
 const { cluster } = installed;
 const { admin } = cluster;
 
-async function readKey({ name, key }: Reference, kind: string): Promise<string> {
-  const find = async () => (await admin.find(`${PATHS.guardNamespace}/${kind}/${name}`))?.data?.[key];
-  return until(`the key ${key} of ${name}`, find);
-}
-
 test('the ServiceMonitor scrapes every replica with its credentials, and none without', async () => {
-  const { spec } = (await admin.find(PATHS.monitor)) as unknown as { readonly spec: MonitorSpec };
-  const [{ port, path, scheme, authorization, tlsConfig }] = spec.endpoints;
-  const token = Buffer.from(await readKey(authorization.credentials, 'secrets'), 'base64').toString();
-  const tls = { ca: await readKey(tlsConfig.ca.configMap, 'configmaps'), servername: tlsConfig.serverName };
+  const monitor = await admin.find(PATHS.monitor);
+  const read = (field: string) => String(readField(monitor, `spec.endpoints.0.${field}`));
+  const readKey = (kind: string, field: string) => {
+    const [name, key] = [read(`${field}.name`), read(`${field}.key`)];
+    const find = async () => (await admin.find(`${PATHS.guardNamespace}/${kind}/${name}`))?.data?.[key];
+    return until(`the key ${key} of ${name}`, find);
+  };
+  const token = Buffer.from(await readKey('secrets', 'authorization.credentials'), 'base64').toString();
+  const tls = { ca: await readKey('configmaps', 'tlsConfig.ca.configMap'), servername: read('tlsConfig.serverName') };
   const slices = (await admin.list(SLICES)) as readonly unknown[] as readonly EndpointSlice[];
   const urls = slices.flatMap(({ endpoints, ports }) => {
-    const number = ports.find(({ name }) => name === port)?.port;
-    return endpoints.flatMap(({ addresses }) => addresses.map((address) => `${scheme}://${address}:${number}`));
+    const number = ports.find(({ name }) => name === read('port'))?.port;
+    return endpoints.flatMap(({ addresses }) => addresses.map((address) => `${read('scheme')}://${address}:${number}`));
   });
   expect(urls).toHaveLength(2);
   for (const url of urls) {
-    const { status, body } = await new KubeClient({ url, token, ...tls }).request('GET', path);
+    const { status, body } = await new KubeClient({ url, token, ...tls }).request('GET', read('path'));
     expect([status, body]).toEqual([200, expect.stringContaining('\nmcguard_build_info{')]);
-    expect((await new KubeClient({ url, ...tls }).request('GET', path)).status).toBe(401);
+    expect((await new KubeClient({ url, ...tls }).request('GET', read('path'))).status).toBe(401);
   }
 });
 

@@ -1,16 +1,14 @@
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
-import { parseDocument } from 'yaml';
 
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { Cluster } from '../support/cluster.ts';
+import { Cluster, hasCondition } from '../support/cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 import { GUARD_IMAGE } from './images.ts';
-import { type NodeCluster, isReady } from './node-cluster.ts';
+import type { NodeCluster } from './node-cluster.ts';
 import type { Node } from './node.ts';
 
 const NAMESPACE = 'machineconfig-guard';
@@ -45,11 +43,11 @@ export class GuardPods {
   /** Applies an installation without a hold, with these flags of `render`, and waits for its pods. */
   async install(...flags: readonly string[]) {
     const { controlPlane } = this.cluster;
-    const directory = await mkdtemp(join(controlPlane.directory, 'rendered-'));
     const settings = ['--image', GUARD_IMAGE, '--mode', 'Enforce', '--hold', '0s', '--openshift-version', '4.18'];
-    await runProgramOk('render', '--out', directory, ...settings, ...flags);
-    await setUser(directory);
-    const apply = async () => (await kubectl(controlPlane, ['apply', '--filename', directory])).exitCode === 0;
+    const rendered = await runProgramOk('render', '--out', '-', ...settings, ...flags);
+    // As OpenShift's SCC sets it.
+    const manifests = rendered.replace(/^( +)runAsNonRoot: true$/m, `$&\n$1runAsUser: ${USER_ID}`);
+    const apply = async () => (await kubectl(controlPlane, ['apply', '--filename=-'], manifests)).exitCode === 0;
     // The MachineConfigGuard needs its CRD first.
     await until('kubectl apply', apply);
     await this.awaitRollout();
@@ -106,7 +104,7 @@ export class GuardPods {
     const before = restartCountOf(status);
     await until(`a restart of ${metadata.name}`, async () => {
       const pod = (await this.#admin.find(`${PODS}/${metadata.name}`)) as GuardPod | undefined;
-      return pod !== undefined && restartCountOf(pod.status) > before && isReady(pod);
+      return pod !== undefined && restartCountOf(pod.status) > before && hasCondition(pod, 'Ready');
     });
   }
 
@@ -126,14 +124,6 @@ export class GuardPods {
   async stop() {
     await this.cluster.stop();
   }
-}
-
-/** Sets the user that OpenShift's SCC would set. */
-async function setUser(directory: string) {
-  const file = join(directory, (await readdir(directory)).find((name) => name.includes('-deployment')) ?? '');
-  const deployment = parseDocument(await readFile(file, 'utf8'));
-  deployment.setIn(['spec', 'template', 'spec', 'securityContext', 'runAsUser'], USER_ID);
-  await writeFile(file, String(deployment));
 }
 
 function restartCountOf({ containerStatuses }: GuardPod['status']): number {

@@ -2,15 +2,14 @@ import { randomInt } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
-import type { Binaries } from '../control-plane/binaries.ts';
+import { type Binaries, findPrograms } from '../control-plane/binaries.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { Log } from '../control-plane/go-build.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
-import { findPrograms } from '../control-plane/kubernetes-module.ts';
 import type { Release } from '../control-plane/releases.ts';
 import { until } from '../control-plane/until.ts';
-import { PATHS } from '../support/paths.ts';
+import { hasCondition } from '../support/cluster.ts';
+import { PATHS } from '../support/objects.ts';
 import { findImages } from './images.ts';
 import { Node } from './node.ts';
 import { requireNode } from './requirements.ts';
@@ -104,7 +103,7 @@ export class NodeCluster {
     await until(`the node ${name}`, () => admin.find(path));
     const labels = { 'node-role.kubernetes.io/control-plane': '', 'node-role.kubernetes.io/master': '' };
     await admin.patch(path, { metadata: { labels } });
-    await until(`${name} to be ready`, async () => isReady(await admin.find(path)));
+    await until(`${name} to be ready`, async () => hasCondition(await admin.find(path), 'Ready'));
   }
 
   async stop() {
@@ -119,10 +118,4 @@ async function startScheduler(controlPlane: ControlPlane, binaries: string) {
   const file = await controlPlane.writeKubeconfig(name, { as: `system:${name}` });
   const args = [`--kubeconfig=${file}`, '--leader-elect=false', '--bind-address=127.0.0.1', `--secure-port=${port}`];
   controlPlane.startChild(name, join(binaries, name), args);
-}
-
-/** Whether the condition Ready of a node or a pod is true. */
-export function isReady(object: KubeObject | undefined): boolean {
-  const { conditions = [] } = (object?.status ?? {}) as { conditions?: readonly { type: string; status: string }[] };
-  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }

@@ -3,16 +3,16 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { until } from '../control-plane/until.ts';
 import { runOk } from '../support/process.ts';
-import { GUARD_ALIASES, type Image, type Images } from './images.ts';
+import { GUARD_ALIASES, type Images } from './images.ts';
 import type { NodeAddresses } from './node-cluster.ts';
 import { CNI_DIRECTORY } from './requirements.ts';
 
-const RUN_NODE = fileURLToPath(new URL('run-node.sh', import.meta.url));
+const RUN_NODE = join(import.meta.dirname, 'run-node.sh');
+const CONNECT_NODE = join(import.meta.dirname, 'connect-node.sh');
 
 interface NodeOptions {
   readonly name: string;
@@ -73,11 +73,6 @@ export class Node {
     return runOk('nsenter', [...this.#enter(), ...command]);
   }
 
-  /** Pods can use the image then. */
-  async importImage({ archive }: Image) {
-    await this.#ctr('images', 'import', archive);
-  }
-
   /** Drops every packet between the node and the API server, as a broken switch does. */
   async disconnect() {
     for (const rule of SILENCE) await this.run('iptables', '-w', '-I', ...rule);
@@ -115,20 +110,9 @@ export class Node {
     this.#pid = Number(readFileSync(this.#path('pid'), 'utf8'));
   }
 
-  /** The link and its routes on this machine go with the network namespace. */
   async #connectNetwork() {
     const { gateway, link, address, podSubnet } = this.#options.addresses;
-    const ip = (command: string) => runOk('ip', command.split(' '));
-    await ip(`link add ${link} type veth peer name eth0 netns ${this.#pid}`);
-    await ip(`address add ${gateway}/32 dev ${link}`);
-    await ip(`link set ${link} up`);
-    await ip(`route add ${address}/32 dev ${link} src ${gateway}`);
-    const ipInside = (command: string) => this.run('ip', ...command.split(' '));
-    await ipInside(`address add ${address}/32 dev eth0`);
-    await ipInside('link set eth0 up');
-    await ipInside(`route add ${gateway}/32 dev eth0`);
-    await ipInside(`route add default via ${gateway}`);
-    await ip(`route add ${podSubnet} via ${address} dev ${link} src ${gateway}`);
+    await runOk('sh', [CONNECT_NODE, String(this.#pid), link, gateway, address, podSubnet]);
   }
 
   async #startContainerd() {
@@ -139,7 +123,7 @@ export class Node {
     const config = await this.#writeConfig('containerd.toml', { PAUSE_IMAGE: images.pause.name, CNI_DIRECTORY });
     const containerd = this.#startChild('containerd', 'containerd', [`--config=${config}`]);
     await containerd.waitUntil(() => this.#ctr('version').then(Boolean, () => false));
-    for (const image of Object.values(images)) await this.importImage(image);
+    for (const { archive } of Object.values(images)) await this.#ctr('images', 'import', archive);
     await this.#ctr('images', 'tag', images.guard.name, ...GUARD_ALIASES);
   }
 

@@ -23,31 +23,33 @@ const NAMESPACES = ['--net', '--mount', '--pid', '--fork', '--kill-child'];
 const TRIAL =
   'mount -t tmpfs tmpfs /mnt; ip link add name mcg0 type veth peer name mcg1; iptables --table nat --list >/dev/null';
 
-/** The Debian packages with which this machine can run a node of a release. None if it lacks something else. */
-export function listMissingPackages(release: Release): readonly string[] {
-  if (findLastingObstacle(release) !== undefined) return [];
-  return Object.entries(PROGRAMS).flatMap(([program, name]) => (isInstalled(program) ? [] : [name]));
+interface Obstacle {
+  readonly reason: string;
+  /** The Debian packages that remove it. */
+  readonly packages?: readonly string[];
 }
 
-/** An obstacle that no package removes. */
-function findLastingObstacle(release: Release): string | undefined {
-  const { kubernetes } = release;
-  if (kubernetes !== NEWEST.kubernetes) return `There is no node of Kubernetes ${kubernetes}.`;
-  if (process.getuid?.() !== 0) return 'A node needs root: run the command with sudo.';
-  // The kubelet also runs with cgroup v2, but the folders of a node are created for v1 only.
-  if (!existsSync(MEMORY_CGROUP)) return 'A node needs cgroup v1, and this machine has cgroup v2.';
-  return undefined;
+/** The Debian packages with which this machine can run a node of a release. None if it lacks something else. */
+export function listMissingPackages(release: Release): readonly string[] {
+  return findObstacle(release)?.packages ?? [];
 }
 
 /** @throws MissingControlPlaneError if this machine cannot run a node of a release */
 export function requireNode(release: Release) {
-  const packages = listMissingPackages(release).join(' ');
-  const obstacle =
-    findLastingObstacle(release) ??
-    (packages !== ''
-      ? `A node needs the Debian packages ${packages}: run "apt-get install --no-install-recommends ${packages}".`
-      : findMissingRight());
-  if (obstacle !== undefined) throw new MissingControlPlaneError(obstacle);
+  const obstacle = findObstacle(release);
+  if (obstacle !== undefined) throw new MissingControlPlaneError(obstacle.reason);
+}
+
+function findObstacle({ kubernetes }: Release): Obstacle | undefined {
+  if (kubernetes !== NEWEST.kubernetes) return { reason: `There is no node of Kubernetes ${kubernetes}.` };
+  if (process.getuid?.() !== 0) return { reason: 'A node needs root: run the command with sudo.' };
+  // The kubelet also runs with cgroup v2, but the folders of a node are created for v1 only.
+  if (!existsSync(MEMORY_CGROUP)) return { reason: 'A node needs cgroup v1, and this machine has cgroup v2.' };
+  const packages = Object.entries(PROGRAMS).flatMap(([program, name]) => (isInstalled(program) ? [] : [name]));
+  if (packages.length === 0) return findMissingRight();
+  const list = packages.join(' ');
+  const command = `apt-get install --no-install-recommends ${list}`;
+  return { reason: `A node needs the Debian packages ${list}: run "${command}".`, packages };
 }
 
 function isInstalled(program: string) {
@@ -56,13 +58,13 @@ function isInstalled(program: string) {
 }
 
 /** Tries in new namespaces what run-node.sh does, and creates a cgroup. */
-function findMissingRight(): string | undefined {
+function findMissingRight(): Obstacle | undefined {
   try {
     execFileSync('unshare', [...NAMESPACES, 'sh', '-ec', TRIAL], { stdio: 'pipe' });
     rmdirSync(mkdtempSync(join(MEMORY_CGROUP, 'mcg-')));
     return undefined;
   } catch (error) {
     const reason = (error as Error).message.trim().split('\n').at(-1);
-    return `A node needs more rights than this machine gives: ${reason}.`;
+    return { reason: `A node needs more rights than this machine gives: ${reason}.` };
   }
 }

@@ -1,10 +1,11 @@
-import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import { parse, stringify } from 'yaml';
 
+import { writeFiles as write } from '../../cli/temporary-directory.ts';
+import type { Pool } from '../support/cluster.ts';
 import { runOk } from '../support/process.ts';
-import type { Pool } from './operator-cluster.ts';
 import { findOperatorObject, RELEASE_VERSION } from './operator-objects.ts';
 
 /** The clusters of the tests have it. */
@@ -20,10 +21,7 @@ export const TAG_MIRRORS = {
 /** Writes files into a new directory, and returns its path. */
 export async function writeFiles(parent: string, contents: Readonly<Record<string, string>>): Promise<string> {
   const directory = await mkdtemp(join(parent, 'manifests-'));
-  for (const [file, content] of Object.entries(contents)) {
-    await mkdir(dirname(join(directory, file)), { recursive: true });
-    await writeFile(join(directory, file), content);
-  }
+  write(directory, contents);
   return directory;
 }
 

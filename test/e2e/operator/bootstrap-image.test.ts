@@ -9,8 +9,7 @@ import { runProgram } from '../../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../../cli/temporary-directory.ts';
 import { runOk } from '../support/process.ts';
 import { log } from '../support/runner.ts';
-import { findOperator } from './operator-binaries.ts';
-import { OPERATOR_VARIABLE, selectOperator } from './operator-releases.ts';
+import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator-binaries.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const IMAGE = 'localhost/machine-config-operator:test';

@@ -3,11 +3,10 @@ import { expect, test } from 'vitest';
 
 import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
-import { PATHS } from '../support/paths.ts';
+import { MCO, PATHS } from '../support/objects.ts';
 import { DIGEST_MIRRORS, renderBootstrap, writeManifests } from './bootstrap-host.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const KUBELET_CONFIG = {
   apiVersion: `${MCO}/v1`,
   kind: 'KubeletConfig',

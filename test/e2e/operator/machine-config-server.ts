@@ -1,7 +1,7 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { issueServerCertificate } from '../control-plane/certificates.ts';
+import { writeFiles } from '../../cli/temporary-directory.ts';
+import { testTls } from '../../support/tls.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { isHealthy } from '../control-plane/until.ts';
@@ -36,11 +36,14 @@ export async function startMachineConfigServer(
   args: readonly string[],
 ) {
   const directory = join(controlPlane.directory, name);
-  const { ca, certificate, key } = await issueServerCertificate();
-  await mkdir(join(directory, TOKEN_FOLDER), { recursive: true });
-  const texts = { 'tls.crt': certificate, 'tls.key': key };
-  const tokenTexts = { [`${TOKEN_FOLDER}/ca.crt`]: ca, [`${TOKEN_FOLDER}/token`]: 'token' };
-  for (const [file, text] of Object.entries({ ...texts, ...tokenTexts })) await writeFile(join(directory, file), text);
+  const { ca, leaf } = await testTls();
+  const { certificatePem, privateKeyPem } = await leaf();
+  writeFiles(directory, {
+    'tls.crt': certificatePem,
+    'tls.key': privateKeyPem,
+    [`${TOKEN_FOLDER}/ca.crt`]: ca,
+    [`${TOKEN_FOLDER}/token`]: 'token',
+  });
   const [port, securePort] = await freePorts(2);
   const flags = ['--cert=tls.crt', '--key=tls.key', `--secure-port=${securePort}`];
   const command = join(binaries, 'machine-config-server');

@@ -2,128 +2,104 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
-import { nodePatch, readAnnotations } from '../support/objects.ts';
-import { PATHS } from '../support/paths.ts';
+import { MCO, nodePatch, PATHS, readAnnotations } from '../support/objects.ts';
 import { type Files, SERVED_FILE } from './machine-config-server.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 /** The machine-config-server writes the annotations of the node that it expects. */
 const ANNOTATIONS_FILE = '/etc/machine-config-daemon/node-annotations.json';
 /** The daemon writes the config of its last update. */
 export const CURRENT_FILE = '/etc/machine-config-daemon/currentconfig';
 const INTERVAL_MS = 250;
 
+export type Machine = Awaited<ReturnType<typeof bootMachine>>;
+
 /**
- * A machine whose disk holds what the real machine-config-server served. Its kubelet and its machine-config-daemon are
- * simulated: it does at once what takes a real one minutes (machine-config-operator, pkg/daemon/daemon.go, update.go).
+ * Boots a machine with these files of the real machine-config-server, and joins the cluster. Its kubelet and its
+ * machine-config-daemon are simulated: it does at once what takes a real one minutes (machine-config-operator,
+ * pkg/daemon/daemon.go, update.go).
  */
-export class Machine {
-  readonly name: string;
-  readonly disk: Map<string, string>;
-  /** Daemons of OpenShift 4.4 also get the config of the disk (machine-config-operator#2010). */
-  needsConfigOfDisk = false;
-  /** The config of the last update. The annotations that the server has written say Done before the first one. */
-  updatedTo = '';
-  readonly #admin: KubeClient;
-  readonly #path: string;
-  readonly #daemon: Promise<PromiseSettledResult<void>[]>;
-  #isRunning = true;
-  #synced = '';
+export async function bootMachine(admin: KubeClient, name: string, files: Files, roles: readonly string[]) {
+  const path = `${PATHS.nodes}/${name}`;
+  const power = new AbortController();
+  const labels = Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, '']));
+  const metadata = { name, labels: { 'kubernetes.io/os': 'linux', ...labels } };
+  await admin.create(PATHS.nodes, { apiVersion: 'v1', kind: 'Node', metadata });
+  const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady', message: '' }];
+  await admin.patch(`${path}/status`, { status: { conditions } });
+  await admin.patch(path, { metadata: { annotations: JSON.parse(files.get(ANNOTATIONS_FILE) ?? '') as object } });
 
-  private constructor(admin: KubeClient, name: string, files: Files) {
-    this.#admin = admin;
-    this.name = name;
-    this.disk = new Map(files);
-    this.#path = `${PATHS.nodes}/${name}`;
-    // Settled, so that a failure is no unhandled rejection before the machine stops.
-    this.#daemon = Promise.allSettled([this.#runDaemon()]);
+  const machine = {
+    name,
+    disk: new Map(files),
+    /** Daemons of OpenShift 4.4 also get the config of the disk (machine-config-operator#2010). */
+    needsConfigOfDisk: false,
+    /** The config of the last update. The annotations that the server has written say Done before the first one. */
+    updatedTo: '',
+    /**
+     * Switches the machine off and removes its node.
+     *
+     * @throws Error if the simulated daemon has failed
+     */
+    leave: async () => {
+      power.abort();
+      const [result] = await daemon;
+      await admin.delete(path);
+      if (result.status === 'rejected') throw new Error(`the daemon of ${name} failed`, { cause: result.reason });
+    },
+  };
+  let synced = '';
+  const findConfig = (config: string) => admin.find(`${PATHS.configs}/${config}`);
+  const annotate = (values: Readonly<Record<string, string>>) => admin.patch(path, nodePatch(values));
+  const readNode = async () => readAnnotations((await admin.find(path)) ?? { metadata: { name } });
+
+  /** The real machine-config-controller cordons and drains the node on request, and uncordons it. */
+  async function requestDrain(request: string) {
+    await annotate({ desiredDrain: request });
+    while (!power.signal.aborted && (await readNode())['lastAppliedDrain'] !== request) await pause(INTERVAL_MS);
   }
 
-  /** Boots with these files and joins the cluster. */
-  static async join(admin: KubeClient, name: string, files: Files, roles: readonly string[]): Promise<Machine> {
-    const labels = {
-      'kubernetes.io/os': 'linux',
-      ...Object.fromEntries(roles.map((role) => [`node-role.kubernetes.io/${role}`, ''])),
-    };
-    await admin.create(PATHS.nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
-    const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady', message: '' }];
-    await admin.patch(`${PATHS.nodes}/${name}/status`, { status: { conditions } });
-    const annotations = JSON.parse(files.get(ANNOTATIONS_FILE) ?? '') as object;
-    await admin.patch(`${PATHS.nodes}/${name}`, { metadata: { annotations } });
-    return new Machine(admin, name, files);
-  }
-
-  /**
-   * Switches the machine off and removes its node.
-   *
-   * @throws Error if the simulated daemon has failed
-   */
-  async leave(): Promise<void> {
-    this.#isRunning = false;
-    const [result] = await this.#daemon;
-    await this.#admin.delete(this.#path);
-    if (result?.status === 'rejected') throw new Error(`the daemon of ${this.name} failed`, { cause: result.reason });
-  }
-
-  async #runDaemon() {
-    while (this.#isRunning) {
-      await this.#sync();
-      await pause(INTERVAL_MS);
-    }
+  /** Why the daemon cannot update. */
+  async function findFailure(names: readonly [string, string], current?: KubeObject, desired?: KubeObject) {
+    if (current === undefined) return `missing MachineConfig ${names[0]}`;
+    if (desired === undefined) return `missing MachineConfig ${names[1]}`;
+    const text = machine.disk.get(CURRENT_FILE) ?? machine.disk.get(SERVED_FILE) ?? '';
+    const own = JSON.parse(text) as Pick<KubeObject, 'metadata' | 'spec'>;
+    if (!machine.needsConfigOfDisk)
+      return isDeepStrictEqual(own.spec, current.spec) ? undefined : 'unexpected on-disk state';
+    const exists = (await findConfig(own.metadata.name)) !== undefined;
+    return exists ? undefined : `machineconfig.${MCO} "${own.metadata.name}" not found`;
   }
 
   /** A Degraded daemon retries. Otherwise it acts on changes of its node alone, and so misses deleted configs. */
-  async #sync() {
-    const { currentConfig = '', desiredConfig = '', state } = await this.#readAnnotations();
+  async function sync() {
+    const { currentConfig = '', desiredConfig = '', state } = await readNode();
     const input = `${currentConfig} ${desiredConfig}`;
-    if (state !== 'Degraded' && input === this.#synced) return;
-    this.#synced = input;
-    const [current, desired] = [await this.#findConfig(currentConfig), await this.#findConfig(desiredConfig)];
-    if (current === undefined || desired === undefined) {
-      const missing = current === undefined ? currentConfig : desiredConfig;
-      return this.#annotate({ state: 'Degraded', reason: `missing MachineConfig ${missing}` });
+    if (state !== 'Degraded' && input === synced) return;
+    synced = input;
+    const [current, desired] = [await findConfig(currentConfig), await findConfig(desiredConfig)];
+    const reason = await findFailure([currentConfig, desiredConfig], current, desired);
+    if (reason !== undefined) {
+      await annotate({ state: 'Degraded', reason });
+      return;
     }
-    if (this.needsConfigOfDisk) {
-      const { metadata } = this.#readDisk();
-      if ((await this.#findConfig(metadata.name)) === undefined)
-        return this.#annotate({ state: 'Degraded', reason: `machineconfig.${MCO} "${metadata.name}" not found` });
-    } else if (!isDeepStrictEqual(this.#readDisk().spec, current.spec))
-      return this.#annotate({ state: 'Degraded', reason: 'unexpected on-disk state' });
     if (currentConfig !== desiredConfig) {
-      await this.#annotate({ state: 'Working', reason: '' });
-      await this.#requestDrain(`drain-${desiredConfig}`);
+      await annotate({ state: 'Working', reason: '' });
+      await requestDrain(`drain-${desiredConfig}`);
     }
     // As client-go marshals a typed object: without kind and apiVersion.
-    const { metadata, spec } = desired;
-    this.disk.set(CURRENT_FILE, JSON.stringify({ metadata, spec }));
+    machine.disk.set(CURRENT_FILE, JSON.stringify({ metadata: desired?.metadata, spec: desired?.spec }));
     // Also after the first boot, and when the daemon is no longer Degraded.
-    await this.#requestDrain(`uncordon-${desiredConfig}`);
-    await this.#annotate({ currentConfig: desiredConfig, state: 'Done', reason: '' });
-    this.#synced = `${desiredConfig} ${desiredConfig}`;
-    this.updatedTo = desiredConfig;
+    await requestDrain(`uncordon-${desiredConfig}`);
+    await annotate({ currentConfig: desiredConfig, state: 'Done', reason: '' });
+    synced = `${desiredConfig} ${desiredConfig}`;
+    machine.updatedTo = desiredConfig;
   }
 
-  /** The real machine-config-controller cordons and drains the node on request, and uncordons it. */
-  async #requestDrain(request: string) {
-    await this.#annotate({ desiredDrain: request });
-    while (this.#isRunning && (await this.#readAnnotations())['lastAppliedDrain'] !== request) await pause(INTERVAL_MS);
+  async function run() {
+    for (; !power.signal.aborted; await pause(INTERVAL_MS)) await sync();
   }
 
-  #readDisk(): Pick<KubeObject, 'metadata' | 'spec'> {
-    const text = this.disk.get(CURRENT_FILE) ?? this.disk.get(SERVED_FILE) ?? '';
-    return JSON.parse(text) as Pick<KubeObject, 'metadata' | 'spec'>;
-  }
-
-  #findConfig(name: string) {
-    return this.#admin.find(`${PATHS.configs}/${name}`);
-  }
-
-  async #readAnnotations() {
-    const node = await this.#admin.find(this.#path);
-    return node === undefined ? {} : readAnnotations(node);
-  }
-
-  async #annotate(values: Readonly<Record<string, string>>) {
-    await this.#admin.patch(this.#path, nodePatch(values));
-  }
+  // Settled, so that a failure is no unhandled rejection before the machine stops.
+  const daemon = Promise.allSettled([run()]);
+  return machine;
 }

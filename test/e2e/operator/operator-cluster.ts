@@ -3,41 +3,26 @@ import { join } from 'node:path';
 
 import { parse } from 'yaml';
 
-import { ExecServer } from '../../support/exec-server.ts';
+import { startExecServer } from '../../support/exec-server.ts';
 import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
-import type { KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
+import { hasCondition, type Pool } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
-import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
+import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
-import { Machine } from './machine.ts';
+import { bootMachine, type Machine } from './machine.ts';
 import { type Files, type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
-import { findOperator } from './operator-binaries.ts';
+import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator-binaries.ts';
 import { createOperatorObjects, RELEASE_VERSION } from './operator-objects.ts';
-import { OPERATOR_VARIABLE, selectOperator } from './operator-releases.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const CONTROLLER = 'machine-config-controller';
 /** The user of the real controller in the API server. */
 export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${CONTROLLER}`;
 /** The log is large. */
 const LOG_LINES = 30;
-
-export interface Pool extends KubeObject {
-  readonly spec: {
-    readonly configuration?: { readonly name?: string; readonly source?: readonly { readonly name: string }[] };
-  };
-  readonly status?: {
-    readonly configuration?: { readonly name?: string };
-    readonly conditions?: readonly Readonly<Record<'type' | 'status' | 'lastTransitionTime', string>>[];
-    readonly machineCount?: number;
-    readonly updatedMachineCount?: number;
-    readonly degradedMachineCount?: number;
-  };
-}
 
 let shared: Promise<OperatorCluster> | undefined;
 
@@ -129,7 +114,7 @@ export class OperatorCluster {
 
   /** Lets clients read the disk of a machine in the pod of its daemon during a step. */
   async withDaemon<Result>({ name, disk }: Machine, step: () => Promise<Result>): Promise<Result> {
-    const kubelet = await ExecServer.start(([, path = '']) => {
+    const kubelet = await startExecServer(([, path = '']) => {
       const stdout = disk.get(path.replace('/rootfs', ''));
       return stdout === undefined ? { stderr: 'cat: No such file or directory', exitCode: 1 } : { stdout };
     });
@@ -155,7 +140,7 @@ export class OperatorCluster {
   async boot(name: string, roles: readonly string[], files?: Files): Promise<Machine> {
     const fetchFiles = () => this.server.fetchFiles(roles.at(-1) ?? '');
     const disk = files ?? (await this.until(`a config for ${name}`, fetchFiles));
-    const machine = await Machine.join(this.admin, name, disk, roles);
+    const machine = await bootMachine(this.admin, name, disk, roles);
     this.#machines.push(machine);
     return machine;
   }
@@ -196,11 +181,11 @@ export class OperatorCluster {
   /** Waits until all machines run the config of the pool's spec, and returns its name. */
   async awaitUpdated(name: string, machineCount = 0, previous?: string): Promise<string> {
     const state = `updated with ${machineCount} machines`;
-    return this.awaitRendered(name, previous, state, ({ spec, status }) => {
-      const isUpdated = status?.conditions?.some(({ type, status: value }) => type === 'Updated' && value === 'True');
+    return this.awaitRendered(name, previous, state, (pool) => {
+      const { spec, status } = pool;
       const isServed = spec.configuration?.name === status?.configuration?.name;
       const { machineCount: all, updatedMachineCount: updated } = status ?? {};
-      return isUpdated === true && isServed && all === machineCount && updated === machineCount;
+      return hasCondition(pool, 'Updated') && isServed && all === machineCount && updated === machineCount;
     });
   }
 

@@ -1,16 +1,9 @@
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
-import { buildGoProgram } from '../support/programs.ts';
-import { runOk } from '../support/process.ts';
+import { buildGoReaders, type GoReading } from '../manifests/go-readers.ts';
 import { renderBootstrap, writeFiles } from './bootstrap-host.ts';
 import type { Directory } from './manifest-directories.ts';
-
-/** What test/e2e/manifests/go-readers/main.go prints for a file. */
-interface Reading {
-  readonly object: KubeObject;
-  readonly clusterError: string;
-}
 
 interface RealVerdict {
   /** Why the bootstrap host, or a host that reads only what the cluster has, renders nothing. */
@@ -28,7 +21,7 @@ const SERVED_CONFIG = /^rendered-(?:master|worker)-/;
 
 /** Asks the real programs about manifests: those of the bootstrap host, and an API server. */
 export async function createJudge(binaries: string, parent: string, admin: KubeClient) {
-  const readers = await buildGoProgram(join(import.meta.dirname, '../manifests/go-readers'));
+  const readWithGo = await buildGoReaders();
   const { sources: operatorNames } = await renderBootstrap(binaries, await writeFiles(parent, {}));
 
   async function render(files: Readonly<Record<string, string>>) {
@@ -45,9 +38,7 @@ export async function createJudge(binaries: string, parent: string, admin: KubeC
       .filter(([path]) => MANIFEST.test(path) && !isReplaced(path, directory))
       .map(([path, content]) => [basename(path), content] as const)
       .toSorted(([a], [b]) => (a < b ? -1 : 1));
-    const input = copied.map(([, content]) => `${Buffer.from(content).toString('base64')}\n`).join('');
-    const output = input === '' ? [] : (await runOk(readers, [], { input })).trimEnd().split('\n');
-    const readings = output.map((line) => JSON.parse(line) as Reading);
+    const readings = await readWithGo(copied.map(([, content]) => content));
     const bootstrap = await render(Object.fromEntries(copied));
     const created = listCreated(readings, bootstrap.sources, operatorNames);
     const cluster = await render(
@@ -55,7 +46,7 @@ export async function createJudge(binaries: string, parent: string, admin: KubeC
     );
     const failure = bootstrap.failure ?? cluster.failure;
     const rejections = readings.map(async ({ object, clusterError }) => {
-      return clusterError || (await findRejection(admin, object, readings));
+      return clusterError || (object === null ? undefined : await findRejection(admin, object, readings));
     });
     return {
       failure,
@@ -66,11 +57,11 @@ export async function createJudge(binaries: string, parent: string, admin: KubeC
 }
 
 /** What the operator finds in the API: what exists wins, and it replaces objects with its names. */
-function listCreated(readings: readonly Reading[], sources: readonly string[], operatorNames: readonly string[]) {
+function listCreated(readings: readonly GoReading[], sources: readonly string[], operatorNames: readonly string[]) {
   const ids = new Set(['master', 'worker'].map((name) => `MachineConfigPool//${name}`));
   const created: KubeObject[] = [];
   for (const { object, clusterError } of readings) {
-    if (clusterError !== '') continue;
+    if (clusterError !== '' || object === null) continue;
     const { name, namespace = '' } = object.metadata;
     const id = `${object.kind}/${namespace}/${name}`;
     // The bootstrap host renders such a config beside that of the operator.
@@ -84,7 +75,7 @@ function listCreated(readings: readonly Reading[], sources: readonly string[], o
 }
 
 /** Posts an object as cluster-bootstrap does. Returns why the API rejects it. */
-async function findRejection(admin: KubeClient, object: KubeObject, readings: readonly Reading[]) {
+async function findRejection(admin: KubeClient, object: KubeObject, readings: readonly GoReading[]) {
   const { apiVersion, kind } = object;
   if (!apiVersion) return 'no apiVersion';
   const group = `/${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
@@ -102,7 +93,7 @@ async function findRejection(admin: KubeClient, object: KubeObject, readings: re
 }
 
 /** Each namespace of the cluster stands for those that a release creates, and for those of the manifests. */
-function findNamespace({ metadata: { namespace } }: KubeObject, readings: readonly Reading[]): string | undefined {
+function findNamespace({ metadata: { namespace } }: KubeObject, readings: readonly GoReading[]): string | undefined {
   const isCreated = readings.some(({ object }) => object?.kind === 'Namespace' && object.metadata.name === namespace);
   return namespace && (isCreated || SYSTEM_NAMESPACE.test(namespace)) ? 'default' : namespace;
 }

@@ -6,15 +6,15 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
+import { hasCondition } from '../support/cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
+import { MCO, PATHS } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from './bootstrap-host.ts';
 import { CURRENT_FILE, type Machine } from './machine.ts';
 import { type Files, readName, SERVED_FILE, startMachineConfigServer } from './machine-config-server.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const MASTER_ROLES = ['control-plane', 'master'];
 
 const operator = await OperatorCluster.shared();
@@ -201,11 +201,7 @@ describe.concurrent('with the real operator', () => {
     const { machine } = await operator.bootPool(pool);
     const { old, rendered } = await renderPaused(pool);
     await operator.applySource(pool, `60-${pool}`, { config: { ignition: { version: '9.9.9' } } });
-    await operator.awaitPool(pool, 'RenderDegraded', ({ status }) => {
-      return (
-        status?.conditions?.some(({ type, status: value }) => type === 'RenderDegraded' && value === 'True') === true
-      );
-    });
+    await operator.awaitPool(pool, 'RenderDegraded', (each) => hasCondition(each, 'RenderDegraded'));
     await deleteAnyway(rendered);
     await setPaused(pool, false);
     const { command, evidence } = await awaitProblems(machine, pool, ['ConfigMissing', 'PoolDegraded']);

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { pause } from '../control-plane/until.ts';
-import { PATHS } from '../support/paths.ts';
-import { OPERATOR_USER, OperatorCluster, type Pool } from './operator-cluster.ts';
+import { MCO, PATHS } from '../support/objects.ts';
+import { hasCondition, type Pool } from '../support/cluster.ts';
+import { OPERATOR_USER, OperatorCluster } from './operator-cluster.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const KUBELET_CONFIGS = `/apis/${MCO}/v1/kubeletconfigs`;
 const HOLD_MS = 15_000;
 /** Longer than the 5 s after which the operator looks at changed nodes. */
@@ -57,12 +57,6 @@ async function flap(node: string, isDone: () => boolean) {
     await admin.patch(`${PATHS.nodes}/${node}/status`, { status: { conditions } });
     await pause(FLAP_MS);
   }
-}
-
-/** Whether the guard knows of no dangling reference. */
-async function isGuardSatisfied() {
-  const { status } = (await admin.find(PATHS.guard)) as Pool;
-  return status?.conditions?.some(({ type, status: value }) => type === 'ReferencesConsistent' && value === 'True');
 }
 
 describe.concurrent('during roll-outs of the real operator', () => {
@@ -130,7 +124,8 @@ describe.concurrent('during roll-outs of the real operator', () => {
     await operator.until('the end of the KubeletConfig', async () => (await admin.find(kubeletConfig)) === undefined);
     await admin.delete(path);
 
-    await operator.until('a guard without alarms', isGuardSatisfied);
+    const hasNoDanglingReference = async () => hasCondition(await admin.find(PATHS.guard), 'ReferencesConsistent');
+    await operator.until('a guard without alarms', hasNoDanglingReference);
     const isRecent = (time: string | undefined) => Date.parse(time ?? '') >= startedAt;
     const requests = await cluster.auditEvents(({ user, requestReceivedTimestamp }) => {
       return user.username === OPERATOR_USER && isRecent(requestReceivedTimestamp);

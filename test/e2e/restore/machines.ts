@@ -1,6 +1,6 @@
 import { expectStatus } from '../control-plane/kube-client.ts';
 import { type Cluster, unique } from '../support/cluster.ts';
-import { OPERATOR_NAMESPACE, PATHS } from '../support/paths.ts';
+import { OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 
 const PODS = `${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`;
 

@@ -2,21 +2,21 @@ import { join } from 'node:path';
 
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
-import { type ExecResult, ExecServer } from '../../support/exec-server.ts';
+import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
 import { until } from '../control-plane/until.ts';
 import { debianProgram } from '../support/programs.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { runProcess } from '../support/process.ts';
-import { Shell } from '../support/shell.ts';
-import type { Pool } from '../states/state-cluster.ts';
+import { openShell } from '../support/shell.ts';
+import type { Pool } from '../support/cluster.ts';
 import { createDaemonPod, deleteDaemonPods } from './machines.ts';
 import { createStuckInstall, installed, MASTERS, MISSING, states } from './stuck-install.ts';
 
 const SCRIPT = 'docs/examples/repair-install.sh';
 const { cluster, controlPlane } = installed;
-const shell = await Shell.open(controlPlane);
+const shell = await openShell(controlPlane);
 let file: ExecResult = {};
-const kubelet = await ExecServer.start(() => file);
+const kubelet = await startExecServer(() => file);
 
 beforeEach(async () => {
   await createStuckInstall();

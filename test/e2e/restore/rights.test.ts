@@ -5,13 +5,11 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
 import { readClusterSnapshot } from '../../../src/client/cluster-reader.ts';
-import { ExecServer } from '../../support/exec-server.ts';
+import { startExecServer } from '../../support/exec-server.ts';
 import type { Rule } from '../control-plane/kube-client.ts';
-import { requestCertificate } from '../inspect/incident-b.ts';
-import { unique } from '../support/cluster.ts';
-import { buildDirectory } from '../support/kubectl.ts';
+import { buildDirectory, kubectlOk } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';
-import { createServiceAccount, withoutEachRight } from '../support/service-account.ts';
+import { connectWith, withoutEachRight } from '../support/service-account.ts';
 import { createDaemonPod, deleteDaemonPods } from './machines.ts';
 import { createStuckInstall, installed, MASTERS, MISSING, restoreMissing } from './stuck-install.ts';
 
@@ -19,7 +17,8 @@ const { cluster, controlPlane } = installed;
 const roles = await buildDirectory(controlPlane, join(MANIFESTS, 'overlays', 'restore-role'));
 const { rules = [] } = roles.find(({ metadata }) => metadata.name === 'machineconfig-guard-restore') ?? {};
 await createStuckInstall();
-await requestCertificate(cluster, 'control0');
+await cluster.admin.delete('/apis/certificates.k8s.io/v1/certificatesigningrequests');
+await kubectlOk(controlPlane, ['create', '--filename', join(import.meta.dirname, 'certificate-request.yaml')]);
 
 afterAll(async () => {
   await deleteDaemonPods(cluster);
@@ -28,7 +27,7 @@ afterAll(async () => {
 
 /** Expects what a user with these rights sees of a dry run: its steps and pending requests, or the missing right. */
 async function expectPlan(granted: readonly Rule[], expected: unknown): Promise<void> {
-  const api = controlPlane.connectApi(await createServiceAccount(cluster.admin, unique('restorer'), granted));
+  const api = await connectWith(controlPlane, granted);
   const plan = async (): Promise<unknown> => {
     try {
       const report = await restoreMissing(api, false);
@@ -42,7 +41,6 @@ async function expectPlan(granted: readonly Rule[], expected: unknown): Promise<
   };
   // RBAC takes a moment to see a new binding.
   await expect.poll(plan).toEqual(expected);
-  api.close();
 }
 
 const STEPS = ['PausePool', 'CreateConfig', 'SetPoolStatus', 'AwaitMachines', 'UnpausePool', 'AwaitNodes'];
@@ -63,7 +61,7 @@ test.each(withoutEachRight(rules))('the command needs its right to $verb $resour
 });
 
 test('each right on the pod that reads a disk is needed', async () => {
-  const kubelet = await ExecServer.start(() => ({ stdout: MISSING.text }));
+  const kubelet = await startExecServer(() => ({ stdout: MISSING.text }));
   onTestFinished(() => kubelet.stop());
   const [node = ''] = MASTERS;
   await createDaemonPod(cluster, node, kubelet.port);
@@ -71,9 +69,7 @@ test('each right on the pod that reads a disk is needed', async () => {
     roles.find(({ metadata }) => metadata.name === 'machineconfig-guard-restore-from-node') ?? {};
   const { signal } = new AbortController();
   const expectRead = async (granted: readonly Rule[], expected: string) => {
-    const user = controlPlane.connectApi(
-      await createServiceAccount(cluster.admin, unique('reader'), [...rules, ...granted]),
-    );
+    const user = await connectWith(controlPlane, [...rules, ...granted]);
     const read = async () => {
       const snapshot = await readClusterSnapshot(user, undefined, signal);
       return readConfigsFromNode(node, { api: user, snapshot, name: undefined, isConfirmed: false, signal }).then(
@@ -82,7 +78,6 @@ test('each right on the pod that reads a disk is needed', async () => {
       );
     };
     await expect.poll(read).toContain(expected);
-    user.close();
   };
   await expectRead(ofNode, MISSING.name);
   for (const { verb, resource, rest } of withoutEachRight(ofNode)) {

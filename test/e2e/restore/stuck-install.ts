@@ -5,13 +5,6 @@ import { toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { StateCluster } from '../states/state-cluster.ts';
 
-/** Masters of an install that name a config which was never in the API, and a third machine that waits for it. */
-const STUCK = `
-  N control1 · master · X · X · Degraded · machineconfig "X" not found
-  N control2 · master · X · X · Degraded · machineconfig "X" not found
-  P master · Y · - · 2/0/0/2
-  MC Y
-  K 3`;
 const { name, spec } = renderConfig('X', 'master');
 
 /** The missing config. */
@@ -21,9 +14,10 @@ export const MASTERS = ['control1', 'control2'];
 export const installed = await sharedInstalledCluster();
 export const states = new StateCluster(installed);
 
+/** Masters of an install that name a config which was never in the API, and a third machine that waits for it. */
 export async function createStuckInstall(): Promise<void> {
   await installed.clear();
-  await states.createFrom(STUCK, { config: renderConfig('X', 'master') });
+  await states.create('R1-waiting', { config: renderConfig('X', 'master') });
 }
 
 /** Restores the missing config, or plans it. Returns the report. */

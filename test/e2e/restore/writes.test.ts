@@ -1,10 +1,12 @@
+import { join } from 'node:path';
+
 import { afterAll, beforeEach, expect, test } from 'vitest';
 
 import { until } from '../control-plane/until.ts';
-import { PATHS } from '../support/paths.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { MCO, PATHS } from '../support/objects.ts';
 import { createStuckInstall, installed, MASTERS, MISSING, restoreMissing, states } from './stuck-install.ts';
 
-const MCO = 'machineconfiguration.openshift.io';
 const POOL = `${PATHS.pools}/master`;
 const { cluster, controlPlane } = installed;
 const { admin } = cluster;
@@ -57,18 +59,9 @@ test('plans, then writes the config as the operator does, and the garbage collec
   await awaitDeletion(name);
 });
 
-const POLICIES = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
-
-// Like the policy on pool selectors of machine-config-operator 4.22 (manifests/machineconfigcontroller).
 test('rejects a restore if a policy denies the pause, with the message of the policy', async () => {
-  const meta = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: 'pool-selector' } };
-  const rule = { apiGroups: [MCO], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['machineconfigpools'] };
-  const validations = [{ expression: 'object.spec.paused != true', message: 'pools must select role worker' }];
-  const spec = { failurePolicy: 'Fail', matchConstraints: { resourceRules: [rule] }, validations };
-  await admin.create(`${POLICIES}ies`, { ...meta, kind: 'ValidatingAdmissionPolicy', spec });
-  const binding = { policyName: 'pool-selector', validationActions: ['Deny'] };
-  const kind = 'ValidatingAdmissionPolicyBinding';
-  await admin.create(`${POLICIES}ybindings`, { ...meta, kind, spec: binding });
+  const policy = ['--filename', join(import.meta.dirname, 'pool-selector-policy.yaml')];
+  await kubectlOk(controlPlane, ['create', ...policy]);
   const plan = () => restoreMissing(api, false);
 
   const reason = expect.stringMatching(
@@ -77,6 +70,6 @@ test('rejects a restore if a policy denies the pause, with the message of the po
   const rejected = { outcome: 'rejected', steps: [], rejection: { code: 'WriteDenied', reason } };
   await expect.poll(plan, { interval: 500 }).toMatchObject({ ok: false, configs: [rejected] });
 
-  for (const path of ['ybindings', 'ies']) await admin.delete(`${POLICIES}${path}/pool-selector`);
+  await kubectlOk(controlPlane, ['delete', ...policy]);
   await expect.poll(async () => (await plan()).ok, { interval: 500 }).toBe(true);
 });

@@ -6,7 +6,7 @@ import { createFleet, nodeName } from '../../../build/bench/fleet.ts';
 import { summarize } from '../../../build/bench/interleave.ts';
 import { memoryOf } from '../../../build/bench/memory.ts';
 import { pause } from '../control-plane/until.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { probeCalls } from '../support/prober.ts';
 import { sharedGuardedCluster } from '../support/guarded-cluster.ts';
 

@@ -1,13 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { FAILED_STATES } from '../../../src/diagnosis/findings.ts';
 import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
 import { findPoolOfNode } from '../../../src/references/node-pool.ts';
 import { buildState, getState, renderConfig } from '../../diagnosis/states.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
-import type { Cluster } from '../support/cluster.ts';
+import { type Cluster, hasCondition, type Pool } from '../support/cluster.ts';
 import type { InstalledCluster } from '../support/installed-cluster.ts';
-import { readAnnotations } from '../support/objects.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS, readAnnotations } from '../support/objects.ts';
 
 const CONFIG_MAPS = `${PATHS.namespaces}/kube-system/configmaps`;
 const API_VERSION = `${MCO_GROUP}/v1`;
@@ -25,18 +26,6 @@ export interface Disk {
   readonly hasUpdateFile?: boolean;
   /** Daemons of OpenShift 4.4 get the config of the disk from the API (machine-config-operator#2010). */
   readonly isOldDaemon?: boolean;
-}
-
-export interface Pool extends KubeObject {
-  readonly spec: {
-    readonly configuration: { readonly name?: string };
-    readonly nodeSelector: object;
-    readonly paused?: boolean;
-  };
-  readonly status?: Readonly<Record<string, unknown>> & {
-    readonly configuration?: { readonly name?: string };
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  };
 }
 
 /** The objects of a cluster at a moment. */
@@ -57,15 +46,10 @@ export class StateCluster {
     this.#admin = cluster.admin;
   }
 
-  /** Creates the objects of a state. @param disk of the Degraded nodes. The others have what they name */
+  /** Creates the objects of a state in test/diagnosis/states.yaml. @param disk of Degraded nodes */
   async create(name: string, disk?: Disk): Promise<void> {
-    await this.createFrom(getState(name).text, disk);
-  }
-
-  /** @param text of a state: see test/diagnosis/states.yaml */
-  async createFrom(text: string, disk?: Disk): Promise<void> {
     const admin = this.#admin;
-    const { nodes, pools, configs, replicas } = buildState(text, new Date());
+    const { nodes, pools, configs, replicas } = buildState(getState(name).text, new Date());
     this.#disks.clear();
     for (const { name: config, spec } of configs) await this.#createConfig(config, spec);
     for (const pool of pools) {
@@ -148,15 +132,15 @@ export class StateCluster {
   #actAsOperator(pool: Pool, { pools, nodes, configs }: Snapshot): Write | undefined {
     const path = `${PATHS.pools}/${pool.metadata.name}/status`;
     const { configuration, paused } = pool.spec;
-    const { name: spec = '' } = configuration;
-    const { conditions = [], configuration: served } = pool.status ?? {};
-    const isBroken = conditions.some(({ type, status }) => type === 'RenderDegraded' && status === 'True');
+    const { name: spec = '' } = configuration ?? {};
+    const { configuration: served } = pool.status ?? {};
+    const isBroken = hasCondition(pool, 'RenderDegraded');
     if (!configs.has(spec)) {
       const content = isBroken ? undefined : findContent(spec);
       return content && (() => this.#createConfig(spec, content.spec));
     }
     if (isBroken) return () => this.#admin.patch(path, { status: { conditions: [] } });
-    const referrers = pools.map(({ metadata, spec: { nodeSelector } }) => ({
+    const referrers = pools.map(({ metadata, spec: { nodeSelector = {} } }) => ({
       referrer: { name: metadata.name, nodeSelector },
     }));
     const own = nodes
@@ -177,7 +161,7 @@ export class StateCluster {
     };
     const isUpdated = counts.updatedMachineCount === own.length;
     const status = { ...counts, ...(isUpdated && { configuration }) };
-    const isReported = Object.entries(counts).every(([key, count]) => pool.status?.[key] === count);
+    const isReported = isDeepStrictEqual({ ...pool.status, ...counts }, pool.status);
     return isReported && (!isUpdated || served?.name === spec) ? undefined : () => this.#admin.patch(path, { status });
   }
 

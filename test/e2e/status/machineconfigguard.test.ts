@@ -3,10 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { GuardStatus } from '../../../src/status/describe-status.ts';
+import { renderConfig } from '../../diagnosis/states.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
-import { createIncidentB, INCIDENT_B } from '../inspect/incident-b.ts';
+import { StateCluster } from '../states/state-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const installed = await sharedInstalledCluster();
@@ -34,10 +35,11 @@ test('reports dangling references in status, columns and Events until their repa
     'TLSProfileApplied=True',
   ];
   expect(formatConditions(before)).toEqual(consistent);
-  await createIncidentB(cluster);
-  const { masters, master, missing } = INCIDENT_B;
+  await new StateCluster(installed).create('R1');
+  const masters = ['control0', 'control1', 'control2'];
+  const [missing, master] = [renderConfig('X', 'master').name, renderConfig('Y', 'master').name];
 
-  const status = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 5);
+  const status = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 7);
 
   const found = status.danglingReferences.map(({ kind, name, field, config }) => `${kind} ${name} ${field} ${config}`);
   const ofNodes = masters.flatMap((name) => [
@@ -47,8 +49,8 @@ test('reports dangling references in status, columns and Events until their repa
   expect(found.toSorted()).toEqual(['MachineConfigPool master status ', ...ofNodes]);
   expect(formatConditions(status)).toContain('ReferencesConsistent=False');
   const table = await kubectlOk(controlPlane, ['get', 'mcguard', 'cluster']);
-  expect(table).toMatch(/^NAME +MODE +READY +IN USE +DANGLING +LAST DENIAL +AGE *\ncluster +Enforce +True +\d+ +5 /);
-  const describeNode = () => kubectlOk(controlPlane, ['describe', 'node', masters[0]]);
+  expect(table).toMatch(/^NAME +MODE +READY +IN USE +DANGLING +LAST DENIAL +AGE *\ncluster +Enforce +True +\d+ +7 /);
+  const describeNode = () => kubectlOk(controlPlane, ['describe', 'node', 'control0']);
   await expect.poll(describeNode).toMatch(new RegExp(`DanglingReference .* names ${missing}, which does not exist`));
 
   for (const name of masters) {
@@ -73,21 +75,6 @@ test('reports the last denial, and check names who deleted a config that a node 
   const findProblem = async () => (await checkCluster(api)).problems.find(({ config }) => config === deleted);
   await expect.poll(findProblem).toMatchObject({ code: 'ConfigMissing', deletedBy: 'admin' });
   await cluster.admin.delete(`${PATHS.nodes}/${name}`);
-});
-
-test('a change of the mode has its effect on every replica', async () => {
-  const config = await cluster.config();
-  await cluster.node({ currentConfig: config });
-  for (const [mode, status] of [
-    ['Audit', 200],
-    ['Enforce', 403],
-    ['Disabled', 200],
-    ['Enforce', 403],
-  ] as const) {
-    // Waits until every replica logs it.
-    await installed.setSettings({ mode, holdSuperseded: '0s' });
-    expect((await cluster.dryRun(config)).status).toBe(status);
-  }
 });
 
 test('a deleted MachineConfigGuard means Enforce, and the guard creates it again', async () => {

@@ -5,12 +5,11 @@ import { expect } from 'vitest';
 
 import type { GuardStatus } from '../../../src/status/describe-status.ts';
 import type { LastDenial } from '../../../src/status/status-writer.ts';
-import type { ApiServer } from '../control-plane/api-server.ts';
+import type { ApiServer } from '../control-plane/control-plane.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { auditedVerdicts, type AuditedVerdict, type AuditEvent } from './audit-log.ts';
-import { MCO, nodePatch, operatorAnnotations, renderedName } from './objects.ts';
-import { PATHS } from './paths.ts';
+import { MCO, nodePatch, operatorAnnotations, PATHS, renderedName } from './objects.ts';
 
 type Query = Readonly<Record<string, string>>;
 type Referrer = AuditedVerdict['referrers'][number];
@@ -32,6 +31,24 @@ type NodeOptions = Readonly<Partial<Record<'name' | 'role' | 'currentConfig' | '
 
 interface PoolOptions extends Readonly<Partial<Record<'name' | 'spec' | 'status', string>>> {
   readonly finalizers?: readonly string[];
+}
+
+export interface Pool extends KubeObject {
+  readonly spec: {
+    readonly configuration?: { readonly name?: string; readonly source?: readonly { readonly name: string }[] };
+    readonly nodeSelector?: object;
+    readonly paused?: boolean;
+  };
+  readonly status?: Readonly<Record<`${string}Count`, number>> & {
+    readonly configuration?: { readonly name?: string };
+    readonly conditions?: readonly Readonly<Record<'type' | 'status' | 'lastTransitionTime', string>>[];
+  };
+}
+
+/** Whether a condition of an object is true. */
+export function hasCondition(object: { readonly status?: object } | undefined, type: string): boolean {
+  const { conditions = [] } = (object?.status ?? {}) as NonNullable<Pool['status']>;
+  return conditions.some((condition) => condition.type === type && condition.status === 'True');
 }
 
 /** Creates, changes and deletes objects as an administrator. */

@@ -2,7 +2,7 @@ import { statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { auditedVerdicts, type AuditEvent } from './audit-log.ts';
 import type { Cluster } from './cluster.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 
 /** The text of the API server, followed by the policy's message. */
 const DENIAL = new RegExp(

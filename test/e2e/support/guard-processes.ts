@@ -2,12 +2,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
+import { encodeBase64 } from '../../../src/install/manifest.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import type { KubeClient } from '../control-plane/kube-client.ts';
 import { isHealthy, until } from '../control-plane/until.ts';
-import { readAuthority } from './guard-service.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 import { imageEnvironment, PROGRAM } from './programs.ts';
 import { serviceAccountToken } from './service-account.ts';
 
@@ -97,7 +97,7 @@ export class GuardProcesses {
     this.#apiUrl = apiUrl;
   }
 
-  /** The replicas that were started and not killed. */
+  /** The replicas that were started. */
   get running(): readonly GuardProcess[] {
     return this.#replicas;
   }
@@ -119,14 +119,6 @@ export class GuardProcesses {
     const ca = await until('the authority of the webhook', findAuthority);
     const start = () => this.#startReplica(args, directory, ca);
     this.#replicas.push(...(await Promise.all(Array.from({ length: missing }, start))));
-    await this.#publish();
-  }
-
-  /** Kills all replicas. The Service leads nowhere then. */
-  async kill() {
-    await Promise.all(this.#replicas.splice(0).map((replica) => replica.stop('SIGKILL')));
-    // A killed leader would keep the Lease for 137 s, in which tests would wait for a status in vain.
-    await this.#admin.patch(PATHS.lease, { spec: { holderIdentity: '' } });
     await this.#publish();
   }
 
@@ -194,4 +186,28 @@ function findOwnAddress() {
 export function parseJsonLines<Line>(log: string): Line[] {
   const objects = log.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
   return objects.map((line) => JSON.parse(line) as Line);
+}
+
+/** The name of the guard's Service in its certificates. */
+export const SERVICE_NAME = 'machineconfig-guard.machineconfig-guard.svc';
+
+/** PEM of the authority by which the API server checks the guard's certificates. */
+export async function readAuthority(admin: KubeClient): Promise<string> {
+  const configuration = await admin.find(PATHS.guardWebhook);
+  return Buffer.from(configuration?.webhooks?.[0]?.clientConfig.caBundle ?? '', 'base64').toString();
+}
+
+/** Sets the authority of the webhook. */
+export async function setAuthority(admin: KubeClient, pem: string): Promise<void> {
+  const path = '/webhooks/0/clientConfig/caBundle';
+  await admin.patch(PATHS.guardWebhook, [{ op: 'add', path, value: encodeBase64(pem) }]);
+}
+
+/**
+ * Makes the API server open new connections to the guard, by another caBundle. The service CA restores the usual one.
+ *
+ * @param label makes the caBundle differ
+ */
+export async function forceReconnect({ apiServer }: ControlPlane, { ca }: { readonly ca: string }, label: string) {
+  await setAuthority(apiServer.admin, `# ${label}\n${ca}`);
 }

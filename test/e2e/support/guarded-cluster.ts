@@ -2,9 +2,9 @@ import { ControlPlane } from '../control-plane/control-plane.ts';
 
 import { type GuardProcess, GuardProcesses } from './guard-processes.ts';
 import { InstalledCluster } from './installed-cluster.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 import { runBinaries } from './runner.ts';
-import { TcpProxy } from './tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 /** A cluster with one guard process, which reaches the API server through a network that can fail. */
 export class GuardedCluster extends InstalledCluster<GuardProcesses> {
@@ -34,7 +34,7 @@ export class GuardedCluster extends InstalledCluster<GuardProcesses> {
  */
 export async function startGuardedCluster({ direct = false } = {}): Promise<GuardedCluster> {
   const controlPlane = await ControlPlane.start(await runBinaries());
-  const network = await TcpProxy.start(Number(new URL(controlPlane.apiServer.url).port));
+  const network = await startTcpProxy(Number(new URL(controlPlane.apiServer.url).port));
   const replicas = new GuardProcesses(controlPlane, direct ? undefined : `https://127.0.0.1:${network.port}`);
   const cluster = new GuardedCluster(controlPlane, replicas, network);
   try {

@@ -12,7 +12,7 @@ import { Cluster } from './cluster.ts';
 import { GuardProcesses, parseJsonLines } from './guard-processes.ts';
 import { kubectlOk } from './kubectl.ts';
 import { overlayForRelease } from './overlays.ts';
-import { PATHS } from './paths.ts';
+import { PATHS } from './objects.ts';
 import { runBinaries } from './runner.ts';
 import { startServiceCa } from './service-ca.ts';
 

@@ -1,22 +1,12 @@
 import { type KubeClient, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { pause, until } from '../control-plane/until.ts';
 import { type Cluster, isDeniedInUse, unique } from './cluster.ts';
-import { nodePatch } from './objects.ts';
-import { PATHS } from './paths.ts';
+import { nodePatch, PATHS } from './objects.ts';
 
-/**
- * The answer to a deletion:
- * - `in use`, `unverified`: the guard denies with MCG_IN_USE or MCG_UNVERIFIED;
- * - `allowed`: the API server deletes;
- * - `guard unreachable`: the API server denies because the guard did not answer (failurePolicy Fail);
- * - `no answer`: the API server is unreachable or has no storage;
- * - `unexpected`: anything else.
- */
-type Answer = 'in use' | 'unverified' | 'allowed' | 'guard unreachable' | 'no answer' | 'unexpected';
-
-/** An API server that starts, or that cannot use etcd. */
-const API_SERVER_TROUBLE = new RegExp(
-  'not yet ready to handle request|before all known HTTP paths have been installed|' +
+/** In the answers while a guard cannot list or is unreachable, or an API server cannot answer. */
+const OUTAGE = new RegExp(
+  'denied the request: MCG_UNVERIFIED|failed calling webhook "guard.machineconfig-guard.io"|no answer|' +
+    'not yet ready to handle request|before all known HTTP paths have been installed|' +
     String.raw`storage is \(re\)initializing|etcdserver|timed out|timeout`,
   'i',
 );
@@ -31,8 +21,8 @@ type Subject = keyof typeof RIGHT_ANSWERS;
 /** One deletion, as a dry run, and its answer. */
 interface Probe {
   readonly subject: Subject;
-  readonly answer: Answer;
-  readonly message: string;
+  /** If the API server neither deletes nor denies because of references, its message. */
+  readonly answer: string;
   /** In milliseconds, comparable with `performance.now()`. */
   readonly sentAt: number;
 }
@@ -51,33 +41,23 @@ const PROBE_TIMEOUT_MS = 36_000;
 /** Steadily deletes a used config, an unused one, and configs that nodes have just moved to, as dry runs. */
 export class Prober {
   readonly probes: Probe[] = [];
-  /** May be changed while the prober is stopped. */
-  configs: { readonly used: string; readonly unused: string };
-  /** The node that names the used config. */
-  readonly node: string;
+  readonly #configs: { readonly used: string; readonly unused: string };
   readonly #cluster: Cluster;
   readonly #pending = new Set<Promise<void>>();
-  #isProbing = false;
-  #loops: readonly Promise<void>[] = [];
+  readonly #loops: readonly Promise<void>[];
+  #isProbing = true;
 
-  private constructor(cluster: Cluster, nodeName: string, configs: Prober['configs']) {
+  private constructor(cluster: Cluster, used: string, unused: string) {
     this.#cluster = cluster;
-    this.node = nodeName;
-    this.configs = configs;
+    this.#configs = { used, unused };
+    this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
   }
 
   /** Creates the configs and the node, and starts. */
   static async start(cluster: Cluster) {
     const [used, unused] = [await cluster.config(), await cluster.config()];
-    const prober = new Prober(cluster, await cluster.node({ currentConfig: used }), { used, unused });
-    prober.resume();
-    return prober;
-  }
-
-  /** Goes on after {@link stop}. */
-  resume() {
-    this.#isProbing = true;
-    this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
+    await cluster.node({ currentConfig: used });
+    return new Prober(cluster, used, unused);
   }
 
   /** The number of right answers to a subject, sent since a moment. */
@@ -101,7 +81,7 @@ export class Prober {
 
   /** The answers that no outage explains. */
   get wrongAnswers() {
-    return this.unexpectedAnswers.filter(({ answer }) => ['in use', 'allowed', 'unexpected'].includes(answer));
+    return this.unexpectedAnswers.filter(({ answer }) => !OUTAGE.test(answer));
   }
 
   /** Waits for more probes. */
@@ -120,7 +100,7 @@ export class Prober {
   async #probeSteadily() {
     while (this.#isProbing) {
       for (const subject of ['used', 'unused'] as const) {
-        const pending = this.#probe(subject, this.configs[subject]);
+        const pending = this.#probe(subject, this.#configs[subject]);
         this.#pending.add(pending);
         void pending.then(() => this.#pending.delete(pending));
       }
@@ -154,15 +134,10 @@ export class Prober {
 
   async #probe(subject: Subject, config: string) {
     const sentAt = performance.now();
-    const record = (answer: Answer, message: string) => this.probes.push({ subject, answer, message, sentAt });
-    try {
-      const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
-      const path = `${PATHS.configs}/${config}`;
-      const response = await this.#cluster.admin.request('DELETE', path, undefined, extras);
-      record(answerOf(response), statusOf(response).message ?? '');
-    } catch (error) {
-      record('no answer', String(error));
-    }
+    const extras = { query: { dryRun: 'All' }, timeoutMs: PROBE_TIMEOUT_MS };
+    const response = this.#cluster.admin.request('DELETE', `${PATHS.configs}/${config}`, undefined, extras);
+    const answer = await response.then(readAnswer, (error: unknown) => `no answer: ${String(error)}`);
+    this.probes.push({ subject, answer, sentAt });
   }
 }
 
@@ -207,14 +182,7 @@ export async function probeCalls(cluster: Cluster, step: (prober: Prober) => Pro
   return (await withPatience(cluster.admin, () => probeDuring(cluster, step))).unexpectedAnswers;
 }
 
-/** Classifies the response to a DELETE. */
-function answerOf(response: KubeResponse): Answer {
-  const { status } = response;
-  const { message = '' } = statusOf(response);
-  if (status === 200) return 'allowed';
-  if (isDeniedInUse(response)) return 'in use';
-  if (status === 503 && message.includes('denied the request: MCG_UNVERIFIED')) return 'unverified';
-  const isWebhookFailure = message.includes('failed calling webhook "guard.machineconfig-guard.io"');
-  if (status === 500 && isWebhookFailure) return 'guard unreachable';
-  return API_SERVER_TROUBLE.test(message) ? 'no answer' : 'unexpected';
+function readAnswer(response: KubeResponse): string {
+  if (response.status === 200) return 'allowed';
+  return isDeniedInUse(response) ? 'in use' : (statusOf(response).message ?? '');
 }

@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
-import { basename, delimiter, join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { runProgram } from '../../cli/run-program.ts';
 import { cachePath, fillCache } from '../control-plane/cache.ts';
-import { goBuild } from '../control-plane/go-build.ts';
 import { runOk } from './process.ts';
 
 /** The bundle. */
@@ -29,17 +27,6 @@ export async function runProgramOk(...args: readonly string[]) {
 export function imageEnvironment(): Readonly<Record<string, string>> {
   const variables = readFileSync(CONTAINERFILE, 'utf8').matchAll(/^ENV (\w+)="?([^"\n]+)"?$/gm);
   return Object.fromEntries([...variables].map(([, name, value]) => [name, value])) as Record<string, string>;
-}
-
-/** Builds the program of a module in Go whose only source file is `main.go`, or takes it from the cache. */
-export async function buildGoProgram(module: string): Promise<string> {
-  const name = basename(module);
-  const hash = createHash('sha256');
-  for (const file of ['go.mod', 'go.sum', 'main.go']) hash.update(readFileSync(join(module, file)));
-  const directory = await fillCache(cachePath(name, hash.digest('hex').slice(0, 16)), async (unfinished) => {
-    await goBuild({ module, package: '.', output: join(unfinished, name) });
-  });
-  return join(directory, name);
 }
 
 /**

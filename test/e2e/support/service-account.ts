@@ -1,5 +1,9 @@
+import { onTestFinished } from 'vitest';
+
+import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeClient, Rule } from '../control-plane/kube-client.ts';
-import { PATHS } from './paths.ts';
+import { unique } from './cluster.ts';
+import { PATHS } from './objects.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
@@ -28,6 +32,14 @@ export async function createServiceAccount(admin: KubeClient, name: string, rule
     subjects: [{ kind: 'ServiceAccount', name, namespace: 'default' }],
   });
   return serviceAccountToken(admin, 'default', name);
+}
+
+/** A client of the program with these rights, until the end of the test. */
+export async function connectWith(controlPlane: ControlPlane, rules: readonly Rule[]) {
+  const token = await createServiceAccount(controlPlane.apiServer.admin, unique('user'), rules);
+  const api = controlPlane.connectApi(token);
+  onTestFinished(() => void api.close());
+  return api;
 }
 
 /** For each verb on each resource of these rules, the rules without it. */

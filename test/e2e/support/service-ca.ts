@@ -3,8 +3,8 @@ import { encodeBase64 } from '../../../src/install/manifest.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
-import { SERVICE_NAME, setAuthority } from './guard-service.ts';
-import { PATHS } from './paths.ts';
+import { SERVICE_NAME, setAuthority } from './guard-processes.ts';
+import { PATHS } from './objects.ts';
 
 const SERVICE = `${PATHS.guardNamespace}/services/machineconfig-guard`;
 const SECRETS = `${PATHS.guardNamespace}/secrets`;

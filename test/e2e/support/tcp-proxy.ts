@@ -1,81 +1,59 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A TCP proxy on 127.0.0.1 that can fail as networks do. */
-export class TcpProxy {
-  readonly port: number;
-  readonly #server: Server;
-  readonly #targetPort: number;
-  readonly #delayMs: number;
-  readonly #sockets = new Set<Socket>();
-  /** The number of connections so far. */
-  accepted = 0;
-  #isSilent = false;
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
-  private constructor(server: Server, targetPort: number, delayMs: number) {
-    this.#server = server;
-    this.#targetPort = targetPort;
-    this.#delayMs = delayMs;
-    this.port = (server.address() as AddressInfo).port;
-    server.on('connection', (socket: Socket) => this.#accept(socket));
-  }
-
-  /** @param options `delayMs` is how late the answers of the target arrive */
-  static async start(targetPort: number, { delayMs = 0 } = {}) {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new TcpProxy(server, targetPort, delayMs);
-  }
-
-  /** Resets the open connections and refuses new ones. */
-  async refuse() {
-    const closed = this.#server.listening && once(this.#server.close(), 'close');
-    this.#dropConnections();
-    await closed;
-  }
-
-  /** Delivers nothing any more. Connections stay open, and new ones are accepted. */
-  silence() {
-    this.#isSilent = true;
-    this.freeze();
-  }
-
-  /** Delivers nothing any more on the open connections. New connections work. */
-  freeze() {
-    for (const socket of this.#sockets) socket.unpipe().pause();
-  }
-
-  /** Works again. Resets the open connections, because bytes of them are lost. */
-  async resume() {
-    this.#isSilent = false;
-    this.#dropConnections();
-    if (!this.#server.listening) await once(this.#server.listen(this.port, '127.0.0.1'), 'listening');
-  }
-
-  #accept(client: Socket) {
-    this.accepted += 1;
-    this.#track(client);
-    if (this.#isSilent) {
+/**
+ * Starts a TCP proxy on 127.0.0.1 that can fail as networks do.
+ *
+ * @param options `delayMs` is how late the answers of the target arrive
+ */
+export async function startTcpProxy(targetPort: number, { delayMs = 0 } = {}) {
+  const sockets = new Set<Socket>();
+  let isSilent = false;
+  const track = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
+  };
+  const dropConnections = () => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  const server = createServer((client) => {
+    track(client);
+    if (isSilent) {
       client.pause();
       return;
     }
     // Otherwise a message of two writes waits 40 ms for an acknowledgement, a delay that no network has.
     client.setNoDelay();
-    const upstream = connect({ port: this.#targetPort, host: '127.0.0.1', noDelay: true });
-    this.#track(upstream);
+    const upstream = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
+    track(upstream);
     client.once('close', () => upstream.destroy());
     upstream.once('close', () => client.destroy());
     client.pipe(upstream);
-    if (this.#delayMs === 0) upstream.pipe(client);
-    else upstream.on('data', (chunk: Buffer) => setTimeout(() => client.write(chunk), this.#delayMs));
-  }
-
-  #track(socket: Socket) {
-    this.#sockets.add(socket);
-    socket.on('error', () => undefined).once('close', () => this.#sockets.delete(socket));
-  }
-
-  #dropConnections() {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
-  }
+    if (delayMs === 0) upstream.pipe(client);
+    else upstream.on('data', (chunk: Buffer) => setTimeout(() => client.write(chunk), delayMs));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    /** Resets the open connections and refuses new ones. */
+    refuse: async () => {
+      const closed = server.listening && once(server.close(), 'close');
+      dropConnections();
+      await closed;
+    },
+    /** Delivers nothing any more. Connections stay open, and new ones are accepted. */
+    silence: () => {
+      isSilent = true;
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    /** Works again. Resets the open connections, because bytes of them are lost. */
+    resume: async () => {
+      isSilent = false;
+      dropConnections();
+      if (!server.listening) await once(server.listen(port, '127.0.0.1'), 'listening');
+    },
+  };
 }

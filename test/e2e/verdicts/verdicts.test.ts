@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
-import { PATHS } from '../support/paths.ts';
+import { PATHS } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 
 const MIX_LABEL = 'e2e.machineconfig-guard.io/mix';
