@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
-import { walkDirectory } from '../files/list-directory.ts';
+import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile } from '../files/read-file.ts';
 import { parseYaml, YamlError } from '../files/yaml-document.ts';
 
@@ -39,7 +39,7 @@ const LIKELY_CONFIG_FILE = /\/(?:rendered-[^/]*|mcs-machine-config-content\.json
 /** The names in a text spare the parser most files of a must-gather. */
 const CONFIG_NAMES = /name["']?\s*:\s*["']?(rendered-[-.\w]+)/g;
 /** A must-gather of 250 nodes has about 50,000 files. */
-const WALK_LIMITS = { maxDepth: 16, maxEntries: 200_000 };
+const MAX_ENTRIES = 200_000;
 const MAX_TOTAL_BYTES = 1024 ** 3;
 /** Of one config. More are no mistake. */
 const MAX_COPIES = 50;
@@ -121,8 +121,9 @@ export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void
 }
 
 async function* readTexts(directory: string, signal: AbortSignal) {
-  for await (const path of walkDirectory(directory, WALK_LIMITS, signal)) {
-    if (!CONFIG_FILE.test(path)) continue;
+  for (const entry of await listDirectory(directory, MAX_ENTRIES, signal, true)) {
+    const path = join(entry.parentPath, entry.name);
+    if (!entry.isFile() || !CONFIG_FILE.test(path)) continue;
     const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal).catch((error: unknown) => {
       if (error instanceof FileError) return error;
       throw error;
