@@ -10,11 +10,8 @@ import { WatchApi } from './watch-api.ts';
 
 export type GuardParts = ReturnType<typeof createJudge>;
 
-/** How a guard differs from the real one. */
-export interface BrokenGuard {
-  readonly breakParts?: (parts: GuardParts, api: KubeApi) => void;
-  readonly wrapApi?: (api: KubeApi) => KubeApi;
-}
+/** Makes a guard differ from the real one. */
+export type BrokenGuard = (parts: GuardParts, api: KubeApi) => void;
 
 const LOG = pino({ level: 'silent' });
 
@@ -35,12 +32,11 @@ export class ExploredGuard {
   #seen = '';
 
   /** @param suffix of the names of its calls and watches */
-  constructor(cluster: TwoConfigCluster, holdMs: number, broken: BrokenGuard, suffix = '') {
+  constructor(cluster: TwoConfigCluster, holdMs: number, broken: BrokenGuard | undefined, suffix = '') {
     this.#suffix = suffix;
     this.watches = new WatchApi(cluster);
     this.api = new ControlledApi(cluster, this.observe.bind(this), suffix);
-    const realApi = this.api as unknown as KubeApi;
-    const api = broken.wrapApi?.(realApi) ?? realApi;
+    const api = this.api as unknown as KubeApi;
     this.#parts = createJudge({
       api,
       watchApi: this.watches as unknown as KubeApi,
@@ -51,7 +47,7 @@ export class ExploredGuard {
     const { pools } = this.#parts.index;
     this.#findLastNaming = pools.findLastNaming.bind(pools);
     this.#observeIndex();
-    broken.breakParts?.(this.#parts, api);
+    broken?.(this.#parts, api);
     const { signal } = this.#stopped;
     void this.#parts.index.run(signal);
     void this.#parts.configs.run(signal);

@@ -37,7 +37,7 @@ export class World implements Run {
   readonly #cluster: TwoConfigCluster;
   /** One for each replica. */
   readonly #guards: ExploredGuard[];
-  readonly #broken: BrokenGuard;
+  readonly #broken: BrokenGuard | undefined;
   readonly #deletions: ReviewedDeletion[] = [];
   readonly #turns: (() => void)[] = [];
   readonly #counts = {
@@ -63,7 +63,7 @@ export class World implements Run {
   constructor(
     bound: Bound,
     namingA: readonly ReferrerName[],
-    broken: BrokenGuard = {},
+    broken?: BrokenGuard,
     onEnd: (codes: readonly Code[]) => void = () => {},
   ) {
     vi.clearAllTimers();
