@@ -81,10 +81,10 @@ export async function readRenderedConfigs(
   const configs: RenderedConfig[] = [];
   const problems: string[] = [];
   let bytesLeft = MAX_TOTAL_BYTES;
-  for await (const { path, content } of readTexts(directory, signal)) {
+  for (const path of await listTexts(directory, signal)) {
     const isLikely = LIKELY_CONFIG_FILE.test(path);
     try {
-      if (content instanceof FileError) throw content;
+      const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal);
       bytesLeft -= content.length;
       if (bytesLeft < 0) break;
       const text = content.toString();
@@ -120,16 +120,9 @@ export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void
   else if (!copy.source.includes(' and ')) configs[index] = { ...copy, source: `${copy.source} and ${config.source}` };
 }
 
-async function* readTexts(directory: string, signal: AbortSignal) {
-  for (const entry of await listDirectory(directory, MAX_ENTRIES, signal, true)) {
-    const path = join(entry.parentPath, entry.name);
-    if (!entry.isFile() || !CONFIG_FILE.test(path)) continue;
-    const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal).catch((error: unknown) => {
-      if (error instanceof FileError) return error;
-      throw error;
-    });
-    yield { path, content };
-  }
+async function listTexts(directory: string, signal: AbortSignal): Promise<string[]> {
+  const files = (await listDirectory(directory, MAX_ENTRIES, signal, true)).filter((entry) => entry.isFile());
+  return files.map(({ parentPath, name }) => join(parentPath, name)).filter((path) => CONFIG_FILE.test(path));
 }
 
 /**
@@ -147,8 +140,8 @@ export async function readBootstrapSources(
   const stats = await stat(folder).catch(() => undefined);
   if (stats?.isDirectory() !== true) return undefined;
   const sources = new Set<string>();
-  for await (const { path, content } of readTexts(folder, signal)) {
-    if (content instanceof FileError) throw content;
+  for (const path of await listTexts(folder, signal)) {
+    const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal);
     for (const source of listPoolSources(parseObject(content.toString(), formatPath(path)))) sources.add(source);
   }
   return sources;

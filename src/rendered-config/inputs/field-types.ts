@@ -20,23 +20,16 @@ const REMOTE_URL = /^(?:https?|tftp|gs|s3|arn):[!-~]*$/;
 const QUANTITY = /^[-+]?(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([-+]?\d+))$/;
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
 const UNIT_NAME = /.\.(?:service|socket|device|mount|automount|swap|target|path|timer|snapshot|slice|scope)$/;
-const MAX_MODE = 0o7777;
 
 export const FIELD_TYPES: Readonly<Record<string, FieldType>> = {
   annotationKey: ['be a key of an annotation', new RegExp(`^${KEY_PREFIX}${LABEL_NAME}$`, 'i')],
   any: ['', () => true],
   base64: ['be Base64', (value) => isText(value) && BASE64.test(value.replaceAll(/[\r\n]/g, ''))],
   boolean: ['be true or false', (value) => typeof value === 'boolean'],
-  cgroupMode: ['be v1 or v2', /^(?:v[12])?$/],
   count: ['be a whole number or a percentage', (value) => isText(value) || Number.isInteger(value)],
   dropin: ['end with .conf', /.\.conf$/],
   duration: ['be a duration, such as 5m', /^[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/],
   expression: ['have values for In and NotIn, and only for these', ofFields(hasMatchingValues)],
-  extension: [
-    'be an extension of the operator',
-    /^(?:ipsec|kerberos|kernel-devel|sandboxed-containers|sysstat|two-node-ha|usbguard|wasm)$/,
-  ],
-  fileMode: ['be a whole number from 0 to 0777', (value) => isWithin(value, 0, MAX_MODE)],
   hash: ['be sha512-… or sha256-…', /^(?:sha512-[\da-fA-F]{128}|sha256-[\da-fA-F]{64})$/],
   integer: ['be a whole number', Number.isInteger],
   kubelet: [
@@ -51,7 +44,7 @@ export const FIELD_TYPES: Readonly<Record<string, FieldType>> = {
   logSize: ['be more than 8192 bytes', (value) => isQuantity(value, (bytes) => bytes <= 0 || bytes > 8192)],
   mirror: ['be a repository without a scheme, tag or digest', new RegExp(`^${MIRROR}$`)],
   mirrorSource: ['be a repository without a scheme, tag or digest', new RegExp(`^(?:\\*\\.${HOST}|${MIRROR})$`)],
-  mode: ['be a whole number from 0 to 07777', (value) => isWithin(value, 0, MAX_MODE)],
+  mode: ['be a whole number from 0 to 07777', (value) => isWithin(value, 0, 0o7777)],
   namespace: ['be at most 63 lower case letters, digits and dashes', /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/],
   number: ['be a number', (value) => typeof value === 'number'],
   object: ['be a mapping', isRecord],

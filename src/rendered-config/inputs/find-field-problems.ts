@@ -2,7 +2,7 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import type { StreamDocument } from '../../files/yaml-stream.ts';
 import { isRecord } from '../rendered-config.ts';
 import { FIELD_TYPES } from './field-types.ts';
-import { findShape, type Shape } from './fields.ts';
+import { type Shape, SHAPE_BY_KIND } from './fields.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,6 @@ interface FieldProblem {
 interface Search {
   readonly document: StreamDocument;
   readonly problems: FieldProblem[];
-  readonly knowsAllFields: boolean;
   /** Ignition ignores the case of its fields, and only configs that a pool selects are parsed. */
   readonly isIgnition: boolean;
 }
@@ -35,17 +34,17 @@ export function findFieldProblems(object: {
 }): readonly FieldProblem[] {
   const { apiVersion, kind, value, document } = object;
   const problems: FieldProblem[] = [];
-  const search = { document, problems, knowsAllFields: false, isIgnition: false };
-  const named = findShape(`Metadata of ${apiVersion.startsWith('rbac.') ? 'Role' : kind}`);
-  checkValue(value, named ?? findShape('Metadata'), '', document.line, search);
-  checkValue(value, findShape(kind), '', document.line, { ...search, knowsAllFields: true });
+  const search = { document, problems, isIgnition: false };
+  const named = SHAPE_BY_KIND.get(`Metadata of ${apiVersion.startsWith('rbac.') ? 'Role' : kind}`);
+  checkValue(value, named ?? SHAPE_BY_KIND.get('Metadata'), '', document.line, search);
+  checkValue(value, SHAPE_BY_KIND.get(kind), '', document.line, search);
   const { spec } = value;
   const config = isRecord(spec) ? spec['config'] : undefined;
   if (kind === 'MachineConfig' && isRecord(config)) {
     const { ignition } = config;
     const isVersion2 = isRecord(ignition) && String(ignition['version']).startsWith('2.');
-    const shape = findShape(`Ignition ${isVersion2 ? 2 : 3}`);
-    checkValue(config, shape, 'spec.config', document.line, { ...search, knowsAllFields: true, isIgnition: true });
+    const shape = SHAPE_BY_KIND.get(`Ignition ${isVersion2 ? 2 : 3}`);
+    checkValue(config, shape, 'spec.config', document.line, { ...search, isIgnition: true });
   }
   return problems;
 }
@@ -99,7 +98,7 @@ function checkFields(
   line: number,
   search: Search,
 ): void {
-  const { document, problems, knowsAllFields, isIgnition } = search;
+  const { document, problems, isIgnition } = search;
   const seen = new Set<string>();
   const missing = new Set(Array.from(fields, ([name, { isRequired }]) => (isRequired ? name : '')).filter(Boolean));
   const findName = (key: string): string =>
@@ -118,8 +117,7 @@ function checkFields(
     const itemLine = document.findLine(value, key);
     if (item !== null && !(Array.isArray(item) && item.length === 0)) missing.delete(name);
     if (shape !== undefined) checkValue(item, shape, itemPath, itemLine, search);
-    else if (knowsAllFields && !key.startsWith('x-'))
-      problems.push({ code: 'UnknownField', text: itemPath, line: itemLine });
+    else if (!key.startsWith('x-')) problems.push({ code: 'UnknownField', text: itemPath, line: itemLine });
     if (shape?.identity === undefined || !Array.isArray(item)) continue;
     for (const [index, each] of (item as unknown[]).entries()) {
       const identity: unknown = isRecord(each) ? each[shape.identity] : each;
