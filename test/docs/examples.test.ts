@@ -2,21 +2,12 @@ import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
 import { MODES } from '../../src/decision/settings.ts';
-import { createNearestFinder } from '../../src/diagnosis/nearest-name.ts';
 import { PROFILES } from '../../src/install/profiles.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
 test.for(findAll(listFiles('docs').join('\n'), /^(.*\.yaml)$/gm))('%s is YAML with valid modes', (file) => {
   expect(parseAllDocuments(readFile(file)).flatMap(({ errors }) => errors)).toEqual([]);
   expect(MODES).toEqual(expect.arrayContaining(findAll(readFile(file), / mode: '?(\w*)/g)));
-});
-
-test('check takes no config of docs/examples/worker-in-use.yaml for another one that is misspelled', () => {
-  const all = findAll(readFile('docs/examples/worker-in-use.yaml'), /(rendered-worker-\w+)$/gm);
-  const names = [...new Set(all)];
-  expect(names).toHaveLength(3);
-  const pairs = names.flatMap((name) => names.filter((other) => other !== name).map((other) => [name, other] as const));
-  for (const [name, other] of pairs) expect(createNearestFinder([other])(name)).toBeUndefined();
 });
 
 test('the allowlist names metrics of docs/monitoring.md and of the alerts of the platform', () => {

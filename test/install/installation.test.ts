@@ -33,7 +33,7 @@ test('a set has less than 32 KiB gzipped, and YAML 1.1 and 1.2 parse each labele
   }
 });
 
-test('the files of a set sort objects after those that they need, and only some profiles need a running cluster', () => {
+test('files sort objects after those that they need, and only some profiles need a running cluster', () => {
   for (const { files, profile, failurePolicy } of SETS) {
     const names = files.map(({ name }) => name);
     const owners = PROFILES.filter((candidate) => names.some((name) => isOwnFile(name, candidate)));
