@@ -2,15 +2,12 @@ import { expect, test } from 'vitest';
 import { MODES } from '../../src/decision/settings.ts';
 import { readFile, readTableRows } from '../docs/pages.ts';
 
-interface Panel {
-  readonly title: string;
-  readonly type: string;
-  readonly datasource: unknown;
+type Panel = Readonly<Record<'title' | 'type' | 'datasource', string>> & {
   readonly format?: string;
   readonly yaxes?: readonly { readonly format: string }[];
-  readonly valueMaps?: readonly { readonly value: string; readonly text: string }[];
+  readonly valueMaps?: readonly Readonly<Record<'value' | 'text', string>>[];
   readonly targets: readonly { readonly expr: string }[];
-}
+};
 
 const { rows } = JSON.parse(readFile('manifests/overlays/dashboard/machineconfig-guard.json')) as {
   readonly rows: readonly { readonly panels: readonly Panel[] }[];
