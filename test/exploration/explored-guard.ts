@@ -26,14 +26,15 @@ export class ExploredGuard {
   seesPoolsSince = Date.now();
   readonly #parts: GuardParts;
   readonly #stopped = new AbortController();
-  readonly #suffix: string;
   readonly #findLastNaming: GuardParts['index']['pools']['findLastNaming'];
   /** A digest of all that the guard has seen. The guard is deterministic, so nothing else determines what it does. */
   #seen = '';
 
-  /** @param suffix of the names of its calls and watches */
-  constructor(cluster: TwoConfigCluster, holdMs: number, broken: BrokenGuard | undefined, suffix = '') {
-    this.#suffix = suffix;
+  /** Of the names of its calls and watches. */
+  readonly suffix: string;
+
+  constructor(cluster: TwoConfigCluster, holdMs: number, broken: BrokenGuard | undefined, suffix: string) {
+    this.suffix = suffix;
     this.watches = new WatchApi(cluster);
     this.api = new ControlledApi(cluster, this.observe.bind(this), suffix);
     const api = this.api as unknown as KubeApi;
@@ -66,7 +67,7 @@ export class ExploredGuard {
   }
 
   nameWatch(resource: string): string {
-    return `watch of ${resource}${this.#suffix}`;
+    return `watch of ${resource}${this.suffix}`;
   }
 
   observe(event: string): void {
