@@ -17,7 +17,11 @@ const DATA_URL = new RegExp(
 );
 const URL_DATA = /^(?:[-!$&'()*+,./:;=?@\w~]|%[\dA-Fa-f]{2})*$/;
 const REMOTE_URL = /^(?:https?|tftp|gs|s3|arn):[!-~]*$/;
-const QUANTITY = /^[-+]?(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([-+]?\d+))$/;
+const QUANTITY = /^([-+]?)(\d+\.?\d*|\.\d+)(?:([a-zA-Z]*)|[eE]([-+]?\d+))$/;
+const FACTORS: Readonly<Record<string, number>> = Object.fromEntries([
+  ...['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'].map((suffix, index) => [suffix, 1000 ** (index - 3)] as const),
+  ...Array.from('KMGTPE', (letter, index) => [`${letter}i`, 1024 ** (index + 1)] as const),
+]);
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
 const UNIT_NAME = /.\.(?:service|socket|device|mount|automount|swap|target|path|timer|snapshot|slice|scope)$/;
 
@@ -87,16 +91,10 @@ function isPath(value: unknown): boolean {
 }
 
 function isQuantity(value: unknown, test: (bytes: number) => boolean): boolean {
-  const [match, digits, suffix = '', exponent] = QUANTITY.exec(String(value)) ?? [];
-  if (match === undefined || (!isText(value) && typeof value !== 'number')) return false;
-  const power =
-    suffix === ''
-      ? 0
-      : 'num'.includes(suffix)
-        ? 'mun'.indexOf(suffix) - 3
-        : 'kMGTPE'.indexOf(suffix.charAt(0).replace('K', 'k')) + 1;
-  const factor = exponent === undefined ? (suffix.endsWith('i') ? 1024 : 1000) ** power : 10 ** Number(exponent);
-  return test(Math.ceil(Number(digits) * factor) * (match.startsWith('-') ? -1 : 1));
+  if (!isText(value) && typeof value !== 'number') return false;
+  const [, sign = '', digits, suffix = '', exponent] = QUANTITY.exec(String(value)) ?? [];
+  const factor = exponent === undefined ? FACTORS[suffix] : 10 ** Number(exponent);
+  return factor !== undefined && digits !== undefined && test(Number(`${sign}${Math.ceil(Number(digits) * factor)}`));
 }
 
 function isSource(value: unknown): boolean {
