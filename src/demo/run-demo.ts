@@ -7,7 +7,7 @@ import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError } from '../kube/errors.ts';
 import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
-import { createLocalTls, withDemoCluster } from './demo-cluster.ts';
+import { withDemoCluster } from './demo-cluster.ts';
 import { FIRST, Masters, SECOND } from './masters.ts';
 
 const INTRO = `
@@ -105,17 +105,16 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
 
   print('This demo replays an incident of OpenShift installs on a cluster in memory.', 'bold');
   print(INTRO);
-  const tls = await createLocalTls();
   print('\n1. A config in use is deleted, without the guard', 'bold');
   print(UNGUARDED.trimStart());
-  const isRepaired = await withDemoCluster(tls, false, async (api, cluster) => {
+  const isRepaired = await withDemoCluster(false, async (api, cluster) => {
     const masters = new Masters(cluster, printEvent);
     await deleteFirst(masters, api);
     return !finish(masters) && (await checkAndRestore(masters, api));
   });
   print('\n2. The same install with the guard', 'bold');
   print(GUARDED.trimStart());
-  const isPrevented = await withDemoCluster(tls, true, async (api, cluster) => {
+  const isPrevented = await withDemoCluster(true, async (api, cluster) => {
     const masters = new Masters(cluster, printEvent);
     await deleteFirst(masters, api);
     masters.settle();

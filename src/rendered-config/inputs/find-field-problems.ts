@@ -16,14 +16,14 @@ interface FieldProblem {
 interface Search {
   readonly document: StreamDocument;
   readonly problems: FieldProblem[];
-  /** Ignition ignores the case of its fields, and only configs that a pool selects are parsed. */
-  readonly isIgnition: boolean;
 }
 
 const MAX_KEY_LENGTH = 63;
 const NOT_A_STRING = 'be a text';
-/** Only read in a config that a pool selects, like Ignition. */
-const CONTENTS = /^spec\.(?:kernelType|extensions)\b/;
+/** Ignition ignores the case of its fields. */
+const IGNITION = /^spec\.config(?:\.|$)/;
+/** Only read in a config that a pool selects. */
+const CONTENTS = /^spec\.(?:config\.|(?:kernelType|extensions)\b)/;
 
 /** Finds what is wrong with the fields of an object. A null stands for a field that is not set, as in Go. */
 export function findFieldProblems(object: {
@@ -34,7 +34,7 @@ export function findFieldProblems(object: {
 }): readonly FieldProblem[] {
   const { apiVersion, kind, value, document } = object;
   const problems: FieldProblem[] = [];
-  const search = { document, problems, isIgnition: false };
+  const search = { document, problems };
   const named = SHAPE_BY_KIND.get(`Metadata of ${apiVersion.startsWith('rbac.') ? 'Role' : kind}`);
   checkValue(value, named ?? SHAPE_BY_KIND.get('Metadata'), '', document.line, search);
   checkValue(value, SHAPE_BY_KIND.get(kind), '', document.line, search);
@@ -44,7 +44,7 @@ export function findFieldProblems(object: {
     const { ignition } = config;
     const isVersion2 = isRecord(ignition) && String(ignition['version']).startsWith('2.');
     const shape = SHAPE_BY_KIND.get(`Ignition ${isVersion2 ? 2 : 3}`);
-    checkValue(config, shape, 'spec.config', document.line, { ...search, isIgnition: true });
+    checkValue(config, shape, 'spec.config', document.line, search);
   }
   return problems;
 }
@@ -53,14 +53,13 @@ function checkValue(value: unknown, shape: Shape | undefined, path: string, line
   if (shape === undefined || value === null || value === undefined) return;
   const { type, container, keyType = '', fields } = shape;
   const add = (what = '', keyLine = line, prefix = ''): void => {
-    const code =
-      search.isIgnition || CONTENTS.test(path)
-        ? 'InvalidContents'
-        : what === NOT_A_STRING && typeof value !== 'object'
-          ? 'NotAString'
-          : path.startsWith('metadata.') && (prefix !== '' || typeof value === 'string')
-            ? 'InvalidName'
-            : 'InvalidValue';
+    const code = CONTENTS.test(path)
+      ? 'InvalidContents'
+      : what === NOT_A_STRING && typeof value !== 'object'
+        ? 'NotAString'
+        : path.startsWith('metadata.') && (prefix !== '' || typeof value === 'string')
+          ? 'InvalidName'
+          : 'InvalidValue';
     search.problems.push({ code, text: `${prefix}${path || 'the object'} must ${what}`, line: keyLine });
   };
   if (container === 'list' && !Array.isArray(value)) add('be a list');
@@ -98,7 +97,8 @@ function checkFields(
   line: number,
   search: Search,
 ): void {
-  const { document, problems, isIgnition } = search;
+  const { document, problems } = search;
+  const isIgnition = IGNITION.test(path);
   const seen = new Set<string>();
   const missing = new Set(Array.from(fields, ([name, { isRequired }]) => (isRequired ? name : '')).filter(Boolean));
   const findName = (key: string): string =>
