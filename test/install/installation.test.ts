@@ -62,21 +62,6 @@ function build(changes: Partial<InstallationOptions> = {}): (kind: string) => un
   };
 }
 
-test('with an authority, the Secret, the caBundle and the flag belong together', () => {
-  const findObject = build();
-  const caBundle = Buffer.from(DEFAULT_OPTIONS.authority.certificatePem).toString('base64');
-  const webhooks = [{ clientConfig: { caBundle } }];
-  expect(findObject('ValidatingWebhookConfiguration')).toMatchObject({ webhooks });
-  expect(findObject('Secret')).toMatchObject({
-    metadata: { name: 'machineconfig-guard-ca', namespace: 'machineconfig-guard' },
-    type: 'Opaque',
-    data: { 'ca.crt': caBundle },
-  });
-  const args = expect.arrayContaining(['--tls-secret=machineconfig-guard/machineconfig-guard-ca']) as string[];
-  const containers = [{ args, image: DEFAULT_OPTIONS.image }];
-  expect(findObject('Deployment')).toMatchObject({ spec: { template: { spec: { containers } } } });
-});
-
 test.each([
   [{}, [], ["'Enforce'", "''"]],
   [{ mode: 'Audit' }, ['--initial-mode=Audit'], ["'Audit'", "''"]],

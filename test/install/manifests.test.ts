@@ -34,8 +34,7 @@ test.each([
 
 test.each([
   `rendered-worker-${HASH}`,
-  `rendered-infra.zone-1-${HASH}`,
-  `rendered-a--b-${HASH}`,
+  `rendered-infra.zone-1--a-${HASH}`,
   `render-worker-${HASH}`,
   `rendered-${HASH}`,
   `rendered--${HASH}`,
@@ -44,9 +43,7 @@ test.each([
   `rendered-worker-${HASH.slice(1)}`,
   `rendered-worker-${HASH.toUpperCase()}`,
   `rendered-worker-${HASH}\n`,
-  `rendered-worker-${HASH} `,
   `rendered-.a-${HASH}`,
-  '99-worker-ssh',
 ])('the reference policy accepts %j if the guard finds a pool name in it', (name) => {
   const variables = JSON.stringify(read(REFERENCE_POLICY, 'spec.variables'));
   const [, pattern = ''] = /'(\^rendered-.*?\$)'/.exec(variables) ?? [];

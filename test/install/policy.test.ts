@@ -29,13 +29,6 @@ test('without its templates, the Policy is a list of the objects of both topolog
   }
 });
 
-test('only the conditions of the Policy are templates', () => {
-  const lines = readTemplate().split('\n');
-  const templates = lines.filter((line) => line.includes('{{'));
-  expect(templates.length).toBeGreaterThan(10);
-  for (const line of templates) expect(line).toMatch(/^\{\{- (?:if [^{}]+|else|end) \}\}$/);
-});
-
 test.each([
   ['ValidatingWebhookConfiguration', '1.28'],
   ['FlowSchema', '1.29'],
