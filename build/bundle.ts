@@ -7,13 +7,6 @@ import { atFirstUse, leanClient } from './lean-libraries.ts';
 import { extractLicenses, writeSbom } from './packages.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
-const DIST = path.join(ROOT, 'dist');
-
-/** The program. package.json points `bin` to its bundle, and the image contains nothing else. */
-const PROGRAM = 'src/cli/main.ts';
-
-/** The files in dist/ and their entry points. */
-const BUNDLES = { 'machineconfig-guard.cjs': PROGRAM };
 
 /** The bundle runs without manifests/ and docs/ beside it. Their files replace the module that reads them. */
 const filesInside: Plugin = {
@@ -38,24 +31,23 @@ const filesInside: Plugin = {
 /** The manifests, and the pages for users, by their paths in the repository. */
 async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(path.join(ROOT, folder), { recursive: true });
-  return names
-    .map((name) => path.join(folder, name).split(path.sep).join('/'))
-    .filter((name) => /\.(?:md|yaml)$/.test(name) && !name.startsWith('docs/internals/'));
+  const files = names.map((name) => path.join(folder, name));
+  return files.filter((name) => /\.(?:md|yaml)$/.test(name) && !name.startsWith('docs/internals/'));
 }
 
 /**
- * Bundles an entry point into one executable file that runs without node_modules. Beside it are the licenses of the
+ * Bundles the program into one executable file that runs without node_modules. Beside it are the licenses of the
  * packages that it contains (`THIRD-PARTY-LICENSES.txt`) and a bill of materials (`sbom.cdx.json`).
  *
  * @returns what esbuild says about the contents
  * @throws Error for any esbuild error or warning: a warning in a bundle (an empty `import.meta`, an unresolved require)
  *   is a failure at run time
  */
-export async function bundle(outfile: string, entryPoint = PROGRAM): Promise<Metafile> {
+export async function bundle(outfile: string): Promise<Metafile> {
   await mkdir(path.dirname(outfile), { recursive: true });
   const result = await build({
     absWorkingDir: ROOT,
-    entryPoints: [entryPoint],
+    entryPoints: ['src/cli/main.ts'],
     outfile,
     bundle: true,
     // Names of modules are part of the output: they must not tell where a linked node_modules really is.
@@ -87,11 +79,7 @@ export async function bundle(outfile: string, entryPoint = PROGRAM): Promise<Met
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  // The licenses and the bill of materials of the last bundle stay: those of the program, which is distributed.
-  for (const [name, entryPoint] of Object.entries(BUNDLES)) {
-    const outfile = path.join(DIST, name);
-    await bundle(outfile, entryPoint);
-    const { size } = await stat(outfile);
-    console.log(`${path.relative(process.cwd(), outfile)}  ${(size / 2 ** 20).toFixed(1)} MiB`);
-  }
+  const outfile = path.join(ROOT, 'dist', 'machineconfig-guard.cjs');
+  await bundle(outfile);
+  console.log(`${path.relative(process.cwd(), outfile)}  ${((await stat(outfile)).size / 2 ** 20).toFixed(1)} MiB`);
 }

@@ -4,7 +4,7 @@ import type { Release } from '../../test/e2e/control-plane/releases.ts';
 
 /** Describes what the figures depend on. Call it before the run: far above 0, the load disturbs the run. */
 export function describeEnvironment({ kubernetes }: Release) {
-  const changes = git('status', '--porcelain', '--', ':!test/*/results');
+  const changes = git('status', '--porcelain', '--', ':!build/*/results');
   // A plus sign stands for uncommitted changes.
   const commit = `${git('rev-parse', '--short=12', 'HEAD')}${changes === '' ? '' : '+'}`;
   const versions = `commit ${commit}: Kubernetes ${kubernetes}, Node ${process.versions.node}`;

@@ -1,21 +1,50 @@
-import { noClock } from './no-clock.js';
-
-/** Prettier wraps code at 120 columns, but no comments and no strings. This rule reports every longer line. */
+/** Prettier wraps code at 120 columns, but no comments and no strings. */
 const MAX_COLUMNS = 120;
+const LONG_LINE = new RegExp(`(?<=^.{${MAX_COLUMNS}}).+`, 'gm');
 
-const maxLineLength = {
+const CLOCK = String.raw`(?:performance|Date)\.now\(\)`;
+/** A name that keeps a time, such as `const seconds = (Date.now() - startedAt) / 1_000`. */
+const CLOCK_NAME = new RegExp(String.raw`(\w+)(?:: \w+)? = [^;=]*${CLOCK}`, 'g');
+/** Nothing but a pause, and an expectation after it. */
+const PAUSE = new RegExp(
+  String.raw`await (?:(?:delay|pause|setTimeout|sleep)\(|new Promise\([^;]*setTimeout)[^;]*;` +
+    String.raw`\n\s*(?:(?:for|if) \(.*\n\s*)?(?:await )?expect\(`,
+  'g',
+);
+const WITHOUT_REASON = /^\s*\/\/ oxlint-disable\S* .*house\/no-clock(?!.* -- \S)/gm;
+
+/** Reports each match of the patterns, which can depend on the text. */
+const createRule = (findPatterns) => ({
   create: (context) => ({
     Program: () => {
-      for (const [index, text] of context.sourceCode.text.split('\n').entries()) {
-        if (text.length <= MAX_COLUMNS) continue;
-        const line = index + 1;
-        context.report({
-          message: `This line has ${text.length} columns; the limit is ${MAX_COLUMNS}.`,
-          loc: { start: { line, column: MAX_COLUMNS }, end: { line, column: text.length } },
-        });
+      const { text } = context.sourceCode;
+      for (const [pattern, message] of findPatterns(text)) {
+        for (const { index, 0: match } of text.matchAll(pattern)) {
+          const [start, end] = [index, index + match.length].map((at) => context.sourceCode.getLocFromIndex(at));
+          context.report({ message, loc: { start, end } });
+        }
       }
     },
   }),
-};
+});
+
+const maxLineLength = createRule(() => [[LONG_LINE, `The limit of a line is ${MAX_COLUMNS} columns.`]]);
+
+/**
+ * A test that a clock decides fails on a busy machine. This rule reports two kinds: an upper limit of a measured time,
+ * and an expectation right after a pause. An exception needs a reason: `-- REASON` after the name of the rule.
+ */
+const noClock = createRule((text) => {
+  const names = ['ms', ...Array.from(text.matchAll(CLOCK_NAME), ([, name]) => name)];
+  const limit = new RegExp(
+    String.raw`(?<=^|[\s)])expect\((?:(?!expect\()[^;])*(?:${CLOCK}|\b(?:${names.join('|')})\b)[^;]*\)\.toBeLessThan`,
+    'g',
+  );
+  return [
+    [limit, 'No test limits a measured time. Wait for an event, or use fake timers.'],
+    [PAUSE, 'Wait for an event instead of a time before this expectation.'],
+    [WITHOUT_REASON, 'Give the reason for the exception after " -- ".'],
+  ];
+});
 
 export default { meta: { name: 'house' }, rules: { 'max-line-length': maxLineLength, 'no-clock': noClock } };

@@ -12,20 +12,15 @@ import { InMemoryCluster } from './cluster/in-memory-cluster.ts';
 const HOST = '127.0.0.1';
 const READY_TIMEOUT_MS = 10_000;
 
-/** A certificate for this machine, and its authority. */
-export async function createLocalTls() {
-  const validity = { days: 1, now: new Date() };
-  const authority = await createAuthority(validity);
-  const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: [HOST], ...validity });
-  return { ca: authority.certificatePem, leaf };
-}
-
 /** Starts an empty cluster, perhaps with the real guard, and stops both after the work. */
 export async function withDemoCluster<Result>(
-  { ca, leaf }: Awaited<ReturnType<typeof createLocalTls>>,
   isGuarded: boolean,
   work: (api: KubeApi, cluster: InMemoryCluster) => Promise<Result>,
 ): Promise<Result> {
+  const validity = { days: 1, now: new Date() };
+  const authority = await createAuthority(validity);
+  const leaf = await issueLeaf({ authority, dnsNames: [], ipAddresses: [HOST], ...validity });
+  const ca = authority.certificatePem;
   const cluster = new InMemoryCluster();
   const server = new ApiServer({ cluster, ca, leaf });
   await server.start();

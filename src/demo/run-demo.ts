@@ -7,8 +7,8 @@ import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError } from '../kube/errors.ts';
 import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
-import { createLocalTls, withDemoCluster } from './demo-cluster.ts';
-import { Masters, renderMachineConfig } from './masters.ts';
+import { withDemoCluster } from './demo-cluster.ts';
+import { FIRST, Masters, SECOND } from './masters.ts';
 
 const INTRO = `
 Simulated: hosts, API server and operator. Real: the guard, check and restore.
@@ -19,9 +19,9 @@ rendered-master-1a2b3c4d (this demo shortens the names). Every node names two of
 machine-config-daemon cannot update it.`;
 
 const UNGUARDED = `
-The operator rolls out a second rendered config. control1 already runs it, control2 still runs the first one. Then a \
-clean-up job deletes the first one, because no pool names it and the job does not check the nodes. (The operator \
-itself deletes no rendered configs. Jobs, scripts and people do.)
+During an install, the operator rolls out a second rendered config. control2 still runs the first one. Then a clean-up \
+job deletes the first one, because no pool names it and the job does not check the nodes. (The operator itself deletes \
+no rendered configs. Jobs, scripts and people do.)
 `;
 const GUARDED = `
 The guard is a validating webhook for deletions. By default it also denies the deletion of a config for 2 hours after \
@@ -34,9 +34,6 @@ was never in the API, which no guard can prevent.
 
 Next: try the guard and kubectl on a real API server ("Try it" in README.md).`;
 
-const HOSTS = ['control0', 'control1', 'control2'] as const;
-const FIRST = renderMachineConfig('server 0.rhel.pool.ntp.org iburst\n');
-const SECOND = renderMachineConfig('server ntp.example.com iburst\n');
 const TIMEOUT_MS = 10_000;
 const INDENT = '    ';
 /** `check` shortens names in its tables to the same length. */
@@ -54,57 +51,30 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
     print(message, isBad ? 'red' : actor === 'restore' ? 'bold' : undefined, actor.padEnd(10));
   };
 
-  /** An agent-based install of three masters. One of them runs the bootstrap first. */
-  const install = async (masters: Masters, api: KubeApi): Promise<boolean> => {
-    const [bootstrapHost, ...others] = HOSTS;
-    printEvent('hosts', `${HOSTS.join(', ')} boot; ${bootstrapHost} runs the bootstrap`);
-    masters.rollOut(FIRST);
-    for (const host of others) masters.join(host, FIRST);
-    printEvent('hosts', `${others.join(' and ')} join, running ${FIRST.metadata.name}`);
-    masters.rollOut(SECOND);
-    printEvent('operator', `new MachineConfig: pool master -> ${SECOND.metadata.name}`);
-    masters.settle(({ currentConfig }) => currentConfig === SECOND.metadata.name);
-    await deleteUnnamedConfigs(masters, api);
-    masters.settle();
-    // The installer waits only for Ready masters, which does not mean that their configs exist.
-    printEvent('installer', `${others.length} masters are Ready, bootstrap complete: reboots ${bootstrapHost}`);
-    masters.join(bootstrapHost, SECOND);
-    printEvent('hosts', `${bootstrapHost} joins, running ${SECOND.metadata.name}`);
-    masters.settle();
-    await deleteUnnamedConfigs(masters, api);
-    return reportEnd(masters);
+  /** A job that deletes the config that no pool names, and ignores the nodes. */
+  const deleteFirst = async ({ nodes }: Masters, api: KubeApi): Promise<void> => {
+    const { name } = FIRST.metadata;
+    const isInUse = nodes.some(({ currentConfig }) => currentConfig === name);
+    const path = objectPath(MACHINE_CONFIGS_PATH, name);
+    try {
+      await api.json({ method: 'DELETE', path, signal: AbortSignal.timeout(TIMEOUT_MS) });
+      printEvent('clean-up', `deletes ${name}, ${isInUse ? 'although a node runs it' : 'which no node uses any more'}`);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      printEvent('clean-up', `tries to delete ${name}: denied`);
+      print(`\nError from server (${error.reason}): ${error.message}\n`, 'magenta', INDENT);
+    }
   };
 
   /** Returns whether the install is complete: else every actor waits for another one, which is a deadlock. */
-  const reportEnd = ({ nodes, pool }: Masters): boolean => {
-    const isComplete = pool.statusConfig === pool.config && pool.updatedMachineCount === HOSTS.length;
-    const degraded = nodes.filter(({ state }) => state === 'Degraded').length;
-    const counts = `${pool.updatedMachineCount} of ${nodes.length} masters updated, ${degraded} Degraded`;
-    printEvent('install', isComplete ? `complete: all ${HOSTS.length} masters run ${pool.config}` : `stuck: ${counts}`);
+  const finish = (masters: Masters): boolean => {
+    masters.settle();
+    const { nodes, updatedCount, degradedCount } = masters;
+    const isComplete = updatedCount === nodes.length;
+    const counts = `${updatedCount} of ${nodes.length} masters updated, ${degradedCount} Degraded`;
+    const end = isComplete ? `complete: all ${nodes.length} masters run ${SECOND.metadata.name}` : `stuck: ${counts}`;
+    printEvent('install', end);
     return isComplete;
-  };
-
-  /**
-   * A job that deletes the rendered configs that no pool references, and ignores the nodes. The Machine Config
-   * Operator deletes none (pkg/controller/render, garbageCollectRenderedConfigs).
-   */
-  const deleteUnnamedConfigs = async (masters: Masters, api: KubeApi): Promise<void> => {
-    const { config, statusConfig } = masters.pool;
-    for (const name of masters.configNames.filter((candidate) => candidate !== config && candidate !== statusConfig)) {
-      const isInUse = masters.nodes.some((node) => [node.currentConfig, node.desiredConfig].includes(name));
-      const path = objectPath(MACHINE_CONFIGS_PATH, name);
-      try {
-        await api.json({ method: 'DELETE', path, signal: AbortSignal.timeout(TIMEOUT_MS) });
-        printEvent(
-          'clean-up',
-          `deletes ${name}, ${isInUse ? 'although a node runs it' : 'which no node uses any more'}`,
-        );
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        printEvent('clean-up', `tries to delete ${name}: denied`);
-        print(`\nError from server (${error.reason}): ${error.message}\n`, 'magenta', INDENT);
-      }
-    }
   };
 
   const checkAndRestore = async (masters: Masters, api: KubeApi): Promise<boolean> => {
@@ -118,37 +88,39 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
     );
     write(text.replaceAll(/^(?=.)/gm, INDENT));
     print('\n$ machineconfig-guard restore --from node/control2 --confirm\n', 'bold', INDENT);
-    // The machine-config-server wrote it to /etc/mcs-machine-config-content.json of the node.
-    const content = JSON.stringify(masters.disks.get('control2'));
     await restore(api, {
-      configs: [parseRenderedConfig(content, 'node/control2')],
+      // The machine-config-server wrote it to /etc/mcs-machine-config-content.json of the node.
+      configs: [parseRenderedConfig(JSON.stringify(FIRST), 'node/control2')],
       isConfirmed: true,
       acceptContent: false,
-      controlPlaneReplicas: HOSTS.length,
+      controlPlaneReplicas: masters.nodes.length,
       timeoutMs: 600_000,
       // Longer than any real pause, so the result does not depend on the machine.
       intervalMs: 10_000,
       sleep: async () => masters.settle(),
       onProgress: (progress) => printEvent('restore', progress),
     });
-    masters.settle();
-    return reportEnd(masters);
+    return finish(masters);
   };
 
   print('This demo replays an incident of OpenShift installs on a cluster in memory.', 'bold');
   print(INTRO);
-  const tls = await createLocalTls();
   print('\n1. A config in use is deleted, without the guard', 'bold');
   print(UNGUARDED.trimStart());
-  const isRepaired = await withDemoCluster(tls, false, async (api, cluster) => {
+  const isRepaired = await withDemoCluster(false, async (api, cluster) => {
     const masters = new Masters(cluster, printEvent);
-    return !(await install(masters, api)) && (await checkAndRestore(masters, api));
+    await deleteFirst(masters, api);
+    return !finish(masters) && (await checkAndRestore(masters, api));
   });
   print('\n2. The same install with the guard', 'bold');
   print(GUARDED.trimStart());
-  const isPrevented = await withDemoCluster(tls, true, (api, cluster) =>
-    install(new Masters(cluster, printEvent), api),
-  );
+  const isPrevented = await withDemoCluster(true, async (api, cluster) => {
+    const masters = new Masters(cluster, printEvent);
+    await deleteFirst(masters, api);
+    masters.settle();
+    await deleteFirst(masters, api);
+    return finish(masters);
+  });
   print(CONCLUSION, 'bold');
   return isRepaired && isPrevented;
 }

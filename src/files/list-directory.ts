@@ -3,13 +3,8 @@ import { opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { explainErrors, FileError, formatPath } from './file-error.ts';
 
-export interface WalkLimits {
-  readonly maxDepth: number;
-  readonly maxEntries: number;
-}
-
 /**
- * Lists the entries of a directory, sorted by name.
+ * Lists the entries of a directory, or all below it, sorted by path. It follows no symbolic links.
  *
  * @throws FileError if it is unreadable or has more than `maxEntries` entries; the signal's reason
  */
@@ -17,47 +12,17 @@ export async function listDirectory(
   directory: string,
   maxEntries: number,
   signal: AbortSignal,
+  recursive = false,
 ): Promise<readonly Dirent[]> {
   return await explainErrors(directory, async () => {
-    const entries: Dirent[] = [];
+    const entries = new Map<string, Dirent>();
     signal.throwIfAborted();
-    for await (const entry of await opendir(directory)) {
+    for await (const entry of await opendir(directory, { recursive })) {
       signal.throwIfAborted();
-      if (entries.length === maxEntries) throw createTooManyError(directory, maxEntries);
-      entries.push(entry);
+      if (entries.size === maxEntries)
+        throw new FileError(`${formatPath(directory)} has more than ${maxEntries} files; choose another directory`);
+      entries.set(join(entry.parentPath, entry.name), entry);
     }
-    return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
   });
-}
-
-function createTooManyError(directory: string, maxEntries: number): FileError {
-  return new FileError(`${formatPath(directory)} has more than ${maxEntries} files; choose another directory`);
-}
-
-/**
- * Finds the regular files below a directory. It follows no symbolic links, and skips subdirectories that are
- * unreadable or deeper than `maxDepth`.
- *
- * @throws FileError if the directory is unreadable, or if there are more than `maxEntries`; the signal's reason
- */
-export async function* walkDirectory(
-  directory: string,
-  { maxDepth, maxEntries }: WalkLimits,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  const pending = [{ path: directory, depth: 0 }];
-  let entriesLeft = maxEntries;
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { path, depth } = next;
-    const entries = await listDirectory(path, entriesLeft, signal).catch((error: unknown) => {
-      if (depth === 0 || !(error instanceof FileError)) throw error;
-      if (error.cause !== undefined) return [];
-      throw createTooManyError(directory, maxEntries);
-    });
-    entriesLeft -= entries.length;
-    for (const entry of entries) if (entry.isFile()) yield join(path, entry.name);
-    if (depth === maxDepth) continue;
-    const directories = entries.filter((entry) => entry.isDirectory());
-    pending.push(...directories.map(({ name }) => ({ path: join(path, name), depth: depth + 1 })).toReversed());
-  }
 }

@@ -126,32 +126,23 @@ function configureGuard(manifests: Manifest[], options: InstallationOptions) {
   return webhook.getIn(['webhooks', 0, 'failurePolicy']) as 'Fail' | 'Ignore';
 }
 
-function chooseDirectories({
-  profile,
-  authority,
-  singleNode = false,
-  hostNetwork = false,
-  machineconfigAccess = true,
-  openNetwork = false,
-  kubernetesVersion,
-}: InstallationOptions): string[] {
-  return [
-    'base',
-    authority === undefined ? 'components/service-ca' : 'components/generated',
-    ...(profile === 'fail-open-with-floor' ? ['components/fail-open-with-floor'] : []),
-    ...(singleNode ? ['components/single-node'] : []),
-    ...(hostNetwork ? ['components/host-network'] : []),
-    ...(machineconfigAccess ? [] : ['components/no-machineconfig-access']),
-    ...(openNetwork ? ['components/open-network'] : []),
-    ...chooseReleaseComponent(kubernetesVersion),
-  ];
-}
-
-/** Each component includes those of the newer releases. */
-function chooseReleaseComponent(version = MATCH_CONDITIONS): string[] {
-  if (version >= ADMISSION_POLICY) return [];
-  if (version >= FLOW_SCHEMA) return ['components/openshift-4.16'];
-  return [version < MATCH_CONDITIONS ? 'components/openshift-4.14' : 'components/openshift-4.15'];
+function chooseDirectories(options: InstallationOptions): string[] {
+  const { profile, authority, machineconfigAccess = true, kubernetesVersion: version = MATCH_CONDITIONS } = options;
+  const components = {
+    'service-ca': authority === undefined,
+    generated: authority !== undefined,
+    'fail-open-with-floor': profile === 'fail-open-with-floor',
+    'single-node': options.singleNode,
+    'host-network': options.hostNetwork,
+    'no-machineconfig-access': !machineconfigAccess,
+    'open-network': options.openNetwork,
+    // Each of these includes those of the newer releases.
+    'openshift-4.14': version < MATCH_CONDITIONS,
+    'openshift-4.15': version >= MATCH_CONDITIONS && version < FLOW_SCHEMA,
+    'openshift-4.16': version >= FLOW_SCHEMA && version < ADMISSION_POLICY,
+  };
+  const names = Object.entries(components).filter(([, isChosen]) => isChosen === true);
+  return ['base', ...names.map(([name]) => `components/${name}`)];
 }
 
 function findByKind(manifests: readonly Manifest[], kind: string): Manifest {

@@ -20,11 +20,6 @@ interface Operation {
   readonly value?: unknown;
 }
 
-/** The only strategic merge patch that manifests/ uses. It deletes the object. */
-interface Deletion {
-  readonly $patch: 'delete';
-}
-
 /**
  * Builds the objects of directories of manifests/ as `kustomize build` does. Patches apply to the objects of
  * their own directory and of the directories before it.
@@ -52,7 +47,8 @@ function applyDirectory(manifests: Manifest[], directory: string): void {
     });
     const manifest = manifests[index];
     if (manifest === undefined) throw new Error(`${directory}: there is no ${target.kind} ${target.name}`);
-    const patch = parse(readFile(file)) as readonly Operation[] | Deletion;
+    const patch = parse(readFile(file)) as readonly Operation[] | { readonly $patch: 'delete' };
+    // The only strategic merge patch that manifests/ uses.
     if ('$patch' in patch) manifests.splice(index, 1);
     else for (const operation of patch) applyOperation(manifest, operation);
   }

@@ -37,11 +37,10 @@ export function hasMatchingName({ name, spec }: Pick<RenderedConfig, 'name' | 's
 
 /** Of the copies of each config, the one that matches its name, or else one with Ignition content. */
 export function chooseCopies(configs: readonly RenderedConfig[]): RenderedConfig[] {
-  const copies = new Map<ConfigName, RenderedConfig[]>();
-  for (const config of configs) copies.set(config.name, [...(copies.get(config.name) ?? []), config]);
-  return [...copies.values()].flatMap((group) => {
-    const [first] = group;
-    if (first === undefined || group.length === 1) return group;
-    return [group.find(hasMatchingName) ?? group.find(hasIgnitionContent) ?? first];
+  return [...new Set(configs.map(({ name }) => name))].flatMap((name) => {
+    const copies = configs.filter((config) => config.name === name);
+    return copies.length === 1
+      ? copies
+      : (copies.find(hasMatchingName) ?? copies.find(hasIgnitionContent) ?? copies.slice(0, 1));
   });
 }

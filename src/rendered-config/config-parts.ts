@@ -8,8 +8,6 @@ interface ConfigPart {
   readonly kind: string;
   /** Unique within its kind. */
   readonly name: string;
-  /** The field of the spec that contains it. */
-  readonly field: string;
   readonly value: unknown;
 }
 
@@ -47,13 +45,13 @@ const MAX_VALUE_LENGTH = 120;
 /** Lists the parts of a spec. Empty values are no parts. */
 export function listParts(spec: Json): ConfigPart[] {
   return Object.entries(spec).flatMap(([field, value]) =>
-    field === 'config' && isRecord(value) ? listIgnitionParts(value) : listFieldParts(field, value, field),
+    field === 'config' && isRecord(value) ? listIgnitionParts(value) : listFieldParts(field, value),
   );
 }
 
 /**
- * Finds the parts that differ between two specs, in the order of their kinds and names. If a field differs only in the
- * order of its parts, or in empty values, the field itself is the part.
+ * Finds the parts that differ between two specs, in the order of their kinds and names. If no part differs, but their
+ * order or empty values, the fields that contain them are the parts.
  */
 export function diffSpecs(first: Json, second: Json): PartDifference[] {
   const specs = [first, second];
@@ -61,12 +59,9 @@ export function diffSpecs(first: Json, second: Json): PartDifference[] {
   const different = [...new Set(sides.flatMap((side) => [...side.keys()]))]
     .map((key) => sides.map((side) => side.get(key)))
     .filter(([one, other]) => !isDeepStrictEqual(one?.value, other?.value));
-  const fields = new Set(different.flat().map((part) => part?.field));
-  for (const field of new Set(specs.flatMap((spec) => Object.keys(spec)))) {
-    if (fields.has(field) || isDeepStrictEqual(first[field], second[field])) continue;
-    const toPart = (spec: Json) =>
-      Object.hasOwn(spec, field) ? { kind: SETTING, name: field, field, value: spec[field] } : undefined;
-    different.push(specs.map(toPart));
+  for (const name of different.length > 0 ? [] : Object.keys({ ...first, ...second })) {
+    const toPart = (spec: Json) => (Object.hasOwn(spec, name) ? { kind: SETTING, name, value: spec[name] } : undefined);
+    if (!isDeepStrictEqual(first[name], second[name])) different.push(specs.map(toPart));
   }
   const differences = different.map(([one, other]) => {
     const { kind = '', name = '' } = one ?? other ?? {};
@@ -98,27 +93,25 @@ function summarizePart({ kind, name, value }: ConfigPart): string {
 
 function listIgnitionParts(config: Json): ConfigPart[] {
   return Object.entries(config).flatMap(([section, value]) => {
-    if (!isRecord(value)) return listFieldParts(section, value, 'config');
-    return Object.entries(value).flatMap(([name, item]) => listFieldParts(`${section}.${name}`, item, 'config'));
+    if (!isRecord(value)) return listFieldParts(section, value, 'config.');
+    return Object.entries(value).flatMap(([name, item]) => listFieldParts(`${section}.${name}`, item, 'config.'));
   });
 }
 
-/** @param path below `config`, or the field itself */
-function listFieldParts(path: string, value: unknown, field: string): ConfigPart[] {
-  if (Array.isArray(value)) return value.flatMap((item: unknown) => listItemParts(NOUNS[path] ?? path, item, field));
-  const name = field === 'config' ? `config.${path}` : path;
-  return isEmpty(value) ? [] : [{ kind: SETTING, name, field, value }];
+function listFieldParts(path: string, value: unknown, prefix = ''): ConfigPart[] {
+  if (Array.isArray(value)) return value.flatMap((item: unknown) => listItemParts(NOUNS[path] ?? path, item));
+  return isEmpty(value) ? [] : [{ kind: SETTING, name: prefix + path, value }];
 }
 
 /** A drop-in of a unit is a part of its own. A unit without other attributes only carries its drop-ins. */
-function listItemParts(kind: string, item: unknown, field: string): ConfigPart[] {
+function listItemParts(kind: string, item: unknown): ConfigPart[] {
   const name = formatName(item);
-  if (kind !== 'unit' || !isRecord(item)) return [{ kind, name, field, value: item }];
+  if (kind !== 'unit' || !isRecord(item)) return [{ kind, name, value: item }];
   const { dropins, ...unit } = item;
   const parts = (Array.isArray(dropins) ? dropins : []).map((dropin: unknown) => {
-    return { kind: 'drop-in', name: `${name}.d/${formatName(dropin)}`, field, value: dropin };
+    return { kind: 'drop-in', name: `${name}.d/${formatName(dropin)}`, value: dropin };
   });
-  return Object.keys(unit).length > 1 ? [{ kind, name, field, value: unit }, ...parts] : parts;
+  return Object.keys(unit).length > 1 ? [{ kind, name, value: unit }, ...parts] : parts;
 }
 
 /** Without the value of a kernel argument, which can be a password, such as in `rd.iscsi.password=…`. */

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/references.ts';
 import { formatName } from '../decision/message.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
-import { walkDirectory } from '../files/list-directory.ts';
+import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile } from '../files/read-file.ts';
 import { parseYaml, YamlError } from '../files/yaml-document.ts';
 
@@ -39,7 +39,7 @@ const LIKELY_CONFIG_FILE = /\/(?:rendered-[^/]*|mcs-machine-config-content\.json
 /** The names in a text spare the parser most files of a must-gather. */
 const CONFIG_NAMES = /name["']?\s*:\s*["']?(rendered-[-.\w]+)/g;
 /** A must-gather of 250 nodes has about 50,000 files. */
-const WALK_LIMITS = { maxDepth: 16, maxEntries: 200_000 };
+const MAX_ENTRIES = 200_000;
 const MAX_TOTAL_BYTES = 1024 ** 3;
 /** Of one config. More are no mistake. */
 const MAX_COPIES = 50;
@@ -81,10 +81,10 @@ export async function readRenderedConfigs(
   const configs: RenderedConfig[] = [];
   const problems: string[] = [];
   let bytesLeft = MAX_TOTAL_BYTES;
-  for await (const { path, content } of readTexts(directory, signal)) {
+  for (const path of await listTexts(directory, signal)) {
     const isLikely = LIKELY_CONFIG_FILE.test(path);
     try {
-      if (content instanceof FileError) throw content;
+      const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal);
       bytesLeft -= content.length;
       if (bytesLeft < 0) break;
       const text = content.toString();
@@ -120,15 +120,9 @@ export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void
   else if (!copy.source.includes(' and ')) configs[index] = { ...copy, source: `${copy.source} and ${config.source}` };
 }
 
-async function* readTexts(directory: string, signal: AbortSignal) {
-  for await (const path of walkDirectory(directory, WALK_LIMITS, signal)) {
-    if (!CONFIG_FILE.test(path)) continue;
-    const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal).catch((error: unknown) => {
-      if (error instanceof FileError) return error;
-      throw error;
-    });
-    yield { path, content };
-  }
+async function listTexts(directory: string, signal: AbortSignal): Promise<string[]> {
+  const files = (await listDirectory(directory, MAX_ENTRIES, signal, true)).filter((entry) => entry.isFile());
+  return files.map(({ parentPath, name }) => join(parentPath, name)).filter((path) => CONFIG_FILE.test(path));
 }
 
 /**
@@ -146,8 +140,8 @@ export async function readBootstrapSources(
   const stats = await stat(folder).catch(() => undefined);
   if (stats?.isDirectory() !== true) return undefined;
   const sources = new Set<string>();
-  for await (const { path, content } of readTexts(folder, signal)) {
-    if (content instanceof FileError) throw content;
+  for (const path of await listTexts(folder, signal)) {
+    const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal);
     for (const source of listPoolSources(parseObject(content.toString(), formatPath(path)))) sources.add(source);
   }
   return sources;

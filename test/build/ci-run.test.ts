@@ -7,7 +7,6 @@ import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 const ROOT = path.join(import.meta.dirname, '..', '..');
 /** The programs of the machine that the script needs. */
 const TOOLS = 'bash cat dirname grep mktemp rm sed tail tee'.split(' ');
-const PACKAGE = 'A node needs the Debian packages runc: run "apt-get install --no-install-recommends runc".';
 
 interface Machine {
   readonly args?: readonly string[];
@@ -61,7 +60,7 @@ function runCi({ args = [], env = {}, hasGo = true, output = '', endToEndExitCod
 let steps: number | undefined;
 const countSteps = (): number => (steps ??= Number(/\d+/.exec(runCi({}).lastLines.at(-1) ?? '')?.[0]));
 
-test('names what this machine cannot run, and exits with 0, or with 3 after --complete', () => {
+test('names what this machine cannot run, exits with 3 after --complete, and installs packages only if it may', () => {
   const lastLines = [
     'not run: go vet and workflows (they need Go)',
     'not run: audit (the registry could not be asked)',
@@ -69,54 +68,36 @@ test('names what this machine cannot run, and exits with 0, or with 3 after --co
   ];
   const machine = { hasGo: false, auditExitCode: 3 };
   expect(runCi(machine)).toEqual({ exitCode: 0, lastLines, aptGet: '' });
-  expect(runCi({ ...machine, args: ['--complete'] }).exitCode).toBe(3);
+  const aptGet = 'update\ninstall --yes --no-install-recommends runc podman\n';
+  expect(runCi({ ...machine, args: ['--complete'], env: { CI: 'true' } })).toMatchObject({ exitCode: 3, aptGet });
+  expect(runCi({ args: ['--install'] }).aptGet).toBe(aptGet);
 });
 
-// From requirements.ts and operator-binaries.ts in test/e2e.
+// The reasons are those of requirements.ts and operator-binaries.ts in test/e2e.
 test.each([
-  ['A node needs cgroup v1, and this machine has cgroup v2.', 0],
-  ['The Machine Config Operator is built with Go: install it (https://go.dev/dl).', 0],
-  [PACKAGE, 3],
-  ['Command failed: go build -trimpath ./cmd/machine-config-server', 3],
-])('tests do not run because of %j: exits with %i', (obstacle, exitCode) => {
+  ['The Machine Config Operator is built with Go: install it (https://go.dev/dl).', 0, 0],
+  ['A node needs the Debian packages runc: run "apt-get install --no-install-recommends runc".', 0, 3],
+  ['Command failed: go build -trimpath ./cmd/machine-config-server', 0, 3],
+  ['A node needs cgroup v1, and this machine has cgroup v2.', 1, 1],
+])('tests do not run because of %j, and %i tests fail: exits with %i', (obstacle, failed, exitCode) => {
   const line = `not run: the tests of pods in 3 files. ${obstacle}`;
-  const lastLines = [line, `${countSteps() + 4} passed, 0 failed`];
-  expect(runCi({ output: `Tests  5 passed (5)\n${line}\n` })).toMatchObject({ exitCode, lastLines });
+  const lastLines = [line, `${countSteps() + 4} passed, ${failed} failed`];
+  const output = `Tests  ${failed} failed | 5 passed (6)\n${line}\n`;
+  expect(runCi({ output, endToEndExitCode: failed })).toMatchObject({ exitCode, lastLines });
 });
 
 const VITEST = path.join(ROOT, 'node_modules/vitest/vitest.mjs');
 const REPORTERS = ['default', path.join(ROOT, 'test/support/skipped-tests.ts')].map((name) => `--reporter=${name}`);
 
-/** Runs Vitest with one test that passes and another one, as the configurations of this repository do. */
-function runVitest(otherTest: string) {
-  const folder = createTemporaryDirectory();
-  symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
-  const text = `import { expect, test } from 'vitest'; test('a', () => expect(1).toBe(1)); ${otherTest};`;
-  writeFileSync(path.join(folder, 'x.test.ts'), text);
-  const { status, stdout } = spawnSync(process.execPath, [VITEST, 'run', ...REPORTERS], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
-  return { output: stdout, endToEndExitCode: status ?? 1 };
-}
-
 test.each([
   ["test.skip('b', () => {})", 'no reason', 1],
   ["test('b', ({ skip }) => skip('no disk'))", 'no disk', 0],
 ])('names a skipped test, and fails if it gives no reason: %s', (otherTest, reason, exitCode) => {
+  const cwd = createTemporaryDirectory();
+  symlinkSync(path.join(ROOT, 'node_modules'), path.join(cwd, 'node_modules'));
+  const text = `import { expect, test } from 'vitest'; test('a', () => expect(1).toBe(1)); ${otherTest};`;
+  writeFileSync(path.join(cwd, 'x.test.ts'), text);
+  const { status, stdout } = spawnSync(process.execPath, [VITEST, 'run', ...REPORTERS], { cwd, encoding: 'utf8' });
   const lastLines = [`not run: x.test.ts: b: ${reason}`, `${countSteps()} passed, ${exitCode} failed`];
-  expect(runCi(runVitest(otherTest))).toMatchObject({ exitCode, lastLines });
-});
-
-test.each([
-  ['a test failed', `Tests  1 failed | 5 passed (6)\nnot run: the tests of pods in 3 files. ${PACKAGE}\n`, 1],
-  ['nothing names the skipped tests', 'Tests  5 passed | 49 skipped (54)\n', 0],
-])('exits with 1 if %s', (_condition, output, endToEndExitCode) => {
-  expect(runCi({ output, endToEndExitCode }).exitCode).toBe(1);
-});
-
-test('installs Debian packages only with --install or CI', () => {
-  const install = 'update\ninstall --yes --no-install-recommends runc podman\n';
-  const machines: Machine[] = [{}, { args: ['--install'] }, { env: { CI: 'true' } }];
-  expect(machines.map((machine) => runCi(machine).aptGet)).toEqual(['', install, install]);
+  expect(runCi({ output: stdout, endToEndExitCode: status ?? 1 })).toMatchObject({ exitCode, lastLines });
 });

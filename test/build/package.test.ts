@@ -5,6 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { CODE_DESCRIPTIONS } from '../../src/decision/verdict.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 /** What the build reads, and what is packed. */
@@ -40,39 +41,26 @@ afterAll(() => rmSync(root, { recursive: true }));
 
 test('npm pack builds the program, and packs it with its licenses and the manifests alone', async () => {
   const { stdout } = await run(root, 'tar', '--list', '--file', tarball);
-  const files = stdout.trimEnd().split('\n').toSorted();
-  expect(files.filter((file) => !file.startsWith('package/manifests/'))).toEqual([
-    'package/LICENSE',
-    'package/README.md',
-    'package/dist/THIRD-PARTY-LICENSES.txt',
-    'package/dist/machineconfig-guard.cjs',
-    'package/dist/sbom.cdx.json',
-    'package/package.json',
-  ]);
-  const manifests = readdirSync(path.join(ROOT, 'manifests'), { recursive: true, encoding: 'utf8' });
-  expect(files).toEqual(
-    expect.arrayContaining(
-      manifests.filter((name) => name.endsWith('.yaml')).map((name) => `package/manifests/${name}`),
-    ),
-  );
+  const dist = ['THIRD-PARTY-LICENSES.txt', 'machineconfig-guard.cjs', 'sbom.cdx.json'].map((name) => `dist/${name}`);
+  const names = readdirSync(path.join(ROOT, 'manifests'), { recursive: true, encoding: 'utf8' });
+  const manifests = names.filter((name) => /\.\w{4}$/.test(name)).map((name) => `manifests/${name}`);
+  const files = ['LICENSE', 'README.md', 'package.json', ...dist, ...manifests].map((name) => `package/${name}`);
+  expect(stdout.trimEnd().split('\n').toSorted()).toEqual(files.toSorted());
 });
 
-test('npm ci runs no script of a package', () => {
+test('npm install adds no other package and runs no script, and neither does npm ci', () => {
   expect(readFileSync(path.join(ROOT, '.npmrc'), 'utf8')).toMatch(/^ignore-scripts=true$/m);
-});
-
-test('npm install adds no other package and runs no script', () => {
-  expect(readdirSync(path.join(installed, 'node_modules'))).toEqual([
-    '.bin',
-    '.package-lock.json',
-    'machineconfig-guard',
-  ]);
+  const names = readdirSync(path.join(installed, 'node_modules'));
+  expect(names).toEqual(['.bin', '.package-lock.json', 'machineconfig-guard']);
   const text = readFileSync(path.join(installed, 'node_modules', 'machineconfig-guard', 'package.json'), 'utf8');
   const { scripts } = JSON.parse(text) as typeof packageJson;
   expect(Object.keys(scripts).filter((name) => INSTALL_SCRIPTS.has(name))).toEqual([]);
 });
 
-test.each(['kubectl-mcguard', 'machineconfig-guard'])('the program %s runs', async (name) => {
-  const { stdout } = await run(installed, path.join('node_modules', '.bin', name), 'check', '--help');
-  expect(stdout).not.toBe('');
+test('the program and the plugin run, with node-forge and the page of codes', async () => {
+  const runInstalled = async (name: string, ...args: string[]) =>
+    await run(installed, path.join('node_modules', '.bin', name), ...args);
+  expect(await runInstalled('machineconfig-guard', 'certs', '--out', 'certs')).toMatchObject({ stderr: '' });
+  const { stdout } = await runInstalled('kubectl-mcguard', 'explain', 'MCG_DISABLED');
+  expect(stdout).toContain(CODE_DESCRIPTIONS.MCG_DISABLED);
 });

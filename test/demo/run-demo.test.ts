@@ -7,17 +7,13 @@ test('replays a deadlock, and how restore ends it and the guard prevents it', as
   expect(await runDemo({ width: 120, hasColors: true }, (text) => void (output += text))).toBe(true);
   expect(output).toContain('\u001B[31mdaemon    control2 is Degraded: ');
   const stdout = stripVTControlCharacters(output);
-  const [intro = '', unguarded, guarded] = stdout.split(/^(?=1\. |2\. )/m);
-  expect(intro).toContain('on a cluster in memory');
-  expect(unguarded).toMatch(/clean-up +deletes rendered-master-\w{8}, although a node runs it\n/);
-  expect(unguarded).toMatch(/stuck: 2 of 3 masters updated, 1 Degraded\n\n +\$ machineconfig-guard check\n/);
+  const [, unguarded, guarded] = stdout.split(/^(?=[12]\. )/m);
   expect(unguarded).toMatch(
-    /restore --from node\/control2 --confirm\n\n[^]*restore +create rendered-master-[^]*complete: all 3 masters/,
+    /clean-up +deletes rendered-master-\w{8}, although a node runs it\n[^]*stuck: 2 of 3 masters updated, 1 Degraded\n/,
   );
-  expect(guarded).toMatch(/tries to delete .*: denied\n\n +Error from server \(Forbidden\): admission webhook /);
-  expect(guarded).toContain('denied the request: MCG_IN_USE:');
+  expect(unguarded).toMatch(/\$ machineconfig-guard check\n[^]*restore +create rendered-master-[^]*complete: all 3/);
+  expect(guarded).toMatch(/tries to delete .*: denied\n\n +Error from server \(Forbidden\): [^]* MCG_IN_USE:/);
   expect(guarded).toMatch(/clean-up +deletes .*, which no node uses any more\ninstall +complete: all 3 masters run /);
   // A link is not broken. Tables and commands of check are not wrapped.
-  const lines = stdout.split('\n');
-  expect(lines.filter((line) => line.length > 120 && !/^ {4}/.test(line))).toEqual([]);
+  expect(stdout.split('\n').filter((line) => line.length > 120 && !/^ {4}/.test(line))).toEqual([]);
 });

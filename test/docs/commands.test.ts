@@ -2,8 +2,10 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { EXIT_CODE } from '../../src/client/exit.ts';
+import { toConfigName } from '../../src/decision/references.ts';
 import { annotate, GONE, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { listCommands, runProgram } from '../cli/run-program.ts';
+import { createConfigOnDisk, toConfigOnDisk } from '../support/config-on-disk.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
 const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
@@ -50,54 +52,38 @@ test('every flag that a sentence or a table names exists', () => {
   expect(flags.filter((flag) => !OTHER_FLAGS.has(flag) && !isKnown(flag))).toEqual([]);
 });
 
-/** Collects the keys of a report at its top level, and at any depth. */
-function collectKeys(report: object, { top, all }: { readonly top: Set<string>; readonly all: Set<string> }): void {
-  for (const key of Object.keys(report)) top.add(key);
-  JSON.stringify(report, (key, value: unknown) => {
-    if (!/^\d*$|\./.test(key)) all.add(key);
-    return value;
-  });
-}
-
 /** Values that the page names beside the keys. */
 const VALUES = new Set(['false', 'interrupted', 'null']);
 
 /** A cluster in which `check` and `restore` have something to report. */
 async function startBrokenCluster() {
-  const inspected = await startHealthyCluster();
-  annotate(inspected.cluster, 'worker-0', { desiredConfig: GONE, state: 'Degraded' });
-  inspected.cluster.patch('machineconfigpools', 'worker', {
-    metadata: { annotations: { 'machineconfig-guard.io/paused-for-restore': GONE } },
-    spec: { paused: true },
-  });
-  inspected.cluster.create('certificatesigningrequests', {
-    metadata: { name: 'csr-a' },
-    spec: { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' },
-  });
-  const file = path.join(path.dirname(inspected.kubeconfig), 'config.json');
-  const apiVersion = 'machineconfiguration.openshift.io/v1';
-  const files = [{ path: '/etc/a', contents: { source: 'data:,a' } }];
-  const spec = { config: { ignition: { version: '3.4.0' }, storage: { files } } };
-  writeFileSync(file, JSON.stringify({ apiVersion, kind: 'MachineConfig', metadata: { name: GONE }, spec }));
-  return { ...inspected, file };
+  const { cluster, kubeconfig, run } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { desiredConfig: GONE, state: 'Degraded' });
+  const annotations = { 'machineconfig-guard.io/paused-for-restore': GONE };
+  cluster.patch('machineconfigpools', 'worker', { metadata: { annotations }, spec: { paused: true } });
+  const spec = { signerName: 'kubernetes.io/kubelet-serving', username: 'system:node:worker-1' };
+  cluster.create('certificatesigningrequests', { metadata: { name: 'csr-a' }, spec });
+  const file = path.join(path.dirname(kubeconfig), 'config.json');
+  writeFileSync(file, toConfigOnDisk('worker', createConfigOnDisk().spec, toConfigName(GONE)).text);
+  return { run, file };
 }
 
 test.each([
-  ['check', /### check --output json\n([^]*?)\n#/, [''], false],
-  ['restore', /### restore --output json\n([^]*?)\n#/, ['--from FILE', '--from FILE --accept-content'], false],
-  ['who-uses', /### who-uses --output json\n([^]*)/, [''], true],
+  ['check', /### check --output json\n([^]*?)\n#/g, [''], false],
+  ['restore', /### restore --output json\n([^]*?)\n#/g, ['--from FILE', '--from FILE --accept-content'], false],
+  ['who-uses', /### who-uses --output json\n([^]*)/g, [''], true],
 ] as const)('docs/inspect.md lists the keys of %s --output json', async (command, pattern, lines, isComplete) => {
   const { run, file } = await startBrokenCluster();
-  const keys = { top: new Set<string>(), all: new Set<string>() };
+  const reports: object[] = [];
   for (const line of lines) {
-    const args = `${command} -o json ${line.replace('FILE', file)}`.trim().split(' ');
-    const { stdout } = await run(...args);
-    collectKeys(JSON.parse(stdout) as object, keys);
+    const { stdout } = await run(...`${command} -o json ${line.replace('FILE', file)}`.trim().split(' '));
+    reports.push(JSON.parse(stdout) as object);
   }
-  const [section = ''] = findAll(readFile('docs/inspect.md'), new RegExp(pattern, 'g'));
-  const listed = new Set(findAll(section, /`([a-zA-Z\d]+)/g));
-  expect([...(isComplete ? keys.all : keys.top)].filter((key) => !listed.has(key))).toEqual([]);
+  const keys = findAll(JSON.stringify(reports), /"([a-z]\w*)":/gi);
+  const [section = ''] = findAll(readFile('docs/inspect.md'), pattern);
+  const listed = findAll(section, /`([a-zA-Z\d]+)/g);
+  expect((isComplete ? keys : reports.flatMap(Object.keys)).filter((key) => !listed.includes(key))).toEqual([]);
   // The values of an enumeration are in parentheses.
   const documented = findAll(section.replaceAll(/ \([^)]*\)/g, ''), /`([a-z][a-zA-Z\d]*)(?:\[\])?`/g);
-  expect(documented.filter((key) => !keys.all.has(key) && !VALUES.has(key))).toEqual([]);
+  expect(documented.filter((key) => !keys.includes(key) && !VALUES.has(key))).toEqual([]);
 });

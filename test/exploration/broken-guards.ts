@@ -1,6 +1,6 @@
 import { type ClusterState, type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/decision/references.ts';
 import type { ApiObject, Resource } from '../../src/kube/api-object.ts';
-import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
 import type { LiveReader } from '../../src/references/live-reader.ts';
 import { BUILDS, NODES, POOLS } from '../../src/references/sources.ts';
@@ -9,10 +9,8 @@ import type { BrokenGuard, GuardParts } from './explored-guard.ts';
 import { CONFIG_A, LONG_AGO } from './two-config-cluster.ts';
 
 function readWith(createRead: (parts: GuardParts, api: KubeApi) => LiveReader['read']): BrokenGuard {
-  return {
-    breakParts: (parts, api) => {
-      parts.live.read = createRead(parts, api);
-    },
+  return (parts, api) => {
+    parts.live.read = createRead(parts, api);
   };
 }
 
@@ -36,10 +34,8 @@ function listOnce(resources: readonly Resource<Referrer>[]): BrokenGuard {
   });
 }
 
-const acceptOldLists: BrokenGuard = {
-  breakParts: ({ index }) => {
-    index.newestVersion = () => undefined;
-  },
+const acceptOldLists: BrokenGuard = ({ index }) => {
+  index.newestVersion = () => undefined;
 };
 
 const joinRunningRead = readWith(({ live }) => {
@@ -53,16 +49,14 @@ const joinRunningRead = readWith(({ live }) => {
   };
 });
 
-const repeatGets: BrokenGuard = {
-  wrapApi: (api) => {
-    const answers = new Map<string, Promise<unknown>>();
-    const json = async (request: ApiRequest): Promise<unknown> => {
-      const answer = answers.get(request.path) ?? api.json(request);
-      answers.set(request.path, answer);
-      return await answer;
-    };
-    return { json, request: api.request.bind(api) } as unknown as KubeApi;
-  },
+const repeatGets: BrokenGuard = (_parts, api) => {
+  const answers = new Map<string, Promise<unknown>>();
+  const json = api.json.bind(api);
+  api.json = async (request) => {
+    const answer = answers.get(request.path) ?? json(request);
+    answers.set(request.path, answer);
+    return await answer;
+  };
 };
 
 /** The real reader, whose result is changed before the decision. */
@@ -97,11 +91,9 @@ type FindLastNaming = GuardParts['index']['pools']['findLastNaming'];
 
 /** Changes what the guard remembers of the pools. */
 function changeMemory(change: (find: FindLastNaming, parts: GuardParts) => FindLastNaming): BrokenGuard {
-  return {
-    breakParts: (parts) => {
-      const { pools } = parts.index;
-      pools.findLastNaming = change(pools.findLastNaming.bind(pools), parts);
-    },
+  return (parts) => {
+    const { pools } = parts.index;
+    pools.findLastNaming = change(pools.findLastNaming.bind(pools), parts);
   };
 }
 
@@ -119,14 +111,12 @@ const forgetStart = changeMemory((find) => (...args) => {
   return naming?.isSeen === false ? { at: LONG_AGO, isSeen: false } : naming;
 });
 /** As if the watch had delivered every version. */
-const ignoreGaps: BrokenGuard = {
-  breakParts: ({ index: { pools } }) => {
-    const update = pools.update.bind(pools);
-    pools.update = (before, after) => update(before, after, 'watch');
-  },
+const ignoreGaps: BrokenGuard = ({ index: { pools } }) => {
+  const update = pools.update.bind(pools);
+  pools.update = (before, after) => update(before, after, 'watch');
 };
 
-/** They are small, because breadth-first search takes longer, and are parts of the bounds of `npm test`. */
+/** They are parts of the bounds of `npm test`. */
 const ONE_WRITE: Bound = { starts: [[]], writers: ['node-1'], writes: 1, deliveries: 1, deletions: 1 };
 const THREE_WRITES: Bound = { starts: [[]], writers: ['node-1', 'infra'], writes: 3, deletions: 1 };
 const ONE_FAULT: Bound = { ...ONE_WRITE, faults: 1 };

@@ -10,11 +10,8 @@ import { WatchApi } from './watch-api.ts';
 
 export type GuardParts = ReturnType<typeof createJudge>;
 
-/** How a guard differs from the real one. */
-export interface BrokenGuard {
-  readonly breakParts?: (parts: GuardParts, api: KubeApi) => void;
-  readonly wrapApi?: (api: KubeApi) => KubeApi;
-}
+/** Makes a guard differ from the real one. */
+export type BrokenGuard = (parts: GuardParts, api: KubeApi) => void;
 
 const LOG = pino({ level: 'silent' });
 
@@ -29,18 +26,18 @@ export class ExploredGuard {
   seesPoolsSince = Date.now();
   readonly #parts: GuardParts;
   readonly #stopped = new AbortController();
-  readonly #suffix: string;
   readonly #findLastNaming: GuardParts['index']['pools']['findLastNaming'];
   /** A digest of all that the guard has seen. The guard is deterministic, so nothing else determines what it does. */
   #seen = '';
 
-  /** @param suffix of the names of its calls and watches */
-  constructor(cluster: TwoConfigCluster, holdMs: number, broken: BrokenGuard, suffix = '') {
-    this.#suffix = suffix;
+  /** Of the names of its calls and watches. */
+  readonly suffix: string;
+
+  constructor(cluster: TwoConfigCluster, holdMs: number, broken: BrokenGuard | undefined, suffix: string) {
+    this.suffix = suffix;
     this.watches = new WatchApi(cluster);
     this.api = new ControlledApi(cluster, this.observe.bind(this), suffix);
-    const realApi = this.api as unknown as KubeApi;
-    const api = broken.wrapApi?.(realApi) ?? realApi;
+    const api = this.api as unknown as KubeApi;
     this.#parts = createJudge({
       api,
       watchApi: this.watches as unknown as KubeApi,
@@ -51,7 +48,7 @@ export class ExploredGuard {
     const { pools } = this.#parts.index;
     this.#findLastNaming = pools.findLastNaming.bind(pools);
     this.#observeIndex();
-    broken.breakParts?.(this.#parts, api);
+    broken?.(this.#parts, api);
     const { signal } = this.#stopped;
     void this.#parts.index.run(signal);
     void this.#parts.configs.run(signal);
@@ -70,7 +67,7 @@ export class ExploredGuard {
   }
 
   nameWatch(resource: string): string {
-    return `watch of ${resource}${this.#suffix}`;
+    return `watch of ${resource}${this.suffix}`;
   }
 
   observe(event: string): void {

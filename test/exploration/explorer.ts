@@ -44,14 +44,9 @@ export interface Exploration {
  *
  * The first violation ends the search.
  *
- * @param search breadth-first finds the shortest trace, depth-first needs fewer executions
  * @param order `every` switches off the first rule. This must lead to the same states
  */
-export async function explore(
-  start: () => Promise<Run>,
-  search: 'breadth-first' | 'depth-first',
-  order: 'first' | 'every' = 'first',
-): Promise<Exploration> {
+export async function explore(start: () => Promise<Run>, order: 'first' | 'every' = 'first'): Promise<Exploration> {
   const explored = new Map<string, Set<string>>();
   /** The names of the actions of schedules that were not executed yet. */
   const paths: (readonly string[])[] = [[]];
@@ -64,7 +59,7 @@ export async function explore(
     const fresh = candidates.map(({ name }) => name).filter((name) => !known.has(name));
     for (const name of fresh) known.add(name);
     steps += fresh.length;
-    const next = search === 'depth-first' ? fresh.shift() : undefined;
+    const next = fresh.shift();
     paths.push(...fresh.map((name) => [...path, name]));
     return next;
   };
@@ -91,7 +86,7 @@ export async function explore(
   };
 
   for (let schedules = 1; ; schedules += 1) {
-    const path = search === 'depth-first' ? paths.pop() : paths[schedules - 1];
+    const path = paths.pop();
     if (path === undefined) return { schedules: schedules - 1, states: explored.size, steps };
     const run = await start();
     await execute(run, path);

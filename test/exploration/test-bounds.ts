@@ -4,20 +4,20 @@ import { type Bound, IS_LONG } from './bounds.ts';
 import { explore } from './explorer.ts';
 import { World } from './world.ts';
 
-const print = IS_LONG ? console.log : () => {};
+export const print = IS_LONG ? console.log : () => {};
 
-/** Only the scheduler lets time pass. */
-export function useExplorationTimers(): void {
-  beforeEach(() => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.5);
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
-  });
+// Only the scheduler lets time pass. Fake timers do not replace node:timers/promises.
+vi.mock('node:timers/promises', () => ({ setImmediate: async () => await Promise.resolve() }));
 
-  afterEach(() => {
-    vi.useRealTimers();
-    vi.unstubAllGlobals();
-  });
-}
+beforeEach(() => {
+  vi.spyOn(Math, 'random').mockReturnValue(0.5);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
 
 /** Explores every schedule within the bounds, a test for each. */
 export function testBounds(bounds: readonly (readonly [string, Bound])[]): void {
@@ -25,8 +25,8 @@ export function testBounds(bounds: readonly (readonly [string, Bound])[]): void 
     const codes = new Set<Code>();
     const onEnd = (answers: readonly Code[]): void => answers.forEach((code) => codes.add(code));
     for (const namingA of bound.starts) {
-      const start = async () => await World.start(bound, namingA, {}, onEnd);
-      const { violation, ...counts } = await explore(start, 'depth-first');
+      const start = async () => await World.start(bound, namingA, undefined, onEnd);
+      const { violation, ...counts } = await explore(start);
       print(`${name}, A named by ${namingA.join(' and ') || 'nothing'}: ${JSON.stringify(counts)}`);
       expect(violation).toBeUndefined();
     }

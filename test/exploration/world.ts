@@ -37,7 +37,7 @@ export class World implements Run {
   readonly #cluster: TwoConfigCluster;
   /** One for each replica. */
   readonly #guards: ExploredGuard[];
-  readonly #broken: BrokenGuard;
+  readonly #broken: BrokenGuard | undefined;
   readonly #deletions: ReviewedDeletion[] = [];
   readonly #turns: (() => void)[] = [];
   readonly #counts = {
@@ -63,7 +63,7 @@ export class World implements Run {
   constructor(
     bound: Bound,
     namingA: readonly ReferrerName[],
-    broken: BrokenGuard = {},
+    broken?: BrokenGuard,
     onEnd: (codes: readonly Code[]) => void = () => {},
   ) {
     vi.clearAllTimers();
@@ -73,7 +73,8 @@ export class World implements Run {
     this.#onEnd = onEnd;
     this.#broken = broken;
     this.#cluster = new TwoConfigCluster(namingA, bound.holdMs !== undefined, bound.watchedMs !== undefined);
-    this.#guards = Array.from({ length: bound.replicas ?? 1 }, (_, replica) => this.#startGuard(replica));
+    const suffixes = bound.replicas === undefined ? [''] : [' of replica 1', ' of replica 2'];
+    this.#guards = suffixes.map((suffix) => this.#startGuard(suffix));
     this.trace.push(`at the start, A is named by ${this.#cluster.describeReferrers()}`);
   }
 
@@ -101,16 +102,16 @@ export class World implements Run {
     const isIdle = waiting.length > 0 && this.#calls.length === 0 && this.#turns.length === 0;
     const steps = [
       ...this.#cluster.writesOf(this.#bound.writers).map((write) => this.#write(write)),
-      ...this.#guards.flatMap((guard, replica) => this.#guardSteps(guard, replica, waiting.length > 0)),
+      ...this.#guards.flatMap((guard) => this.#guardSteps(guard, waiting.length > 0)),
       ...waiting.map((deletion) => this.#reachDeadline(deletion)),
       ...(this.#turns.length > 0 ? [this.#runGuard('the event loop takes a turn', () => this.#takeTurn())] : []),
       this.#delay(isIdle),
-      ...(waiting.length === 0 ? this.#guards.map((_, replica) => this.#restart(replica)) : []),
+      ...(waiting.length === 0 ? this.#guards.map((guard) => this.#restart(guard)) : []),
     ];
     return steps.filter(({ event }) => event === undefined || isLeft(event)).map((step) => this.#toAction(step));
   }
 
-  #guardSteps(guard: ExploredGuard, replica: number, isWaiting: boolean): readonly Step[] {
+  #guardSteps(guard: ExploredGuard, isWaiting: boolean): readonly Step[] {
     const { calls } = guard.api;
     const served = calls.filter(({ answer }) => answer !== undefined);
     const unserved = calls.filter(({ answer }) => answer === undefined);
@@ -119,8 +120,8 @@ export class World implements Run {
       ...unserved.map((call) => this.#serve(guard, call)),
       ...served.map((call) => this.#answer(guard, call)),
       ...unserved.flatMap((call) => call.faults.map((fault) => this.#answer(guard, call, fault))),
-      this.#send(guard, replica),
-      ...(isWaiting && !IS_LONG ? [] : [this.#relist(guard, replica)]),
+      this.#send(guard),
+      ...(isWaiting && !IS_LONG ? [] : [this.#relist(guard)]),
     ];
   }
 
@@ -128,12 +129,8 @@ export class World implements Run {
     return this.#guards.flatMap(({ api }) => api.calls);
   }
 
-  #startGuard(replica: number): ExploredGuard {
-    return new ExploredGuard(this.#cluster, this.#bound.holdMs ?? 0, this.#broken, this.#suffixOf(replica));
-  }
-
-  #suffixOf(replica: number): string {
-    return this.#bound.replicas === undefined ? '' : ` of replica ${replica + 1}`;
+  #startGuard(suffix: string): ExploredGuard {
+    return new ExploredGuard(this.#cluster, this.#bound.holdMs ?? 0, this.#broken, suffix);
   }
 
   async stop(): Promise<void> {
@@ -185,46 +182,40 @@ export class World implements Run {
     return { ...this.#runGuard(`the deadline of deletion ${deletion.id} passes`, perform), writes, event: 'deadlines' };
   }
 
-  #send(guard: ExploredGuard, replica: number): Step {
+  #send(guard: ExploredGuard): Step {
     const id = this.#deletions.length + 1;
-    const suffix = this.#suffixOf(replica);
     const perform = (): void => {
       const seesPoolsSince = guard.watches.isLate(POOLS.name) ? undefined : guard.seesPoolsSince;
       const deletion = new ReviewedDeletion(id, this.#cluster, this.#bound.holdMs ?? 0, seesPoolsSince);
       this.#deletions.push(deletion);
       deletion.send(guard.judge);
     };
-    const name = `the client deletes A (deletion ${id}${suffix})`;
+    const name = `the client deletes A (deletion ${id}${guard.suffix})`;
     const reads = ['use', 'clock', ...(this.#bound.holdMs === undefined ? [] : [guard.nameWatch(POOLS.name)])];
     return { ...this.#runGuard(name, perform), reads, event: 'deletions' };
   }
 
-  #relist(guard: ExploredGuard, replica: number): Step {
+  #relist(guard: ExploredGuard): Step {
     const perform = async (): Promise<void> => {
       const { watches } = guard;
       if (watches.isLate(POOLS.name)) guard.seesPoolsSince = Date.now();
       watches.breakOff(POOLS.name);
       while (!watches.isWatching(POOLS.name)) await this.#pass(DELAY_STEP_MS);
     };
-    return {
-      ...this.#changeAll(`the guard${this.#suffixOf(replica)} lists the pools again`, perform),
-      event: 'relists',
-    };
+    return { ...this.#changeAll(`the guard${guard.suffix} lists the pools again`, perform), event: 'relists' };
   }
 
-  #restart(replica: number): Step {
+  #restart(guard: ExploredGuard): Step {
     const perform = (): void => {
-      this.#guards[replica]?.stop();
-      this.#guards[replica] = this.#startGuard(replica);
+      guard.stop();
+      this.#guards[this.#guards.indexOf(guard)] = this.#startGuard(guard.suffix);
     };
-    return { ...this.#changeAll(`the guard${this.#suffixOf(replica)} starts again`, perform), event: 'restarts' };
+    return { ...this.#changeAll(`the guard${guard.suffix} starts again`, perform), event: 'restarts' };
   }
 
   /** A step that depends on all others. */
   #changeAll(name: string, perform: Step['perform']): Step {
-    const watches = this.#guards.flatMap((guard) =>
-      REFERRER_RESOURCES.map((resource) => guard.nameWatch(resource.name)),
-    );
+    const watches = this.#guards.flatMap((guard) => REFERRER_RESOURCES.map((each) => guard.nameWatch(each.name)));
     const writes = ['guard', 'use', 'clock', ...watches, ...this.#calls.map((call) => call.name)];
     return { ...this.#runGuard(name, perform), writes };
   }

@@ -9,33 +9,30 @@ import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
 const { signal } = new AbortController();
 
-function write(content: string, directory = createTemporaryDirectory()): string {
-  writeFileSync(join(directory, 'file'), content);
-  return join(directory, 'file');
-}
-
-function createFifo(): string {
-  const file = join(createTemporaryDirectory(), 'fifo');
-  execFileSync('mkfifo', [file]);
+/** Creates a file, or with an empty content a named pipe. */
+function create(content = ''): string {
+  const file = join(createTemporaryDirectory(), 'file');
+  if (content === '') execFileSync('mkfifo', [file]);
+  else writeFileSync(file, content);
   return file;
 }
 
 test('reads a file, also one of /proc, which has no size', async () => {
-  expect((await readRegularFile(write('abc'), 3, signal)).toString()).toBe('abc');
+  expect((await readRegularFile(create('abc'), 3, signal)).toString()).toBe('abc');
   expect((await readRegularFile('/proc/self/status', 65_536, signal)).toString()).toContain('Pid:');
 });
 
 test.each([
-  ['a named pipe without a writer', createFifo, 'it is not a regular file'],
+  ['a named pipe without a writer', create, 'it is not a regular file'],
   ['a device that never ends', () => '/dev/zero', 'it is not a regular file'],
   ['a directory', createTemporaryDirectory, 'it is a directory'],
   ['no file', () => join(createTemporaryDirectory(), 'none'), 'it does not exist'],
   ['a name with control characters', () => '/none/\u001B[31m', 'cannot read /none/ [31m: it does not exist'],
-  ['a file below a file', () => join(write(''), 'c'), 'it is not a directory'],
-  ['a larger file', () => write('abcd'), 'has more than 3 bytes'],
+  ['a file below a file', () => join(create('a'), 'c'), 'it is not a directory'],
+  ['a larger file', () => create('abcd'), 'has more than 3 bytes'],
   ['a larger file of /proc', () => '/proc/self/status', 'has more than 3 bytes'],
-])('rejects %s', async (_, create, message) => {
-  const read = readRegularFile(create(), 3, signal);
+])('rejects %s', async (_, createFile, message) => {
+  const read = readRegularFile(createFile(), 3, signal);
   await expect(read).rejects.toThrow(FileError);
   await expect(read).rejects.toThrow(message);
 });

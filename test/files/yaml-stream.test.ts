@@ -24,19 +24,13 @@ test.each<Case>([
   expect(read(text)).toEqual([bootstrap, cluster]);
 });
 
-test('keeps the text and the lines of each document', () => {
+test('keeps the text and the lines of each document, and of JSON, and rejects too many documents', () => {
   const texts = ['# a\n', '---\nb: |\n  --- c\n', '---\nd: 1\nd: 2\n'];
   const { documents } = parse(texts.join(''));
   expect(documents.map(({ text, line }) => [text, line])).toEqual(texts.map((text, index) => [text, [1, 2, 5][index]]));
   expect(documents[2]?.duplicates).toEqual([{ key: 'd', line: 7 }]);
   expect(documents[1]?.findLine(documents[1].value as object, 'b')).toBe(3);
-});
-
-test('knows the lines of JSON', () => {
   const { value, findLine } = parse('{\n  "a": [\n    1,\n    2\n  ]\n}\n').inCluster;
   expect(findLine((value as { a: object }).a, 1)).toBe(4);
-});
-
-test('rejects too many documents', () => {
   expect(() => parse('---\n'.repeat(1_001))).toThrow('a.yaml has more than 1000 documents');
 });

@@ -13,15 +13,15 @@ export const DEFAULT_OPTIONS = {
   kubernetesVersion: 33,
 } satisfies InstallationOptions;
 
-/** Each option with its two values. */
-const CHOICES: readonly (readonly [Partial<InstallationOptions>, Partial<InstallationOptions>])[] = [
-  [{ singleNode: false }, { singleNode: true }],
-  [{ hostNetwork: false }, { hostNetwork: true }],
-  [{ machineconfigAccess: true }, { machineconfigAccess: false }],
-  [{ openNetwork: false }, { openNetwork: true }],
-  [{ authority: AUTHORITY }, { authority: undefined }],
-  [{ profile: 'fail-closed' }, { profile: 'fail-open-with-floor' }],
-  [{ mode: undefined }, { mode: 'Disabled' }],
+/** Each option with the value that is not the default. */
+const CHOICES: readonly Partial<InstallationOptions>[] = [
+  { singleNode: true },
+  { hostNetwork: true },
+  { machineconfigAccess: false },
+  { openNetwork: true },
+  { authority: undefined },
+  { profile: 'fail-open-with-floor' },
+  { mode: 'Disabled' },
 ];
 
 /** Any two columns contain all four combinations (the orthogonal array L8). */
@@ -29,12 +29,12 @@ const ROWS = ['0000000', '1010101', '0110011', '1100110', '0001111', '1011010', 
 
 /** Sets of a guard, in which any two options have all combinations of their values. */
 export const ALL_OPTIONS: readonly InstallationOptions[] = [
-  ...ROWS.map((row) =>
-    CHOICES.reduce<InstallationOptions>(
-      (options, choice, at) => ({ ...options, ...choice[Number(row[at])] }),
-      DEFAULT_OPTIONS,
-    ),
-  ),
+  ...ROWS.map((row): InstallationOptions => {
+    return Object.assign(
+      { ...DEFAULT_OPTIONS },
+      ...CHOICES.filter((_, at) => row[at] === '1'),
+    ) as typeof DEFAULT_OPTIONS;
+  }),
   { ...DEFAULT_OPTIONS, kubernetesVersion: 27 },
 ];
 

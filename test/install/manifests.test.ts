@@ -28,17 +28,13 @@ test.each([
 ] as const)('%s has the help for %s, and the failure policy %s', (policy, code, failurePolicy) => {
   if (code !== undefined) expect(readMessage(policy)).toContain(formatHelpNote(code));
   expect(read(policy, 'spec.failurePolicy')).toBe(failurePolicy);
-});
-
-test.each(['nodes', 'pools'])('the policy of %s has the rules of the webhook', (name) => {
-  const rules = read(`overlays/policy-floor/${name}-policy.yaml`, 'spec.matchConstraints.resourceRules');
-  expect(rules).toEqual(read('base/webhook.yaml', 'webhooks.0.rules'));
+  if (failurePolicy === 'Ignore') return;
+  expect(read(policy, 'spec.matchConstraints.resourceRules')).toEqual(read('base/webhook.yaml', 'webhooks.0.rules'));
 });
 
 test.each([
   `rendered-worker-${HASH}`,
-  `rendered-infra.zone-1-${HASH}`,
-  `rendered-a--b-${HASH}`,
+  `rendered-infra.zone-1--a-${HASH}`,
   `render-worker-${HASH}`,
   `rendered-${HASH}`,
   `rendered--${HASH}`,
@@ -47,9 +43,7 @@ test.each([
   `rendered-worker-${HASH.slice(1)}`,
   `rendered-worker-${HASH.toUpperCase()}`,
   `rendered-worker-${HASH}\n`,
-  `rendered-worker-${HASH} `,
   `rendered-.a-${HASH}`,
-  '99-worker-ssh',
 ])('the reference policy accepts %j if the guard finds a pool name in it', (name) => {
   const variables = JSON.stringify(read(REFERENCE_POLICY, 'spec.variables'));
   const [, pattern = ''] = /'(\^rendered-.*?\$)'/.exec(variables) ?? [];

@@ -29,25 +29,6 @@ test('without its templates, the Policy is a list of the objects of both topolog
   }
 });
 
-test('a Policy without a guard has a name of its own, and the policies only', () => {
-  const [file] = buildPolicy({ profile: 'policy-floor' }).files;
-  const policy = parse(file?.content ?? '') as object;
-  const name = 'machineconfig-guard-policy-floor';
-  const template = { objectDefinition: { metadata: { name } } };
-  expect(policy).toMatchObject({ metadata: { name }, spec: { 'policy-templates': [template] } });
-  const kinds = readField(policy, 'spec.policy-templates.0.objectDefinition.spec.object-templates-raw');
-  expect(new Set(String(kinds).match(/(?<=^ {4}kind: )\w+$/gm))).toEqual(
-    new Set(['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']),
-  );
-});
-
-test('only the conditions of the Policy are templates', () => {
-  const lines = readTemplate().split('\n');
-  const templates = lines.filter((line) => line.includes('{{'));
-  expect(templates.length).toBeGreaterThan(10);
-  for (const line of templates) expect(line).toMatch(/^\{\{- (?:if [^{}]+|else|end) \}\}$/);
-});
-
 test.each([
   ['ValidatingWebhookConfiguration', '1.28'],
   ['FlowSchema', '1.29'],

@@ -2,12 +2,11 @@
  * Breaks the code as each row of promises.yaml says, in a copy of the repository, and runs the test of the row. Fails
  * if the test still passes, does not run, or if the change no longer applies.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { runCommand } from '../e2e/support/runner.ts';
 import { copyRepository } from '../support/copy-repository.ts';
 import { UsageError } from '../support/usage.ts';
@@ -35,12 +34,9 @@ interface Report {
   }[];
 }
 
+/** Returns why the program failed. */
 async function runProgram(cwd: string, args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await once(child, 'close');
-  return output;
+  return await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: 2 ** 30 }).then(() => '', String);
 }
 
 /** Runs the tests of rows in a copy of the repository. All are end-to-end tests, or none is. */
@@ -120,12 +116,10 @@ async function main(): Promise<number> {
   }
   const selected = readPromises().filter((row) => (flags.e2e || !isEndToEnd(row)) && row.promise.includes(flags.only));
   if (selected.length === 0) throw new UsageError(`No promise contains "${flags.only}".`);
+  const unit = selected.filter((row) => !isEndToEnd(row));
+  // The end-to-end tests use all processor time.
   const failures = [
-    ...(await findProblems(
-      selected.filter((row) => !isEndToEnd(row)),
-      availableParallelism(),
-    )),
-    // These use all processor time.
+    ...(await findProblems(unit, availableParallelism())),
     ...(await findProblems(selected.filter(isEndToEnd), 1)),
   ];
   for (const failure of failures) console.log(`\n${failure}`);

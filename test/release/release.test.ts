@@ -1,12 +1,12 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listFiles } from '../docs/pages.ts';
+import { copyRepository, ROOT } from '../support/copy-repository.ts';
 
-const ROOT = path.join(import.meta.dirname, '..', '..');
 const VERSION = '98.7.6';
 const EPOCH = 1_700_000_000;
 const CREATED = '2023-11-14T22:13:20Z';
@@ -28,6 +28,7 @@ const directory = mkdtempSync(path.join(tmpdir(), 'mcg-release-test-'));
 /** Buildah makes the path a name of an image, so that it needs lower case, which mkdtemp() does not give. */
 const baseImage = path.join(tmpdir(), `mcg-base-image-${process.pid}`);
 /** Two releases of copies of the repository. */
+const copies: string[] = [];
 let release: string;
 let other: string;
 
@@ -38,7 +39,7 @@ beforeAll(async () => {
 });
 
 afterAll(() => {
-  for (const created of [directory, baseImage]) rmSync(created, { recursive: true, force: true });
+  for (const created of [directory, baseImage, ...copies]) rmSync(created, { recursive: true, force: true });
 });
 
 /** Writes base images for amd64 and arm64. Each has one file, because a release runs nothing in its image. */
@@ -56,11 +57,8 @@ function writeBaseImages(): void {
 
 /** Builds a release of a copy of the repository with another version. Returns its directory. */
 async function buildRelease(name: string, umask: string): Promise<string> {
-  const copy = path.join(directory, name, 'repository');
-  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
-  const files = execFileSync('git', list, { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean);
-  for (const file of files) cpSync(path.join(ROOT, file), path.join(copy, file));
-  symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
+  const copy = copyRepository();
+  copies.push(copy);
   execFileSync('npm', ['version', VERSION, '--no-git-tag-version'], { cwd: copy });
   execFileSync('npm', ['run', 'version'], { cwd: copy });
   // It changes the references in the documentation.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { toConfigName } from '../../src/decision/references.ts';
-import { computeRenderedName, hasMatchingName } from '../../src/rendered-config/config-hash.ts';
+import { chooseCopies, computeRenderedName, hasMatchingName } from '../../src/rendered-config/config-hash.ts';
 import { UnverifiableContent } from '../../src/rendered-config/go-yaml.ts';
 import { UNVERIFIABLE_TEXTS } from '../support/yaml-texts.ts';
 
@@ -60,4 +60,10 @@ test('computes the name where OpenSSL has no MD5, as under FIPS', () => {
     createHash.mockRestore();
     syncBuiltinESMExports();
   }
+});
+
+test('of copies without a match and without content, chooses the first', () => {
+  const config = { name: toConfigName(FIRST.name), apiVersion: '', annotations: {} };
+  const copies = ['a', 'b'].map((source) => ({ ...config, source, spec: {} }));
+  expect(chooseCopies(copies)).toEqual([copies[0]]);
 });

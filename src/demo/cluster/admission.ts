@@ -35,15 +35,12 @@ export async function askWebhooks(cluster: InMemoryCluster, deletion: Deletion):
 }
 
 async function askWebhook(webhook: V1ValidatingWebhook, deletion: Deletion): Promise<void> {
-  let response: ReviewResponse;
-  try {
-    response = await callWebhook(webhook, deletion);
-  } catch (error) {
-    if (webhook.failurePolicy === 'Ignore') return;
-    const reason = `failed calling webhook "${webhook.name}": ${(error as Error).message}`;
+  const response = await callWebhook(webhook, deletion).catch(({ message }: Error) => {
+    if (webhook.failurePolicy === 'Ignore') return undefined;
+    const reason = `failed calling webhook "${webhook.name}": ${message}`;
     throw new ApiError(500, 'InternalError', `Internal error occurred: ${reason}`);
-  }
-  if (response.allowed) return;
+  });
+  if (response === undefined || response.allowed) return;
   const { code = 400, reason = '', message = '' } = response.status ?? {};
   throw new ApiError(code, reason, `admission webhook "${webhook.name}" denied the request: ${message}`);
 }

@@ -17,26 +17,23 @@ const DATA_URL = new RegExp(
 );
 const URL_DATA = /^(?:[-!$&'()*+,./:;=?@\w~]|%[\dA-Fa-f]{2})*$/;
 const REMOTE_URL = /^(?:https?|tftp|gs|s3|arn):[!-~]*$/;
-const QUANTITY = /^[-+]?(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([-+]?\d+))$/;
+const QUANTITY = /^([-+]?)(\d+\.?\d*|\.\d+)(?:([a-zA-Z]*)|[eE]([-+]?\d+))$/;
+const FACTORS: Readonly<Record<string, number>> = Object.fromEntries([
+  ...['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'].map((suffix, index) => [suffix, 1000 ** (index - 3)] as const),
+  ...Array.from('KMGTPE', (letter, index) => [`${letter}i`, 1024 ** (index + 1)] as const),
+]);
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
 const UNIT_NAME = /.\.(?:service|socket|device|mount|automount|swap|target|path|timer|snapshot|slice|scope)$/;
-const MAX_MODE = 0o7777;
 
 export const FIELD_TYPES: Readonly<Record<string, FieldType>> = {
   annotationKey: ['be a key of an annotation', new RegExp(`^${KEY_PREFIX}${LABEL_NAME}$`, 'i')],
   any: ['', () => true],
   base64: ['be Base64', (value) => isText(value) && BASE64.test(value.replaceAll(/[\r\n]/g, ''))],
   boolean: ['be true or false', (value) => typeof value === 'boolean'],
-  cgroupMode: ['be v1 or v2', /^(?:v[12])?$/],
   count: ['be a whole number or a percentage', (value) => isText(value) || Number.isInteger(value)],
   dropin: ['end with .conf', /.\.conf$/],
   duration: ['be a duration, such as 5m', /^[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/],
   expression: ['have values for In and NotIn, and only for these', ofFields(hasMatchingValues)],
-  extension: [
-    'be an extension of the operator',
-    /^(?:ipsec|kerberos|kernel-devel|sandboxed-containers|sysstat|two-node-ha|usbguard|wasm)$/,
-  ],
-  fileMode: ['be a whole number from 0 to 0777', (value) => isWithin(value, 0, MAX_MODE)],
   hash: ['be sha512-… or sha256-…', /^(?:sha512-[\da-fA-F]{128}|sha256-[\da-fA-F]{64})$/],
   integer: ['be a whole number', Number.isInteger],
   kubelet: [
@@ -51,7 +48,7 @@ export const FIELD_TYPES: Readonly<Record<string, FieldType>> = {
   logSize: ['be more than 8192 bytes', (value) => isQuantity(value, (bytes) => bytes <= 0 || bytes > 8192)],
   mirror: ['be a repository without a scheme, tag or digest', new RegExp(`^${MIRROR}$`)],
   mirrorSource: ['be a repository without a scheme, tag or digest', new RegExp(`^(?:\\*\\.${HOST}|${MIRROR})$`)],
-  mode: ['be a whole number from 0 to 07777', (value) => isWithin(value, 0, MAX_MODE)],
+  mode: ['be a whole number from 0 to 07777', (value) => isWithin(value, 0, 0o7777)],
   namespace: ['be at most 63 lower case letters, digits and dashes', /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/],
   number: ['be a number', (value) => typeof value === 'number'],
   object: ['be a mapping', isRecord],
@@ -94,16 +91,10 @@ function isPath(value: unknown): boolean {
 }
 
 function isQuantity(value: unknown, test: (bytes: number) => boolean): boolean {
-  const [match, digits, suffix = '', exponent] = QUANTITY.exec(String(value)) ?? [];
-  if (match === undefined || (!isText(value) && typeof value !== 'number')) return false;
-  const power =
-    suffix === ''
-      ? 0
-      : 'num'.includes(suffix)
-        ? 'mun'.indexOf(suffix) - 3
-        : 'kMGTPE'.indexOf(suffix.charAt(0).replace('K', 'k')) + 1;
-  const factor = exponent === undefined ? (suffix.endsWith('i') ? 1024 : 1000) ** power : 10 ** Number(exponent);
-  return test(Math.ceil(Number(digits) * factor) * (match.startsWith('-') ? -1 : 1));
+  if (!isText(value) && typeof value !== 'number') return false;
+  const [, sign = '', digits, suffix = '', exponent] = QUANTITY.exec(String(value)) ?? [];
+  const factor = exponent === undefined ? FACTORS[suffix] : 10 ** Number(exponent);
+  return factor !== undefined && digits !== undefined && test(Number(`${sign}${Math.ceil(Number(digits) * factor)}`));
 }
 
 function isSource(value: unknown): boolean {

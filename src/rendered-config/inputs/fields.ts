@@ -33,7 +33,7 @@ const IGNITION_3 = `
   passwd(groups[]#name(gid:integer name passwordHash shouldExist:boolean system:boolean)
     users[]#name(${USER} groups[]# shouldExist:boolean sshAuthorizedKeys[]#))
   storage(directories[]#path(${NODE} mode:mode) links[]#path(${NODE} hard:boolean target!:text)
-    files[]#path(${NODE} mode:fileMode contents${RESOURCE} append[]${RESOURCE})
+    files[]#path(${NODE} mode:mode contents${RESOURCE} append[]${RESOURCE})
     disks:any filesystems:any luks:any raid:any)
   systemd(${UNITS})`;
 const IGNITION_2 = `
@@ -43,7 +43,7 @@ const IGNITION_2 = `
   passwd(groups[](gid:integer name passwordHash system:boolean)
     users[](${USER} groups[] sshAuthorizedKeys[] create:any))
   storage(directories[](filesystem! ${NODE} mode:mode) links[](filesystem! ${NODE} hard:boolean target)
-    files[](filesystem! ${NODE} append:boolean mode:fileMode contents(compression:|gzip source:source
+    files[](filesystem! ${NODE} append:boolean mode:mode contents(compression:|gzip source:source
       verification(hash:hash))) disks:any filesystems:any raid:any)
   systemd(${UNITS.replaceAll('#name', '')})`;
 /** Of a KubeletConfiguration, by their types. The star stands for the others. */
@@ -72,14 +72,15 @@ const KUBELET_FIELDS: Readonly<Record<string, string>> = {
 const KUBELET = Object.entries(KUBELET_FIELDS).map(([type, names]) => names.replaceAll(/\S+/g, `$&:${type}`));
 const MIRRORS = `(source!:mirrorSource mirrors[]#:mirror
   mirrorSourcePolicy:NeverContactSource|AllowContactingSource)`;
-const METADATA = 'namespace labels{labelKey}:label annotations{annotationKey} finalizers[]';
+const METADATA = 'namespace labels{labelKey}:label annotations{annotationKey} finalizers[] *:any';
 const SHAPES: Readonly<Record<string, string>> = {
-  Metadata: `apiVersion kind metadata!(name:objectName ${METADATA})`,
-  'Metadata of Namespace': `apiVersion kind metadata!(name:namespace ${METADATA})`,
-  'Metadata of Role': `apiVersion kind metadata!(name:pathSegment ${METADATA})`,
+  Metadata: `apiVersion kind metadata!(name:objectName ${METADATA}) *:any`,
+  'Metadata of Namespace': `apiVersion kind metadata!(name:namespace ${METADATA}) *:any`,
+  'Metadata of Role': `apiVersion kind metadata!(name:pathSegment ${METADATA}) *:any`,
   ConfigMap: 'data{} binaryData{}:base64 immutable:boolean',
   Secret: 'data{}:base64 stringData{} type immutable:boolean',
-  MachineConfig: `spec(osImageURL baseOSExtensionsContainerImage config:object extensions[]:extension fips:boolean
+  MachineConfig: `spec(osImageURL baseOSExtensionsContainerImage config:object fips:boolean
+    extensions[]:ipsec|kerberos|kernel-devel|sandboxed-containers|sysstat|two-node-ha|usbguard|wasm
     kernelArguments[] kernelType:|default|realtime|64k-pages)`,
   MachineConfigPool: `spec!(machineConfigSelector${SELECTOR} nodeSelector${SELECTOR} paused:boolean maxUnavailable:count
     configuration:any pinnedImageSets[](name) osImageStream:any)`,
@@ -90,7 +91,7 @@ const SHAPES: Readonly<Record<string, string>> = {
   ImageDigestMirrorSet: `spec!(imageDigestMirrors[]${MIRRORS})`,
   ImageTagMirrorSet: `spec!(imageTagMirrors[]${MIRRORS})`,
   ImageContentSourcePolicy: `spec!(repositoryDigestMirrors[](source!:mirrorSource mirrors[]:mirror))`,
-  Node: `spec!(cgroupMode:cgroupMode minimumKubeletVersion
+  Node: `spec!(cgroupMode:|v1|v2 minimumKubeletVersion
     workerLatencyProfile:|Default|MediumUpdateAverageReaction|LowUpdateSlowReaction)`,
   APIServer: `spec!(servingCerts(namedCertificates[](names[] servingCertificate(name))) clientCA(name) encryption:any
     additionalCORSAllowedOrigins[] ${TLS_PROFILE} audit:any)`,
@@ -99,18 +100,9 @@ const SHAPES: Readonly<Record<string, string>> = {
 };
 const OBJECT = 'apiVersion:any kind:any metadata:any status:any';
 const PART = /([-*\w]+)(!?)(?:(\[\])|\{(\w*)\})?(?:#(\w*))?(?::([^\s()]*))?(\()?|(\))/g;
-const compiled = new Map<string, Shape | undefined>();
-
-/** The fields of an object of this kind, or of an Ignition config. Undefined if they are not known. */
-export function findShape(kind: string): Shape | undefined {
-  if (!compiled.has(kind) && Object.hasOwn(SHAPES, kind))
-    compiled.set(kind, compile(kind.startsWith('Ignition') ? SHAPES[kind] : `${OBJECT} ${SHAPES[kind]}`));
-  return compiled.get(kind);
-}
-
 const NO_SHAPE = { isRequired: false, container: undefined, keyType: undefined, identity: undefined };
 
-function compile(text = ''): Shape {
+function compile(text: string): Shape {
   const root = new Map<string, Shape>();
   const parents = [root];
   for (const [, name, required, list, keyType, identity, ofType, open, close] of text.matchAll(PART)) {
@@ -124,3 +116,11 @@ function compile(text = ''): Shape {
   }
   return { ...NO_SHAPE, type: 'object', fields: root };
 }
+
+/** The fields of the objects of a kind, or of an Ignition config. */
+export const SHAPE_BY_KIND: ReadonlyMap<string, Shape> = new Map(
+  Object.entries(SHAPES).map(([kind, text]) => [
+    kind,
+    compile(kind.startsWith('Ignition') ? text : `${OBJECT} ${text}`),
+  ]),
+);

@@ -2,7 +2,7 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import type { StreamDocument } from '../../files/yaml-stream.ts';
 import { isRecord } from '../rendered-config.ts';
 import { FIELD_TYPES } from './field-types.ts';
-import { findShape, type Shape } from './fields.ts';
+import { type Shape, SHAPE_BY_KIND } from './fields.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -16,15 +16,14 @@ interface FieldProblem {
 interface Search {
   readonly document: StreamDocument;
   readonly problems: FieldProblem[];
-  readonly knowsAllFields: boolean;
-  /** Ignition ignores the case of its fields, and only configs that a pool selects are parsed. */
-  readonly isIgnition: boolean;
 }
 
 const MAX_KEY_LENGTH = 63;
 const NOT_A_STRING = 'be a text';
-/** Only read in a config that a pool selects, like Ignition. */
-const CONTENTS = /^spec\.(?:kernelType|extensions)\b/;
+/** Ignition ignores the case of its fields. */
+const IGNITION = /^spec\.config(?:\.|$)/;
+/** Only read in a config that a pool selects. */
+const CONTENTS = /^spec\.(?:config\.|(?:kernelType|extensions)\b)/;
 
 /** Finds what is wrong with the fields of an object. A null stands for a field that is not set, as in Go. */
 export function findFieldProblems(object: {
@@ -35,17 +34,17 @@ export function findFieldProblems(object: {
 }): readonly FieldProblem[] {
   const { apiVersion, kind, value, document } = object;
   const problems: FieldProblem[] = [];
-  const search = { document, problems, knowsAllFields: false, isIgnition: false };
-  const named = findShape(`Metadata of ${apiVersion.startsWith('rbac.') ? 'Role' : kind}`);
-  checkValue(value, named ?? findShape('Metadata'), '', document.line, search);
-  checkValue(value, findShape(kind), '', document.line, { ...search, knowsAllFields: true });
+  const search = { document, problems };
+  const named = SHAPE_BY_KIND.get(`Metadata of ${apiVersion.startsWith('rbac.') ? 'Role' : kind}`);
+  checkValue(value, named ?? SHAPE_BY_KIND.get('Metadata'), '', document.line, search);
+  checkValue(value, SHAPE_BY_KIND.get(kind), '', document.line, search);
   const { spec } = value;
   const config = isRecord(spec) ? spec['config'] : undefined;
   if (kind === 'MachineConfig' && isRecord(config)) {
     const { ignition } = config;
     const isVersion2 = isRecord(ignition) && String(ignition['version']).startsWith('2.');
-    const shape = findShape(`Ignition ${isVersion2 ? 2 : 3}`);
-    checkValue(config, shape, 'spec.config', document.line, { ...search, knowsAllFields: true, isIgnition: true });
+    const shape = SHAPE_BY_KIND.get(`Ignition ${isVersion2 ? 2 : 3}`);
+    checkValue(config, shape, 'spec.config', document.line, search);
   }
   return problems;
 }
@@ -54,14 +53,13 @@ function checkValue(value: unknown, shape: Shape | undefined, path: string, line
   if (shape === undefined || value === null || value === undefined) return;
   const { type, container, keyType = '', fields } = shape;
   const add = (what = '', keyLine = line, prefix = ''): void => {
-    const code =
-      search.isIgnition || CONTENTS.test(path)
-        ? 'InvalidContents'
-        : what === NOT_A_STRING && typeof value !== 'object'
-          ? 'NotAString'
-          : path.startsWith('metadata.') && (prefix !== '' || typeof value === 'string')
-            ? 'InvalidName'
-            : 'InvalidValue';
+    const code = CONTENTS.test(path)
+      ? 'InvalidContents'
+      : what === NOT_A_STRING && typeof value !== 'object'
+        ? 'NotAString'
+        : path.startsWith('metadata.') && (prefix !== '' || typeof value === 'string')
+          ? 'InvalidName'
+          : 'InvalidValue';
     search.problems.push({ code, text: `${prefix}${path || 'the object'} must ${what}`, line: keyLine });
   };
   if (container === 'list' && !Array.isArray(value)) add('be a list');
@@ -99,7 +97,8 @@ function checkFields(
   line: number,
   search: Search,
 ): void {
-  const { document, problems, knowsAllFields, isIgnition } = search;
+  const { document, problems } = search;
+  const isIgnition = IGNITION.test(path);
   const seen = new Set<string>();
   const missing = new Set(Array.from(fields, ([name, { isRequired }]) => (isRequired ? name : '')).filter(Boolean));
   const findName = (key: string): string =>
@@ -118,8 +117,7 @@ function checkFields(
     const itemLine = document.findLine(value, key);
     if (item !== null && !(Array.isArray(item) && item.length === 0)) missing.delete(name);
     if (shape !== undefined) checkValue(item, shape, itemPath, itemLine, search);
-    else if (knowsAllFields && !key.startsWith('x-'))
-      problems.push({ code: 'UnknownField', text: itemPath, line: itemLine });
+    else if (!key.startsWith('x-')) problems.push({ code: 'UnknownField', text: itemPath, line: itemLine });
     if (shape?.identity === undefined || !Array.isArray(item)) continue;
     for (const [index, each] of (item as unknown[]).entries()) {
       const identity: unknown = isRecord(each) ? each[shape.identity] : each;

@@ -71,9 +71,7 @@ const NAMESPACES = new RegExp(
 );
 
 /** @param id `apiVersion/kind/namespace/name` */
-export function isRenderInput(id: string): boolean {
-  return RENDER_INPUTS.some((pattern) => pattern.test(id));
-}
+export const isRenderInput = (id: string): boolean => RENDER_INPUTS.some((pattern) => pattern.test(id));
 
 /** Returns what the bootstrap host reads instead of the object, in some releases. */
 export function findClusterInput(id: string, fileName: string): string | undefined {
@@ -94,9 +92,8 @@ export const isNamespaced = (apiVersion: string, kind: string) => NAMESPACED.tes
 /** Whether cluster-bootstrap ignores the namespace. */
 export const isClusterScoped = (id: string) => CLUSTER_SCOPED.test(id);
 
-export function isClientKind(apiVersion: string, kind: string): boolean {
-  return CLIENT_KINDS.some((pattern) => pattern.test(`${apiVersion}/${kind}`));
-}
+export const isClientKind = (apiVersion: string, kind: string): boolean =>
+  CLIENT_KINDS.some((pattern) => pattern.test(`${apiVersion}/${kind}`));
 
 /** The group of an apiVersion. Undefined if every new cluster has it. */
 export function findForeignGroup(apiVersion: string): string | undefined {

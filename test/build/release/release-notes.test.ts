@@ -3,21 +3,13 @@ import { formatReleaseNotes } from '../../../build/release/release-notes.ts';
 
 const TAG = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/v1.2.0';
 const CHANGELOG = `# Changelog
-
-All changes.
-
 ## Unreleased
-
 - Soon.
-
 ## 1.2.0 - 2026-11-23
-
 ### Added
 
 - A [page](docs/install.md), not [this](https://example.com) or [this](#added).
-
 ## 1.1.0
-
 - Old.
 `;
 

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import { denyBadReview } from '../../src/decision/decide.ts';
+import { MODES } from '../../src/decision/settings.ts';
+import { NODES } from '../../src/references/sources.ts';
+import { Metrics } from '../../src/status/metrics.ts';
+import { ALERTS } from '../e2e/monitoring/alerting-rules.ts';
+import { CALL } from '../support/review.ts';
+import { listFiles, readFile, readTableRows } from './pages.ts';
+
+const PAGE_ROWS = readTableRows('docs/monitoring.md');
+const METRIC_ROWS = PAGE_ROWS.filter(([name]) => name?.startsWith('`'));
+
+test('every runbook belongs to an alert', () => {
+  const runbooks = ALERTS.map(({ alert }) => `docs/runbooks/${alert}.md`);
+  expect(listFiles('docs/runbooks').toSorted()).toEqual(runbooks.toSorted());
+});
+
+test.each(ALERTS)('$alert follows the conventions, and its runbook first says whether the alert can wait', (rule) => {
+  const { alert, annotations, labels } = rule;
+  // openshift/enhancements, enhancements/monitoring/alerting-consistency.md
+  expect(['warning', 'info']).toContain(labels.severity);
+  expect(labels.namespace).toBe('machineconfig-guard');
+  expect(annotations).toMatchObject({ summary: expect.any(String), description: expect.any(String) });
+  const runbook = `docs/runbooks/${alert}.md`;
+  expect(annotations.runbook_url.split('/blob/main/')[1]).toBe(runbook);
+  const headings = readFile(runbook).match(/^#.*$/gm);
+  expect(headings).toEqual([`# ${alert}`, '## Meaning', '## Impact', '## Diagnosis', '## Mitigation']);
+  const [, start] = readFile(runbook).split(/^#.*\n/m);
+  expect(start).toMatch(/^\n\*\*Can it wait until morning\?\*\* (Yes|No|Only if)\b/);
+  expect(start).toContain('[Get `machineconfig-guard`](../install.md#get-the-program).');
+});
+
+test('docs/monitoring.md lists every alert with its severity', () => {
+  const rows = PAGE_ROWS.filter(([link]) => link?.startsWith('[Machine'));
+  const listed = rows.map(([link = '', severity]) => `${/\w+/.exec(link)?.[0]}: ${severity}`);
+  const alerts = ALERTS.map(({ alert, labels }) => `${alert}: ${labels.severity}`);
+  expect(listed.toSorted()).toEqual(alerts.toSorted());
+});
+
+test('docs/monitoring.md lists every metric with its type and labels', async () => {
+  const metrics = new Metrics({
+    index: { reflectors: [{ resource: NODES, silentMs: 1 }], referrers: function* () {} },
+    live: { readCount: 1 },
+    mode: () => 'Enforce',
+    reporter: () => ({ danglingCount: 0, protectedConfigs: 0 }),
+    certificate: {
+      expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],
+    },
+  });
+  metrics.countTaskFailure('x');
+  const verdict = denyBadReview('');
+  const review = { uid: '', user: '', isDryRun: false, config: undefined };
+  metrics.countAnswer({ review, path: 'live', configState: 'exists', verdict }, CALL);
+  const { text } = await metrics.scrape();
+  const exported = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, base = '', type = '']) => {
+    // OpenMetrics names a counter without the suffix of its samples.
+    const name = type === 'counter' ? `${base}_total` : base;
+    const samples = text.match(new RegExp(`^${name}(?:_bucket)?\\{.*`, 'gm')) ?? [];
+    const labels = new Set(samples.flatMap((sample) => sample.match(/\w+(?==")/g) ?? []));
+    return `${name} (${type}): ${[...labels].filter((label) => label !== 'le').join(', ')}`;
+  });
+  const documented = METRIC_ROWS.map(([name, type, labels]) => `${name} (${type}): ${labels}`.replaceAll('`', ''));
+  expect(documented.toSorted()).toEqual(exported.toSorted());
+});
+
+type Panel = Readonly<Record<'title' | 'type' | 'datasource', string>> & {
+  readonly format?: string;
+  readonly yaxes?: readonly { readonly format: string }[];
+  readonly valueMaps?: readonly Readonly<Record<'value' | 'text', string>>[];
+  readonly targets: readonly { readonly expr: string }[];
+};
+
+const { rows } = JSON.parse(readFile('manifests/overlays/dashboard/machineconfig-guard.json')) as {
+  readonly rows: readonly { readonly panels: readonly Panel[] }[];
+};
+const PANELS = rows.flatMap(({ panels }) => panels);
+const METRIC_NAMES = METRIC_ROWS.map(([name = '', type]) => {
+  return name.replaceAll('`', '') + (type === 'histogram' ? '_bucket' : '');
+});
+
+/** Panel types of OpenShift's console (openshift/monitoring-plugin, legacy-dashboard.tsx). */
+const DRAWN_TYPES = ['graph', 'singlestat'];
+/** Units of OpenShift's console (openshift/monitoring-plugin, format.tsx). */
+const UNITS = ['bytes', 's', 'short'];
+
+test.each(PANELS)('the console can draw the panel $title', ({ type, datasource, format, yaxes, targets }) => {
+  expect(DRAWN_TYPES).toContain(type);
+  expect(UNITS).toContain(type === 'graph' ? yaxes?.[0]?.format : format);
+  // The console would interpret a name as a plugin.
+  expect(datasource).toBe('$datasource');
+  const names = targets.flatMap(({ expr }) => expr.match(/(?:mcguard|process)_\w+/g) ?? []);
+  expect(names.length).toBeGreaterThanOrEqual(targets.length);
+  expect(METRIC_NAMES).toEqual(expect.arrayContaining(names));
+});
+
+test('the panel Mode shows the name of each mode', () => {
+  const { valueMaps = [], targets = [] } = PANELS.find(({ title }) => title === 'Mode') ?? {};
+  expect(valueMaps.map(({ text }) => text).sort()).toEqual([...MODES].sort());
+  // The metric of the current mode is 1, and the others are 0. While replicas differ, the weakest mode counts.
+  const terms = valueMaps.map(({ value, text }) => `${value} * mcguard_mode{mode="${text}"}`);
+  expect(targets[0]?.expr).toBe(`max(${terms.join(' or ').replace('1 * ', '')})`);
+});
