@@ -26,7 +26,6 @@ export interface Protection {
   readonly wayOut: Advice | null;
 }
 
-/** What the guard or the policy floor does with the deletion of a config in use. */
 interface Finding {
   /** `blocks`: it denies, but for a cause that denies every deletion of a rendered config. */
   readonly effect: 'denies' | 'blocks' | 'allows' | 'unknown';
@@ -203,7 +202,6 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['No
   return toFinding('allows', `no policy with the action Deny checks ${unchecked}s`, advice);
 }
 
-/** Why the guard denies every deletion of a rendered config. Undefined for another answer. */
 function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undefined {
   const { webhook, code, failed } = parseAnswer(answer);
   if (failed === WEBHOOK_NAME) {
@@ -216,7 +214,6 @@ function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undef
   return toBlockage(`the guard cannot list the references (${code ?? 'answer without a code'})`);
 }
 
-/** Why the API server cannot call the guard, as far as the objects of the cluster tell. */
 function findCallFailure(evidence: Evidence): Finding | undefined {
   const { guard, deployment, webhooks } = evidence;
   const { caBundle = true, target = '' } = webhooks?.[0] ?? {};
@@ -247,7 +244,6 @@ function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Find
   return { ...toFinding('blocks', reason, advice), wayOut: adviseWayOut(removal, rest) };
 }
 
-/** The guard answers, and cannot decide. */
 function toBlockage(reason: string): Finding {
   return { ...toFinding('blocks', reason, LOG_ADVICE), wayOut: BREAK_GLASS };
 }
