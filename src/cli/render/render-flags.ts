@@ -93,12 +93,13 @@ export function describeFlag(option: Option, value: FlagValue): string {
   return value === !option.negate ? 'set' : 'not set';
 }
 
+function rejectIf(isConflict: boolean, message: string): void {
+  if (isConflict) throw new CliError(message, EXIT_CODE.usage);
+}
+
 export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => boolean): void {
   const { out, tls, fromCluster, newAuthority, policy, profile } = flags;
   const isForeign = (name: string) => isGiven(name) && !(name === 'tls' && profile === 'monitoring');
-  const rejectIf = (isConflict: boolean, message: string): void => {
-    if (isConflict) throw new CliError(message, EXIT_CODE.usage);
-  };
   rejectIf(policy === true && out !== STDOUT, '--policy needs --out -');
   const isForInstaller = needsRunningCluster(profile) && out !== STDOUT;
   rejectIf(isForInstaller, `--profile ${profile} needs --out -, for a running cluster`);
