@@ -31,10 +31,8 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
     new CliError(message, exitCode, { cause: error, advice });
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (!(error instanceof ClusterAccessError)) return error;
-  const {
-    access: { verb, resource, group, namespace },
-    cause,
-  } = error;
+  const { access, cause } = error;
+  const { verb, resource, group, namespace } = access;
   const kind = group === '' ? resource : `${resource}.${group}`;
   const target = namespace === undefined ? kind : `${kind} in namespace ${namespace}`;
   if (isTimeout(cause)) return explain(`${server} did not answer in time; raise --request-timeout`);

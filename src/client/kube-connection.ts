@@ -124,18 +124,26 @@ function findCluster(config: KubeConfig): Cluster {
     const problem = hasText(current) ? `no context "${current}"` : 'no current-context; choose one with --context';
     throw new KubeconfigError(`the kubeconfig has ${problem}; it has ${joinFirst(contexts, MAX_CONTEXTS)}`);
   }
-  const fail = (problem: string) => new KubeconfigError(`in the kubeconfig, ${problem}`);
   const cluster = config.getCluster(context.cluster);
-  if (cluster === null) throw fail(`context "${current}" names cluster "${context.cluster}", which does not exist`);
+  if (cluster === null)
+    throw new KubeconfigError(
+      `in the kubeconfig, context "${current}" names cluster "${context.cluster}", which does not exist`,
+    );
   const user = config.getUser(context.user ?? '');
   if (hasText(context.user) && user === null)
-    throw fail(`context "${current}" names user "${context.user}", which does not exist`);
+    throw new KubeconfigError(
+      `in the kubeconfig, context "${current}" names user "${context.user}", which does not exist`,
+    );
   const { name: provider, config: settings = {} } = (user?.authProvider ?? {}) as { name?: string; config?: object };
   // The client library runs the command of some providers in a shell. kubectl has dropped them.
   if (provider !== undefined && (provider !== 'tokenFile' || Object.keys(settings).join() !== 'tokenFile'))
-    throw fail(`user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`);
+    throw new KubeconfigError(
+      `in the kubeconfig, user "${context.user}" has the auth-provider "${provider}"; use an exec plugin or token file`,
+    );
   if (!URL.canParse(cluster.server))
-    throw fail(`the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`);
+    throw new KubeconfigError(
+      `in the kubeconfig, the server of cluster "${cluster.name}" is not a URL, such as https://api.example.com:6443`,
+    );
   return cluster;
 }
 

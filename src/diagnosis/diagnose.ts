@@ -64,7 +64,6 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
   const problems = [ofCluster, ...problemsByNode.values(), ...problemsByPool.values()].flat();
   return {
     ok: problems.length === 0,
-    // Whether the operator can solve all problems without a person.
     recoverable: problems.length > 0 && problems.every(({ recoverable }) => recoverable),
     nodes: snapshot.nodes.map((node) => describeNode(node, cluster, problemsByNode.get(node)?.length === 0)),
     skippedNodes,

@@ -46,7 +46,6 @@ export interface Problem extends MissingConfigReport, Recovery {
 export type Finding = Recovery & Partial<Problem>;
 
 export interface DiagnosisScope {
-  /** A label selector that limits the diagnosis to its nodes and their pools. */
   readonly selector?: string | undefined;
   /** Undefined means 1, and the control plane of the install-config. */
   readonly minNodes?: number | undefined;

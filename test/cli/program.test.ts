@@ -9,32 +9,24 @@ import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram } from './run-program.ts';
 
-function report(error: unknown, debug = ''): { exitCode: number; stderr: string } {
+function report(error: unknown, debug = ''): [exitCode: number, stderr: string] {
   vi.stubEnv('MCG_DEBUG', debug);
   let stderr = '';
   const exitCode = reportError(error, { stdout: () => {}, stderr: (text) => void (stderr += text) });
-  return { exitCode, stderr };
+  return [exitCode, stderr];
 }
 
-const HINT = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)\n';
-
-test.each([
-  ['a CliError', new CliError('no cluster.', EXIT_CODE.clusterAccess), 3, 'machineconfig-guard: no cluster.\n'],
-  ['a CliError without a message', new CliError('', EXIT_CODE.failure), 1, ''],
-  ['an Error with two lines', new TypeError('a\n    at b'), 1, `machineconfig-guard: a at b${HINT}`],
-  ['a text', 'thrown', 1, `machineconfig-guard: thrown${HINT}`],
-  ['an error that commander has printed', new CommanderError(1, 'commander.unknownOption', 'error'), 2, ''],
-])('reportError prints %s in at most one line', (_name, error, exitCode, stderr) => {
-  expect(report(error)).toEqual({ exitCode, stderr });
-  expect(report(error, '0')).toEqual({ exitCode, stderr });
-});
-
-test('reportError adds the stack and the causes with MCG_DEBUG=1', () => {
-  const error = new CliError('no.', EXIT_CODE.usage, { cause: new Error('disk on fire') });
-  const { exitCode, stderr } = report(error, '1');
-  expect(exitCode).toBe(2);
+test('reportError prints an error in at most one line, and its stack and causes with MCG_DEBUG=1', () => {
+  const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)\n';
+  const error = new CliError('no.', EXIT_CODE.clusterAccess, { cause: new Error('disk on fire') });
+  for (const debug of ['', '0']) expect(report(error, debug)).toEqual([3, 'machineconfig-guard: no.\n']);
+  expect(report(new CliError('', EXIT_CODE.failure))).toEqual([1, '']);
+  expect(report(new TypeError('a\n    at b'))).toEqual([1, `machineconfig-guard: a at b${hint}`]);
+  expect(report('thrown')).toEqual([1, `machineconfig-guard: thrown${hint}`]);
+  // Commander has printed it.
+  expect(report(new CommanderError(1, 'commander.unknownOption', 'error'))).toEqual([2, '']);
   const stacks = /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
-  expect(stderr).toMatch(stacks);
+  expect(report(error, '1')).toEqual([3, expect.stringMatching(stacks)]);
 });
 
 test('starts as a user without a name, as in a pod', ({ skip }) => {
@@ -49,15 +41,9 @@ test('starts as a user without a name, as in a pod', ({ skip }) => {
   expect([status, stdout.toString()]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
 });
 
-test.each([
-  ['/usr/local/bin/kubectl-mcguard', 'kubectl mcguard'],
-  ['/usr/local/bin/oc-mcguard', 'oc mcguard'],
-  ['/kubectl-mcguard/main.ts', 'machineconfig-guard'],
-])('the program file %s has the name %s', (file, name) => {
-  expect(getProgramName(file)).toBe(name);
-});
-
-test('as a kubectl plugin, help and errors have the name that a user types', async () => {
+test('as a plugin of kubectl or oc, help and errors have the name that a user types', async () => {
+  const files = ['/usr/local/bin/kubectl-mcguard', '/usr/local/bin/oc-mcguard', '/kubectl-mcguard/main.ts'];
+  expect(files.map(getProgramName)).toEqual(['kubectl mcguard', 'oc mcguard', 'machineconfig-guard']);
   const { stdout } = await runProgram(['certs', '--help'], 'kubectl mcguard');
   expect(stdout).toMatch(/^Usage: kubectl mcguard certs [^]*\nExamples:\n {2}kubectl mcguard certs/);
   expect(stdout).not.toMatch(/^\s*machineconfig-guard /m);
@@ -82,16 +68,16 @@ test('the help of every command lists flags in alphabetical order, known exit co
   }
 });
 
-test.each([[[]], [['help', 'chek']]])('%j prints the help on stderr and exits with 2', async (args) => {
-  const stderr = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
-  expect(await runProgram(args)).toEqual({ exitCode: 2, stdout: '', stderr });
-});
-
-test.each([[[]], [['check']]])('help %j prints the help of the command', async (names) => {
-  const { exitCode, stdout } = await runProgram(['help', ...names]);
-  expect(exitCode).toBe(0);
-  expect(stdout).toMatch(`Usage: ${['machineconfig-guard', ...names].join(' ')} `);
-  expect(stdout).toBe((await runProgram([...names, '--help'])).stdout);
+test('help prints the help of the program or a command, and without a known command on stderr', async () => {
+  const usage = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
+  for (const args of [[], ['help', 'chek']])
+    expect(await runProgram(args)).toEqual({ exitCode: 2, stdout: '', stderr: usage });
+  for (const names of [[], ['check']]) {
+    const outcome = await runProgram(['help', ...names]);
+    const { stdout } = await runProgram([...names, '--help']);
+    expect(outcome).toEqual({ exitCode: 0, stdout, stderr: '' });
+    expect(stdout).toMatch(`Usage: ${['machineconfig-guard', ...names].join(' ')} `);
+  }
 });
 
 test.for<[string[], string]>([

@@ -59,9 +59,7 @@ test.each<[Error, number, string]>([
   [new ApiError(400, '', 'the\nreason'), 2, 'invalid label selector (--role, --selector): the reason'],
 ])('explains the failure %s of a list', (cause, exitCode, message) => {
   expect(toCliError(new ClusterAccessError('list', NODES_PATH, cause), API)).toMatchObject({ exitCode, message });
-});
-
-test('explains a timeout of several requests', () => {
-  const message = `${SERVER} did not answer in time`;
-  expect(toCliError(new DOMException('', 'TimeoutError'), API)).toMatchObject({ exitCode: 3, message });
+  // Of several requests.
+  const ofAll = { exitCode: 3, message: `${SERVER} did not answer in time` };
+  expect(toCliError(new DOMException('', 'TimeoutError'), API)).toMatchObject(ofAll);
 });

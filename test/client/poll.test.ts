@@ -37,11 +37,9 @@ async function poll(
   return { ...(await polled), reported };
 }
 
-const LAST_ANSWER = { answer: 'waiting', elapsedMs: 30 };
-
 test.each<[string, Step[], number, object]>([
-  ['the last answer after the timeout', ['waiting'], 30, LAST_ANSWER],
-  ['the last answer although the first read failed', [UNREACHABLE, 'waiting'], 30, LAST_ANSWER],
+  ['the last answer after the timeout', ['waiting'], 30, { answer: 'waiting', elapsedMs: 30 }],
+  ['the last answer although the first read failed', [UNREACHABLE, 'waiting'], 30, { answer: 'waiting' }],
   ['the message of an error that persists until the timeout', ['waiting', UNREACHABLE], 30, { answer: 'unreachable' }],
   ['the first answer with the timeout 0', ['waiting', 'settled'], 0, { answer: 'waiting' }],
   ['the answer after a read that hung for 2 m', ['hanging', 'settled'], 600_000, { elapsedMs: 130_000 }],
@@ -51,9 +49,8 @@ test.each<[string, Step[], number, object]>([
   expect(await poll(steps, timeoutMs)).toMatchObject(expected);
 });
 
-const retryAfterAnswer = (_error: unknown, hasAnswered: boolean): number => (hasAnswered ? 60_000 : 0);
-
 test('polls until the answer is settled, and retries after a first answer', async () => {
+  const retryAfterAnswer = (_error: unknown, hasAnswered: boolean): number => (hasAnswered ? 60_000 : 0);
   const failed = await poll([UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);
   expect(failed).toMatchObject({ answer: 'unreachable', reported: [] });
   const recovered = await poll(['waiting', UNREACHABLE, UNREACHABLE, 'settled'], 60_000, retryAfterAnswer);

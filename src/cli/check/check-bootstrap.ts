@@ -31,7 +31,6 @@ export async function readBootstrapDirectory(directory: string, signal: AbortSig
   return { directory, configs: chooseCopies(configs), sources: await readBootstrapSources(directory, signal) };
 }
 
-/** Compares the configs that the bootstrap host rendered with those in the API. */
 export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory) {
   const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
   const configs: Awaited<ReturnType<typeof checkConfig>>[] = [];

@@ -6,12 +6,7 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
-import {
-  checkBootstrap,
-  formatBootstrapNames,
-  formatBootstrapReport,
-  readBootstrapDirectory,
-} from './check-bootstrap.ts';
+import * as bootstrap from './check-bootstrap.ts';
 import type { ManifestsFlags } from './manifests/check-manifests.ts';
 import { checkCluster, type CheckOptions } from './check-cluster.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
@@ -142,15 +137,12 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
   if (!wait && command.getOptionValueSource('timeout') === 'cli') {
     throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
   }
-  const host = bootstrapDir && (await withFiles((signal) => readBootstrapDirectory(bootstrapDir, signal)));
+  const host = bootstrapDir && (await withFiles((signal) => bootstrap.readBootstrapDirectory(bootstrapDir, signal)));
   return await withKubeApi(flags, 'machineconfig-guard/check', async (api) => {
     if (host) {
-      const { report, isInstalling } = await checkBootstrap(api, host);
-      return {
-        report,
-        table: formatBootstrapReport(format, report, isInstalling),
-        names: formatBootstrapNames(report),
-      };
+      const { report, isInstalling } = await bootstrap.checkBootstrap(api, host);
+      const table = bootstrap.formatBootstrapReport(format, report, isInstalling);
+      return { report, table, names: bootstrap.formatBootstrapNames(report) };
     }
     const progress: CheckOptions['wait'] = {
       timeoutMs: flags.timeout,
@@ -158,8 +150,8 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
       onFailure: (error, elapsedMs) =>
         output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
     };
-    const roleLabel = flags.role === undefined ? [] : [`node-role.kubernetes.io/${flags.role}`];
-    const selector = [...roleLabel, ...(flags.selector === undefined ? [] : [flags.selector])].join(',') || undefined;
+    const roleLabel = flags.role && `node-role.kubernetes.io/${flags.role}`;
+    const selector = [roleLabel, flags.selector].filter(Boolean).join(',') || undefined;
     const hasControlPlane = flags.selector === undefined && (flags.role ?? 'master') === 'master';
     const report = await checkCluster(api, { selector, minNodes, hasControlPlane, wait: wait ? progress : undefined });
     return { report, table: formatCheckReport(format, report, wait), names: formatProblemNames(report) };

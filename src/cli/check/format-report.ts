@@ -94,7 +94,6 @@ function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt 
   ];
 }
 
-/** Leaves out columns until the table fits into the terminal: it shows the last column whole. */
 function formatNarrowTable(format: ReportFormat, headers: readonly string[], rows: Rows): string {
   const { columns = Number.POSITIVE_INFINITY, isWide } = format;
   for (let count = 0; ; count += 1) {
@@ -184,7 +183,6 @@ function formatConclusion(report: CheckReport, hasWaited: boolean): string {
   return nodes.length === 0 ? result : `${result} Waiting can help (--wait).`;
 }
 
-/** `problems with 2 of 3 nodes and 1 of 2 pools`. Empty if no object has a problem. */
 function countProblems({ nodes, pools }: CheckReport): string {
   const counts = Object.entries({ node: nodes, pool: pools }).flatMap(([noun, objects]) => {
     const bad = objects.filter(({ ok }) => !ok);

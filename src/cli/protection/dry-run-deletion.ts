@@ -14,11 +14,8 @@ export interface DryRunAnswer {
   readonly message: string;
 }
 
-/** The answers to dry-run deletions. */
 export interface DryRun {
-  /** Of a config in use. */
   readonly answer: DryRunAnswer;
-  /** The referrer of that config. */
   readonly kind: ReferrerKind;
   /** Of an unused config: it shows whether every deletion is denied. */
   readonly unused: DryRunAnswer | undefined;

@@ -26,7 +26,6 @@ export interface Protection {
   readonly wayOut: Advice | null;
 }
 
-/** What the guard or the policy floor does with the deletion of a config in use. */
 interface Finding {
   /** `blocks`: it denies, but for a cause that denies every deletion of a rendered config. */
   readonly effect: 'denies' | 'blocks' | 'allows' | 'unknown';
@@ -65,6 +64,8 @@ const TRUST_ADVICE = advise(
   'wait until the service CA or cert-manager has injected the caBundle, or apply the manifests again',
   `${RENDER} ${APPLY}`,
 );
+const REINSTALL_ADVICE = advise('install the guard again', `${RENDER} ${APPLY}`);
+const PODS_ADVICE = advise('look at the pods', `oc get pods -n ${INSTALLED_NAME}`);
 /** The guard answers, so it reads the annotation. */
 const BREAK_GLASS = advise(
   'to delete a config meanwhile, say why',
@@ -130,9 +131,8 @@ function findGuard(evidence: Evidence, { answer, unused }: DryRun): Finding {
   // The guard can deny a config in use from its index while it denies all others.
   const blockage = findBlockage(answer, evidence) ?? (unused && findBlockage(unused, evidence));
   if (blockage !== undefined) return blockage;
-  if (parseAnswer(answer).webhook === WEBHOOK_NAME) {
+  if (parseAnswer(answer).webhook === WEBHOOK_NAME)
     return toFinding('denies', 'the guard denies the deletion of a config in use');
-  }
   if (answer.status >= 400 || predicted.effect === 'allows') return predicted;
   if (evidence.webhooks === undefined) return { ...predicted, effect: 'allows' };
   if (evidence.webhooks.every(({ failurePolicy }) => failurePolicy === 'Ignore')) {
@@ -154,9 +154,8 @@ function findFloor(evidence: Evidence, { answer, unused, kind }: DryRun): Findin
     return { ...toFinding('blocks', `the policy ${policy} fails`, POLICY_ADVICE), wayOut: adviseWayOut(removal) };
   }
   const { policy } = parseAnswer(answer);
-  if (FLOOR_POLICIES.has(policy)) {
+  if (FLOOR_POLICIES.has(policy))
     return toFinding('denies', `the policy ${policy} denies the deletion of a config in use`);
-  }
   if (predicted?.effect !== 'denies') return predicted && { ...predicted, effect: 'allows' };
   const reason = 'the policy floor did not deny it, although its bindings have the action Deny';
   return toFinding('allows', reason, POLICY_ADVICE);
@@ -170,13 +169,11 @@ function predictGuard(evidence: Evidence): Finding {
   }
   const [webhook] = webhooks;
   if (webhook === undefined) return toFinding('allows', 'the guard is not installed', INSTALL_ADVICE);
-  if (mode !== null && mode !== 'Enforce') {
+  if (mode !== null && mode !== 'Enforce')
     return toFinding('allows', `the mode of the guard is ${mode}`, advise('set the mode Enforce', ENFORCE_COMMAND));
-  }
   const failure = findCallFailure(evidence);
-  if (failure !== undefined && webhook.failurePolicy === 'Ignore') {
+  if (failure !== undefined && webhook.failurePolicy === 'Ignore')
     return toFinding('allows', `${failure.reason}, and its failurePolicy is Ignore`, failure.advice);
-  }
   if (failure !== undefined) return failure;
   const ready = findCondition(guard, 'Ready');
   if (ready?.status === 'False') return toBlockage(`the guard has ${ready.message}`);
@@ -184,9 +181,8 @@ function predictGuard(evidence: Evidence): Finding {
     const reason = `the leader has not renewed its Lease since ${lease.renewedAt}, so the guard may be cut off`;
     return toFinding('unknown', reason, VERIFY_ADVICE);
   }
-  if (lease || (deployment?.readyReplicas ?? 0) > 0) {
+  if (lease || (deployment?.readyReplicas ?? 0) > 0)
     return toFinding('denies', 'the guard is registered, and a replica runs');
-  }
   const reason = 'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
   return toFinding('unknown', reason, VERIFY_ADVICE);
 }
@@ -203,36 +199,28 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['No
   return toFinding('allows', `no policy with the action Deny checks ${unchecked}s`, advice);
 }
 
-/** Why the guard denies every deletion of a rendered config. Undefined for another answer. */
 function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undefined {
   const { webhook, code, failed } = parseAnswer(answer);
   if (failed === WEBHOOK_NAME) {
-    if (answer.message.includes('x509:')) {
+    if (answer.message.includes('x509:'))
       return toCallFailure("the API server does not trust the guard's certificate", TRUST_ADVICE, evidence);
-    }
     return findCallFailure(evidence) ?? toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
   }
   if (webhook !== WEBHOOK_NAME || DECISIONS.has(code)) return undefined;
   return toBlockage(`the guard cannot list the references (${code ?? 'answer without a code'})`);
 }
 
-/** Why the API server cannot call the guard, as far as the objects of the cluster tell. */
 function findCallFailure(evidence: Evidence): Finding | undefined {
   const { guard, deployment, webhooks } = evidence;
   const { caBundle = true, target = '' } = webhooks?.[0] ?? {};
   // Without a caBundle, the API server checks the certificate of a URL with the CAs of its host.
-  if (!caBundle && target.startsWith('Service ')) {
+  if (!caBundle && target.startsWith('Service '))
     return toCallFailure('the webhook has no caBundle', TRUST_ADVICE, evidence);
-  }
   // The Deployment says nothing about a webhook with a URL or of another namespace.
-  if (target.startsWith(`Service ${INSTALLED_NAME}/`) && deployment === null) {
-    const advice = advise('install the guard again', `${RENDER} ${APPLY}`);
-    return toCallFailure('the Deployment of the guard does not exist', advice, evidence);
-  }
-  if (target.startsWith(`Service ${INSTALLED_NAME}/`) && deployment?.readyReplicas === 0) {
-    const advice = advise('look at the pods', `oc get pods -n ${INSTALLED_NAME}`);
-    return toCallFailure('no guard pod is ready', advice, evidence);
-  }
+  const isOwn = target.startsWith(`Service ${INSTALLED_NAME}/`);
+  if (isOwn && deployment === null)
+    return toCallFailure('the Deployment of the guard does not exist', REINSTALL_ADVICE, evidence);
+  if (isOwn && deployment?.readyReplicas === 0) return toCallFailure('no guard pod is ready', PODS_ADVICE, evidence);
   const { status, message } = findCondition(guard, 'CertificatesValid') ?? {};
   if (status !== 'False') return undefined;
   const advice = advise('see what to do', 'machineconfig-guard explain MachineConfigGuardCertificateExpiring');
@@ -247,7 +235,6 @@ function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Find
   return { ...toFinding('blocks', reason, advice), wayOut: adviseWayOut(removal, rest) };
 }
 
-/** The guard answers, and cannot decide. */
 function toBlockage(reason: string): Finding {
   return { ...toFinding('blocks', reason, LOG_ADVICE), wayOut: BREAK_GLASS };
 }

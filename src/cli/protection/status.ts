@@ -31,7 +31,6 @@ const MAX_CONCURRENT_CLUSTERS = 10;
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_REASON_LENGTH = 400;
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
-/** All values are null. */
 const UNREAD = summarizeEvidence({ ...NOTHING, authorityFlags: undefined, readAt: new Date(0), mode: null });
 
 const parseContexts = createParser(/^[^,]+(?:,[^,]+)*$/, 'Must be all, or names separated by commas.');
@@ -98,7 +97,6 @@ async function selectContexts(flags: StatusFlags): Promise<readonly string[]> {
   return [...new Set(flags.contexts.split(','))];
 }
 
-/** A cluster that cannot be read is an entry with the reason. */
 async function readEntry(flags: StatusFlags, context: string, output: Output) {
   let server: string | null = null;
   try {
@@ -143,7 +141,6 @@ export function summarizeEvidence(evidence: Evidence) {
   };
 }
 
-/** One line for each cluster, then what to do about those that are not protected by the guard. */
 export function formatStatusReport(
   format: ReportFormat,
   { clusters, readAt }: { readonly readAt: string; readonly clusters: readonly ClusterStatus[] },

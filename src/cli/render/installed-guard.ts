@@ -22,7 +22,6 @@ import {
   type FlagValue,
   type FlagValues,
   getDefaults,
-  getName,
   parseFlagLabels,
   RECORDED_FLAGS,
   type RenderFlags,
@@ -32,7 +31,6 @@ const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluste
 /** Only a MachineConfigGuard that the guard creates gets them. */
 const INITIAL_SETTINGS: ReadonlySet<string> = new Set(['mode', 'hold']);
 
-/** @throws CliError if the cluster is too old */
 export async function readVersion(api: KubeApi): Promise<number> {
   const version = (await readKubernetesVersion(api)) ?? '';
   try {
@@ -59,11 +57,11 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
   ]);
   // One node runs one replica, also if nothing shows how many the guard had.
   const topology = installed?.hasDeployment === true ? {} : { singleNode: isSingleNode };
-  const before = installed && { ...installed.flags, ...topology };
-  assertSameIssuer(before?.tls, isGiven('tls') ? given.tls : undefined);
+  const before: FlagValues | undefined = installed && { ...installed.flags, ...topology };
+  assertSameIssuer(before?.['tls'], isGiven('tls') ? given.tls : undefined);
   const kept = Object.entries(before ?? topology).filter(([name]) => !isGiven(name));
   const image = given.image ?? installed?.image;
-  const flags = { ...given, image, ...Object.fromEntries(kept) } as RenderFlags;
+  const flags = { ...given, image, ...Object.fromEntries(kept) } as RenderFlags & FlagValues;
   const isReplaced = given.newAuthority === true;
   const authority = flags.tls === 'generated' ? await readAuthority(api, isReplaced, now) : undefined;
   const notes = [
@@ -73,7 +71,7 @@ export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (
   if (before === undefined && isSingleNode && !isGiven('singleNode')) {
     notes.push('--single-node: is set, because the cluster has one control-plane node');
   }
-  if (before?.tls === 'generated' && authority === undefined && !isReplaced) {
+  if (before?.['tls'] === 'generated' && authority === undefined && !isReplaced) {
     notes.push(
       'the Secret machineconfig-guard-ca is missing: created a new authority. Calls fail until all pods use it',
     );
@@ -131,9 +129,9 @@ async function readAuthority(api: KubeApi, isReplaced: boolean, now: Date): Prom
 }
 
 function describeFlags(before: FlagValues, after: FlagValues, hasGuard: boolean): (string | Advice)[] {
-  const initial: FlagValues = getDefaults();
+  const initial = getDefaults();
   return RECORDED_FLAGS.flatMap((option) => {
-    const name = getName(option);
+    const name = option.attributeName();
     if (hasGuard && INITIAL_SETTINGS.has(name)) return [];
     const [usual, old, current] = [initial, before, after].map((values) => describeFlag(option, values[name]));
     if (current === old && old === usual) return [];

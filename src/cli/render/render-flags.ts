@@ -6,11 +6,8 @@ import { MODES } from '../../decision/settings.ts';
 import type { InstallationOptions } from '../../install/installation.ts';
 import { FLAG_LABEL_PREFIX, isGuardProfile, needsRunningCluster, PROFILES } from '../../install/profiles.ts';
 
-type OmittedFlags = 'image' | 'authority' | 'previousAuthority' | 'kubernetesVersion';
-type RecordedFlagName = Exclude<keyof InstallationOptions, OmittedFlags>;
-/** Undefined means that the flag has no value. */
 export type FlagValue = string | boolean | undefined;
-export type FlagValues = Partial<Readonly<Record<RecordedFlagName, FlagValue>>>;
+export type FlagValues = Readonly<Record<string, FlagValue>>;
 
 export interface RenderFlags extends Omit<InstallationOptions, 'authority'>, ClusterFlags {
   readonly out: string;
@@ -22,7 +19,6 @@ export interface RenderFlags extends Omit<InstallationOptions, 'authority'>, Clu
   readonly force?: boolean;
 }
 
-/** Of `--out`. */
 export const STDOUT = '-';
 export const EXAMPLE_IMAGE = 'registry.example.com/machineconfig-guard@sha256:…';
 
@@ -53,7 +49,6 @@ export const RECORDED_FLAGS: readonly Option[] = [
   ),
 ];
 
-/** Flags that a profile without a guard does not use. */
 const FLAGS_OF_A_GUARD: readonly string[] = [
   ...RECORDED_FLAGS.map((option) => option.attributeName()).filter((name) => name !== 'profile'),
   'image',
@@ -69,15 +64,7 @@ export function addRecordedFlags(command: Command): void {
   }
 }
 
-export function getName(option: Option): RecordedFlagName {
-  return option.attributeName() as RecordedFlagName;
-}
-
-/**
- * Returns the flags that the labels of an installation record, and the others with their defaults.
- *
- * @throws CliError if there are none, or this version does not know one
- */
+/** The flags that the labels of an installation record, and the others with their defaults. */
 export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagValues {
   if (!(`${FLAG_LABEL_PREFIX}profile` in labels)) fail(`there is no label ${FLAG_LABEL_PREFIX}profile`);
   const flags = getDefaults();
@@ -85,7 +72,7 @@ export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagV
     if (!label.startsWith(FLAG_LABEL_PREFIX)) continue;
     const flag = label.replace(FLAG_LABEL_PREFIX, '--');
     const option = RECORDED_FLAGS.find(({ long }) => long === flag) ?? fail(`this version does not know ${flag}`);
-    flags[getName(option)] = option.required ? value : !option.negate;
+    flags[option.attributeName()] = option.required ? value : !option.negate;
   }
   return flags;
 }
@@ -97,36 +84,36 @@ function fail(reason: string): never {
 
 export function getDefaults(): Record<string, FlagValue> {
   return Object.fromEntries(
-    RECORDED_FLAGS.map((option) => [getName(option), option.required ? option.defaultValue : option.negate]),
+    RECORDED_FLAGS.map((option) => [option.attributeName(), option.required ? option.defaultValue : option.negate]),
   );
 }
 
-/** Whether a flag is set, or its value. */
 export function describeFlag(option: Option, value: FlagValue): string {
   if (option.required) return String(value ?? 'not set');
   return value === !option.negate ? 'set' : 'not set';
 }
 
-/** @throws CliError if flags exclude each other */
-export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => boolean): void {
-  const conflict = findConflict(flags, isGiven);
-  if (conflict !== undefined) throw new CliError(conflict, EXIT_CODE.usage);
+function rejectIf(isConflict: boolean, message: string): void {
+  if (isConflict) throw new CliError(message, EXIT_CODE.usage);
 }
 
-function findConflict(flags: RenderFlags, isGiven: (name: string) => boolean): string | undefined {
+export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => boolean): void {
   const { out, tls, fromCluster, newAuthority, policy, profile } = flags;
-  if (policy === true && out !== STDOUT) return '--policy needs --out -';
-  if (needsRunningCluster(profile) && out !== STDOUT)
-    return `--profile ${profile} needs --out -, for a running cluster`;
+  const isForeign = (name: string) => isGiven(name) && !(name === 'tls' && profile === 'monitoring');
+  rejectIf(policy === true && out !== STDOUT, '--policy needs --out -');
+  const isForInstaller = needsRunningCluster(profile) && out !== STDOUT;
+  rejectIf(isForInstaller, `--profile ${profile} needs --out -, for a running cluster`);
   if (!isGuardProfile(profile)) {
-    return FLAGS_OF_A_GUARD.some((name) => isGiven(name) && !(name === 'tls' && profile === 'monitoring'))
-      ? `--profile ${profile} has no guard; leave out the flags of a guard`
-      : undefined;
+    const message = `--profile ${profile} has no guard; leave out the flags of a guard`;
+    return rejectIf(FLAGS_OF_A_GUARD.some(isForeign), message);
   }
-  if (flags.image === undefined && fromCluster !== true) return `--image is needed, such as ${EXAMPLE_IMAGE}`;
-  if (policy === true && (tls !== 'service-ca' || profile !== 'fail-closed')) {
-    return 'a guard in a --policy needs --tls service-ca and the profile fail-closed';
-  }
-  if (newAuthority !== true || (fromCluster === true && tls === 'generated')) return undefined;
-  return '--new-authority needs --from-cluster, and cannot be used with --tls service-ca';
+  rejectIf(flags.image === undefined && fromCluster !== true, `--image is needed, such as ${EXAMPLE_IMAGE}`);
+  rejectIf(
+    policy === true && (tls !== 'service-ca' || profile !== 'fail-closed'),
+    'a guard in a --policy needs --tls service-ca and the profile fail-closed',
+  );
+  rejectIf(
+    newAuthority === true && (fromCluster !== true || tls !== 'generated'),
+    '--new-authority needs --from-cluster, and cannot be used with --tls service-ca',
+  );
 }

@@ -77,7 +77,7 @@ async function readCluster(given: RenderFlags, isGiven: (name: string) => boolea
     const version = await readVersion(api);
     if (isGuardProfile(given.profile)) return { version, ...(await keepInstalled(api, given, isGiven, now)) };
     const installed = given.profile === 'monitoring' ? await readInstalled(api) : undefined;
-    const flags = { ...given, tls: installed?.flags.tls ?? given.tls } as RenderFlags;
+    const flags = { ...given, tls: installed?.flags['tls'] ?? given.tls } as RenderFlags;
     return { version, flags, notes: [], before: undefined, authority: undefined };
   });
 }

@@ -51,7 +51,6 @@ export interface RepeatedFlags {
 const OWN_PROGRAM = 'machineconfig-guard';
 const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
 
-/** Quotes the words of commands and adds the flags that select the cluster. */
 export class CommandFormatter {
   readonly program: string;
   readonly #flags: RepeatedFlags;

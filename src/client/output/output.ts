@@ -32,7 +32,6 @@ export class Output {
     this.format = { ...createFormat(this.#kind === 'wide'), commands };
   }
 
-  /** Prints the report as JSON or YAML, with each command on one line, or else the text. */
   printReport(report: object, text: string): void {
     const isData = ['json', 'yaml'].includes(this.#kind);
     lastReport = isData ? formatJson(report, this.format.commands) : text;

@@ -24,13 +24,8 @@ export function formatResourceName(kind: string, name: string): string {
   return toPrintableLine(`${kind.toLowerCase()}${group}/${name}`, MAX_NAME_LENGTH);
 }
 
-interface NamedObject {
-  readonly kind: string | null;
-  readonly name: string | null;
-}
-
 /** `nodes a, b, c and 2 more and pool d`. */
-export function formatObjectNames(objects: readonly NamedObject[]): string {
+export function formatObjectNames(objects: readonly Readonly<Record<'kind' | 'name', string | null>>[]) {
   const texts = REFERRER_KINDS.flatMap((kind) => {
     const names = new Set(objects.filter((object) => object.kind === kind).map(({ name }) => name ?? ''));
     if (names.size === 0) return [];

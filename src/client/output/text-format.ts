@@ -49,7 +49,6 @@ export function wrapText(text: string, width: number): string[] {
   return lines;
 }
 
-/** Indents the further lines of the text, so that they begin below its first one. */
 export function wrapBeside(label: string, text: string, width: number): string {
   const { length } = stripVTControlCharacters(label);
   return label + wrapText(text, Math.max(width - length, MIN_TEXT_WIDTH)).join(`\n${' '.repeat(length)}`);

@@ -40,18 +40,14 @@ test('uses the values of the flags', async () => {
   expect(Math.round((Date.parse(validTo) - Date.now()) / 86_400_000)).toBe(90);
 });
 
-test.each([
-  ['--days', '0'],
-  ['--days', '3651'],
-  ['--ip', '1.2.3'],
-  ['--ip', 'fe80::1%eth0'],
-  ...['', '10.0.0.1', '127.0.0.0x1', '*.example.com', 'bücher.example', 'a\u001B[31m\nb'].map((name) => [
-    '--dns',
-    name,
-  ]),
-  ['--out', ''],
-])('with %j %j, exits with 2 and writes nothing', async (...args) => {
-  const out = path.join(createTemporaryDirectory(), 'unused');
-  expect(await runProgram(['certs', '--out', out, ...args])).toEqual(usageError());
-  expect(existsSync(out)).toBe(false);
-});
+const NO_NAMES = ['', '10.0.0.1', '127.0.0.0x1', '*.example.com', 'bücher.example', 'a\u001B[31m\nb'];
+const NO_VALUES = { '--days': ['0', '3651'], '--ip': ['1.2.3', 'fe80::1%eth0'], '--dns': NO_NAMES, '--out': [''] };
+
+test.each(Object.entries(NO_VALUES).flatMap(([flag, values]) => values.map((value) => [flag, value])))(
+  'with %j %j, exits with 2 and writes nothing',
+  async (...args) => {
+    const out = path.join(createTemporaryDirectory(), 'unused');
+    expect(await runProgram(['certs', '--out', out, ...args])).toEqual(usageError());
+    expect(existsSync(out)).toBe(false);
+  },
+);

@@ -89,15 +89,6 @@ test.each([
   expect(decode(webhookFile, 'webhooks.0.clientConfig.caBundle')).toBe(before + atob(created));
 });
 
-test.each([
-  ['generated', ['--tls', 'service-ca'], { authority: AUTHORITY }],
-  ['service-ca', ['--new-authority', '--tls', 'generated'], { authority: undefined }],
-])('changes no issuer: %s with %j', async (issuer, flags, changes) => {
-  const { exitCode, stderr } = await render(install(changes), ...flags);
-  expect(exitCode).toBe(1);
-  expect(stderr).toContain(`the installed guard has --tls ${issuer}, which an upgrade cannot change; leave out`);
-});
-
 test('prefers the version of a flag, and with the service CA reads no Secret', async () => {
   const { stdout, stderr, requests } = await render({}, '--openshift-version', '4.18', '--tls', 'service-ca');
   expect(stdout + stderr).not.toMatch(/authority|failurePolicy/);
@@ -111,25 +102,19 @@ const label = (flag: string, value: string) => ({
   [WEBHOOK]: { metadata: { labels: { [`render.machineconfig-guard.io/${flag}`]: value, ...PROFILE } } },
 });
 
-test.each([
+const NO_AUTHORITY = { authority: undefined };
+
+test.each<[string, Record<string, object>, number, RegExp, ...string[]]>([
   ['an old version', { '/version': { gitVersion: 'v1.26.9' } }, 1, /has version "v1\.26\.9": The oldest supported/],
   ['an unusable authority', { [AUTHORITY_SECRET_PATH]: UNUSABLE }, 1, /create a new authority with --new-authority/],
   ['a forbidden Secret', { [AUTHORITY_SECRET_PATH]: { status: 403, body: {} } }, 3, /denies you "get" on secrets in /],
-  [
-    'certificates of cert-manager',
-    label('tls', 'cert-manager'),
-    1,
-    /cert-manager issues .*; apply the overlay cert-manager /,
-  ],
+  ['certificates of cert-manager', label('tls', 'cert-manager'), 1, /apply the overlay cert-manager /],
+  ['another issuer', install({}), 1, /has --tls generated, which an upgrade cannot/, '--tls', 'service-ca'],
+  ['an authority', install(NO_AUTHORITY), 1, /has --tls service-ca, which/, '--new-authority', '--tls', 'generated'],
   ['a guard without labels', { [WEBHOOK]: {} }, 1, /cannot know the flags of .*: there is no label render\./],
-  [
-    'a flag of a newer version',
-    label('future', 'true'),
-    1,
-    /this version does not know --future; uninstall it first\n/,
-  ],
-])('writes nothing with %s', async (_name, answers, expectedCode, message) => {
-  const { exitCode, stdout, stderr } = await render(answers);
+  ['a flag of a newer version', label('future', 'true'), 1, /does not know --future; uninstall it first\n/],
+])('writes nothing with %s', async (_name, answers, expectedCode, message, ...flags) => {
+  const { exitCode, stdout, stderr } = await render(answers, ...flags);
   expect({ exitCode, stdout }).toEqual({ exitCode: expectedCode, stdout: '' });
   expect(stderr).toMatch(message);
 });
@@ -189,12 +174,11 @@ test.each([
   expect(second).toBe(objects.length === 0 ? '' : removal);
 });
 
-test.each([
-  ['one node', SINGLE_NODE, [], ['--single-node: is set, because the cluster has one control-plane node']],
-  ['one node', SINGLE_NODE, ['--no-single-node'], []],
-])('a first installation beside %s, with %j', async (_name, answers, flags, notes) => {
-  const { exitCode, stderr } = await render(answers, '--openshift-version', '4.18', ...flags);
-  expect([exitCode, stderr]).toEqual([0, toLines(notes)]);
+test('a first installation beside one node gets one replica, unless a flag says otherwise', async () => {
+  const note = '--single-node: is set, because the cluster has one control-plane node';
+  const flags = ['--openshift-version', '4.18'];
+  expect(await render(SINGLE_NODE, ...flags)).toMatchObject({ exitCode: 0, stderr: toLines([note]) });
+  expect(await render(SINGLE_NODE, ...flags, '--no-single-node')).toMatchObject({ exitCode: 0, stderr: '' });
 });
 
 test.each([

@@ -15,7 +15,6 @@ import { splitManifests } from './split-manifests.ts';
 export interface ManifestsReport {
   readonly directory: string;
   readonly openshiftVersion: string | null;
-  /** How many files installers read. */
   readonly manifests: number;
   readonly ok: boolean;
   readonly problems: readonly ManifestProblem[];

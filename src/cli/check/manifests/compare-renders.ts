@@ -12,7 +12,6 @@ export type PoolRenders = ReturnType<typeof comparePool>;
 
 const MAX_PARTS = 3;
 
-/** Renders what the bootstrap host reads of the manifests, and what the cluster gets of them. */
 export async function compareRenders({ manifests, all }: ManifestDirectory, render: ReturnType<typeof createRender>) {
   const visible = manifests.filter(({ fileName }) => !fileName.startsWith('.'));
   const bootstrap = await render(new Map(visible.map(({ fileName, content }) => [fileName, content])));

@@ -79,7 +79,6 @@ export const OBJECT_FINDERS: readonly (readonly [code: string, kinds: string, fi
   ['PrebuiltRelease', 'MachineOSConfig', ({ annotations }) => !String(annotations[PREBUILT]).includes('@sha256:')],
 ];
 
-/** Whether the configs of the pools of an install depend on the object. */
 export function changesRenders(object: ManifestObject, directory: ManifestDirectory): boolean {
   const { id, kind, name, labels } = object;
   if (kind === POOL) return ROLES.includes(name);

@@ -23,7 +23,6 @@ const SCOPE_NOTE =
   'Checked: what the bootstrap host and the cluster read, names, and the types of fields. ' +
   'Not checked: contents that only the operator judges. --operator renders them.';
 
-/** Equal problems are one block: their places, and below them what is wrong and what to do. */
 export function formatManifestsReport(format: TextFormat, report: ManifestsReport): string {
   const { ok, problems, manifests, directory, renders } = report;
   const blocks = groupBy(

@@ -23,7 +23,6 @@ export interface ManifestObject {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** Undefined if it is no mapping. */
   readonly labels: Json | undefined;
   readonly annotations: Json;
   readonly spec: Json;
@@ -50,7 +49,6 @@ export class ManifestDirectory {
   readonly #pools = [...BUILT_IN_POOLS];
   readonly #budget = { nodesLeft: MAX_NODES };
 
-  /** @throws FileError if there are too many documents or values */
   add(path: string, content: Buffer): void {
     const file = formatPath(path);
     const objects: ManifestObject[] = [];

@@ -55,22 +55,20 @@ test.each<[what: string, files: string, read: string]>([
 });
 
 test('follows symbolic links to files', async () => {
-  write('below/a.yaml', 'openshift/b.yaml');
-  writeFileSync(path.join(directory, 'below/a.yaml'), '# openshift/a.yaml\n');
+  write('openshift/b.yaml');
+  writeFiles(directory, { 'below/a.yaml': '# openshift/a.yaml\n' });
   symlinkSync('../below/a.yaml', path.join(directory, 'openshift/a.yaml'));
   expect(await read()).toEqual(['openshift/a.yaml', 'openshift/b.yaml']);
 });
 
-function writeSparse(name: string, bytes: number): void {
-  write(name);
-  truncateSync(path.join(directory, name), bytes);
+const NINE = Array.from('012345678', (digit) => `${digit}.json`);
+
+function writeSparse(bytes: number, ...names: readonly string[]): void {
+  write(...names);
+  for (const name of names) truncateSync(path.join(directory, name), bytes);
 }
 
-function writeLargeFiles(): void {
-  for (let index = 0; index < 9; index += 1) writeSparse(`${index}.json`, 1024 ** 2);
-}
-
-function writeManyFiles(): void {
+function writeMany(): void {
   for (let index = 0; index <= 5_000; index += 1) writeFileSync(path.join(directory, `${index}`), '');
 }
 
@@ -78,9 +76,9 @@ test.each([
   ['a link to a device', () => symlinkSync('/dev/zero', path.join(directory, 'a.yaml')), /not a regular file$/],
   ['openshift as a file', () => write('openshift'), /not a directory$/],
   ['no directory', () => void (directory += '/none'), /does not exist$/],
-  ['a file of 1 GB', () => writeSparse('a.yaml', 1024 ** 3), /a\.yaml has more than 2097152 bytes$/],
-  ['too many bytes', writeLargeFiles, /has more than 8388608 bytes$/],
-  ['too many files', writeManyFiles, /has more than 5000 files/],
+  ['a file of 1 GB', () => writeSparse(1024 ** 3, 'a.yaml'), /a\.yaml has more than 2097152 bytes$/],
+  ['too many bytes', () => writeSparse(1024 ** 2, ...NINE), /has more than 8388608 bytes$/],
+  ['too many files', writeMany, /has more than 5000 files/],
 ])('rejects %s', async (_what, prepare, message) => {
   prepare();
   const readAll = async (): Promise<void> => {
