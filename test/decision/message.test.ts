@@ -88,12 +88,6 @@ test.each<[string, Verdict, string, object]>([
     { outcome: 'denied', denialStatus: { code: 503, reason: 'ServiceUnavailable' } },
   ],
   [
-    'an unknown name in mode Warn',
-    denyUnverified(undefined, UNREADABLE, { ...ENFORCE, mode: 'Warn' }),
-    `MCG_WOULD_DENY: mode Warn allows this deletion; mode Enforce would deny it. ${UNVERIFIED}`,
-    { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' },
-  ],
-  [
     'a review that is not readable',
     denyBadReview('the body is\nnot JSON'),
     'MCG_BAD_REVIEW: the body is not JSON. HELP',
