@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
-import type { Hold } from '../../src/decision/hold.ts';
-import { explainHold } from '../../src/decision/message.ts';
 import { type ClusterState, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import type { Settings } from '../../src/decision/settings.ts';
 import type { Verdict } from '../../src/decision/verdict.ts';
@@ -96,19 +94,6 @@ test.each<[string, Verdict, string, object]>([
 ])('the whole verdict without a config, on %s', (_condition, verdict, message, fields) => {
   const [code] = message.split(':');
   expect(verdict).toEqual({ ...ALLOWED, config: undefined, code, message: expand(message, verdict), ...fields });
-});
-
-test.each<[Hold['cause'], string]>([
-  ['ConfigCreated', 'it was created at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
-  ['NodeUnreported', 'node fresh, which may be booting with it, has not reported its config'],
-  ['PoolNamed', 'pool worker last named it at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
-  ['PoolUndated', 'nothing dates the last change of pool worker, and a machine may be booting with it'],
-  [
-    'PoolWatched',
-    'the guard has watched pool worker only since 2026-11-20T12:00:00Z, and a machine may be booting with it',
-  ],
-])('explains a hold because of %s', (cause, text) => {
-  expect(explainHold({ cause, since: NOW, until: NOW, pool: 'worker', node: 'fresh' })).toBe(text);
 });
 
 test('warns with the reason of an override, shortened to one line', () => {
