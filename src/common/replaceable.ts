@@ -21,5 +21,3 @@ export class Replaceable<Value> {
     for (const listener of this.#listeners) listener();
   }
 }
-
-export type Replaced<Value> = Pick<Replaceable<Value>, 'current' | 'onChange'>;

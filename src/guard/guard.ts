@@ -26,9 +26,7 @@ export interface GuardOptions {
   readonly api: KubeApi;
   readonly certificate: ServingCertificate;
   readonly log: Logger;
-  /** Undefined means all addresses, IPv4 and IPv6. */
   readonly bindAddress?: string | undefined;
-  /** For each port 0 picks a free one. */
   readonly securePort: number;
   readonly healthPort: number;
   readonly metricsPort?: number;

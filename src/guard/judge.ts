@@ -114,9 +114,7 @@ export class Judge implements ReviewJudge {
     return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.lookUp(api, config, limited));
   }
 
-  /**
-   * Returns the indexed referrers, if a GET confirms that the first strong one still references the config.
-   */
+  /** Returns the indexed referrers, if a GET confirms that the first strong one still references the config. */
   async #confirmFromIndex(config: ConfigName, signal: AbortSignal): Promise<ClusterState | undefined> {
     const { api, index, log } = this.#options;
     const referrers = index.findReferrers(config);

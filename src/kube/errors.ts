@@ -12,10 +12,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * There is no complete response: the connection was refused, reset or not trusted. The cause is the error of the
- * connection, or a CredentialsError.
- */
+/** There is no complete response. The cause is the error of the connection, or a CredentialsError. */
 export class ApiUnreachable extends Error {}
 
 /** A file of the kubeconfig is missing, or its exec plugin fails. The message contains no secrets. */
@@ -75,9 +72,7 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError';
 }
 
-/**
- * Describes an error in one line: its status, its code, or else its message. Omits the text of a response.
- */
+/** Describes an error in one line: its status, its code, or else its message. Omits the text of a response. */
 export function describeError(error: unknown): string {
   if (error instanceof ApiError) {
     return `the API server answered ${error.status}${error.reason === '' ? '' : ` ${error.reason}`}`;

@@ -35,10 +35,8 @@ export function isWindows(labels: Labels | null | undefined): boolean {
 
 /**
  * Returns false for a node that never gets a config: a Windows node, or one that no pool selects
- * (machine-config-operator, pkg/helpers/helpers.go). A node with an annotation of the operator always counts. If there
- * are no pools, as early in an installation, every Linux node counts.
- *
- * @param pools all pools, or none if they are unreadable
+ * (machine-config-operator, pkg/helpers/helpers.go). A node with an annotation of the operator always counts. Without
+ * pools, as early in an installation or if they are unreadable, every Linux node counts.
  */
 export function isManagedByOperator(referrer: Referrer, pools: readonly PoolReferrer[]): boolean {
   if (referrer.kind !== 'Node' || referrer.references.length > 0) return true;

@@ -6,7 +6,6 @@ import { createEndpointApp, sendText } from './endpoint-app.ts';
 /** The kubelet opens a connection for each probe. */
 const MAX_CONNECTIONS = 100;
 const TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 1_000 };
-const MAX_HEADER_BYTES = 4_096;
 
 /**
  * Serves `/healthz` (the process answers) and `/readyz` (it has also read the cluster once). A later outage
@@ -21,7 +20,7 @@ export function createHealthServer(findProblem: () => string | undefined): Serve
     },
     '/healthz and /readyz are here',
   );
-  const server = createServer({ ...TIMEOUTS, maxHeaderSize: MAX_HEADER_BYTES });
+  const server = createServer({ ...TIMEOUTS, maxHeaderSize: 4_096 });
   new ConnectionLimiter(MAX_CONNECTIONS).serve(server, app);
   return server;
 }

@@ -1,7 +1,7 @@
 import { getFips } from 'node:crypto';
 import { createSecureContext, getCiphers, type SecureContextOptions, type SecureVersion } from 'node:tls';
 import { countNoun, joinFirst, toPrintableLine } from '../common/printable-text.ts';
-import type { Replaced } from '../common/replaceable.ts';
+import type { Replaceable } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 
 export interface TlsParameters {
@@ -11,7 +11,7 @@ export interface TlsParameters {
   readonly groups: string;
 }
 
-export type TlsPolicy = Replaced<TlsParameters>;
+export type TlsPolicy = Pick<Replaceable<TlsParameters>, 'current' | 'onChange'>;
 
 /** The `tlsSecurityProfile` of the cluster, as far as the guard supports it. */
 export interface TlsProfile extends TlsParameters {

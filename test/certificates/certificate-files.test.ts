@@ -1,11 +1,11 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
 import { CertificateFilesError, watchCertificateFiles } from '../../src/certificates/certificate-files.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
+import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
@@ -37,24 +37,15 @@ async function awaitNextRead() {
   await awaitTimer();
 }
 
-/** Writes a file by a rename, so that no reader sees the empty file with which writeFile() starts. */
-async function replace(file: string, content: string) {
-  await writeFile(`${file}.new`, content);
-  await rename(`${file}.new`, file);
-}
-
 /** Files in a new directory, which are watched until the end of the test. */
 async function createFiles(pair: Partial<KeyPair> = {}) {
-  const directory = await mkdtemp(path.join(tmpdir(), 'mcg-certificates-'));
+  const directory = createTemporaryDirectory();
   const [certFile, keyFile] = [path.join(directory, 'tls.crt'), path.join(directory, 'tls.key')];
   const stop = new AbortController();
-  onTestFinished(async () => {
-    stop.abort();
-    await rm(directory, { recursive: true, force: true });
-  });
+  onTestFinished(() => stop.abort());
   const write = async ({ certificatePem, privateKeyPem }: Partial<KeyPair>) => {
-    if (certificatePem !== undefined) await replace(certFile, certificatePem);
-    if (privateKeyPem !== undefined) await replace(keyFile, privateKeyPem);
+    if (certificatePem !== undefined) await writeFile(certFile, certificatePem);
+    if (privateKeyPem !== undefined) await writeFile(keyFile, privateKeyPem);
   };
   await write(pair);
   const { log, messages } = memoryLog();

@@ -2,11 +2,14 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { findHold } from '../../src/decision/hold.ts';
+import { explainHold } from '../../src/decision/message.ts';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 
 interface Case extends Partial<Record<'spec' | 'updated' | 'status' | 'watched' | 'node', number>> {
   readonly is: string;
   readonly hold: string;
+  /** How a denial explains the hold. */
+  readonly text?: string;
   readonly pool?: string;
   readonly deleted?: true;
   readonly name?: string;
@@ -44,20 +47,24 @@ function toReferrers({ pool = 'worker', names = ['new', 'new'], spec, updated, s
   return referrers;
 }
 
-test.each(CASES)('the hold of a config with a pool $is: $hold', ({ hold, watched, configs = {}, ...situation }) => {
-  const { name = `rendered-worker-${'a'.repeat(32)}`, config = 1, owner } = situation;
-  const createdAt = toTime(config);
-  const holdable = { name: toConfigName(name), createdAt, ...(owner !== undefined && { ownerPool: owner }) };
-  const at = toTime(watched);
-  const found = findHold(holdable, toReferrers({ hold, ...situation }), {
-    holdMs: 2 * HOUR,
-    now: new Date(START + 10 * HOUR),
-    createdAt: (other) => toTime(configs[other]),
-    findLastNaming: () => at && { at, isSeen: false },
-  });
-  const sinceMs = found && found.since.getTime() - START;
-  expect(found === undefined ? 'none' : `${found.cause} ${Number(sinceMs) / HOUR}`).toBe(hold);
-  // The times of the API server have no fractions, so one second is added to those of pools and configs.
-  const untilMs = Number(sinceMs) + (found?.node === 'fresh' ? 24 * HOUR : 2 * HOUR + 1_000);
-  if (found !== undefined) expect([found.pool, found.until.getTime() - START]).toEqual(['worker', untilMs]);
-});
+test.each(CASES)(
+  'the hold of a config with a pool $is: $hold',
+  ({ hold, text, watched, configs = {}, ...situation }) => {
+    const { name = `rendered-worker-${'a'.repeat(32)}`, config = 1, owner } = situation;
+    const createdAt = toTime(config);
+    const holdable = { name: toConfigName(name), createdAt, ...(owner !== undefined && { ownerPool: owner }) };
+    const at = toTime(watched);
+    const found = findHold(holdable, toReferrers({ hold, ...situation }), {
+      holdMs: 2 * HOUR,
+      now: new Date(START + 10 * HOUR),
+      createdAt: (other) => toTime(configs[other]),
+      findLastNaming: () => at && { at, isSeen: false },
+    });
+    const sinceMs = found && found.since.getTime() - START;
+    expect(found === undefined ? 'none' : `${found.cause} ${Number(sinceMs) / HOUR}`).toBe(hold);
+    if (text !== undefined) expect(found && explainHold(found)).toBe(text);
+    // The times of the API server have no fractions, so one second is added to those of pools and configs.
+    const untilMs = Number(sinceMs) + (found?.node === 'fresh' ? 24 * HOUR : 2 * HOUR + 1_000);
+    if (found !== undefined) expect([found.pool, found.until.getTime() - START]).toEqual(['worker', untilMs]);
+  },
+);

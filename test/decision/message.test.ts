@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { decide, denyBadReview, denyUnverified } from '../../src/decision/decide.ts';
-import type { Hold } from '../../src/decision/hold.ts';
-import { explainHold } from '../../src/decision/message.ts';
+import { decide, denyBadReview } from '../../src/decision/decide.ts';
 import { type ClusterState, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import type { Settings } from '../../src/decision/settings.ts';
 import type { Verdict } from '../../src/decision/verdict.ts';
@@ -12,7 +10,6 @@ const NAME = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NOW = new Date('2026-11-20T12:00:00Z');
 const CREATED_AT = new Date('2026-11-20T08:00:00Z');
 const ALLOWED = { outcome: 'allowed', config: NAME, references: [], referencesTotal: 0, warnings: [] };
-const ENFORCE: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 
 function toHelp(code: string): string {
   const page = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs/codes.md';
@@ -68,53 +65,17 @@ test.each(CASES)('the verdict $title', ({ name = NAME, message, verdict: fields,
   expect(verdict).toEqual({ ...ALLOWED, config: name, code, message: verdict.message, ...whole });
 });
 
-const REVIEW = { uid: 'u', isDryRun: false, user: 'x', config: undefined };
-const UNREADABLE = [{ name: 'nodes', reason: 'broken' }];
-const UNVERIFIED =
-  'MCG_UNVERIFIED: could not verify whether the config is in use (nodes: broken). Nothing was deleted. Retry. ' +
-  "If it persists, check the guard's logs, its RBAC and its connection to the API server. HELP";
-
-test.each<[string, Verdict, string, object]>([
-  [
-    'another object',
-    decide(REVIEW, { referrers: [], unreadable: UNREADABLE }, ENFORCE, { createdAt: () => undefined }),
-    'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig',
-    {},
-  ],
-  [
-    'an unknown name in mode Enforce',
-    denyUnverified(undefined, UNREADABLE, ENFORCE),
-    UNVERIFIED,
-    { outcome: 'denied', denialStatus: { code: 503, reason: 'ServiceUnavailable' } },
-  ],
-  [
-    'an unknown name in mode Warn',
-    denyUnverified(undefined, UNREADABLE, { ...ENFORCE, mode: 'Warn' }),
-    `MCG_WOULD_DENY: mode Warn allows this deletion; mode Enforce would deny it. ${UNVERIFIED}`,
-    { outcome: 'would-deny', cause: 'MCG_UNVERIFIED' },
-  ],
-  [
-    'a review that is not readable',
-    denyBadReview('the body is\nnot JSON'),
-    'MCG_BAD_REVIEW: the body is not JSON. HELP',
-    { outcome: 'denied', denialStatus: { code: 400, reason: 'BadRequest' } },
-  ],
-])('the whole verdict without a config, on %s', (_condition, verdict, message, fields) => {
-  const [code] = message.split(':');
-  expect(verdict).toEqual({ ...ALLOWED, config: undefined, code, message: expand(message, verdict), ...fields });
-});
-
-test.each<[Hold['cause'], string]>([
-  ['ConfigCreated', 'it was created at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
-  ['NodeUnreported', 'node fresh, which may be booting with it, has not reported its config'],
-  ['PoolNamed', 'pool worker last named it at 2026-11-20T12:00:00Z, and a machine may be booting with it'],
-  ['PoolUndated', 'nothing dates the last change of pool worker, and a machine may be booting with it'],
-  [
-    'PoolWatched',
-    'the guard has watched pool worker only since 2026-11-20T12:00:00Z, and a machine may be booting with it',
-  ],
-])('explains a hold because of %s', (cause, text) => {
-  expect(explainHold({ cause, since: NOW, until: NOW, pool: 'worker', node: 'fresh' })).toBe(text);
+test('the verdicts without a config', () => {
+  const review = { uid: 'u', isDryRun: false, user: 'x', config: undefined };
+  const state = { referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] };
+  const settings = { mode: 'Enforce', holdSupersededMs: 0 } as const;
+  const allowed = { ...ALLOWED, config: undefined, code: 'MCG_NOT_RENDERED' };
+  const message = 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig';
+  expect(decide(review, state, settings, { createdAt: () => undefined })).toEqual({ ...allowed, message });
+  const denied = { ...allowed, outcome: 'denied', code: 'MCG_BAD_REVIEW' };
+  const denialStatus = { code: 400, reason: 'BadRequest' };
+  const problem = `MCG_BAD_REVIEW: the body is not JSON. ${toHelp('MCG_BAD_REVIEW')}`;
+  expect(denyBadReview('the body is\nnot JSON')).toEqual({ ...denied, message: problem, denialStatus });
 });
 
 test('warns with the reason of an override, shortened to one line', () => {

@@ -12,7 +12,6 @@ import { fakeUntilEnd } from '../support/until-end.ts';
 const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };
 const REVIEW: Review = { uid: 'review-uid', isDryRun: false, user: 'kube:admin', config: CONFIG };
-const DRY_RUN: Review = { ...REVIEW, isDryRun: true };
 const REFERENCE = { field: 'currentConfig', config: NAME, strength: 'strong' } as const;
 const USED: ClusterState = {
   referrers: [{ kind: 'Node', name: 'w0', state: { type: 'configured' }, references: [REFERENCE] }],
@@ -61,7 +60,7 @@ function record(verdict: Verdict, configState: ConfigState, { review = REVIEW, a
 
 test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
   ['a denial', IN_USE, 'exists', REVIEW, ['decision MCG_IN_USE', `status denied ${NAME}`, DENIAL_EVENT]],
-  ['a denied dry run', IN_USE, 'exists', DRY_RUN, ['decision MCG_IN_USE']],
+  ['a denied dry run', IN_USE, 'exists', { ...REVIEW, isDryRun: true }, ['decision MCG_IN_USE']],
   ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY', `status would-deny ${NAME}`]],
   ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED', `status allowed ${NAME}`]],
   ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, ['decision MCG_DISABLED']],

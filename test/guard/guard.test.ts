@@ -21,7 +21,6 @@ const USED = `rendered-worker-${'a'.repeat(32)}`;
 const UNUSED = `rendered-worker-${'b'.repeat(32)}`;
 const NODE = '/api/v1/nodes/worker-0';
 const MCO = 'machineconfiguration.openshift.io';
-const MIB = 1024 * 1024;
 
 type PassedOptions = Pick<GuardOptions, 'settings' | 'shutdownDelayMs' | 'metricsPort' | 'status' | 'tlsPolicy'>;
 
@@ -305,7 +304,7 @@ test('keeps 500 connections and closes the oldest, and denies a body of more tha
   await Promise.all(sockets.map(async (socket) => await once(socket, 'connect')));
   const { ca } = await testTls();
   const post = request(`https://127.0.0.1:${securePort}`).post('/validate').ca(ca);
-  const { body } = await post.set('content-type', 'application/json').send(' '.repeat(4 * MIB + 1));
+  const { body } = await post.set('content-type', 'application/json').send(' '.repeat(4 * 1024 * 1024 + 1));
   expect(JSON.stringify(body)).toContain('the request body is larger than 4 MiB');
   expect(sockets.map(({ closed }) => closed)).toEqual([true, ...Array<boolean>(499).fill(false)]);
 });

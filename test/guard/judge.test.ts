@@ -1,11 +1,12 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type ClusterState, type Referrer, toConfigName } from '../../src/decision/references.ts';
 import type { Review } from '../../src/decision/verdict.ts';
 import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/decision/settings.ts';
 import { Judge } from '../../src/guard/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
-import type { LookupResult } from '../../src/references/reference-index.ts';
+import type { LiveReader } from '../../src/references/live-reader.ts';
+import type { ConfigIndex, LookupResult } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
 
 const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
@@ -63,40 +64,32 @@ async function judge(situation: Situation) {
   const { config = { state: 'exists' }, isLate = false } = situation;
   const deadline = new AbortController();
   const allSettings = [...settings];
-  const gets: string[] = [];
-  let [liveReads, lookups] = [0, 0];
-  let isLookupLimited = false;
+  const json = vi.fn<(request: { path: string }) => Promise<unknown>>(async () => {
+    return await (object instanceof Error ? Promise.reject(object) : Promise.resolve(object));
+  });
+  const read = vi.fn<LiveReader['read']>(async () => await Promise.resolve(live));
+  const lookUp = vi.fn<ConfigIndex['lookUp']>(async () => {
+    if (isLate) deadline.abort();
+    return await Promise.resolve(config);
+  });
   const judge = new Judge({
-    api: {
-      json: async ({ path }: { path: string }): Promise<unknown> => {
-        gets.push(path);
-        return await (object instanceof Error ? Promise.reject(object) : Promise.resolve(object));
-      },
-    } as unknown as KubeApi,
+    api: { json } as unknown as KubeApi,
     index: { findReferrers: () => index },
-    live: {
-      read: async () => {
-        liveReads += 1;
-        return await Promise.resolve(live);
-      },
-    },
-    configs: {
-      has: () => config.state === 'exists',
-      lookUp: async (_api, _config, signal) => {
-        lookups += 1;
-        isLookupLimited = signal !== deadline.signal;
-        if (isLate) deadline.abort();
-        return await Promise.resolve(config);
-      },
-    },
+    live: { read },
+    configs: { has: () => config.state === 'exists', lookUp },
     facts: { createdAt: () => undefined },
     settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
     log: memoryLog().log,
   });
-  const { verdict, path, configState } = await judge.judge(review, deadline.signal);
-  const { outcome, code, cause, references, message } = verdict;
-  const referrers = references.map(({ name }) => name);
-  return { outcome, code, cause, path, configState, gets, liveReads, lookups, isLookupLimited, referrers, message };
+  const { verdict, ...judged } = await judge.judge(review, deadline.signal);
+  return {
+    ...verdict,
+    ...judged,
+    gets: json.mock.calls.map(([{ path }]) => path),
+    liveReads: read.mock.calls.length,
+    lookups: lookUp.mock.calls.length,
+    isLookupLimited: lookUp.mock.calls[0]?.[2] !== deadline.signal,
+  };
 }
 
 test('denies without a list when one GET confirms a referrer of the index', async () => {
@@ -105,7 +98,7 @@ test('denies without a list when one GET confirms a referrer of the index', asyn
   expect(result).toMatchObject({ outcome: 'denied', code: 'MCG_IN_USE', path: 'index', configState: 'exists' });
   expect(result).toMatchObject({ liveReads: 0, lookups: 0 });
   expect(result.gets).toEqual(['/api/v1/nodes/w0']);
-  expect(result.referrers).toEqual(['w0', 'w1']);
+  expect(result.references.map(({ name }) => name)).toEqual(['w0', 'w1']);
 });
 
 function pool(name: string, label: string): Referrer {

@@ -82,74 +82,53 @@ function configOf(referrer: Referrer | undefined) {
 const toEvent = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;
 const toBookmark = (resourceVersion: string) => toEvent('BOOKMARK', { metadata: { resourceVersion } });
 
-test('follows additions, changes and deletions, with bookmarks and metadata only', async () => {
-  const { cluster, known, reflector, awaitWatch, sendToWatch } = await follow();
-  await awaitWatch();
-  expect(reflector.isSynced).toBe(true);
-  expect(known()).toEqual(['a rendered-1']);
-  cluster.create('nodes', toNode('b', 'rendered-1'));
-  setConfig(cluster, 'a', 'rendered-2');
-  cluster.erase('nodes', 'b');
-  // Events do not end where packets end.
-  const metadata = { ...toNode('c', 'rendered-é').metadata, resourceVersion: '99' };
-  const added = Buffer.from(toEvent('ADDED', { metadata }));
-  const middle = added.indexOf('é') + 1;
-  sendToWatch(added.subarray(0, middle));
-  await expect.poll(known).toEqual(['a rendered-2']);
-  sendToWatch(added.subarray(middle));
-  await expect.poll(known).toEqual(['a rendered-2', 'c rendered-é']);
-  const watch = cluster.faults.requests.find(({ isWatch }) => isWatch);
-  expect(watch?.query.get('allowWatchBookmarks')).toBe('true');
-  expect(Number(watch?.query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
-  expect(watch?.headers.accept).toContain('as=PartialObjectMetadata;');
-});
-
 test('reports each change with the object before and after, also between two lists', async () => {
   const { cluster, changes, known, reflector, awaitWatch, messages, sendToWatch } = await follow();
   await awaitWatch();
   cluster.create('nodes', toNode('b', 'x'));
   setConfig(cluster, 'a', 'rendered-2');
-  await expect.poll(() => changes).toEqual(['a - rendered-1', 'b - x', 'a rendered-1 rendered-2']);
+  cluster.erase('nodes', 'b');
+  // Events do not end where packets end.
+  const metadata = { ...toNode('c', 'é').metadata, resourceVersion: '99' };
+  const added = Buffer.from(toEvent('ADDED', { metadata }));
+  const middle = added.indexOf('é') + 1;
+  sendToWatch(added.subarray(0, middle));
+  await expect.poll(() => changes).toEqual(['a - rendered-1', 'b - x', 'a rendered-1 rendered-2', 'b x -']);
+  sendToWatch(added.subarray(middle));
+  await expect.poll(() => changes).toHaveLength(5);
+  const watch = cluster.faults.requests.find(({ isWatch }) => isWatch);
+  expect(watch?.query.get('allowWatchBookmarks')).toBe('true');
+  expect(Number(watch?.query.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300);
+  expect(watch?.headers.accept).toContain('as=PartialObjectMetadata;');
   changes.splice(0);
   const recover = cluster.faults.intercept(() => ({ status: 503 }));
   sendToWatch(toEvent('ERROR', { code: 410 }));
   await expect.poll(messages).not.toEqual([]);
   // While the API server is unavailable, the reflector keeps what it knows.
-  expect([reflector.isSynced, ...known()]).toEqual([true, 'a rendered-2', 'b x']);
-  cluster.erase('nodes', 'b');
+  expect([reflector.isSynced, ...known()]).toEqual([true, 'a rendered-2', 'c é']);
   setConfig(cluster, 'a', 'rendered-3');
-  cluster.create('nodes', toNode('c', 'x'));
+  cluster.create('nodes', toNode('d', 'x'));
   recover();
-  await expect.poll(() => changes.toSorted()).toEqual(['a rendered-2 rendered-3', 'b x -', 'c - x']);
+  await expect.poll(() => changes.toSorted()).toEqual(['a rendered-2 rendered-3', 'c é -', 'd - x']);
 });
 
-test('continues from the last bookmark without a list if the watch ends', async () => {
-  const { cluster, known, watchedVersions, listCount, awaitWatch, sendToWatch, watches } = await follow();
+test('continues from the newest bookmark without a list if the watch ends', async () => {
+  const { cluster, known, reflector, watchedVersions, listCount, awaitWatch, sendToWatch, watches } = await follow();
   await awaitWatch();
   const listedVersion = String(cluster.resourceVersion);
   cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
   const bookmarkedVersion = String(cluster.resourceVersion);
-  // One chunk: the bookmark has been read when the effect of the event is visible.
-  const added = toEvent('ADDED', { metadata: { name: 'b', resourceVersion: listedVersion } });
-  sendToWatch(added + toBookmark(bookmarkedVersion));
+  // Versions that go back, or are no numbers, do not count.
+  const bookmarks = [bookmarkedVersion, '1', '', 'a-version', '-1', '1e99'].map(toBookmark).join('');
+  // One chunk: the bookmarks have been read when the effect of the event is visible.
+  sendToWatch(bookmarks + toEvent('ADDED', { metadata: { name: 'b', resourceVersion: listedVersion } }));
   await expect.poll(known).toEqual(['a rendered-1', 'b -']);
+  expect(reflector.newestVersion).toBe(bookmarkedVersion);
   for (const watch of watches) watch.end();
   await expect.poll(watchedVersions).toEqual([listedVersion, bookmarkedVersion]);
   setConfig(cluster, 'a', 'rendered-2');
   await expect.poll(known).toEqual(['a rendered-2', 'b -']);
   expect(listCount()).toBe(1);
-});
-
-test('ignores the version of a bookmark or an event that goes back or is no number', async () => {
-  const { reflector, known, awaitWatch, sendToWatch, watches, watchedVersions } = await follow();
-  await awaitWatch();
-  const newest = reflector.newestVersion;
-  for (const version of ['1', '', 'a-version', '-1', '1e99']) sendToWatch(toBookmark(version));
-  sendToWatch(toEvent('ADDED', { metadata: { name: 'b', resourceVersion: '1' } }));
-  await expect.poll(known).toEqual(['a rendered-1', 'b -']);
-  expect(reflector.newestVersion).toBe(newest);
-  for (const watch of watches) watch.end();
-  await expect.poll(watchedVersions).toEqual([newest, newest]);
 });
 
 const TOO_OLD = { kind: 'Status', code: 410, message: 'too old resource version' };
@@ -176,31 +155,24 @@ test.each<[string, Fault]>([
   expect(listCount()).toBe(title === 'an event that is too large' ? 1 : 2);
 });
 
-test('lists again if versions went back, which a watch does not report', async () => {
-  let isRestored = false;
-  const { known, watchedVersions, awaitWatch } = await follow({
-    timing: { probeMs: 40 },
-    onRequest: ({ isWatch }) => (isRestored && !isWatch ? { status: 200, body: toList('0') } : 'pass'),
-  });
-  await awaitWatch();
-  isRestored = true;
-  await expect.poll(known).toEqual(['a rendered-old']);
-  await expect.poll(() => watchedVersions().at(-1)).toBe('0');
-});
-
-test('checks at least every 38 s whether versions went back', async () => {
+test('checks at least every 38 s whether versions went back, and then lists again', async () => {
   fakeUntilEnd('setTimeout', 'clearTimeout');
-  const { cluster, awaitWatch } = await follow({ timing: 'default' });
+  const { cluster, known, watchedVersions, awaitWatch } = await follow({ timing: 'default' });
   await awaitWatch();
-  const probed = new Promise<string>((resolve) => {
-    cluster.faults.intercept(({ path, query }) => {
-      if (query.has('limit')) resolve(path);
-      return 'pass';
+  const probed = new Promise<void>((resolve) => {
+    cluster.faults.intercept(({ isWatch, query }) => {
+      if (query.has('limit')) resolve();
+      return isWatch ? 'pass' : { status: 200, body: toList('0') };
     });
   });
   vi.advanceTimersByTime(37_501);
   // A poll would let more time pass.
-  expect(await probed).toBe('/api/v1/nodes');
+  await probed;
+  const readInTime = async () => {
+    await vi.advanceTimersByTimeAsync(1_000);
+    return [...known(), watchedVersions().at(-1)];
+  };
+  await expect.poll(readInTime).toEqual(['a rendered-old', '0']);
 });
 
 test('does not accept an older list unless the probe finds that versions went back', async () => {

@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { measureHeap } from '../support/collect-garbage.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
+const OLD = `rendered-worker-${'0'.repeat(32)}`;
 const MCO = 'machineconfiguration.openshift.io';
 const PAUSED_FOR = 'machineconfig-guard.io/paused-for-restore';
 const CREATED = '2026-11-20T09:00:00Z';
@@ -40,27 +43,23 @@ test('annotations of a node are references, weak ones without prefixes and dupli
   });
 });
 
-const [X, Y] = ['a', 'b'].map((digit) => `rendered-worker-${digit.repeat(32)}`) as [string, string];
-const NOT_FOUND = `machineconfig.machineconfiguration.openshift.io "${X}" not found`;
+const X = `rendered-worker-${'a'.repeat(32)}`;
+const TOO_LONG = [`${'x'.repeat(2_000)} A`, `rendered-${'x'.repeat(212)}-${'a'.repeat(32)}`];
+const REASONS = parse(readFileSync(new URL('node-reasons.yaml', import.meta.url), 'utf8')) as readonly {
+  readonly reason: string;
+  readonly config?: string;
+  readonly state?: string;
+}[];
 
-/** The reasons are formats of the daemon (machine-config-operator, pkg/daemon/daemon.go). The last are hostile. */
-test.each<[string, string, string | undefined]>([
-  ['Degraded', NOT_FOUND, X],
-  ['Degraded', `missing MachineConfig ${X}\n${NOT_FOUND}`, X],
-  ['Degraded', `bootstrap generated MC ${X} and in-cluster generated MC ${Y} for this node do not match`, Y],
-  ['Degraded', `unexpected on-disk state validating against ${Y}: content mismatch for file "/etc/x"`, Y],
-  ['Degraded', `error current config ${Y} on disk does not match current config on annotation: ${X}.`, Y],
-  ['Degraded', 'failed to drain node', undefined],
-  ['Working', NOT_FOUND, undefined],
-  ['Done', '', undefined],
-  ['Degraded', `${'x'.repeat(2_000)} ${Y}`, undefined],
-  ['Degraded', `${Y}0 ${Y}-x drain-${Y} rendered-${'x'.repeat(212)}-${'a'.repeat(32)}`, undefined],
-])('the reference of the reason of a node that is %s, "%s", is %s', (state, reason, config) => {
-  const current = reason.includes('bootstrap generated') || reason.includes('annotation') ? X : A;
-  const { references } = parseNode({ currentConfig: current, state, reason });
-  const expected = config === undefined ? [] : [{ field: 'reason', config, strength: 'strong' }];
-  expect(references.slice(1)).toEqual(expected);
-});
+test.each([...REASONS, ...TOO_LONG.map((reason) => ({ reason }))])(
+  'with the state $state, the reason "$reason" names $config',
+  ({ reason, config, state = 'Degraded' }: (typeof REASONS)[number]) => {
+    const text = reason.replaceAll(/\bA/g, X).replace('OLD', OLD);
+    const { references } = parseNode({ currentConfig: OLD, state, reason: text });
+    const expected = config === undefined ? [] : [{ field: 'reason', config: X, strength: 'strong' }];
+    expect(references.slice(1)).toEqual(expected);
+  },
+);
 
 test('parses a hostile reason in linear time', () => {
   const texts = ['rendered-', 'rendered-a-', `rendered-${'0'.repeat(31)}-`, '-', '.'];
@@ -73,7 +72,7 @@ test('parses a hostile reason in linear time', () => {
 test('keeps no reason in memory', () => {
   const before = measureHeap();
   const nodes = Array.from({ length: 100 }, (_, index) => {
-    const reason = Buffer.from(`${NOT_FOUND} ${index} ${'x'.repeat(200_000)}`).toString();
+    const reason = Buffer.from(`${X} ${index} ${'x'.repeat(200_000)}`).toString();
     return parseNode({ state: 'Degraded', reason });
   });
   expect(measureHeap() - before).toBeLessThan(5_000_000);
@@ -105,8 +104,8 @@ test.each([
   ['pool whose spec is a text', () => parsePool('x')],
   ['pool whose configuration is a list', () => parsePool({ configuration: [] })],
   ['pool whose config is an object', () => parsePool({}, { configuration: { name: {} } })],
-])('throws for a malformed object: a %s', (_case, parse) => {
-  expect(parse).toThrow(MalformedObject);
+])('throws for a malformed object: a %s', (_case, parseObject) => {
+  expect(parseObject).toThrow(MalformedObject);
 });
 
 test.each([

@@ -17,13 +17,10 @@ import { testTls } from '../support/tls.ts';
 export type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
 /** Starts a TLS server until the end of the test. It answers `ok`. */
-export async function startTestServer(
-  {
-    handler = (_request, _response, next) => next(),
-    ...options
-  }: Partial<TlsServerOptions> & { readonly handler?: RequestHandler } = {},
-  atEnd = onTestFinished,
-) {
+export async function startTestServer({
+  handler = (_request, _response, next) => next(),
+  ...options
+}: Partial<TlsServerOptions> & { readonly handler?: RequestHandler } = {}) {
   const tls = await testTls();
   const pairs = await Promise.all([tls.leaf(), tls.leaf()]);
   const certificate = new ServingCertificate(pairs[0]);
@@ -39,13 +36,10 @@ export async function startTestServer(
     ...options,
   });
   const port = await listen(server, 0, '127.0.0.1');
-  const closeables: { destroy: () => unknown }[] = [];
-  atEnd(async () => {
-    for (const closeable of closeables) closeable.destroy();
-    await close(server);
-  });
+  // The last one of the hooks, because it waits for the connections.
+  onTestFinished(async () => await close(server));
   const closeAtEnd = <T extends { destroy: () => unknown }>(closeable: T): T => {
-    closeables.push(closeable);
+    onTestFinished(() => void closeable.destroy());
     return closeable;
   };
   return {

@@ -72,15 +72,13 @@ test('does not repeat a handshake on an open connection', async () => {
   expect(await outcome).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' });
 });
 
-test.concurrent('answers 408 to headers that do not end', async ({ onTestFinished }) => {
-  const socket = (await startTestServer({}, onTestFinished)).connectTls();
-  socket.write('POST / HTTP/1.1\r\nHost: x\r\n');
-  expect(await text(socket)).toMatch(/^HTTP\/1\.1 408 Request Timeout/);
-});
-
-test.concurrent('closes a connection whose handshake does not end', async ({ onTestFinished }) => {
-  const socket = (await startTestServer({}, onTestFinished)).connectTcp();
+test('answers 408 to headers that do not end, and closes a connection whose handshake does not end', async () => {
+  const { connectTcp, connectTls } = await startTestServer();
+  const [handshake, headers] = [connectTcp(), connectTls()];
   // The first bytes of a ClientHello.
-  socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
-  await expect(text(socket).catch(() => '')).resolves.toBe('');
+  handshake.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
+  headers.write('POST / HTTP/1.1\r\nHost: x\r\n');
+  const [nothing, answer] = await Promise.all([text(handshake).catch(() => ''), text(headers)]);
+  expect(nothing).toBe('');
+  expect(answer).toMatch(/^HTTP\/1\.1 408 Request Timeout/);
 });
