@@ -1,4 +1,4 @@
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -150,9 +150,6 @@ test('names at most ten unusable files that look like a config, and reads at mos
 
 test('reads the names of the sources in all pools of a bootstrap host', async () => {
   expect(await readBootstrapSources(directory, signal)).toBeUndefined();
-  await write('machine-pools', 'text');
-  expect(await readBootstrapSources(directory, signal)).toBeUndefined();
-  await rm(path.join(directory, 'machine-pools'));
   const sources = [[{ name: '00-worker' }, {}, null, { name: '' }], 'x', [{ name: '99-worker-ssh' }]];
   const pools = [...sources.map((source) => ({ spec: { configuration: { source } } })), { spec: {} }, {}];
   for (const [index, pool] of pools.entries()) await write(`machine-pools/${index}.yaml`, pool);
@@ -164,7 +161,6 @@ test('reads the names of the sources in all pools of a bootstrap host', async ()
 test.each([
   [IGNITION, true],
   [{ ignition: { version: '3.5.0' }, storage: {}, systemd: { units: [] } }, false],
-  [{ systemd: { units: [{ name: 'a.service' }] } }, true],
   [{ passwd: { users: [{ name: 'core' }] } }, true],
   [null, false],
 ])('whether %j has Ignition content: %s', (config, hasContent) => {
