@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { expect, test, vi } from 'vitest';
 import { type Referrer, toConfigName } from '../../src/decision/references.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
@@ -6,6 +7,7 @@ import { DanglingReferenceDetector } from '../../src/status/dangling-reference-d
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
 import { memoryLog } from '../support/log.ts';
 import { countTurns } from '../support/turns.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
@@ -133,8 +135,26 @@ test('asks for nothing before the index is synced, and resolves if the signal ab
   expect(it.requestCount).toBe(0);
 });
 
-test('lets other work run while it reads thousands of references', async () => {
+test('lets other work run while it reads and reports thousands of references', async () => {
   const it = new DetectorTest();
-  it.configOfNode = Array.from({ length: 2_000 }, () => CONFIG);
-  expect(await countTurns(it.check())).toBeGreaterThanOrEqual(7);
+  it.configOfNode = Array.from({ length: 2_000 }, () => MISSING);
+  expect(await countTurns(it.check())).toBeGreaterThanOrEqual(21);
+  expect(it.detector.findings).toHaveLength(2_000);
+});
+
+test('ends a check five seconds after the API server hangs', async () => {
+  fakeUntilEnd('setTimeout', 'clearTimeout', 'performance');
+  const it = new DetectorTest();
+  let timedOutAfter = 0;
+  const startedAt = performance.now();
+  it.answer = async ({ signal }: ApiRequest) => {
+    await once(signal, 'abort');
+    timedOutAfter = performance.now() - startedAt;
+    throw NOT_FOUND;
+  };
+  it.configOfNode = [MISSING];
+  const checked = it.check();
+  await vi.advanceTimersToNextTimerAsync();
+  await checked;
+  expect([it.requestCount, timedOutAfter]).toEqual([1, 5_000]);
 });
