@@ -4,6 +4,12 @@ import { expect, test } from 'vitest';
 import { listDirectory } from '../../src/files/list-directory.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 
+test('lists all of a large subdirectory', async () => {
+  const directory = createTemporaryDirectory();
+  writeFiles(directory, Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`a/${index}`, ''])));
+  expect(await listDirectory(directory, 101, new AbortController().signal, true)).toHaveLength(101);
+});
+
 test('lists a directory or all below it by path, follows no link, and has limits', async () => {
   const directory = createTemporaryDirectory();
   writeFiles(directory, { 'b/2': '', 'b/1/3': '', a: '' });
