@@ -33,8 +33,8 @@ export class YamlError extends Error {
 const MAX_NODES = 500_000;
 /** V8 ends the process if it compiles a regular expression at the end of its stack. */
 const MAX_NESTING = 250;
-/** What the reader of yaml.v2 rejects. After two byte order marks, it skips the first character of each line. */
-const CONTROL_CHARACTER = /^\uFEFF{2}|[^\t\n\r -~\u0085\u00A0-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
+/** What the reader of yaml.v2 rejects. */
+const CONTROL_CHARACTER = /[^\t\n\r -~\u0085\u00A0-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
 const LINE_BREAK = /\r\n?|[\u0085\u2028\u2029]/g;
 const ONLY_COMMENTS = /^(?:\.\.\.)?(?:\s|#.*)*$/;
 const INDENTED_BY_TAB = /^(?: |[-?](?=[ \t]))*\t/gm;
