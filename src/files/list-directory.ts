@@ -16,12 +16,17 @@ export async function listDirectory(
 ): Promise<readonly Dirent[]> {
   return await explainErrors(directory, async () => {
     const entries = new Map<string, Dirent>();
+    const directories = [directory];
     signal.throwIfAborted();
-    for await (const entry of await opendir(directory, { recursive })) {
-      signal.throwIfAborted();
-      if (entries.size === maxEntries)
-        throw new FileError(`${formatPath(directory)} has more than ${maxEntries} files; choose another directory`);
-      entries.set(join(entry.parentPath, entry.name), entry);
+    // The recursion of opendir() in Node 20 drops what is beyond the first 32 entries of a subdirectory.
+    for (const path of directories) {
+      for await (const entry of await opendir(path)) {
+        signal.throwIfAborted();
+        if (entries.size === maxEntries)
+          throw new FileError(`${formatPath(directory)} has more than ${maxEntries} files; choose another directory`);
+        entries.set(join(path, entry.name), entry);
+        if (recursive && entry.isDirectory()) directories.push(join(path, entry.name));
+      }
     }
     return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
   });

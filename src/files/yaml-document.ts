@@ -33,12 +33,11 @@ export class YamlError extends Error {
 const MAX_NODES = 500_000;
 /** V8 ends the process if it compiles a regular expression at the end of its stack. */
 const MAX_NESTING = 250;
-/** What the reader of yaml.v2 rejects. After two byte order marks, it skips the first character of each line. */
-const CONTROL_CHARACTER = /^\uFEFF{2}|[^\t\n\r -~\u0085\u00A0-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
+/** What the reader of yaml.v2 rejects. */
+const CONTROL_CHARACTER = /[^\t\n\r -~\u0085\u00A0-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
 const LINE_BREAK = /\r\n?|[\u0085\u2028\u2029]/g;
 const ONLY_COMMENTS = /^(?:\.\.\.)?(?:\s|#.*)*$/;
 const INDENTED_BY_TAB = /^(?: |[-?](?=[ \t]))*\t/gm;
-const LINE_BEFORE_COLON = /[ \t]*(?:#.*)?\n\s*:/y;
 /** Only JSON has them. */
 const JSON_ESCAPE = /\\(?:(\/|u[dD][89A-Fa-f])|[^])/g;
 const RESOLVED_TAG = /:(?:bool|int|float|null)$/;
@@ -183,16 +182,14 @@ class YamlReader {
   }
 
   /** Its keys are own properties, whatever their names are. */
-  #convertMapping({ items, flow = false }: YAMLMap.Parsed, positions: Map<string, number>): object {
+  #convertMapping({ items }: YAMLMap.Parsed, positions: Map<string, number>): object {
     const mapping = new Map<string, unknown>();
     const set = (name: string, value: unknown, position: number): void => {
       mapping.set(name, value);
       positions.set(name, position);
     };
     for (const { key, value: node } of items) {
-      const [start, end] = key.range;
-      LINE_BEFORE_COLON.lastIndex = end;
-      if (flow && LINE_BEFORE_COLON.test(this.#body)) this.#fail('a line break before a colon', end);
+      const [start] = key.range;
       const name = this.#convert(key);
       const value = this.#convert(node);
       if (name === '<<' && isScalar(key) && key.type === 'PLAIN') {

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/references.ts';
@@ -137,8 +137,7 @@ export async function readBootstrapSources(
   signal: AbortSignal,
 ): Promise<ReadonlySet<string> | undefined> {
   const folder = join(directory, POOLS_FOLDER);
-  const stats = await stat(folder).catch(() => undefined);
-  if (stats?.isDirectory() !== true) return undefined;
+  if (!existsSync(folder)) return undefined;
   const sources = new Set<string>();
   for (const path of await listTexts(folder, signal)) {
     const content = await readRegularFile(path, MAX_CONFIG_BYTES, signal);

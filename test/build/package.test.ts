@@ -10,8 +10,6 @@ import { CODE_DESCRIPTIONS } from '../../src/decision/verdict.ts';
 const ROOT = path.join(import.meta.dirname, '..', '..');
 /** What the build reads, and what is packed. */
 const SOURCES = ['LICENSE', 'README.md', 'build', 'docs', 'manifests', 'package-lock.json', 'package.json', 'src'];
-/** npm runs these when it installs a package. */
-const INSTALL_SCRIPTS = new Set(['preinstall', 'install', 'postinstall', 'prepare']);
 
 const root = mkdtempSync(path.join(tmpdir(), 'mcg-package-'));
 const tarball = path.join(root, `machineconfig-guard-${packageJson.version}.tgz`);
@@ -54,7 +52,7 @@ test('npm install adds no other package and runs no script, and neither does npm
   expect(names).toEqual(['.bin', '.package-lock.json', 'machineconfig-guard']);
   const text = readFileSync(path.join(installed, 'node_modules', 'machineconfig-guard', 'package.json'), 'utf8');
   const { scripts } = JSON.parse(text) as typeof packageJson;
-  expect(Object.keys(scripts).filter((name) => INSTALL_SCRIPTS.has(name))).toEqual([]);
+  expect(Object.keys(scripts).filter((name) => /^(?:(?:pre|post)?install|prepare)$/.test(name))).toEqual([]);
 });
 
 test('the program and the plugin run, with node-forge and the page of codes', async () => {

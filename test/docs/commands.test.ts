@@ -3,8 +3,10 @@ import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { EXIT_CODE } from '../../src/client/exit.ts';
 import { toConfigName } from '../../src/decision/references.ts';
+import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/decision/verdict.ts';
 import { annotate, GONE, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { listCommands, runProgram } from '../cli/run-program.ts';
+import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../support/config-on-disk.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 
@@ -28,28 +30,27 @@ test('the help and README.md name every exit code', () => {
   expect(findAll(sentence, /(?:^|\s)(\d+) /g)).toEqual(CODES);
 });
 
-test('every page names only commands and flags that exist', () => {
-  const wrong = PAGES.flatMap((page) => {
-    const text = readFile(page).replaceAll(/\\\n\s*/g, '');
-    return [...text.matchAll(COMMAND)].flatMap(({ groups: { line = '' } = {} }) => {
-      const name = line.split(' ').find((word) => helps.has(word));
-      const help = `${helps.get(name ?? '')}${helps.get('')}\n --help`;
-      const flags = line.match(FLAG) ?? [];
-      return flags.filter((flag) => !help.includes(flag)).map((flag) => `${page}: ${line}: ${flag}`);
-    });
-  });
-  expect(wrong).toEqual([]);
-});
-
 /** Of `openshift-install`, `npm run release` and `oc adm release info`. */
 const OTHER_FLAGS = new Set(['--dir', '--base-image', '--platform', '--image-for']);
 
-test('every flag that a sentence or a table names exists', () => {
-  const pages = PAGES.filter((page) => !page.startsWith('docs/internals/'));
-  const flags = pages.flatMap((page) => findAll(readFile(page), /`(--[a-z][-a-z]*)[^`\n]*`/g));
-  expect(flags.length).toBeGreaterThan(20);
+test('every page names only commands and flags that exist', () => {
   const isKnown = (flag: string) => [...helps.values()].some((help) => help.includes(` ${flag} `));
-  expect(flags.filter((flag) => !OTHER_FLAGS.has(flag) && !isKnown(flag))).toEqual([]);
+  const wrong = PAGES.flatMap((page) => {
+    const commands = [
+      ...readFile(page)
+        .replaceAll(/\\\n\s*/g, '')
+        .matchAll(COMMAND),
+    ];
+    const ofCommands = commands.flatMap(({ groups: { line = '' } = {} }) => {
+      const name = line.split(' ').find((word) => helps.has(word));
+      const help = `${helps.get(name ?? '')}${helps.get('')}\n --help`;
+      return (line.match(FLAG) ?? []).filter((flag) => !help.includes(flag)).map((flag) => `${line}: ${flag}`);
+    });
+    // In sentences and tables for users.
+    const named = page.startsWith('docs/internals/') ? [] : findAll(readFile(page), /`(--[a-z][-a-z]*)[^`\n]*`/g);
+    return [...ofCommands, ...named.filter((flag) => !OTHER_FLAGS.has(flag) && !isKnown(flag))];
+  });
+  expect(wrong).toEqual([]);
 });
 
 /** Values that the page names beside the keys. */
@@ -86,4 +87,33 @@ test.each([
   // The values of an enumeration are in parentheses.
   const documented = findAll(section.replaceAll(/ \([^)]*\)/g, ''), /`([a-z][a-zA-Z\d]*)(?:\[\])?`/g);
   expect(documented.filter((key) => !keys.includes(key) && !VALUES.has(key))).toEqual([]);
+});
+
+test('docs/codes.md explains every code once, in the words of the program', () => {
+  const page = readFile('docs/codes.md');
+  const codes = findAll(page, /^## (\w+)$/gm);
+  const sentences = findAll(page, /^## \w+\n\n(.+)$/gm);
+  expect(codes).toHaveLength(Object.keys(CODE_DESCRIPTIONS).length);
+  expect(Object.fromEntries(codes.map((code, index) => [code, sentences[index]]))).toEqual(CODE_DESCRIPTIONS);
+  expect(formatHelpNote('MCG_IN_USE')).toMatch(
+    /^Run machineconfig-guard explain MCG_IN_USE, or see https:.*\/docs\/codes\.md#mcg_in_use$/,
+  );
+});
+
+test('docs/inspect.md shows what check --manifests prints, and lists the keys of its JSON', async () => {
+  const [, section = ''] = /^### Before the install\n(.*?)^### /ms.exec(readFile('docs/inspect.md')) ?? [];
+  const directory = createTemporaryDirectory();
+  const mirrors = ['idms-release-0', 'idms-operator-0'].map((name) => {
+    const type = 'apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet';
+    return `---\n${type}\nmetadata:\n  name: ${name}\nspec: {}\n`;
+  });
+  writeFiles(directory, { 'openshift/idms-oc-mirror.yaml': mirrors.join('') });
+  const { stdout } = await runProgram(['check', '--manifests', directory]);
+  const [console = ''] = findAll(section, /```console\n([^]*?)```/g);
+  const simplify = (text: string) => text.replaceAll(directory, 'cluster').replaceAll(/\s+/g, ' ');
+  expect(simplify(console)).toBe(simplify(stdout));
+  const report: unknown = JSON.parse((await runProgram(['check', '--manifests', directory, '-o', 'json'])).stdout);
+  const [listed = ''] = findAll(section, /^Keys of `--output json`: ([^]*?)\n\n/gm);
+  for (const [, key] of JSON.stringify(report).matchAll(/"(\w+)":/g))
+    expect(listed).toMatch(new RegExp(`\`${key}[\`[]`));
 });

@@ -7,6 +7,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs, promisify } from 'node:util';
+import type { JsonTestResults } from 'vitest/node';
 import { runCommand } from '../e2e/support/runner.ts';
 import { copyRepository } from '../support/copy-repository.ts';
 import { UsageError } from '../support/usage.ts';
@@ -25,22 +26,13 @@ Options:
 const E2E = 'test/e2e/';
 const isEndToEnd = (promised: Promised) => splitTest(promised).file.startsWith(E2E);
 
-/** What Vitest's JSON reporter writes, as far as it is read here. */
-interface Report {
-  readonly testResults: readonly {
-    readonly name: string;
-    readonly message: string;
-    readonly assertionResults: readonly { readonly status: string; readonly title: string }[];
-  }[];
-}
-
 /** Returns why the program failed. */
 async function runProgram(cwd: string, args: readonly string[]): Promise<string> {
   return await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: 2 ** 30 }).then(() => '', String);
 }
 
 /** Runs the tests of rows in a copy of the repository. All are end-to-end tests, or none is. */
-async function runTests(copy: string, rows: readonly Promised[]): Promise<Report> {
+async function runTests(copy: string, rows: readonly Promised[]): Promise<JsonTestResults> {
   const tests = rows.map(splitTest);
   const isEndToEndRun = rows.some(isEndToEnd);
   if (isEndToEndRun) await runProgram(copy, ['node_modules/tsx/dist/cli.mjs', 'build/bundle.ts']);
@@ -56,11 +48,11 @@ async function runTests(copy: string, rows: readonly Promised[]): Promise<Report
     ...new Set(tests.map(({ file }) => file)),
   ]);
   if (!existsSync(reportFile)) throw new Error(`Vitest has written no report: ${output.slice(-1_000)}`);
-  return JSON.parse(readFileSync(reportFile, 'utf8')) as Report;
+  return JSON.parse(readFileSync(reportFile, 'utf8')) as JsonTestResults;
 }
 
 /** Returns `passed`, `failed`, or why the test of a row did not run. */
-function findOutcome({ testResults }: Report, row: Promised): string {
+function findOutcome({ testResults }: JsonTestResults, row: Promised): string {
   const { file, title } = splitTest(row);
   const results = testResults.filter(({ name }) => name.endsWith(`/${file}`));
   const tests = results.flatMap(({ assertionResults }) => assertionResults);
@@ -71,7 +63,7 @@ function findOutcome({ testResults }: Report, row: Promised): string {
 }
 
 /** Returns what is wrong with a row, or undefined. */
-async function findProblem(copy: string, row: Promised, unchanged: Report): Promise<string | undefined> {
+async function findProblem(copy: string, row: Promised, unchanged: JsonTestResults): Promise<string | undefined> {
   const before = findOutcome(unchanged, row);
   if (before !== 'passed') return `before the change, the test ${before}`;
   const restore = applyChanges(row, copy);

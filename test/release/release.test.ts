@@ -15,14 +15,7 @@ const ARCHIVE = `machineconfig-guard-linux-${process.arch === 'x64' ? 'amd64' : 
 /** Of the layer that the image adds to its base. */
 const MAX_LAYER_BYTES = 120e6;
 
-interface Manifests {
-  readonly manifests: readonly { readonly digest: string; readonly platform: object }[];
-}
-
-interface ImageManifest {
-  readonly config: { readonly digest: string };
-  readonly layers: readonly { readonly digest: string }[];
-}
+type Descriptors = readonly { readonly digest: string; readonly platform?: object }[];
 
 const directory = mkdtempSync(path.join(tmpdir(), 'mcg-release-test-'));
 /** Buildah makes the path a name of an image, so that it needs lower case, which mkdtemp() does not give. */
@@ -94,12 +87,12 @@ test('two builds in different directories, with another umask, have the same fil
 });
 
 test('the image adds few files to its base, and has the version and the time of the commit', () => {
-  const [index] = (JSON.parse(readFile('image/index.json')) as Manifests).manifests;
-  const { manifests } = readBlob(index?.digest ?? '') as Manifests;
+  const [index] = (JSON.parse(readFile('image/index.json')) as { manifests: Descriptors }).manifests;
+  const { manifests } = readBlob(index?.digest ?? '') as { manifests: Descriptors };
   const platforms = ['amd64', 'arm64'].map((architecture) => ({ os: 'linux', architecture }));
   expect(manifests.map(({ platform }) => platform)).toEqual(platforms);
   for (const { digest } of manifests) {
-    const { config, layers } = readBlob(digest) as ImageManifest;
+    const { config, layers } = readBlob(digest) as { config: Descriptors[0]; layers: Descriptors };
     expect(readBlob(config.digest)).toMatchObject({ created: CREATED, config: { Labels: { version: VERSION } } });
     const layer = execFileSync('gunzip', ['--stdout', path.join(release, blobOf(layers[1]?.digest ?? ''))], {
       maxBuffer: 2 * MAX_LAYER_BYTES,

@@ -104,11 +104,7 @@ function checkFields(
   const findName = (key: string): string =>
     [...fields.keys()].find((name) => isIgnition && name.toLowerCase() === key.toLowerCase()) ?? key;
   // Go sorts the keys, and then the last one of a field counts.
-  const keys = new Map(
-    Object.keys(value)
-      .toSorted()
-      .map((key) => [findName(key), key]),
-  );
+  const keys = new Map(Array.from(Object.keys(value).sort(), (key) => [findName(key), key]));
   for (const [key, item] of Object.entries(value)) {
     const name = findName(key);
     if (keys.get(name) !== key) continue;

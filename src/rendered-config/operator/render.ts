@@ -35,18 +35,12 @@ export function createRender(renderer: Renderer, signal: AbortSignal) {
   let facts = { version: '', featureGates: [] as readonly string[] };
   return async (files: ReadonlyMap<string, Buffer | string>): Promise<Render> => {
     for (let attempt = 0; ; attempt += 1) {
-      // Renders side by side learn the same.
-      const known = facts;
-      const base = createBaseManifests(known);
-      const result = await render(
-        new Map([...files, [PULL_SECRET_FILE, PULL_SECRET], [BASE_FILE, base]]),
-        renderer,
-        signal,
-      );
+      const added = [[PULL_SECRET_FILE, PULL_SECRET] as const, [BASE_FILE, createBaseManifests(facts)] as const];
+      const result = await render(new Map([...files, ...added]), renderer, signal);
       const { error = '' } = result;
-      const [, version = known.version] = VERSION_ERROR.exec(error) ?? [];
+      const [, version = facts.version] = VERSION_ERROR.exec(error) ?? [];
       const gates = Array.from(GATE_ERROR.exec(error) ?? []).slice(1);
-      if ((version === known.version && gates.length === 0) || attempt === MAX_ATTEMPTS) return result;
+      if ((version === facts.version && gates.length === 0) || attempt === MAX_ATTEMPTS) return result;
       facts = { version, featureGates: [...new Set([...facts.featureGates, ...gates])] };
     }
   };
