@@ -1,13 +1,7 @@
 import { groupBy } from '../../../common/group-by.ts';
 import { countNoun } from '../../../common/printable-text.ts';
 import { formatPath } from '../../../files/file-error.ts';
-import {
-  applyStyle,
-  getLineWidth,
-  type TextFormat,
-  wrapBeside,
-  wrapParagraph,
-} from '../../../client/output/text-format.ts';
+import { applyStyle, getLineWidth, type TextFormat, wrapBeside } from '../../../client/output/text-format.ts';
 import type { ManifestsReport } from './check-manifests.ts';
 import type { ManifestProblem } from './find-problems.ts';
 
@@ -44,7 +38,7 @@ export function formatManifestsReport(format: TextFormat, report: ManifestsRepor
   return [
     ...Array.from(blocks, ([key, block]) => `${formatBlock(format, key, block)}\n`),
     applyStyle(format, ok ? 'bold' : ['red', 'bold'], conclusion),
-    ...notes.map((note) => wrapParagraph(format, note)),
+    ...notes.map((note) => wrapBeside('', note, format.width)),
     '',
   ].join('\n');
 }
