@@ -64,7 +64,7 @@ export function readContexts(options: ClusterFlags, env: Environment = process.e
   };
 }
 
-/** Adds the content of a file. As in kubectl, what an earlier file defines wins. */
+/** As in kubectl, what an earlier file defines wins. */
 function addFile(config: KubeConfig, file: string, origin: string): void {
   const part = new KubeConfig();
   try {

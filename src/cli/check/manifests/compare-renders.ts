@@ -7,7 +7,6 @@ import { isRecord } from '../../../rendered-config/rendered-config.ts';
 import { createProblem, type ManifestProblem } from './find-problems.ts';
 import { type Manifest, type ManifestDirectory, type ManifestObject, ROLES } from './manifest-directory.ts';
 
-/** Part of the JSON of `check --manifests --operator`. */
 export type PoolRenders = ReturnType<typeof comparePool>;
 
 const MAX_PARTS = 3;

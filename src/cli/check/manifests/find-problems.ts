@@ -88,7 +88,7 @@ function isBefore(one: string, other: string): boolean {
   return one.localeCompare(other, 'en', { numeric: true }) < 0;
 }
 
-/** Whether the release can have the problem of a rule. Undefined if it is unknown. */
+/** Undefined if it is unknown. */
 function concernsRelease(releases: string | undefined, release: string | undefined): boolean | undefined {
   const [word, limit = ''] = releases?.split(' ') ?? [];
   if (word === undefined) return true;

@@ -8,7 +8,6 @@ import type { ManifestProblem } from './find-problems.ts';
 /** Of equal problems. `-o wide` prints all. */
 const MAX_ROWS = 10;
 const MARGIN = ' '.repeat('warning  '.length);
-/** Problems of files that are no manifests yet. */
 const SOURCE_PROBLEM = /^(?:ButaneFile|ButaneObject|ClientKind|Placeholder|Unparsable: a template)/;
 const SOURCE_NOTE =
   'Some files are input of GitOps or another tool. Check the manifests that kustomize, helm, butane or the hub writes.';
