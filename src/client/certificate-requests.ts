@@ -6,7 +6,7 @@ import { ApiError, describeError } from '../kube/errors.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import { listAll } from './cluster-reader.ts';
 
-/** Part of the JSON of `check`. An API server that denies the list is no error. */
+/** Part of the JSON of `check`. */
 export type PendingCertificateRequests = Awaited<ReturnType<typeof readPendingCertificateRequests>>;
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -24,7 +24,6 @@ export function addClusterFlags(command: Command): Command {
     .option('--request-timeout <duration>', timeout, parseTimeout);
 }
 
-/** Adds the flags that select a cluster. They and all later ones are a group in the help. */
 export function addConnectionFlags(command: Command): Command {
   return command
     .optionsGroup('Cluster flags, also before the command:')

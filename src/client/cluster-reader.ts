@@ -116,9 +116,9 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     paused: paused === true,
     pausedSince: paused === true ? findWriteTime(pool, ['f:spec', 'f:paused']) : undefined,
     ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
-    machineCount: toCount(status['machineCount']),
-    updatedMachineCount: toCount(status['updatedMachineCount']),
-    degradedMachineCount: toCount(status['degradedMachineCount']),
+    machineCount: Number(status['machineCount'] ?? 0),
+    updatedMachineCount: Number(status['updatedMachineCount'] ?? 0),
+    degradedMachineCount: Number(status['degradedMachineCount'] ?? 0),
     conditions: parseConditions(status['conditions']),
     sources: listPoolSources(pool),
   };
@@ -132,10 +132,6 @@ function parseConditions(conditions: unknown): InspectedPool['conditions'] {
     return status === 'True' ? [[type, { message: texts[0] ?? '', since: parseTime(time) }]] : [];
   });
   return Object.fromEntries(entries) as InspectedPool['conditions'];
-}
-
-function toCount(value: unknown): number {
-  return typeof value === 'number' ? value : 0;
 }
 
 function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {

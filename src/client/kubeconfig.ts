@@ -15,7 +15,7 @@ const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
  * Finds the cluster as kubectl does (k8s.io/client-go, tools/clientcmd): `--kubeconfig`, else the existing files in
  * `KUBECONFIG`, else `~/.kube/config`, and without any context the pod's service account. `loadFromDefault` of the
  * client library rejects a list with a missing file or with a name in two files, and takes the last current-context.
- * A `root` replaces that of the files of the pod, for tests.
+ * Tests replace the `root` of the files of the pod.
  */
 export function loadConnection(options: ClusterFlags, env: Environment = process.env, root = ''): KubeConnection {
   return new KubeConnection(() => {
@@ -64,7 +64,7 @@ export function readContexts(options: ClusterFlags, env: Environment = process.e
   };
 }
 
-/** Adds the content of a file. As in kubectl, what an earlier file defines wins. */
+/** As in kubectl, what an earlier file defines wins. */
 function addFile(config: KubeConfig, file: string, origin: string): void {
   const part = new KubeConfig();
   try {

@@ -22,7 +22,6 @@ const INTERVAL_MS = 2_000;
 /** A pause is this many times as long as the last read, to spare large clusters. */
 const PAUSE_FACTOR = 4;
 const MAX_PAUSE_MS = 10_000;
-
 const RETRY_MS = 5_000;
 const RETRY_INTERVAL_MS = 500;
 

@@ -39,7 +39,6 @@ export interface InspectedPool {
   readonly sources: readonly string[];
 }
 
-/** A kubelet's request without a condition and without a certificate. */
 export interface PendingCertificateRequest {
   readonly name: string;
   /** Null if neither the user nor the request names a node, or no node can have the name. */

@@ -27,7 +27,7 @@ function yes(recoverableReason: string): Recovery {
   return { recoverable: true, recoverableReason, evidence: null };
 }
 
-function no(recoverableReason: string, evidence: string | null = null): Recovery {
+export function no(recoverableReason: string, evidence: string | null = null): Recovery {
   return { recoverable: false, recoverableReason, evidence };
 }
 

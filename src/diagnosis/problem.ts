@@ -60,7 +60,6 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly livePools: readonly InspectedPool[];
   readonly livePoolsBySpec: ReadonlyMap<ConfigName | undefined, readonly InspectedPool[]>;
   readonly livePoolByName: ReadonlyMap<string | undefined, InspectedPool>;
-  /** Pools of which a node names a missing config. */
   readonly poolsWithDanglingNode: ReadonlySet<string | undefined>;
   /** A node that ran the config, so its disk has a copy. */
   readonly nodeWithCopy: ReadonlyMap<ConfigName, InspectedNode>;

@@ -106,8 +106,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
     // A running restore unpauses the pool itself. One that was killed never does, and looks the same.
     ofPool: ({ paused, pausedFor }) => {
       if (!paused || pausedFor === undefined) return [];
-      const recovery = { recoverable: false, recoverableReason: 'Only its restore unpauses it', evidence: null };
-      return [{ ...recovery, config: toConfigName(pausedFor) }];
+      return [{ ...findings.no('Only its restore unpauses it'), config: toConfigName(pausedFor) }];
     },
     summary: () => 'paused for restore',
     sentence: ({ config }, names, isPlural) =>

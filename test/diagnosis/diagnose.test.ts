@@ -1,10 +1,13 @@
+import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
 import { parsePoolName, toConfigName } from '../../src/decision/references.ts';
 import { parseInspectedNode } from '../../src/client/cluster-reader.ts';
 import { judgeEmptyStatus } from '../../src/diagnosis/dangling-references.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
+import { createNearestFinder } from '../../src/diagnosis/nearest-name.ts';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
@@ -78,6 +81,16 @@ test('ignores a weak reference to a missing config', () => {
   const annotations = Object.fromEntries(Object.entries(values).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
   const metadata = { name: 'w1', labels: { 'node-role.kubernetes.io/worker': '' }, annotations };
   expect(check([parseInspectedNode({ metadata })], [POOL], { configs: [NEW] }).ok).toBe(true);
+});
+
+const NEAREST_NAMES = parse(
+  readFileSync(new URL('nearest-names.yaml', import.meta.url), 'utf8'),
+) as readonly (readonly [string, string, readonly string[], string | null])[];
+
+test.each(NEAREST_NAMES)('for a name that has %s, finds the config that was meant, if it is clear', (...row) => {
+  const [, name, existing, meant] = row;
+  const find = createNearestFinder([...existing, 'rendered-worker-9e786f4a442cb50f3dfeec92abb1675f']);
+  expect([find(name) ?? null, find('-'.repeat(256 * 1024))]).toEqual([meant, undefined]);
 });
 
 const UNPAUSE =

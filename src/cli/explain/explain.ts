@@ -6,8 +6,6 @@ import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../decision/verdict.ts';
 import { readPackageFile } from '../../files/package-file.ts';
 
 export const PAGES = 'install operate codes inspect troubleshooting audit monitoring year fleet'.split(' ');
-/** Whoever reads this has the program. */
-const OWN_INSTALLATION = 'install/get-the-program';
 const ALERT = /^\| \[(\w+)\]\(runbooks\//gm;
 const MEANING = /^## Meaning\n\n([^]*?)\n\n/m;
 const LINK = /\[([^\]]*)\]\(([^)]*)\)/g;
@@ -86,7 +84,7 @@ function formatTopic(topic: string, format: TextFormat): string | undefined {
   const text = findSection(file, anchor);
   if (text === undefined) return undefined;
   const topics = [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(file, target) ?? []);
-  const others = [...new Set(topics)].filter((other) => other !== topic && other !== OWN_INSTALLATION);
+  const others = [...new Set(topics)].filter((other) => other !== topic);
   const seeAlso =
     others.length === 0 ? [] : ['', applyStyle(format, 'bold', 'See also'), ...others.map(formatReference)];
   return `${[formatMarkdown(text, file, format).trimEnd(), ...seeAlso].join('\n')}\n`;

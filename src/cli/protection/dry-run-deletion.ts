@@ -85,7 +85,6 @@ export async function dryRunDeletion(
   }
 }
 
-/** Which webhook or policy denied, or could not be called. Empty for another answer. */
 export function parseAnswer({ message }: DryRunAnswer): Readonly<Record<string, string | undefined>> {
   return Object.assign({}, ...ANSWERS.map((pattern) => pattern.exec(message)?.groups)) as Record<string, string>;
 }

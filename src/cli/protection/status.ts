@@ -153,7 +153,6 @@ export function formatStatusReport(
     Object.values(cells[index] ?? {}).slice(0, isRead(entry) ? undefined : 2),
   );
   const details = clusters.flatMap((entry) => formatDetails(format, entry));
-  // Of several clusters, the reader chooses one.
   const [first, ...others] = clusters.filter(isRead);
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
   const isAdvised = clusters.some((entry) => entry.advice?.text === VERIFY_ADVICE.text);

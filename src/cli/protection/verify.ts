@@ -11,7 +11,7 @@ import { pollUntilSettled } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
+import { dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
 import { type Evidence, readEvidence, type RegisteredWebhook } from './evidence.ts';
 import { deriveProtection, isComplete, type Protection, UNKNOWN } from './protection.ts';
 
@@ -132,6 +132,14 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
   if (used && answer && answer.status < 400 && !(await findCandidates(api, signal)).inUse.has(used.config)) {
     answer = undefined;
   }
+  const derive = (): Protection => {
+    const unusedRun = unusedAnswer && ({ answer: unusedAnswer, kind: 'Node', unused: unusedAnswer } as const);
+    if (used && answer) return deriveProtection(evidence, { answer, kind: used.kind, unused: unusedAnswer });
+    const blocked = unusedRun && deriveProtection(evidence, unusedRun);
+    if (blocked?.state === 'BLOCKED') return blocked;
+    const explanation = used ? `${used.config} was released or deleted during the dry run` : NOTHING_IN_USE;
+    return { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
+  };
   return {
     server: api.address,
     webhooks: evidence.webhooks ?? null,
@@ -143,24 +151,11 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
       unused && unusedAnswer
         ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }
         : null,
-    ...deriveFromDryRuns(evidence, used, answer, unusedAnswer),
+    ...derive(),
     /** A config in use, and one of its references. */
     dryRun: used && answer ? { config: used.config, kind: used.kind, name: used.name, field: used.field } : null,
     answer: answer ?? null,
   };
-}
-
-function deriveFromDryRuns(
-  evidence: Evidence,
-  used: Awaited<ReturnType<typeof findCandidates>>['used'],
-  answer: DryRunAnswer | undefined,
-  unused: DryRunAnswer | undefined,
-): Protection {
-  if (used && answer) return deriveProtection(evidence, { answer, kind: used.kind, unused });
-  const blocked = unused && deriveProtection(evidence, { answer: unused, kind: 'Node', unused });
-  if (blocked?.state === 'BLOCKED') return blocked;
-  const explanation = used ? `${used.config} was released or deleted during the dry run` : NOTHING_IN_USE;
-  return { ...UNKNOWN, explanation, advice: ROLL_OUT_ADVICE };
 }
 
 export function listWarnings({ webhooks, deployment, authorityFlags }: Evidence, undatedPools: readonly string[]) {

@@ -43,11 +43,8 @@ export async function readVersion(api: KubeApi): Promise<number> {
 }
 
 /**
- * Returns the flags with each flag of the installed guard that is not given, its image and authority, and what the user
- * should know about them. `before` has the flags of the installed guard. It is undefined without one.
- *
- * @param isGiven whether the user passes a flag
- * @throws CliError if the issuer of the certificates would change, or the authority is unusable
+ * The flags with each flag of the installed guard that the user does not pass, its image and authority, and what
+ * the user should know about them. `before` has the flags of the installed guard. It is undefined without one.
  */
 export async function keepInstalled(api: KubeApi, given: RenderFlags, isGiven: (name: string) => boolean, now: Date) {
   const [installed, isSingleNode, guard] = await Promise.all([

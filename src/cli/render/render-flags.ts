@@ -64,7 +64,6 @@ export function addRecordedFlags(command: Command): void {
   }
 }
 
-/** The flags that the labels of an installation record, and the others with their defaults. */
 export function parseFlagLabels(labels: Readonly<Record<string, string>>): FlagValues {
   if (!(`${FLAG_LABEL_PREFIX}profile` in labels)) fail(`there is no label ${FLAG_LABEL_PREFIX}profile`);
   const flags = getDefaults();

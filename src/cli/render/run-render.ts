@@ -1,20 +1,14 @@
-import { withKubeApi } from '../../client/cluster-options.ts';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createAuthority } from '../../certificates/authority.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
+import { withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import type { Output } from '../../client/output/output.ts';
 import { checkImage } from '../../install/image.ts';
-import {
-  buildInstallation,
-  formatStream,
-  type Installation,
-  type InstallationOptions,
-  isOwnFile,
-} from '../../install/installation.ts';
+import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
@@ -46,7 +40,7 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   const kept = newAuthority ? undefined : cluster?.authority;
   const needsAuthority = hasGuard && tls === 'generated';
   const authority = needsAuthority ? (kept ?? (await createAuthority({ days: MAX_DAYS, now }))) : undefined;
-  const options: InstallationOptions = {
+  const options = {
     ...flags,
     kubernetesVersion: openshiftVersion ?? cluster?.version,
     authority,
@@ -82,7 +76,7 @@ async function readCluster(given: RenderFlags, isGiven: (name: string) => boolea
   });
 }
 
-function build(builder: typeof buildInstallation, options: InstallationOptions): Installation {
+function build(builder: typeof buildInstallation, options: Parameters<typeof builder>[0]): Installation {
   try {
     return builder(options);
   } catch (error) {

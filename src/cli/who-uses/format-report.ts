@@ -7,14 +7,7 @@ import type { ReferencesReport, ConfigReport, ReferenceEntry } from './reference
 import { advise } from '../../client/output/advice.ts';
 import { formatShortName, formatAge, formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable, NONE } from '../../client/output/table.ts';
-import {
-  applyStyle,
-  formatNext,
-  type ReportFormat,
-  type TextFormat,
-  wrapParagraph,
-  wrapText,
-} from '../../client/output/text-format.ts';
+import { applyStyle, formatNext, type ReportFormat, wrapParagraph, wrapText } from '../../client/output/text-format.ts';
 
 const CHECK_ADVICE = advise(
   'nodes and pools that name a missing config cannot update; list them with',
@@ -23,7 +16,7 @@ const CHECK_ADVICE = advise(
 const OVERRIDE = `annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete`;
 const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';
 
-export function formatNamedConfigs(format: TextFormat, report: ReferencesReport): string {
+export function formatNamedConfigs(format: ReportFormat, report: ReferencesReport): string {
   const parts = report.configs.map((config) => formatConfig(format, config));
   if (report.unreportedNodes > 0) parts.push(wrapParagraph(format, formatUnreported(report)));
   return `${parts.join('\n\n')}\n`;
@@ -77,16 +70,15 @@ export function formatConfigNames(configs: readonly ConfigReport[], areUnused: b
 }
 
 export function formatUnusedNotice(configs: readonly ConfigReport[]): string {
-  const heldCount = configs.filter(isHeld).length;
-  const notice = heldCount === 0 ? '' : `Omitted ${countNoun(heldCount, 'held config')}.\n`;
-  return notice + POINT_IN_TIME_NOTICE;
+  const { length } = configs.filter(isHeld);
+  return (length === 0 ? '' : `Omitted ${countNoun(length, 'held config')}.\n`) + POINT_IN_TIME_NOTICE;
 }
 
 function isHeld({ heldUntil }: ConfigReport): boolean {
   return heldUntil !== null;
 }
 
-function formatConfig(format: TextFormat, config: ConfigReport): string {
+function formatConfig(format: ReportFormat, config: ConfigReport): string {
   const { exists, rendered, used, usedBy, heldUntil, suggestion, mergedBy, recoverableReason } = config;
   const name = formatName(config.name);
   const referrers = joinWithAnd(countReferrers(usedBy.filter(({ keepsConfig }) => keepsConfig)));
@@ -110,7 +102,7 @@ function formatConfig(format: TextFormat, config: ConfigReport): string {
 }
 
 /** One row has all fields of a referrer that keep the config, or all that do not. */
-function formatReferences(format: TextFormat, entries: readonly ReferenceEntry[]): string {
+function formatReferences(format: ReportFormat, entries: readonly ReferenceEntry[]): string {
   const groups = groupBy(entries, ({ kind, name, keepsConfig }) => `${kind} ${name} ${keepsConfig}`);
   const rows = [...groups.values()].map((group) => {
     const [{ kind, name, keepsConfig }] = group as [ReferenceEntry];

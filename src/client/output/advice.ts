@@ -5,7 +5,6 @@ export const PIPE = Symbol('|');
 /** A word as the program gets it. {@link CommandFormatter} quotes it. */
 export type Word = string | typeof PIPE;
 
-/** A command for a person. Only a {@link CommandFormatter} can print it. */
 export class ShellCommand {
   readonly words: readonly Word[];
   /** Of the kubeconfig. Undefined for that of the run. */

@@ -52,7 +52,6 @@ export class Output {
     this.#command.configureOutput().writeErr?.(`${text}\n`);
   }
 
-  /** Prints a line on stderr, with the elapsed time, unless it has just printed the same text. */
   printProgress(text: string, elapsedMs: number): void {
     const line = toPrintableLine(text, Number.POSITIVE_INFINITY);
     if (text !== this.#lastProgress) this.printNote(`${formatAge(elapsedMs).padStart(7)}  ${line}`);

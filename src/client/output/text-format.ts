@@ -21,7 +21,6 @@ export type Style = ReadableStyle | ReadableStyle[];
 const stdout: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout;
 const MIN_WIDTH = 80;
 const MAX_WIDTH = 120;
-/** Beside a label that takes the whole line. */
 const MIN_TEXT_WIDTH = 40;
 
 /** For stdout. The text of a pipe is wrapped at the maximum. */

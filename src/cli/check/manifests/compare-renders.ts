@@ -7,7 +7,6 @@ import { isRecord } from '../../../rendered-config/rendered-config.ts';
 import { createProblem, type ManifestProblem } from './find-problems.ts';
 import { type Manifest, type ManifestDirectory, type ManifestObject, ROLES } from './manifest-directory.ts';
 
-/** Part of the JSON of `check --manifests --operator`. */
 export type PoolRenders = ReturnType<typeof comparePool>;
 
 const MAX_PARTS = 3;
@@ -67,7 +66,7 @@ function comparePool(
 
 function createFailure(error: string, manifests: readonly Manifest[]): ManifestProblem {
   const file = manifests.find(({ fileName }) => error.includes(fileName))?.file ?? '.';
-  return createProblem('RenderFails', error, { file });
+  return createProblem('RenderFails', error, file);
 }
 
 /** Custom pools get their configs only from the cluster. */
@@ -77,5 +76,5 @@ function createDifference({ pool, bootstrap, cluster, differences }: PoolRenders
   if (differences.length > MAX_PARTS) parts.push(`${differences.length - MAX_PARTS} more`);
   const files = new Set(differences.flatMap(({ setBy }) => setBy));
   const detail = `${bootstrap} on the bootstrap host, ${cluster} in the cluster: ${parts.join(', ')}`;
-  return Array.from(files.size === 0 ? ['.'] : files, (file) => createProblem('RendersDiffer', detail, { file }));
+  return Array.from(files.size === 0 ? ['.'] : files, (file) => createProblem('RendersDiffer', detail, file));
 }

@@ -33,7 +33,7 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
       const isHarmless =
         (severity === 'loss' && object !== undefined && !changesRenders(object, directory)) ||
         (severity === 'contents' && directory.findPools(object?.labels).length === 0);
-      problems.push(createProblem(code, detail, { file, line, object }, isHarmless || isConcerned === undefined));
+      problems.push(createProblem(code, detail, file, line, object, isHarmless || isConcerned === undefined));
       if (problems.length > MAX_PROBLEMS) throw new FileError(`${file} and the files before it have too many problems`);
     }
     return true;
@@ -62,14 +62,14 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
   return { directory, problems: problems.toSorted(bySeverity) };
 }
 
-interface Place {
-  readonly file: string;
-  readonly line?: number;
-  readonly object?: ManifestObject | undefined;
-}
-
-export function createProblem(code: string, detail: string | true, place: Place, isWarning = false) {
-  const { file, line = 1, object } = place;
+export function createProblem(
+  code: string,
+  detail: string | true,
+  file: string,
+  line = 1,
+  object?: ManifestObject,
+  isWarning = false,
+) {
   const { severity, message, advice, releases } = getRule(code);
   const text = message.replace('%s', () => toPrintableLine(String(detail), MAX_DETAIL_LENGTH));
   return {
@@ -88,7 +88,7 @@ function isBefore(one: string, other: string): boolean {
   return one.localeCompare(other, 'en', { numeric: true }) < 0;
 }
 
-/** Whether the release can have the problem of a rule. Undefined if it is unknown. */
+/** Undefined if it is unknown. */
 function concernsRelease(releases: string | undefined, release: string | undefined): boolean | undefined {
   const [word, limit = ''] = releases?.split(' ') ?? [];
   if (word === undefined) return true;

@@ -1,20 +1,13 @@
 import { groupBy } from '../../../common/group-by.ts';
 import { countNoun } from '../../../common/printable-text.ts';
 import { formatPath } from '../../../files/file-error.ts';
-import {
-  applyStyle,
-  getLineWidth,
-  type TextFormat,
-  wrapBeside,
-  wrapParagraph,
-} from '../../../client/output/text-format.ts';
+import { applyStyle, getLineWidth, type TextFormat, wrapBeside } from '../../../client/output/text-format.ts';
 import type { ManifestsReport } from './check-manifests.ts';
 import type { ManifestProblem } from './find-problems.ts';
 
 /** Of equal problems. `-o wide` prints all. */
 const MAX_ROWS = 10;
 const MARGIN = ' '.repeat('warning  '.length);
-/** Problems of files that are no manifests yet. */
 const SOURCE_PROBLEM = /^(?:ButaneFile|ButaneObject|ClientKind|Placeholder|Unparsable: a template)/;
 const SOURCE_NOTE =
   'Some files are input of GitOps or another tool. Check the manifests that kustomize, helm, butane or the hub writes.';
@@ -44,7 +37,7 @@ export function formatManifestsReport(format: TextFormat, report: ManifestsRepor
   return [
     ...Array.from(blocks, ([key, block]) => `${formatBlock(format, key, block)}\n`),
     applyStyle(format, ok ? 'bold' : ['red', 'bold'], conclusion),
-    ...notes.map((note) => wrapParagraph(format, note)),
+    ...notes.map((note) => wrapBeside('', note, format.width)),
     '',
   ].join('\n');
 }

@@ -6,7 +6,6 @@ import { readRegularFile } from '../../../files/read-file.ts';
 export interface ManifestFile {
   /** In the directory, such as `openshift/99-chrony.yaml`. */
   readonly path: string;
-  /** Undefined if installers do not read such files. */
   readonly content?: Buffer;
   /** The rule about why no cluster gets the file. */
   readonly ignored?: string;

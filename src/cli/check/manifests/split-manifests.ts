@@ -32,7 +32,7 @@ export async function splitManifests(directory: string, out: string, signal: Abo
   });
 }
 
-/** The texts of the documents. Comments between them stay with the one before. */
+/** Comments between documents stay with the one before. */
 function splitDocuments(documents: readonly StreamDocument[]): string[] {
   const texts: string[] = [];
   let head = '';
