@@ -72,7 +72,7 @@ export class DanglingReferenceDetector {
       findings.set(key, { ...finding, since: this.#findings.get(key)?.since ?? now() });
     };
     const poolsWithDanglingNode = new Set<string | undefined>();
-    for (const reference of dangling) {
+    for await (const reference of withPauses(dangling)) {
       const { config } = reference;
       if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
       if (reference.kind === 'Node') poolsWithDanglingNode.add(parsePoolName(config));
@@ -87,7 +87,7 @@ export class DanglingReferenceDetector {
       const explanation = explainEmptyStatus(code);
       add({ kind, name, field: 'status', config: undefined, deletedAt: undefined, explanation, suggestion: undefined });
     }
-    this.#report(findings);
+    await this.#report(findings);
     this.#findings = findings;
   }
 
@@ -95,10 +95,7 @@ export class DanglingReferenceDetector {
     const dangling: DanglingReference[] = [];
     const poolsWithEmptyStatus: PoolReferrer[] = [];
     const inUse = new Set<ConfigName>();
-    let count = 0;
-    for (const referrer of this.#options.index.referrers()) {
-      count += 1;
-      if (count % SLICE_SIZE === 0) await waitForNextTurn();
+    for await (const referrer of withPauses(this.#options.index.referrers())) {
       dangling.push(...findDanglingReferences([referrer], names));
       // While a pool cannot render, its condition RenderDegraded already reports the cause.
       if (isPool(referrer) && referrer.emptyStatus?.cannotRender === false) poolsWithEmptyStatus.push(referrer);
@@ -124,11 +121,11 @@ export class DanglingReferenceDetector {
     return missing;
   }
 
-  #report(findings: ReadonlyMap<string, DanglingFinding>): void {
+  async #report(findings: ReadonlyMap<string, DanglingFinding>): Promise<void> {
     const { log, onFound } = this.#options;
     const all = [...this.#findings.values(), ...findings.values()];
     const changed = all.filter((finding) => this.#findings.has(keyOf(finding)) !== findings.has(keyOf(finding)));
-    for (const finding of changed) {
+    for await (const finding of withPauses(changed)) {
       const { kind, name, field, config, explanation, suggestion } = finding;
       const reference = { kind, name, field, config };
       if (findings.has(keyOf(finding))) {
@@ -138,6 +135,16 @@ export class DanglingReferenceDetector {
         log.info({ reference }, `no longer dangling: ${kind} ${name} (${field})`);
       }
     }
+  }
+}
+
+/** Other work, such as waiting reviews, runs after each slice. */
+async function* withPauses<T>(items: Iterable<T>): AsyncGenerator<T> {
+  let count = 0;
+  for (const item of items) {
+    yield item;
+    count += 1;
+    if (count % SLICE_SIZE === 0) await waitForNextTurn();
   }
 }
 
