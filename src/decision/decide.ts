@@ -33,10 +33,7 @@ const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 
 const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as const;
 
-/**
- * Decides a review. One strong reference denies, even if another kind could not be read. Without one,
- * everything must have been read after the review arrived.
- */
+/** One strong reference denies, even if a kind is unreadable. Otherwise all must be read after the review arrived. */
 export function decide(review: Review, state: ClusterState, settings: Settings, facts: HoldFacts): Verdict {
   const { config } = review;
   if (config === undefined) return allowOtherObject();

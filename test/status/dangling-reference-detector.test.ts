@@ -94,21 +94,6 @@ test.each([
   expect(it.requestCount).toBe(2);
 });
 
-test('waits five seconds for the API server', async () => {
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-  const it = new DetectorTest();
-  it.configOfNode = [MISSING];
-  const isAborted: boolean[] = [];
-  it.answer = ({ signal }: ApiRequest) => {
-    for (const ms of [4_999, 1]) {
-      vi.advanceTimersByTime(ms);
-      isAborted.push(signal.aborted);
-    }
-  };
-  await it.check();
-  expect(isAborted).toEqual([false, true]);
-});
-
 /** A pool in its first roll-out. */
 function createNewPool(name = 'infra', conditions: readonly object[] = []): Referrer {
   return parsePoolReferrer({

@@ -63,7 +63,6 @@ export async function listResource(
  * Lists one collection and calls `onObject` for each object. A list of another kind is malformed, because
  * without the fields of this kind its objects would look unreferenced.
  *
- * @param query extra parameters, such as a label selector
  * @throws like {@link listResource}
  */
 export async function listCollection(

@@ -35,10 +35,7 @@ type ParsedMetadata = Record<'labels' | 'annotations', TextMap> & {
   -readonly [Key in keyof NonNullable<ApiObject['metadata']>]: NonNullable<ApiObject['metadata']>[Key];
 } & { readonly ownerReferences: Readonly<Record<'kind' | 'name', string>>[] };
 
-/**
- * Parses a PartialObjectMetadataList in protobuf, in a third of the time of JSON. The guard reads 5 % of a node's
- * metadata, and skips everything else.
- */
+/** Parses a metadata-only list in protobuf, in a third of the time of JSON. It skips 95 % of a node's metadata. */
 export class ProtobufListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
   readonly #wanted: ReadonlySet<string> | undefined;
