@@ -69,7 +69,7 @@ function readConfig(text: string) {
   return renderConfig(letter, pool);
 }
 
-test.for(cases.plans)('in state $state, config $config is used by "$usedBy", and its restore is $plan', async (row) => {
+test.for(cases.plans)('in state $state, config $config is used by $usedBy, and its restore is $plan', async (row) => {
   const { state, config, usedBy, plan, denial } = row;
   const content = readConfig(config);
   const { name, spec } = content;
