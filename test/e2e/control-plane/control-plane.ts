@@ -7,14 +7,16 @@ import { join } from 'node:path';
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
 import { testTls } from '../../support/tls.ts';
+import { ApiServer } from './api-server.ts';
 import type { Binaries } from './binaries.ts';
 import { Child, type ChildOptions } from './child.ts';
+import { Etcd } from './etcd.ts';
 import { freePorts } from './free-ports.ts';
 import { KubeClient, type KubeObject } from './kube-client.ts';
 import { readCrds } from './module-files.ts';
 import { ProcessReaper } from './process-reaper.ts';
 import { minorOf } from './releases.ts';
-import { isHealthy, until } from './until.ts';
+import { until } from './until.ts';
 
 /** PEM: the certificate of the servers, its key, and the authority that clients must trust. */
 type ServerTls = Readonly<Record<'ca' | 'certificatePem' | 'privateKeyPem', string>>;
@@ -22,16 +24,6 @@ type ServerTls = Readonly<Record<'ca' | 'certificatePem' | 'privateKeyPem', stri
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The first address of the Services, which pods use for the API server. */
 const KUBERNETES_SERVICE = '10.0.0.1';
-
-/** One kube-apiserver. */
-export interface ApiServer {
-  readonly url: string;
-  /** A cluster administrator, like the kubeconfig. */
-  readonly admin: KubeClient;
-  readonly kubeconfig: string;
-  /** File with one JSON event per line. */
-  readonly auditLog: string;
-}
 
 /** etcd, kube-apiserver and the garbage collector, with the OpenShift CRDs of their release. */
 export class ControlPlane {
@@ -41,16 +33,15 @@ export class ControlPlane {
   readonly binaries: Binaries;
   readonly #tls: ServerTls;
   readonly #tokens = { admin: randomUUID(), controllerManager: randomUUID() };
-  /** Where clients reach etcd. */
-  readonly etcdUrl: string;
+  readonly etcd: Etcd;
   readonly #nodeGateway: string | undefined;
   readonly #apiServers: ApiServer[] = [];
 
-  private constructor(binaries: Binaries, tls: ServerTls, etcdPort: number, nodeGateway: string | undefined) {
+  private constructor(binaries: Binaries, tls: ServerTls, ports: readonly number[], nodeGateway: string | undefined) {
     this.binaries = binaries;
     this.#tls = tls;
     this.#nodeGateway = nodeGateway;
-    this.etcdUrl = `http://127.0.0.1:${etcdPort}`;
+    this.etcd = new Etcd(this.directory, ports, (args) => this.startChild('etcd', this.#program('etcd'), args));
   }
 
   /**
@@ -63,10 +54,9 @@ export class ControlPlane {
     const addresses = nodeGateway === undefined ? [] : [nodeGateway, KUBERNETES_SERVICE];
     const { ca, leaf } = await testTls();
     const tls = { ca, ...(await leaf(addresses)) };
-    const [etcdPort = 0, peerPort = 0] = await freePorts(2);
-    const controlPlane = new ControlPlane(binaries, tls, etcdPort, nodeGateway);
+    const controlPlane = new ControlPlane(binaries, tls, await freePorts(2), nodeGateway);
     try {
-      await Promise.all([controlPlane.#startEtcd(peerPort), controlPlane.#writeSharedFiles()]);
+      await Promise.all([controlPlane.etcd.start(), controlPlane.#writeSharedFiles()]);
       await controlPlane.startApiServer();
       await controlPlane.installProjects(binaries.openshiftProject);
       // Last, because the garbage collector looks for new kinds only every 30 s.
@@ -115,15 +105,14 @@ export class ControlPlane {
    *
    * @param etcdUrl where it reaches etcd
    */
-  async startApiServer(etcdUrl = this.etcdUrl): Promise<ApiServer> {
+  async startApiServer(etcdUrl = this.etcd.url) {
     const [port = 0] = await freePorts(1);
     const name = `kube-apiserver-${this.#apiServers.length}`;
     const directory = join(this.directory, name);
     await mkdir(directory);
     const url = `https://127.0.0.1:${port}`;
-    const admin = new KubeClient({ url, ca: this.#tls.ca, token: this.#tokens.admin });
-    const file = await this.writeKubeconfig(`${name}/admin`, {}, url);
-    const auditLog = join(directory, 'audit.log');
+    const connection = { url, ca: this.#tls.ca, token: this.#tokens.admin };
+    await this.writeKubeconfig(`${name}/admin`, {}, url);
     const key = join(this.directory, 'tls.key');
     const args = [
       `--etcd-servers=${etcdUrl}`,
@@ -141,13 +130,13 @@ export class ControlPlane {
       '--enable-admission-plugins=OwnerReferencesPermissionEnforcement',
       ...this.#nodeFlags(),
       `--audit-policy-file=${join(import.meta.dirname, 'audit-policy.yaml')}`,
-      `--audit-log-path=${auditLog}`,
+      `--audit-log-path=${join(directory, 'audit.log')}`,
       '--audit-log-mode=blocking',
       '--audit-log-maxsize=4000',
     ];
-    const child = this.startChild(name, this.#program('kube-apiserver'), args);
-    await child.waitUntil(() => admin.isReady('/readyz'));
-    const apiServer = { url, admin, kubeconfig: file, auditLog };
+    const startChild = () => this.startChild(name, this.#program('kube-apiserver'), args);
+    const apiServer = new ApiServer(connection, directory, startChild);
+    await apiServer.start();
     this.#apiServers.push(apiServer);
     return apiServer;
   }
@@ -174,19 +163,20 @@ export class ControlPlane {
     ];
   }
 
-  async #startEtcd(peerPort: number) {
-    const peerUrl = `http://127.0.0.1:${peerPort}`;
-    const etcd = this.startChild('etcd', this.#program('etcd'), [
-      `--data-dir=${join(this.directory, 'etcd')}`,
-      `--listen-client-urls=${this.etcdUrl}`,
-      // Required by etcd whenever --listen-client-urls is set.
-      `--advertise-client-urls=${this.etcdUrl}`,
-      `--listen-peer-urls=${peerUrl}`,
-      `--initial-advertise-peer-urls=${peerUrl}`,
-      `--initial-cluster=default=${peerUrl}`,
-      '--unsafe-no-fsync',
-    ]);
-    await etcd.waitUntil(() => isHealthy(`${this.etcdUrl}/health`));
+  /** Kills the API servers and etcd. */
+  async kill() {
+    await Promise.all(this.#apiServers.map((apiServer) => apiServer.kill()));
+    await this.etcd.stop('SIGKILL');
+  }
+
+  /**
+   * Starts etcd from the backup and the API servers again. Later writes are lost, and the API server assigns
+   * their resource versions a second time.
+   */
+  async restoreEtcd() {
+    await this.kill();
+    await this.etcd.restore();
+    await Promise.all(this.#apiServers.map((apiServer) => apiServer.start()));
   }
 
   /** Ends every process and removes the folder. */

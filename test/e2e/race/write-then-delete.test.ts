@@ -15,7 +15,7 @@ const LAG_MS = 100;
 
 const controlPlane = await ControlPlane.start(await runBinaries());
 const other = controlPlane.apiServer;
-const etcd = await startTcpProxy(Number(new URL(controlPlane.etcdUrl).port), { delayMs: LAG_MS });
+const etcd = await startTcpProxy(Number(new URL(controlPlane.etcd.url).port), { delayMs: LAG_MS });
 const lagging = await controlPlane.startApiServer(`http://127.0.0.1:${etcd.port}`);
 const installed = new InstalledCluster(controlPlane, new GuardProcesses(controlPlane, lagging.url));
 await installed.applyOverlay('service-ca');

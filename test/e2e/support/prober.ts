@@ -41,23 +41,33 @@ const PROBE_TIMEOUT_MS = 36_000;
 /** Steadily deletes a used config, an unused one, and configs that nodes have just moved to, as dry runs. */
 export class Prober {
   readonly probes: Probe[] = [];
-  readonly #configs: { readonly used: string; readonly unused: string };
+  /** May be changed while the prober is stopped. */
+  configs: { readonly used: string; readonly unused: string };
+  /** The node that names the used config. */
+  readonly node: string;
   readonly #cluster: Cluster;
   readonly #pending = new Set<Promise<void>>();
-  readonly #loops: readonly Promise<void>[];
-  #isProbing = true;
+  #isProbing = false;
+  #loops: readonly Promise<void>[] = [];
 
-  private constructor(cluster: Cluster, used: string, unused: string) {
+  private constructor(cluster: Cluster, nodeName: string, configs: Prober['configs']) {
     this.#cluster = cluster;
-    this.#configs = { used, unused };
-    this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
+    this.node = nodeName;
+    this.configs = configs;
   }
 
   /** Creates the configs and the node, and starts. */
   static async start(cluster: Cluster) {
     const [used, unused] = [await cluster.config(), await cluster.config()];
-    await cluster.node({ currentConfig: used });
-    return new Prober(cluster, used, unused);
+    const prober = new Prober(cluster, await cluster.node({ currentConfig: used }), { used, unused });
+    prober.resume();
+    return prober;
+  }
+
+  /** Goes on after {@link stop}. */
+  resume() {
+    this.#isProbing = true;
+    this.#loops = [this.#probeSteadily(), ...Array.from({ length: MOVERS }, () => this.#moveAndProbe())];
   }
 
   /** The number of right answers to a subject, sent since a moment. */
@@ -100,7 +110,7 @@ export class Prober {
   async #probeSteadily() {
     while (this.#isProbing) {
       for (const subject of ['used', 'unused'] as const) {
-        const pending = this.#probe(subject, this.#configs[subject]);
+        const pending = this.#probe(subject, this.configs[subject]);
         this.#pending.add(pending);
         void pending.then(() => this.#pending.delete(pending));
       }
