@@ -8,7 +8,6 @@ import { DocumentedPage } from '../support/documented-page.ts';
 import { ensureOperatorNamespace } from '../restore/machines.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
 import { openShell } from '../support/shell.ts';
-import { StateCluster } from '../states/state-cluster.ts';
 
 const PAGE = 'docs/inspect.md';
 const KUBECONFIG = '/opt/openshift/auth/kubeconfig-loopback';
@@ -17,10 +16,27 @@ const shell = await openShell(installed.controlPlane);
 
 await installed.clear();
 await ensureOperatorNamespace(installed.cluster);
-await new StateCluster(installed).create('R1');
+await createShownCluster();
 for (let count = 0; count < 2; count += 1) await installed.cluster.config();
 
 afterAll(() => installed.clear());
+
+/** The cluster that the page shows: an agent-based install that stopped at 93 % (OpenShift 4.18.32). */
+async function createShownCluster() {
+  const { cluster } = installed;
+  const missing = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
+  const master = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';
+  const worker = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
+  for (const name of [master, worker]) await cluster.config({ name });
+  for (const name of ['control1.gw.lo', 'control2.gw.lo']) {
+    await cluster.node({ name, role: 'master', currentConfig: missing, desiredConfig: missing });
+    const notFound = `machineconfig.machineconfiguration.openshift.io "${missing}" not found`;
+    await cluster.moveNode(name, { state: 'Degraded', reason: `missing MachineConfig ${missing}\n${notFound}` });
+  }
+  await cluster.node({ name: 'worker0.gw.lo', currentConfig: worker, desiredConfig: worker });
+  await cluster.pool({ name: 'master', spec: master });
+  await cluster.pool({ name: 'worker', spec: worker, status: worker });
+}
 
 test('the commands of docs/inspect.md work in the cluster that the page shows', async () => {
   const page = new DocumentedPage(PAGE);
@@ -45,7 +61,7 @@ test('the documented script prints the repair instead of a reboot for a missing 
   );
 
   expect([exitCode, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(/control1/);
+  expect(stderr).toMatch(/control1\.gw\.lo/);
   // Each printed command has its purpose above it.
   expect(stderr).toMatch(
     /^# create the missing config again.*\nmachineconfig-guard restore rendered-\S+ --from node\//m,

@@ -45,8 +45,9 @@ test('the runbook of NotEnforcing finds which client changed the mode and when, 
   await kubectlOk(controlPlane, [...patch, '--field-manager=night-shift']);
 
   const [{ stdout }] = await page.run(shell, { heading: 'Diagnosis' });
-  const { metadata } = parse(stdout) as { readonly metadata: { readonly managedFields: readonly object[] } };
-  const changes = metadata.managedFields.filter((fields) => JSON.stringify(fields).includes('"f:mode"'));
+  type ManagedFields = { readonly fieldsV1: { readonly 'f:spec'?: object } };
+  const { metadata } = parse(stdout) as { readonly metadata: { readonly managedFields: readonly ManagedFields[] } };
+  const changes = metadata.managedFields.filter(({ fieldsV1 }) => 'f:mode' in (fieldsV1['f:spec'] ?? {}));
   expect(changes).toMatchObject([{ manager: 'night-shift', time: expect.stringMatching(/^\d{4}-.*Z$/) }]);
 
   await page.run(shell, { heading: 'Mitigation' });
