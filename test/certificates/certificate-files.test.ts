@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -44,8 +44,15 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
   const write = async ({ certificatePem, privateKeyPem }: Partial<KeyPair>) => {
-    if (certificatePem !== undefined) await writeFile(certFile, certificatePem);
-    if (privateKeyPem !== undefined) await writeFile(keyFile, privateKeyPem);
+    for (const [file, pem] of [
+      [certFile, certificatePem],
+      [keyFile, privateKeyPem],
+    ] as const) {
+      if (pem === undefined) continue;
+      // At once, because the files are read at any time.
+      await writeFile(`${file}.new`, pem);
+      await rename(`${file}.new`, file);
+    }
   };
   await write(pair);
   const { log, messages } = memoryLog();
