@@ -35,12 +35,14 @@ export function createRender(renderer: Renderer, signal: AbortSignal) {
   let facts = { version: '', featureGates: [] as readonly string[] };
   return async (files: ReadonlyMap<string, Buffer | string>): Promise<Render> => {
     for (let attempt = 0; ; attempt += 1) {
-      const added = [[PULL_SECRET_FILE, PULL_SECRET] as const, [BASE_FILE, createBaseManifests(facts)] as const];
+      // Another render that runs at the same time can change the facts.
+      const known = facts;
+      const added = [[PULL_SECRET_FILE, PULL_SECRET] as const, [BASE_FILE, createBaseManifests(known)] as const];
       const result = await render(new Map([...files, ...added]), renderer, signal);
       const { error = '' } = result;
-      const [, version = facts.version] = VERSION_ERROR.exec(error) ?? [];
+      const [, version = known.version] = VERSION_ERROR.exec(error) ?? [];
       const gates = Array.from(GATE_ERROR.exec(error) ?? []).slice(1);
-      if ((version === facts.version && gates.length === 0) || attempt === MAX_ATTEMPTS) return result;
+      if ((version === known.version && gates.length === 0) || attempt === MAX_ATTEMPTS) return result;
       facts = { version, featureGates: [...new Set([...facts.featureGates, ...gates])] };
     }
   };
