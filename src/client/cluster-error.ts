@@ -22,7 +22,8 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/^(?:EPROTO|ERR_SSL_(?:WRONG_VERSION|PACKET_LENGTH))/, `it does not use TLS; ${CHECK_SERVER}`],
   [/^ECONNREFUSED$/, `connection refused; ${CHECK_SERVER}`],
   [/^(?:ENOTFOUND|EAI_AGAIN)$/, `the host name cannot be resolved; ${CHECK_SERVER}`],
-  [/^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ECONNRESET|EPIPE)$/, `no route or no answer; ${CHECK_SERVER}`],
+  [/^(?:ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/, `no route or no answer; ${CHECK_SERVER}`],
+  [/^(?:ECONNRESET|EPIPE)$/, `connection reset; ${CHECK_SERVER}`],
 ];
 
 export function toCliError(error: unknown, { address }: KubeApi): unknown {

@@ -4,8 +4,7 @@ import path from 'node:path';
 import { type Context, KubeConfig } from '@kubernetes/client-node';
 import { parse, YAMLParseError } from 'yaml';
 import { hasText, KubeConnection, KubeconfigError } from './kube-connection.ts';
-import type { ClusterFlags } from './cluster-options.ts';
-import { LOGIN_ADVICE } from './output/advice.ts';
+import { LOGIN_ADVICE, type RepeatedFlags } from './output/advice.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -17,7 +16,11 @@ const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
  * client library rejects a list with a missing file or with a name in two files, and takes the last current-context.
  * Tests replace the `root` of the files of the pod.
  */
-export function loadConnection(options: ClusterFlags, env: Environment = process.env, root = ''): KubeConnection {
+export function loadConnection(
+  options: RepeatedFlags & { readonly as?: string },
+  env: Environment = process.env,
+  root = '',
+): KubeConnection {
   return new KubeConnection(() => {
     const config = loadConfig(options, env, root);
     if (options.context !== undefined) config.setCurrentContext(options.context);
@@ -28,7 +31,7 @@ export function loadConnection(options: ClusterFlags, env: Environment = process
   });
 }
 
-function loadConfig({ kubeconfig }: ClusterFlags, env: Environment, root = ''): KubeConfig {
+function loadConfig({ kubeconfig }: RepeatedFlags, env: Environment, root = ''): KubeConfig {
   const config = new KubeConfig();
   if (kubeconfig !== undefined) {
     addFile(config, kubeconfig, '--kubeconfig');
@@ -51,7 +54,7 @@ function loadConfig({ kubeconfig }: ClusterFlags, env: Environment, root = ''): 
 }
 
 /** One context for each pair of cluster and user, because `oc` adds one for each project. Prefers the current one. */
-export function readContexts(options: ClusterFlags, env: Environment = process.env) {
+export function readContexts(options: RepeatedFlags, env: Environment = process.env) {
   const config = loadConfig(options, env);
   const current = config.getCurrentContext();
   const contexts = config.getContexts();

@@ -16,7 +16,7 @@ export interface Rule {
   readonly summary: (field: string) => string;
   /** About all objects that have the problem, such as `nodes a and b`. No period. */
   readonly sentence: (problem: Problem, names: string, isPlural: boolean) => string;
-  /** What follows the sentence and why waiting can help or cannot. Empty ones are left out. */
+  /** The sentences after the first one and `recoverableReason`. Empty ones are omitted. */
   readonly more?: (problem: Problem) => readonly string[];
   /** In any order: that of the list of repairs counts. */
   readonly repairs?: readonly RepairName[];

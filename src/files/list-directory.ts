@@ -18,7 +18,7 @@ export async function listDirectory(
     const entries = new Map<string, Dirent>();
     const directories = [directory];
     signal.throwIfAborted();
-    // The recursion of opendir() in Node 20 drops what is beyond the first 32 entries of a subdirectory.
+    // Not opendir() with `recursive`: in Node.js 20 it omits the entries after the first 32 of a subdirectory.
     for (const path of directories) {
       for await (const entry of await opendir(path)) {
         signal.throwIfAborted();

@@ -1,4 +1,5 @@
 import forge from 'node-forge';
+import { groupBy } from '../common/group-by.ts';
 import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../decision/references.ts';
 import { formatGoYaml, UnverifiableContent } from './go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from './rendered-config.ts';
@@ -37,10 +38,9 @@ export function hasMatchingName({ name, spec }: Pick<RenderedConfig, 'name' | 's
 
 /** Of the copies of each config, the one that matches its name, or else one with Ignition content. */
 export function chooseCopies(configs: readonly RenderedConfig[]): RenderedConfig[] {
-  return [...new Set(configs.map(({ name }) => name))].flatMap((name) => {
-    const copies = configs.filter((config) => config.name === name);
-    return copies.length === 1
+  return [...groupBy(configs, ({ name }) => name).values()].flatMap((copies) =>
+    copies.length === 1
       ? copies
-      : (copies.find(hasMatchingName) ?? copies.find(hasIgnitionContent) ?? copies.slice(0, 1));
-  });
+      : (copies.find(hasMatchingName) ?? copies.find(hasIgnitionContent) ?? copies.slice(0, 1)),
+  );
 }

@@ -19,7 +19,7 @@ const STATES = parse(readFileSync(new URL('states.yaml', import.meta.url), 'utf8
 
 export const STATE_NAMES = Object.keys(STATES);
 
-/** The text of a state, and what is expected of it: the codes of its problems, and its repairs. */
+/** The text of a state, the expected codes of its problems, and its expected repairs. */
 export function getState(name: string): { readonly text: string; readonly expected: readonly string[] } {
   const state = STATES[name];
   if (state === undefined) throw new Error(`states.yaml has no state ${name}`);

@@ -6,7 +6,7 @@ import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory
 
 test('lists a directory or all below it by path, follows no link, and has limits', async () => {
   const directory = createTemporaryDirectory();
-  // A recursion of Node 20 would drop some of so many.
+  // opendir() with `recursive` omits some of so many in Node.js 20.
   const names = Array.from({ length: 40 }, (_, index) => `b/c/${index + 10}`);
   writeFiles(directory, Object.fromEntries(['a', ...names].map((name) => [name, ''])));
   symlinkSync('/', join(directory, 'link'));

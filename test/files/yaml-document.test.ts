@@ -23,7 +23,7 @@ const { reads, fails } = parseLibrary(readFileSync(new URL('yaml-document.yaml',
 
 test.each<readonly [text: string, value: unknown]>([
   ...reads,
-  // A library alone would reject so many aliases.
+  // The default of the library `yaml` rejects so many aliases.
   [`a: &x 1\nb: [${'*x, '.repeat(150)}]`, { a: 1, b: Array.from({ length: 150 }, () => 1) }],
 ])('reads %j like Go', (text, value) => {
   expect(parse(text).value).toEqual(value);

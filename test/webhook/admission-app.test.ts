@@ -189,7 +189,7 @@ describe('a body that does not arrive', () => {
   test.each([
     ['the deadline of its request', '1s', 760, DEFAULT_SETTINGS],
     ['the limit of the server', '30s', 5_000, DEFAULT_SETTINGS],
-    ['the limit in mode Audit, because the guard may be what is late', '30s', 5_000, AUDIT],
+    ['the limit in mode Audit, because the guard can be the cause of the delay', '30s', 5_000, AUDIT],
   ])('is answered at %s with the uid, and its connection closes', async (_case, timeout, ms, mode) => {
     settings = mode;
     const port = await serve();

@@ -22,6 +22,7 @@ interface CheckFlags extends ClusterFlags, ManifestsFlags {
   readonly output: string;
 }
 
+const MANIFESTS_OPTIONS = new Set(['split', 'openshiftVersion', 'operator', 'releaseImage', 'authfile']);
 /** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
@@ -132,7 +133,7 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
     return await withFiles((signal) => checkManifests(manifests, { ...flags, format, signal, onProgress }));
   }
   const given = command.options.filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli');
-  const stray = given.find(({ description }) => /^with --(?:manifests|operator):/.test(description));
+  const stray = given.find((option) => MANIFESTS_OPTIONS.has(option.attributeName()));
   if (stray !== undefined) throw new CliError(`${stray.long} needs --manifests`, EXIT_CODE.usage);
   if (!wait && command.getOptionValueSource('timeout') === 'cli') {
     throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
