@@ -83,7 +83,7 @@ test('help prints the help of the program or a command, and without a known comm
 test.for<[string[], string]>([
   [['help'], ''],
   [['restore', '--from', 'config.json', '--kubeconfig', 'kubeconfig', '--confirm'], 'Nothing was written.'],
-  [['uninstall', '--kubeconfig', 'kubeconfig', '--confirm'], '  1. send a dry-run deletion of a rendered'],
+  [['uninstall', '--kubeconfig', 'kubeconfig', '--confirm'], '  1. check that nothing denies the deletion'],
 ])('if the disk is full, %j says so, and prints its report on stderr', async ([args, report], { skip }) => {
   skip(process.platform !== 'linux', 'only Linux has /dev/full');
   const { kubeconfig } = await startHealthyCluster();

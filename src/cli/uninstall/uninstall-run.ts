@@ -44,7 +44,7 @@ const MAX_ANSWER_LENGTH = 1_000;
 
 const DRY_RUN_STEP: Step = {
   action: 'DryRunDeletion',
-  description: 'send a dry-run deletion of a rendered MachineConfig in use, which nothing must deny',
+  description: 'check that nothing denies the deletion of a rendered MachineConfig',
   isNeeded: true,
 };
 

@@ -52,7 +52,15 @@ test('deletes what denies first, by uid, and proves by a dry run on a config in 
   expect(writes.map(({ path }) => path.split('/').at(-2))).toEqual(INSTALLED.map(([resource]) => resource));
   expect(writes.map(({ body }) => body)).toMatchObject(uids.map((uid) => ({ preconditions: { uid } })));
   expect(report.dryRun).toEqual({ config: IN_USE, answer: { status: 200, message: '' } });
-  expect(texts.at(-1)).toMatch(/^send a dry-run deletion .*: done$/);
+  expect(report.steps.map(({ action }) => action)).toEqual([...INSTALLED.map(() => 'DeleteObject'), 'DryRunDeletion']);
+  // Only the metadata of its own objects is read.
+  const selector = Object.entries(LABELS).map((label) => label.join('='));
+  const { path: listed, accept } = api.requests[0] as ApiRequest;
+  expect([decodeURIComponent(listed).split('?')[1], accept]).toEqual([
+    `labelSelector=${selector.join(',')}`,
+    expect.stringMatching(/^application\/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,/),
+  ]);
+  expect(texts.at(-1)).toMatch(/^check that nothing denies .*: done$/);
 
   // Every deletion of a config is a dry run, in the body and in the query, after one with an invalid value.
   const ofConfigs = api.requests.filter(
@@ -79,16 +87,25 @@ test('deletes what denies first, by uid, and proves by a dry run on a config in 
 test('says what it would delete, has deleted and has not deleted, and what comes next', async () => {
   const { cluster, transcribe } = await startEmptyCluster();
   createGuardedCluster(cluster);
-  let isForbidden = true;
-  cluster.faults.intercept(({ method, path }) =>
-    isForbidden && method === 'DELETE' && path.includes('/namespaces/machineconfig-guard') ? { status: 403 } : 'pass',
+  let forbidden = /namespaces.machineconfig-guard/;
+  cluster.faults.intercept(({ method, path, query }) =>
+    method === 'DELETE' && forbidden.test(`${path}?${query.toString()}`) ? { status: 403 } : 'pass',
   );
   await transcribe('a list', 'uninstall');
   await transcribe('without a right', 'uninstall', '--confirm');
-  isForbidden = false;
+  forbidden = /clusterroles.machineconfig-guard.$/;
+  await transcribe('an end in the middle', 'uninstall', '--confirm');
+  forbidden = /^$/;
   await transcribe('the whole work', 'uninstall', '--confirm');
   await transcribe('again', 'uninstall', '--confirm');
-  await expect(await transcribe('another list', 'uninstall')).toMatchFileSnapshot('uninstall.txt');
+  await transcribe('another list', 'uninstall');
+  cluster.list('machineconfigs').forEach(({ metadata }) => cluster.erase('machineconfigs', metadata.name));
+  await transcribe('without a rendered MachineConfig', 'uninstall', '--confirm');
+  cluster.faults.intercept(() => {
+    process.emit('SIGINT');
+    return 'hang';
+  });
+  await expect(await transcribe('Ctrl-C', 'uninstall')).toMatchFileSnapshot('uninstall.txt');
 });
 
 test('without --confirm, lists the objects and sends no deletion', async () => {
@@ -110,7 +127,7 @@ test('without --confirm, lists the objects and sends no deletion', async () => {
 });
 
 test.each([
-  ['', 'machineconfig-guard uninstall'],
+  ['  ', 'machineconfig-guard uninstall'],
   ['CHG-4711', 'CHG-4711'],
 ])('with the policy that asks for reasons, and the reason %j, gives %j first', async (given, reason) => {
   const cluster = createGuardedCluster();
@@ -132,7 +149,7 @@ test.each([
   expect(report.steps[0]).toEqual({
     action: 'GiveReason',
     description: `give a reason for the deletion of ValidatingWebhookConfiguration ${INSTALLED_NAME}`,
-    state: given === '' ? 'done' : 'unnecessary',
+    state: given === '  ' ? 'done' : 'unnecessary',
   });
 });
 
@@ -165,14 +182,26 @@ test('keeps an object that loses its labels after the list, and deletes one that
   });
 });
 
-const ALL = INSTALLED.map(([, kind]) => new RegExp(`^${kind} `));
+/** Answers its deletion as if the object had a finalizer. */
+function keep(resource: string, namespace = '') {
+  return ({ method, path }: ApiRequest, cluster: InMemoryCluster) => {
+    if (method !== 'DELETE' || !path.endsWith(`/${resource}/${INSTALLED_NAME}`)) return undefined;
+    cluster.patch(resource, INSTALLED_NAME, { metadata: { deletionTimestamp: 'now' } }, namespace);
+    return {};
+  };
+}
+
+const KINDS = INSTALLED.map(([, kind]) => kind);
+const ALL = KINDS.map((kind) => new RegExp(`^${kind} `));
+const FINALIZERS = 'see in its status and finalizers what keeps it';
+const WHAT_CAN_DENY = 'validatingwebhookconfigurations,validatingadmissionpolicybindings';
 
 /** What happens, what the command answers, and the kinds that exist in the end. */
 test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, object, RegExp, readonly RegExp[]]>([
   [
     'the dry runs are not honored',
     ({ path }) => (path.includes('Invalid') ? { kind: 'Status' } : undefined),
-    { ok: false, exitCode: 3, written: false, advice: 'continue' },
+    { ok: false, exitCode: 3, written: false, advice: 'continue: machineconfig-guard uninstall --confirm' },
     /does not honor dry runs: it answered a success instead of 422$/,
     ALL,
   ],
@@ -194,45 +223,50 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
       ok: false,
       exitCode: 1,
       written: false,
-      advice: 'change what the policy or webhook asks for, and run the same command again',
+      advice: 'change what the policy or webhook asks for, and run the same command again: ',
     },
     /^the API server denies to delete Namespace machineconfig-guard: admission webhook "other.example.com" denied/,
     ALL,
   ],
   [
     'the webhook configuration has a finalizer',
-    ({ method, path }, cluster) => {
-      if (method !== 'DELETE' || path.includes('dryRun') || !path.includes('webhookconfigurations')) return undefined;
-      cluster.patch('validatingwebhookconfigurations', INSTALLED_NAME, { metadata: { deletionTimestamp: 'now' } });
-      return {};
+    keep('validatingwebhookconfigurations'),
+    {
+      ok: false,
+      exitCode: 1,
+      written: true,
+      advice: `${FINALIZERS}: oc get validatingwebhookconfiguration ${INSTALLED_NAME} -o yaml`,
     },
-    { ok: false, exitCode: 1, written: true, advice: 'see in its status and finalizers what keeps it' },
     /^timed out waiting for ValidatingWebhookConfiguration machineconfig-guard to be removed$/,
     ALL,
   ],
   [
     'the namespace has a finalizer',
-    ({ method, path }, cluster) => {
-      if (method !== 'DELETE' || path.includes('dryRun') || !path.includes('/namespaces/machineconfig-guard'))
-        return undefined;
-      cluster.patch('namespaces', INSTALLED_NAME, { metadata: { deletionTimestamp: 'now' } });
-      return {};
-    },
+    keep('namespaces'),
     { ok: false, exitCode: 1, written: true },
     /^timed out waiting for Namespace machineconfig-guard to be removed$/,
     [/^Namespace /],
   ],
   [
+    'the ConfigMap has a finalizer',
+    keep('configmaps', 'openshift-config-managed'),
+    { advice: `${FINALIZERS}: oc get configmap ${INSTALLED_NAME} -n openshift-config-managed -o yaml` },
+    /^timed out waiting for ConfigMap machineconfig-guard in namespace openshift-config-managed to be removed$/,
+    ALL.slice(KINDS.indexOf('ConfigMap')),
+  ],
+  [
     'something else denies deletions of configs',
     ({ method, path }) => (method === 'DELETE' && path.includes(IN_USE) ? DENIAL : undefined),
-    { ok: false, exitCode: 1, written: true, advice: 'list what can deny' },
+    { ok: false, exitCode: 1, written: true, advice: `list what can deny: oc get ${WHAT_CAN_DENY}` },
     new RegExp(`^timed out waiting until nothing denies the deletion of ${IN_USE}: 403 admission webhook "other`),
     [],
   ],
 ])('if %s, says so', async (_condition, answer, expected, problem, remaining) => {
   const cluster = createGuardedCluster();
   const { report, outcome } = await run(cluster, (request) => answer(request, cluster));
-  expect({ ...outcome, written: report.written, advice: report.advice?.text }).toMatchObject(expected);
+  const { text, command } = report.advice ?? {};
+  const advice = `${text}: ${command?.words.join(' ') ?? ''}`;
+  expect({ ...outcome, written: report.written, advice }).toMatchObject(expected);
   expect(report.problem).toMatch(problem);
   const left = listInstalled(cluster);
   expect(left).toEqual(remaining.map((pattern) => expect.stringMatching(pattern)));
