@@ -33,7 +33,9 @@ function createAgedConfig(cluster: TestCluster, name: string, ageMs: number): vo
 }
 
 test('for a config in use, prints the referrers and exits with 0', async () => {
-  const { run } = await startHealthyCluster();
+  const { run, cluster } = await startHealthyCluster();
+  // The whole name is that of NEW all the same.
+  for (const longer of ['-1', '-2']) createConfig(cluster, NEW + longer);
   const stdout = [
     `${NEW} is in use by 1 node and 1 pool.`,
     'KIND               NAME      FIELD                         KEEPS CONFIG',
