@@ -33,13 +33,18 @@ export async function compareRenders({ manifests, all }: ManifestDirectory, rend
   return { renders, problems: renders.flatMap(createDifference) };
 }
 
-/** What stays of the first documents: an object is created once, and the operator replaces configs with its names. */
+/**
+ * What stays of the first documents: an object is created once, an object with items never, and the operator replaces
+ * configs with its names.
+ */
 function listCreatedObjects(manifests: readonly Manifest[], all: readonly ManifestObject[], { sources }: Render) {
   const configs = all.filter(({ kind }) => kind === 'MachineConfig');
   const isReplaced = ({ kind, name }: ManifestObject): boolean =>
     kind === 'MachineConfig' &&
     sources.filter((source) => source === name).length > configs.filter((config) => config.name === name).length;
-  const first = manifests.flatMap(({ objects, inCluster }) => (isRecord(inCluster.value) ? objects.slice(0, 1) : []));
+  const first = manifests.flatMap(({ objects, inCluster: { value } }) =>
+    isRecord(value) && value['items'] === undefined ? objects.slice(0, 1) : [],
+  );
   return first.filter((object) => !isReplaced(object) && first.find(({ id }) => id === object.id) === object);
 }
 

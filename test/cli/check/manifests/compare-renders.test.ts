@@ -110,6 +110,7 @@ const [A, B] = ['99-a', '99-b'].map((name) => createConfig(name, 'worker', name.
 
 test.each([
   ['the first document of a file', { 'a.yaml': `${A}---\n${B}` }, 'karg-b'],
+  ['no object with items', { 'a.yaml': `${A}items: null\n` }, 'karg-a'],
   ['the first of two objects', { 'a.yaml': A, 'b.yaml': createConfig('99-a', 'worker', 'karg-b') }, 'karg-b'],
   [
     'no config with the name of one of the operator',
