@@ -101,6 +101,9 @@ test('says what it would delete, has deleted and has not deleted, and what comes
   await transcribe('another list', 'uninstall');
   cluster.list('machineconfigs').forEach(({ metadata }) => cluster.erase('machineconfigs', metadata.name));
   await transcribe('without a rendered MachineConfig', 'uninstall', '--confirm');
+  const removeDenial = cluster.faults.intercept(() => ({ status: 403 }));
+  await transcribe('no right at all', 'uninstall');
+  removeDenial();
   cluster.faults.intercept(() => {
     process.emit('SIGINT');
     return 'hang';
