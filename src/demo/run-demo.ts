@@ -95,8 +95,6 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
       acceptContent: false,
       controlPlaneReplicas: masters.nodes.length,
       timeoutMs: 600_000,
-      // Longer than any real pause, so the result does not depend on the machine.
-      intervalMs: 10_000,
       sleep: async () => masters.settle(),
       onProgress: (progress) => printEvent('restore', progress),
     });

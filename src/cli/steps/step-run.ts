@@ -64,8 +64,6 @@ export const INTERRUPTED = 'interrupted';
 export interface StepOptions {
   /** For all steps together. */
   readonly timeoutMs: number;
-  /** Between two reads of a wait. */
-  readonly intervalMs?: number;
   /** Replaces the timer between two reads, for a simulated clock. */
   readonly sleep?: (ms: number) => Promise<void>;
   /** Called for each step and each change during a wait. */
@@ -182,7 +180,7 @@ export class StepRun {
     untilMs = this.#options.timeoutMs,
   ): Promise<void> {
     this.#states.set(step, 'failed');
-    const { intervalMs, sleep } = this.#options;
+    const { sleep } = this.#options;
     const { answer: wait } = await pollUntilSettled({
       read: (signal) => this.#attempt(step, look, signal),
       isSettled: (answer) => answer === undefined,
@@ -196,7 +194,6 @@ export class StepRun {
         this.progress(`${cause || describeError(error)}; retrying`);
       },
       signal: this.signal,
-      ...(intervalMs !== undefined && { intervalMs }),
       ...(sleep !== undefined && { sleep }),
     });
     if (wait !== undefined) throw new WaitTimeout(wait);

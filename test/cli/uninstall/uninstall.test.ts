@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { throwUnlessComplete } from '../../../src/cli/steps/step-run.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
 import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
@@ -33,7 +34,7 @@ async function run(cluster: InMemoryCluster, answer: (request: ApiRequest) => un
   const texts: string[] = [];
   const { report, ending } = await uninstall(api.client, { isConfirmed: true, onProgress: (text) => texts.push(text) });
   const outcome = { ok: report.ok, exitCode: ending.exitCode, problem: report.problem };
-  return { report, outcome, texts, api, writes: api.listWrites() };
+  return { report, outcome, ending, texts, api, writes: api.listWrites() };
 }
 
 const isDeletion = ({ method }: ApiRequest): boolean => method === 'DELETE';
@@ -167,7 +168,7 @@ test.each(Object.keys(LABELS))('keeps a namespace without the label %s', async (
 
 test('keeps an object that loses its labels after the list, and deletes one that was created again', async () => {
   const cluster = createGuardedCluster();
-  const { report, outcome, writes } = await run(cluster, ({ method = 'GET', path }) => {
+  const { report, outcome, texts, writes } = await run(cluster, ({ method = 'GET', path }) => {
     if (path.includes('dryRun')) return undefined;
     if (method === 'DELETE' && path.includes('webhookconfigurations')) {
       cluster.patch('clusterroles', INSTALLED_NAME, { metadata: { labels: { 'app.kubernetes.io/part-of': null } } });
@@ -177,6 +178,7 @@ test('keeps an object that loses its labels after the list, and deletes one that
   });
   expect(outcome).toEqual(COMPLETE);
   expect(cluster.get('clusterroles', INSTALLED_NAME)).toBeDefined();
+  expect(texts).toContain(`delete ClusterRole ${INSTALLED_NAME}: no longer necessary`);
   expect(report.steps.find(({ state }) => state === 'unnecessary')?.description).toBe(
     `delete ClusterRole ${INSTALLED_NAME}`,
   );
@@ -258,6 +260,13 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
     ALL.slice(KINDS.indexOf('ConfigMap')),
   ],
   [
+    'an object exists again after each deletion',
+    ({ method, path }) => (method === 'DELETE' && path.endsWith('/clusterroles/machineconfig-guard') ? {} : undefined),
+    { ok: false, exitCode: 1, written: true },
+    /^timed out waiting to delete ClusterRole machineconfig-guard$/,
+    ALL.slice(KINDS.indexOf('ClusterRole')),
+  ],
+  [
     'something else denies deletions of configs',
     ({ method, path }) => (method === 'DELETE' && path.includes(IN_USE) ? DENIAL : undefined),
     { ok: false, exitCode: 1, written: true, advice: `list what can deny: oc get ${WHAT_CAN_DENY}` },
@@ -324,7 +333,7 @@ test('sends another dry run if the config was replaced meanwhile', async () => {
 test('goes on if an object is gone before its dry run, or has changed before its deletion', async () => {
   const cluster = createGuardedCluster();
   let conflicts = 0;
-  const { outcome, report } = await run(cluster, ({ method, path }) => {
+  const { outcome, report, texts } = await run(cluster, ({ method, path }) => {
     if (method !== 'DELETE') return undefined;
     if (path.includes('/configmaps/machineconfig-guard?'))
       cluster.erase('configmaps', INSTALLED_NAME, 'openshift-config-managed');
@@ -333,6 +342,17 @@ test('goes on if an object is gone before its dry run, or has changed before its
     return new ApiError(409, 'Conflict', 'the object has been modified');
   });
   expect([outcome, conflicts, listInstalled(cluster)]).toEqual([COMPLETE, 1, []]);
+  expect(texts).toContain('cannot delete clusterroles: the API server answered 409 Conflict; retrying');
   const unnecessary = report.steps.filter(({ state }) => state === 'unnecessary');
   expect(unnecessary.map(({ description }) => description)).toEqual([expect.stringMatching(/^delete ConfigMap /)]);
+});
+
+test('reports what was done before a defect of the program, and then fails with it', async () => {
+  const defect = new TypeError('x is not a function');
+  const { report, ending, outcome } = await run(createGuardedCluster(), ({ method, path }) =>
+    method === 'DELETE' && path.endsWith('/clusterroles/machineconfig-guard') ? defect : undefined,
+  );
+  expect(outcome).toEqual({ ok: false, exitCode: 1, problem: 'x is not a function' });
+  expect([report.written, report.advice?.text]).toEqual([true, 'continue']);
+  expect(() => throwUnlessComplete(ending)).toThrow(defect);
 });
