@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { startCommand } from './command-process.ts';
@@ -24,6 +24,8 @@ export const CLUSTER_COMMAND_LINES: readonly (readonly [string, ...string[]])[] 
   ['verify'],
   ['who-uses'],
 ];
+
+const STYLES: Readonly<Record<string, string>> = { 1: '<bold>', 31: '<red>', 35: '<magenta>' };
 
 /** A cluster in memory and commands that use it. */
 export type InspectedCluster = Awaited<ReturnType<typeof startEmptyCluster>>;
@@ -51,8 +53,10 @@ export async function startEmptyCluster() {
     run,
     /** Runs a command, and returns what all calls have printed so far, without the values that change. */
     transcribe: async (title: string, ...args: readonly string[]) => {
+      vi.stubEnv('NO_COLOR', undefined).stubEnv('FORCE_COLOR', '1');
       const { exitCode, stdout, stderr } = await run(...args);
       const text = `${stderr}${stdout}`
+        .replaceAll(/\p{Cc}\[(\d+)m/gu, (_code, style: string) => STYLES[style] ?? '')
         .replaceAll(kubeconfig, 'kubeconfig')
         .replaceAll(address, 'api.example.com')
         .replaceAll(/\/\S+\/(?=\w+\.json\b)/g, '')

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { MACHINE_CONFIGS_PATH, POOLS_PATH } from '../../../src/kube/api-paths.ts';
+import { MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../../../src/kube/api-paths.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import {
   annotate,
@@ -55,23 +55,42 @@ test('says what it would do, has done and has not done, and what comes next', as
   cluster.faults.intercept(({ method }) => (method === 'POST' && !mayCreate ? { status: 403 } : 'pass'));
   await restore('without a right', '--from', good, '--confirm');
   mayCreate = true;
-  cluster.patch('machineconfigs', rendered, { spec: missing.spec });
+  cluster.patch('machineconfigs', rendered, { spec: { ...missing.spec, kernelType: 'realtime' } });
   const confirmed = ['--from', good, '--confirm', '--timeout', '1s', '--control-plane-replicas'];
   await restore('a machine is missing', ...confirmed, '3');
   await restore('nodes stay Degraded', ...confirmed, '2');
   await cluster.delete('machineconfigs', missing.name);
+  const removeInterruption = cluster.faults.intercept(({ path: requested }) => {
+    if (requested === NODES_PATH && cluster.get('machineconfigs', missing.name)) process.emit('SIGINT');
+    return 'pass';
+  });
+  await restore('Ctrl-C while it waits for the nodes', ...confirmed, '2');
+  removeInterruption();
+  await cluster.delete('machineconfigs', missing.name);
+  cluster.patch('machineconfigs', rendered, { spec: missing.spec });
   for (const name of ['control0', 'control1']) annotate(cluster, name, { state: 'Done', reason: '' });
   await restore('the whole work', ...confirmed, '2');
   await restore('again', ...confirmed, '2');
-  const all = await restore('a directory without a config that is named', '--from', path.dirname(writeConfig()));
+  await cluster.delete('machineconfigs', missing.name);
+  const reason = 'unexpected on-disk state validating against x: content mismatch for file "/etc/id"';
+  const names = { currentConfig: rendered, desiredConfig: rendered };
+  annotate(cluster, 'control0', { ...names, state: 'Degraded', reason });
+  annotate(cluster, 'control1', names);
+  await restore('the config of a disk that no annotation names', ...confirmed, '2');
+  await restore('a directory without a config that is named', '--from', path.dirname(writeConfig()));
+  cluster.faults.intercept(() => {
+    process.emit('SIGINT');
+    return 'hang';
+  });
+  const all = await restore('Ctrl-C at the first request', ...confirmed, '2');
   await expect(all).toMatchFileSnapshot('restore.txt');
 });
 
 test('completes the beginning of the name of a missing config', async () => {
   const { run, cluster } = await startHealthyCluster();
   annotate(cluster, 'worker-0', { desiredConfig: GONE });
-  const { stdout } = await run('restore', 'worker-c', '--from', writeConfig());
-  // The content of the file cannot be restored, but its name fits.
+  const { stdout } = await run('restore', 'worker-', '--from', writeConfig());
+  // Only one that begins so is missing. The content of the file cannot be restored, but its name fits.
   expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*\\)\\n  Not restored \\(NoIgnitionContent\\)`));
   expect((await run('restore', NEW, '--from', writeConfig())).stdout).toContain('(NameDiffers)');
 });
@@ -81,7 +100,9 @@ test('continues a restore that has created its config, by its name alone or the 
   const missing = await run('restore', GONE);
   expect([missing.exitCode, missing.stderr]).toEqual([
     2,
-    expect.stringMatching(/'--from <source>' not .* check --kube/),
+    expect.stringMatching(
+      /'--from <source>' not specified; see which node has a copy: machineconfig-guard check --kube/,
+    ),
   ]);
   expect((await run('restore', NEW)).stdout).toBe(
     `${NEW} (from the API)\n  exists. Nothing to do.\n\nNothing to restore.\n`,
@@ -90,24 +111,10 @@ test('continues a restore that has created its config, by its name alone or the 
   createConfig(cluster, GONE);
   const metadata = { annotations: { 'machineconfig-guard.io/paused-for-restore': GONE } };
   cluster.patch('machineconfigpools', 'worker', { metadata, spec: { paused: true } });
-  const planned = await run('restore', 'worker-c');
+  const planned = await run('restore', 'worker-');
   expect(planned.stdout.replaceAll(/\s+/g, ' ')).toContain(`${GONE} (from the API) Named by node worker-0`);
   expect(await run('restore', GONE, '--confirm')).toMatchObject({ exitCode: 0 });
   expect(cluster.get('machineconfigpools', 'worker')?.spec).toMatchObject({ paused: false });
-});
-
-test('says that it has restored if it is interrupted while it waits for nodes', async () => {
-  const { start, cluster } = await startHealthyCluster();
-  const { name, text } = createConfigOnDisk('worker');
-  const file = path.join(createTemporaryDirectory(), 'config.json');
-  writeFileSync(file, text);
-  annotate(cluster, 'worker-0', { currentConfig: name, state: 'Degraded', reason: 'x' });
-  const { child, outcome } = start('restore', '--from', file, '--confirm');
-  await expect.poll(() => cluster.get('machineconfigs', name)).toBeDefined();
-  await expect.poll(() => cluster.faults.requests.at(-1)?.path).toBe(MACHINE_CONFIGS_PATH);
-  child.kill('SIGTERM');
-  const stdout = expect.stringContaining('\nRestored; stopped waiting until every node has recovered.\n') as string;
-  expect(await outcome).toMatchObject({ exitCode: 130, stdout });
 });
 
 test('names the cluster in the advice', async () => {
@@ -131,6 +138,16 @@ test('restores from a directory in spite of an unusable file, which it names, an
   const { stdout, stderr } = await run('restore', '--from', source);
   expect(stderr).toMatch(/skipped: .*rendered-b\.json is not complete JSON; copy the file again\n$/);
   expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*config\\.json\\)\\n`));
+});
+
+test.each([
+  ['--from', '', 'Must be a file, a directory, - or node/NAME.'],
+  ['--from', 'node/', 'Must be a file, a directory, - or node/NAME.'],
+  ['--from', 'nodes/ ', 'Must be a file, a directory, - or node/NAME.'],
+  ['--control-plane-replicas', '0', 'Must be a whole number of at least 1.'],
+])('with %s=%j, exits with 2', async (flag, value, sentence) => {
+  const { run } = await startEmptyCluster();
+  expect(await run('restore', `${flag}=${value}`)).toEqual(usageError(sentence));
 });
 
 test.each<[string, string, 'hang' | 'pass', () => string]>([
