@@ -1,6 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
+// Tests compare texts without styles, also where FORCE_COLOR is set.
+delete process.env['FORCE_COLOR'];
+
 /** They replace modules, so each gets a process of its own. */
 const MOCKED = ['test/exploration/exploration.test.ts', 'test/status/dangling-reference-detector.test.ts'];
 /** `npm run test:slow`: they start programs in processes of their own. */
