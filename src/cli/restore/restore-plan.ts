@@ -75,7 +75,9 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
   const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
   const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
-  const steps = rejection === null && hasWrite ? neededSteps : [];
+  // Nodes can still be Degraded when a restore ends. A second one waits for them again.
+  const waits = neededSteps.filter(({ action, wait }) => action === 'AwaitNodes' && wait !== undefined);
+  const steps = rejection === null ? (hasWrite ? neededSteps : waits) : [];
   return {
     config,
     exists,

@@ -74,9 +74,9 @@ test.each<[string, Situation, readonly StepAction[]]>([
   ['a person has unpaused the pool', { ...INTERRUPTED, paused: false, status: MISSING }, END],
   ['only the status is missing in a paused pool', { exists: true, paused: true }, ['SetPoolStatus', 'AwaitNodes']],
   ['no node names the config any more', { ...INTERRUPTED, status: RENDERED, masters: 0, replicas: 0 }, ['UnpausePool']],
-  ['the restore is complete', { exists: true, status: MISSING }, []],
-  ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, []],
-  ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, []],
+  ['only its nodes are still Degraded', { exists: true, status: MISSING }, ['AwaitNodes']],
+  ['the operator rolls out the spec', { exists: true, status: MISSING, masters: 2, updated: 1 }, ['AwaitNodes']],
+  ['the installation begins', { exists: true, spec: MISSING, masters: 1 }, ['AwaitNodes']],
 ])('plans these steps if %s', (_condition, situation, actions) => {
   const { steps, report } = planRestore(CONTENT, createState(situation), OPTIONS);
   expect([steps.map(({ action }) => action), report.rejection]).toEqual([actions, null]);

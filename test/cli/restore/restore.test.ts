@@ -59,6 +59,8 @@ test('says what it would do, has done and has not done, and what comes next', as
   const confirmed = ['--from', good, '--confirm', '--timeout', '1s', '--control-plane-replicas'];
   await restore('a machine is missing', ...confirmed, '3');
   await restore('nodes stay Degraded', ...confirmed, '2');
+  await restore('the same again', ...confirmed, '2');
+  await restore('the same again, without --confirm', '--from', good);
   await cluster.delete('machineconfigs', missing.name);
   const removeInterruption = cluster.faults.intercept(({ path: requested }) => {
     if (requested === NODES_PATH && cluster.get('machineconfigs', missing.name)) process.emit('SIGINT');
