@@ -234,3 +234,17 @@ test('stops before the status if the config cannot be created', async () => {
   expect(report.problem).toBe(`timed out waiting until the finalizers of ${MASTER.name} are removed`);
   expect(cluster.get('machineconfigpools', 'master')?.status).toHaveProperty('configuration', {});
 });
+
+test.each([
+  [403, false],
+  [500, true],
+])('after a write that ends with %i, its report says that something can be written: %s', async (status, written) => {
+  const cluster = await startStuckCluster();
+  cluster.faults.intercept(({ method, query }) =>
+    method !== 'GET' && !query.has('dryRun') ? { status, body: { kind: 'Status', message: 'a fault' } } : 'pass',
+  );
+  const report = await runRestore(cluster, { configs: [MASTER.config], controlPlaneReplicas: 2 });
+  expect([report.ok, report.written]).toEqual([false, written]);
+  // The response to the pause can be lost.
+  expect(report.pausedPools).toHaveLength(written ? 1 : 0);
+});
