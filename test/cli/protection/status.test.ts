@@ -16,6 +16,7 @@ type Named = Readonly<Record<string, unknown>> & { readonly name: string };
 type Kubeconfig = Readonly<Record<'clusters' | 'users', readonly Named[]>>;
 
 const NAMESPACE = 'machineconfig-guard';
+const RENEWED_AT = new Date().toISOString();
 const WEBHOOKS = '/validatingwebhookconfigurations';
 let clusters: [TestCluster, TestCluster, TestCluster];
 let file: string;
@@ -45,6 +46,8 @@ function install(cluster: TestCluster, mode = 'Enforce'): void {
   cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode } });
   const metadata = { name: NAMESPACE, namespace: NAMESPACE };
   cluster.create('deployments', { metadata, spec: { replicas: 2 }, status: { readyReplicas: 2 } });
+  const spec = { holderIdentity: 'pod_0b9a', renewTime: RENEWED_AT, leaseDurationSeconds: 137 };
+  cluster.create('leases', { metadata, spec });
 }
 
 async function runStatus(...args: string[]) {
@@ -59,7 +62,17 @@ async function readStates(...args: string[]) {
 
 test('exits with 0 if every cluster is protected, and 1 otherwise', async () => {
   install(clusters[0]);
-  expect(await readStates()).toMatchObject({ exitCode: 0, states: ['a PROTECTED'] });
+  const entry = { leader: 'pod', leaderRenewedAt: RENEWED_AT, certificates: null, danglingCount: null, unreadable: [] };
+  expect(await readStates()).toMatchObject({ exitCode: 0, states: ['a PROTECTED'], entries: [entry] });
+  for (const [status, valid, state] of [
+    ['False', false, 'BLOCKED'],
+    ['True', true, 'PROTECTED'],
+  ] as const) {
+    const condition = { type: 'CertificatesValid', status, reason: 'A', message: 'b' };
+    clusters[0].patch('machineconfigguards', 'cluster', { status: { conditions: [condition], danglingCount: 2 } });
+    const certificates = { valid, reason: 'A', message: 'b' };
+    expect((await readStates()).entries).toMatchObject([{ state, certificates, danglingCount: 2 }]);
+  }
   const all = ['a PROTECTED', 'b EXPOSED', 'c EXPOSED'];
   expect(await readStates('--contexts', 'all')).toMatchObject({ exitCode: 1, states: all });
   install(clusters[1], 'Warn');
@@ -165,6 +178,7 @@ const EXPOSED: ClusterStatus = {
   ...AUDIT,
   context: 'lab/api-lab:6443/alice smith',
   advice: AUDIT.advice && inContext(AUDIT.advice, 'lab'),
+  certificates: { valid: false, reason: 'Expiring', message: '' },
   danglingCount: 3,
   lastDenial: null,
 };
@@ -191,7 +205,7 @@ test('prints a line for each cluster, then what to do about it', () => {
   expect(lines).toEqual([
     'CONTEXT                       STATE        MODE     REPLICAS  CERTIFICATES  DANGLING  LAST DENIAL',
     'prod-a                        PROTECTED    Enforce  2/2       Valid         0         3h',
-    'lab/api-lab:6443/alice smith  EXPOSED      Audit    1/2       Valid         3         <none>',
+    'lab/api-lab:6443/alice smith  EXPOSED      Audit    1/2       Expiring      3         <none>',
     'edge                          UNREACHABLE',
     '',
     'lab/api-lab:6443/alice smith: EXPOSED: a config in use can be deleted: the mode of the guard is',
@@ -207,7 +221,8 @@ test('prints a line for each cluster, then what to do about it', () => {
   ]);
   const colored = format([PROTECTED, EXPOSED, UNREACHABLE], true);
   expect(colored.map(stripVTControlCharacters)).toEqual(lines);
-  for (const text of ['EXPOSED', '1/2']) expect(colored[2]).toContain(`\u001B[31m${text}\u001B[39m`);
+  const red = colored.slice(1, 4).map((line) => [...line.matchAll(/\p{Cc}\[31m(.*?)\p{Cc}/gu)].map(([, text]) => text));
+  expect(red).toEqual([[], ['EXPOSED', '1/2', 'Expiring', '3'], ['UNREACHABLE']]);
 });
 
 test('advises a dry run once, and only for a cluster that was read', () => {

@@ -54,6 +54,44 @@ test('if the guard denies, prints each step and exits with 0', async () => {
   ]);
 });
 
+test('names what is registered, and what may not be read', async () => {
+  const { cluster, run } = await startHealthyCluster();
+  const service = { namespace: 'a', name: 'b' };
+  const [clientConfig, failurePolicy] = [{ service }, 'Ignore'];
+  const webhooks = [
+    { name: 'other.example.com', failurePolicy, clientConfig },
+    { name: WEBHOOK_NAME, failurePolicy, clientConfig },
+    { name: WEBHOOK_NAME, failurePolicy, clientConfig: { service: { ...service, port: 8443 } } },
+  ];
+  const items = [{ metadata: { name: 'c' }, webhooks }, { metadata: { name: 'without webhooks' } }];
+  const binding = { spec: { validationActions: ['Deny', 'Audit'] } };
+  const removeAnswers = cluster.faults.intercept(({ path }) => {
+    if (path.endsWith('/validatingwebhookconfigurations')) return { status: 200, body: { items } };
+    return path.endsWith('bindings/nodes.machineconfig-guard.io') ? { status: 200, body: binding } : 'pass';
+  });
+  cluster.faults.intercept(({ method, path }) =>
+    method === 'DELETE' && path.endsWith(OLD) ? fail(403, DENIAL) : 'pass',
+  );
+  const { stdout } = await run('verify');
+  expect(
+    stdout
+      .replaceAll(/\n {10}/g, ' ')
+      .split('\n')
+      .slice(0, 6),
+  ).toEqual([
+    'webhook   c (rendered), failurePolicy Ignore, no caBundle, Service a/b:443; ' +
+      'c (rendered), failurePolicy Ignore, no caBundle, Service a/b:8443',
+    'policies  nodes.machineconfig-guard.io (Deny, Audit)',
+    'mode      Enforce (default: no MachineConfigGuard exists)',
+    `unused    ${OLD} is denied: ${DENIAL}`,
+    `dry run   deletion of ${NEW}, in use by Node worker-0 (currentConfig)`,
+    'answer    allowed',
+  ]);
+  removeAnswers();
+  cluster.faults.intercept(({ path }) => (path.includes('admissionregistration') ? { status: 403 } : 'pass'));
+  expect((await run('verify')).stdout).toMatch(/^webhook {3}<unknown>\npolicies {2}<unknown>\n/);
+});
+
 test('with --wait, retries through outages, prints each change, and ends when the guard protects', async () => {
   const { cluster, run } = await startHealthyCluster();
   const webhook = await startGuard();
