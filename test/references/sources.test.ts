@@ -3,7 +3,13 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { measureHeap } from '../support/collect-garbage.ts';
-import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/decision/settings.ts';
+import {
+  MACHINE_CONFIGS,
+  parseBuildReferrer,
+  parseNodeReferrer,
+  parsePoolReferrer,
+} from '../../src/references/sources.ts';
 
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const OLD = `rendered-worker-${'0'.repeat(32)}`;
@@ -23,6 +29,10 @@ function parseNode(annotations: Readonly<Record<string, unknown>> | null, metada
 
 function parsePool(spec: unknown, status?: unknown, metadata: object = {}) {
   return parsePoolReferrer({ metadata: { name: 'worker', creationTimestamp: CREATED, ...metadata }, spec, status });
+}
+
+function parseBuild(fields: object) {
+  return parseBuildReferrer({ metadata: { name: 'b' }, ...fields });
 }
 
 const toConfiguration = (name?: string) => ({ configuration: { name } });
@@ -93,19 +103,54 @@ test('keeps the creation time and the labels of an unreported node without annot
   expect(parseNode({ controlPlaneTopology: 'HighlyAvailable' }, metadata).state).toEqual(state);
 });
 
-test.each([[{}], [null], [{ currentConfig: '' }]])('a node is unreported with the annotations %j', (annotations) => {
-  expect(parseNode(annotations)).toMatchObject({ references: [], state: { type: 'unreported' } });
+test.each([[{}], [null], [{ currentConfig: '' }], [{ desiredDrain: `no-drain-${A}` }]])(
+  'a node is unreported with the annotations %j',
+  (annotations) => {
+    expect(parseNode(annotations)).toMatchObject({ references: [], state: { type: 'unreported' } });
+  },
+);
+
+test('a Windows node without annotations of the operator is unmanaged', () => {
+  const windows = { labels: { 'kubernetes.io/os': 'windows' } };
+  expect(parseNode({}, windows).state).toEqual({ type: 'unmanaged' });
+  expect(parseNode({ controlPlaneTopology: 'x' }, windows).state).toMatchObject({ type: 'unreported' });
 });
 
 test.each([
-  ['node without metadata', () => parseNodeReferrer({ metadata: null })],
-  ['node without a name', () => parseNode({}, { name: '' })],
-  ['node whose annotation is a number', () => parseNode({ currentConfig: 7 })],
-  ['pool whose spec is a text', () => parsePool('x')],
-  ['pool whose configuration is a list', () => parsePool({ configuration: [] })],
-  ['pool whose config is an object', () => parsePool({}, { configuration: { name: {} } })],
-])('throws for a malformed object: a %s', (_case, parseObject) => {
-  expect(parseObject).toThrow(MalformedObject);
+  ['a Node has no name', () => parseNodeReferrer({ metadata: null })],
+  ['a Node has no name', () => parseNode({}, { name: '' })],
+  ['a MachineConfigPool has no name', () => parsePool({}, {}, { name: '' })],
+  ['a MachineOSBuild has no name', () => parseBuildReferrer({})],
+  ['annotation currentConfig of node w0 is not a string', () => parseNode({ currentConfig: 7 })],
+  ['spec.nodeSelector of pool worker has a parent that is not an object', () => parsePool('x')],
+  ['spec.configuration.name of pool worker has a parent that is not an object', () => parsePool({ configuration: [] })],
+  ['status.configuration.name of pool worker is not a string', () => parsePool({}, { configuration: { name: {} } })],
+  ['spec.machineConfig.name of build b is not a string', () => parseBuild({ spec: { machineConfig: { name: 7 } } })],
+  ['status.conditions of build b is not a list', () => parseBuild({ status: { conditions: 'x' } })],
+  [
+    'type of a condition of build b has a parent that is not an object',
+    () => parseBuild({ status: { conditions: [7] } }),
+  ],
+  ['a MachineConfig has no creationTimestamp', () => MACHINE_CONFIGS.parse({ metadata: { name: A } })],
+])('throws for a malformed object: %s', (message, parseObject) => {
+  expect(parseObject).toThrow(new MalformedObject(message));
+});
+
+test('the reference of a build is strong until it ends', () => {
+  const spec = { machineConfig: { name: A }, desiredConfig: { name: null } };
+  const find = (status?: object) => parseBuild({ spec, status }).references;
+  expect(find()).toEqual([{ field: 'machineConfig', config: A, strength: 'strong' }]);
+  expect(find({ conditions: [{ type: 'Succeeded', status: 'True' }] })).toMatchObject([{ strength: 'weak' }]);
+});
+
+test('of a config, keeps whether it is being deleted and may be deleted', () => {
+  const parse = (more: object) =>
+    MACHINE_CONFIGS.parse({ metadata: { name: A, uid: 'u', creationTimestamp: CREATED, ...more } });
+  const config = { uid: 'u', createdAt: new Date(CREATED), isTerminating: false, isOverridden: false };
+  expect(parse({})).toMatchObject(config);
+  expect(parse({ deletionTimestamp: CHANGED })).toMatchObject({ ...config, isTerminating: true });
+  const annotations = { [ALLOW_DELETION_ANNOTATION]: 'ticket 7' };
+  expect(parse({ annotations })).toMatchObject({ ...config, isOverridden: true });
 });
 
 test.each([
@@ -123,6 +168,8 @@ test('the first roll-out of a pool starts with the condition Updated, else with 
   expect(parsePool(spec).emptyStatus).toEqual({ ...expected, since: new Date(CREATED) });
   const { emptyStatus } = parsePool(spec, { conditions: [UPDATED], updatedMachineCount: 1 });
   expect(emptyStatus).toEqual({ ...expected, since: new Date(CHANGED), hasUpdatedMachine: true });
+  const degraded = { conditions: [{ type: 'RenderDegraded', status: 'True' }], updatedMachineCount: 0 };
+  expect(parsePool(spec, degraded)).toMatchObject({ emptyStatus: { ...expected, cannotRender: true } });
   // A status with a config, or a spec without, is no empty status.
   const others = [[A, A], [], [undefined, A]].map(([first, last]) => [first, last].map(toConfiguration));
   expect(others.map(([first, last]) => parsePool(first, last).emptyStatus)).toEqual([undefined, undefined, undefined]);
@@ -144,7 +191,9 @@ test.each([
     ...(since === undefined ? [] : [managedFields(CREATED, own), managedFields(since, own)]),
   ];
   const metadata = { annotations: { [PAUSED_FOR]: A }, managedFields: entries };
-  const { pausedForRestore } = parsePool({ paused: true }, {}, metadata);
+  const { pausedForRestore, ...pool } = parsePool({ paused: true }, {}, metadata);
+  const specChangedAt = new Date('2026-11-20T11:00:00Z');
+  expect(pool).toMatchObject({ specChangedAt, statusChangedAt: undefined, isTerminating: undefined });
   expect(pausedForRestore).toEqual({ config: A, since: since && new Date(since) });
   expect(parsePool({}, {}, metadata).pausedForRestore).toBeUndefined();
 });

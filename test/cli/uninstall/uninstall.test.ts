@@ -117,14 +117,8 @@ test('without --confirm, lists the objects and sends no deletion', async () => {
   const api = new StoppingApi(cluster);
   const { report, ending } = await uninstall(api.client, { isConfirmed: false });
   expect(api.requests.filter(isDeletion)).toEqual([]);
-  expect(report).toMatchObject({
-    ok: true,
-    confirmed: false,
-    written: false,
-    problem: null,
-    dryRun: null,
-    remaining: [],
-  });
+  const planned = { ok: true, confirmed: false, written: false, problem: null, dryRun: null, remaining: [] };
+  expect(report).toMatchObject(planned);
   expect(report.objects.map(({ kind }) => kind)).toEqual(INSTALLED.map(([, kind]) => kind));
   expect(new Set(report.steps.map(({ state }) => state))).toEqual(new Set(['planned']));
   expect([report.advice?.text, ending.exitCode]).toEqual(['delete these objects', 0]);
@@ -201,12 +195,16 @@ const ALL = KINDS.map((kind) => new RegExp(`^${kind} `));
 const FINALIZERS = 'see in its status and finalizers what keeps it';
 const WHAT_CAN_DENY = 'validatingwebhookconfigurations,validatingadmissionpolicybindings';
 
+const failed = (exitCode: number, written: boolean, advice?: string) => {
+  return { ok: false, exitCode, written, ...(advice !== undefined && { advice }) };
+};
+
 /** What happens, what the command answers, and the kinds that exist in the end. */
 test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, object, RegExp, readonly RegExp[]]>([
   [
     'the dry runs are not honored',
     ({ path }) => (path.includes('Invalid') ? { kind: 'Status' } : undefined),
-    { ok: false, exitCode: 3, written: false, advice: 'continue: machineconfig-guard uninstall --confirm' },
+    failed(3, false, 'continue: machineconfig-guard uninstall --confirm'),
     /does not honor dry runs: it answered a success instead of 422$/,
     ALL,
   ],
@@ -216,7 +214,7 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
       path.startsWith(MACHINE_CONFIGS_PATH) && path.includes('Invalid')
         ? new ApiError(404, 'NotFound', 'x')
         : undefined,
-    { ok: false, exitCode: 3, written: false },
+    failed(3, false),
     /does not honor dry runs: it answered 404 x instead of 422$/,
     ALL,
   ],
@@ -224,31 +222,21 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
     'a policy denies a deletion',
     ({ method, path }) =>
       method === 'DELETE' && path.includes('/namespaces/machineconfig-guard') ? DENIAL : undefined,
-    {
-      ok: false,
-      exitCode: 1,
-      written: false,
-      advice: 'change what the policy or webhook asks for, and run the same command again: ',
-    },
+    failed(1, false, 'change what the policy or webhook asks for, and run the same command again: '),
     /^the API server denies to delete Namespace machineconfig-guard: admission webhook "other.example.com" denied/,
     ALL,
   ],
   [
     'the webhook configuration has a finalizer',
     keep('validatingwebhookconfigurations'),
-    {
-      ok: false,
-      exitCode: 1,
-      written: true,
-      advice: `${FINALIZERS}: oc get validatingwebhookconfiguration ${INSTALLED_NAME} -o yaml`,
-    },
+    failed(1, true, `${FINALIZERS}: oc get validatingwebhookconfiguration ${INSTALLED_NAME} -o yaml`),
     /^timed out waiting for ValidatingWebhookConfiguration machineconfig-guard to be removed$/,
     ALL,
   ],
   [
     'the namespace has a finalizer',
     keep('namespaces'),
-    { ok: false, exitCode: 1, written: true },
+    failed(1, true),
     /^timed out waiting for Namespace machineconfig-guard to be removed$/,
     [/^Namespace /],
   ],
@@ -262,14 +250,14 @@ test.each<[string, (request: ApiRequest, cluster: InMemoryCluster) => unknown, o
   [
     'an object exists again after each deletion',
     ({ method, path }) => (method === 'DELETE' && path.endsWith('/clusterroles/machineconfig-guard') ? {} : undefined),
-    { ok: false, exitCode: 1, written: true },
+    failed(1, true),
     /^timed out waiting to delete ClusterRole machineconfig-guard$/,
     ALL.slice(KINDS.indexOf('ClusterRole')),
   ],
   [
     'something else denies deletions of configs',
     ({ method, path }) => (method === 'DELETE' && path.includes(IN_USE) ? DENIAL : undefined),
-    { ok: false, exitCode: 1, written: true, advice: `list what can deny: oc get ${WHAT_CAN_DENY}` },
+    failed(1, true, `list what can deny: oc get ${WHAT_CAN_DENY}`),
     new RegExp(`^timed out waiting until nothing denies the deletion of ${IN_USE}: 403 admission webhook "other`),
     [],
   ],
