@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import forge from 'node-forge';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type Authority, createAuthority, issueLeaf, parseAuthority } from '../../src/certificates/authority.ts';
 import { findRenewalReason, readValidity } from '../../src/certificates/key-pair.ts';
 import { generateSerial } from '../../src/certificates/sign-certificate.ts';
@@ -12,7 +12,7 @@ const SERVICE = 'machineconfig-guard.machineconfig-guard.svc';
 let authority: Authority;
 let other: Authority;
 
-beforeAll(async () => {
+beforeEach(async () => {
   requestedBits.length = 0;
   const times = [now, new Date(now.getTime() + 1_000)];
   const authorities = await Promise.all(times.map(async (time) => await createAuthority({ days: 3650, now: time })));
@@ -52,7 +52,8 @@ test('creates a v3 root of its own subject that signs leaves only, with a 3072-b
   const validity = { notBefore: new Date('2026-11-19T10:00:00Z'), notAfter: new Date('2036-11-17T12:00:00Z') };
   expect(readValidity(certificate)).toEqual(validity);
   expect(requestedBits).toEqual([3072, 3072]);
-  expect(certificate.subject).not.toBe(new X509Certificate(other.certificatePem).subject);
+  const subjects = [authority, other].map(({ certificatePem }) => new X509Certificate(certificatePem).subject);
+  expect(subjects).toEqual(['CN=machineconfig-guard-ca-1795176000', 'CN=machineconfig-guard-ca-1795176001']);
   expect(authority.certificatePem + authority.privateKeyPem).not.toContain('\r');
 });
 
@@ -70,6 +71,11 @@ test.each<[string, () => Partial<Authority>]>([
   expect(() => parseAuthority({ ...authority, ...change() }, now)).toThrow(reason);
 });
 
+test('rejects a leaf as an authority', async () => {
+  const leaf = await issue([SERVICE]);
+  expect(() => parseAuthority(leaf, now)).toThrow('the certificate is not one of an authority');
+});
+
 async function issue(dnsNames: string[], ipAddresses: string[] = []) {
   return await issueLeaf({ authority, dnsNames, ipAddresses, days: 7, now });
 }
@@ -81,6 +87,27 @@ test('a leaf is valid for its names and addresses and no others', async () => {
   expect(leaf.verify(new X509Certificate(authority.certificatePem).publicKey)).toBe(true);
   expect([...names, `x-${SERVICE}`].map((name) => leaf.checkHost(name))).toEqual([...names, undefined]);
   expect([...addresses, '192.0.2.11'].map((ip) => leaf.checkIP(ip))).toEqual([...addresses, undefined]);
+});
+
+test('a leaf signs nothing, and names the key of its authority as that does', async () => {
+  // The other keys are not those from which the subjectKeyIdentifier was derived.
+  const replaced = replaceKeys(generateKeyPairSync('rsa', { modulusLength: 2048 }));
+  const names = { dnsNames: [SERVICE], ipAddresses: [] };
+  const { certificatePem } = await issueLeaf({ ...names, authority: replaced, days: 7, now });
+  const leaf = new X509Certificate(certificatePem);
+  expect(leaf.subject).toBe('CN=machineconfig-guard');
+  const der = leaf.raw.toString('hex');
+  // Critical basicConstraints {} and keyUsage { digitalSignature, keyEncipherment }.
+  expect(der).toContain('0603551d130101ff04023000');
+  expect(der).toContain('0603551d0f0101ff0404030205a0');
+  const [, keyIdentifier] =
+    /0603551d0e04160414(.{40})/.exec(new X509Certificate(authority.certificatePem).raw.toString('hex')) ?? [];
+  expect(der).toContain(`0603551d23041830168014${keyIdentifier}`);
+});
+
+test('issues no leaf in which node-forge has encoded a name wrongly', async () => {
+  const message = 'the certificate just made cannot be verified for ä.example.com, ö.example.com';
+  await expect(issue([SERVICE, 'ä.example.com', 'ö.example.com'])).rejects.toThrow(message);
 });
 
 test('generates a new serial each time, which as DER is positive and minimal', () => {

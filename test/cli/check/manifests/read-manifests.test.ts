@@ -1,6 +1,7 @@
-import { symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { readManifests } from '../../../../src/cli/check/manifests/read-manifests.ts';
 import { createTemporaryDirectory, writeFiles } from '../../temporary-directory.ts';
 
@@ -23,33 +24,14 @@ async function read(signal = new AbortController().signal): Promise<string[]> {
   return files;
 }
 
-const STATE = '.openshift_install_state.json';
+/** What is read of the files, with the reason why no cluster gets one. */
+const CASES = parse(readFileSync(new URL('read-manifests.yaml', import.meta.url), 'utf8')) as readonly {
+  readonly what: string;
+  readonly files: string;
+  readonly expected: string;
+}[];
 
-test.each<[what: string, files: string, read: string]>([
-  [
-    'manifests/ and openshift/, sorted by file name, and nothing beside them',
-    'openshift/b.yml manifests/c.json openshift/a.yaml manifests/d.yaml agent-config.yaml auth/a cluster-manifests/x',
-    'openshift/a.yaml openshift/b.yml manifests/c.json manifests/d.yaml',
-  ],
-  [
-    'a directory without both itself, without the files of the installer',
-    `b.yaml a.yaml install-config.yaml agent-config.yaml ${STATE}`,
-    'a.yaml b.yaml',
-  ],
-  [
-    'the files of the installer in openshift/, which it gives to the cluster',
-    'agent-config.yaml openshift/agent-config.yaml',
-    'openshift/agent-config.yaml',
-  ],
-  [
-    'other files with why no cluster gets them, except for patches and hidden ones',
-    'install-config.yaml openshift/a.yaml openshift/a.YAML openshift/README.md openshift/a.yaml.patch_01 ' +
-      'openshift/.gitkeep openshift/below/b.yaml openshift/.c.yaml openshift/d.bu manifests/a.yaml',
-    'install-config.yaml=EarlyDirectory openshift/.c.yaml openshift/README.md=IgnoredFile ' +
-      'openshift/a.YAML=IgnoredFile manifests/a.yaml=DuplicateFileName openshift/a.yaml ' +
-      'openshift/below=IgnoredDirectory openshift/d.bu=ButaneFile',
-  ],
-])('reads %s', async (_what, files, expected) => {
+test.each(CASES)('reads $what', async ({ files, expected }) => {
   write(...files.split(' '));
   expect(await read()).toEqual(expected.split(' '));
 });
