@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { followAuthoritySecret } from '../../src/certificates/authority-secret.ts';
 import { type Authority, createAuthority } from '../../src/certificates/authority.ts';
 import type { ServingCertificate } from '../../src/certificates/key-pair.ts';
@@ -16,7 +16,7 @@ const PROBLEM = `secret ${NAMESPACE}/${NAME} cannot be used: `;
 let first: Authority;
 let second: Authority;
 
-beforeAll(async () => {
+beforeEach(async () => {
   const options = { days: 365, now: new Date(START) };
   [first, second] = await Promise.all([createAuthority(options), createAuthority(options)]);
 });

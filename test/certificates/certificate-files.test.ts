@@ -1,7 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
 import { CertificateFilesError, watchCertificateFiles } from '../../src/certificates/certificate-files.ts';
 import type { KeyPair } from '../../src/certificates/key-pair.ts';
@@ -15,15 +15,12 @@ const NOT_USABLE = 'new serving certificate not usable; the previous one stays: 
 let first: KeyPair;
 let second: KeyPair;
 
-beforeEach(() => {
-  fakeUntilEnd('setTimeout', 'clearTimeout');
-});
-
-beforeAll(async () => {
+beforeEach(async () => {
   const now = new Date();
   const authority = await createAuthority({ days: 30, now });
   const options = { authority, dnsNames: ['guard.example.com'], ipAddresses: [], days: 7, now };
   [first, second] = await Promise.all([issueLeaf(options), issueLeaf(options)]);
+  fakeUntilEnd('setTimeout', 'clearTimeout');
 });
 
 /** Between two reads there is a timer. */
