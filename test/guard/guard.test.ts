@@ -1,14 +1,16 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { hostname } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
 import request from 'supertest';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { Replaceable } from '../../src/common/replaceable.ts';
-import { type GuardOptions, startGuard } from '../../src/guard/guard.ts';
+import { type GuardOptions, runGuard, startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { INSTALLED_NAME } from '../../src/kube/api-paths.ts';
 import { INTERMEDIATE, type TlsParameters } from '../../src/webhook/tls-profile.ts';
 import type { Fault } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
@@ -134,7 +136,7 @@ test.each<[string, (cluster: TestCluster) => void, string]>([
 });
 
 test('a stop ends within 21 s, although an answer, an Event, a scrape and the Lease wait for ever', async () => {
-  const { cluster, guard } = await startGuardedCluster({
+  const { cluster, guard, readyz } = await startGuardedCluster({
     shutdownDelayMs: 5_000,
     metricsPort: 0,
     status: { leaseNamespace: 'ns', leaseHolder: 'this' },
@@ -164,6 +166,7 @@ test('a stop ends within 21 s, although an answer, an Event, a scrape and the Le
   const stop = { isEnded: false, steps: 50 };
   void guard.stop().then(() => (stop.isEnded = true));
   await vi.advanceTimersByTimeAsync(4_999);
+  expect(await readyz()).toBe('503 stopping');
   const { metadata } = cluster.get('machineconfigs', UNUSED) ?? {};
   const review = JSON.stringify(reviewBody({ name: UNUSED, oldObject: { metadata } }));
   // One is denied, with an Event, just before the others are given up.
@@ -190,6 +193,51 @@ test('serves the webhook and the metrics with a new TLS profile', async () => {
     const socket = tlsConnect({ host: '127.0.0.1', port: Number(port), ca, maxVersion: 'TLSv1.2' });
     await expect(once(socket, 'secureConnect')).rejects.toThrow('alert protocol version');
   }
+});
+
+test('runs with the settings, the TLS profile and the Lease of the cluster until it is stopped', async () => {
+  const cluster = await startTestCluster();
+  const tlsSecurityProfile = { type: 'Modern', modern: {} };
+  cluster.create('apiservers', { metadata: { name: 'cluster' }, spec: { tlsSecurityProfile } });
+  cluster.faults.intercept(({ path }) => (path.endsWith('machineconfigguards/cluster') ? { status: 500 } : 'pass'));
+  const { log, lines, messages } = memoryLog();
+  const { leaf } = await testTls();
+  const initialSpec = { mode: 'Audit' } as const;
+  let stop = () => {};
+  const running = runGuard(
+    {
+      api: cluster.connect(),
+      log,
+      bindAddress: '127.0.0.1',
+      securePort: 0,
+      healthPort: 0,
+      shutdownDelayMs: 0,
+      loadCertificate: async () => new ServingCertificate(await leaf()),
+      initialSpec,
+      leaseNamespace: undefined,
+    },
+    new Promise<void>((resolve) => (stop = resolve)),
+  );
+  const findPorts = (msg: string) => lines.find((line) => line['msg'] === msg) ?? {};
+  const readyz = async () => await fetch(`http://127.0.0.1:${String(findPorts('listening')['healthPort'])}/readyz`);
+  const why = async () => await readyz().then(async (response) => (await response.text()).trim(), String);
+  await expect.poll(why).toBe('machineconfigguard not read yet');
+  cluster.faults.clear();
+  await expect.poll(messages).toContain('ready');
+  const readHolder = () => cluster.get('leases', INSTALLED_NAME, INSTALLED_NAME)?.['spec'];
+  await expect.poll(readHolder).toMatchObject({ holderIdentity: expect.stringContaining(`${hostname()}_`) });
+  const readGuard = () => cluster.get('machineconfigguards', 'cluster');
+  await expect.poll(readGuard).toMatchObject({ spec: initialSpec });
+  await expect.poll(() => JSON.stringify(readGuard()?.['status'])).toContain('Modern');
+  // A stop waits 10 s for a connection that is open, and the settings apply until the last answer.
+  const socket = connect(Number(findPorts('ready')['securePort']), '127.0.0.1');
+  await once(socket, 'connect');
+  stop();
+  cluster.patch('machineconfigguards', 'cluster', { spec: { mode: 'Warn' } });
+  await expect.poll(messages).toContain('mode is Warn');
+  socket.destroy();
+  await running;
+  expect(await why()).toContain('fetch failed');
 });
 
 test('a stop waits for the last Event', async () => {

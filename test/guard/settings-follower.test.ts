@@ -44,6 +44,8 @@ test('applies each mode and logs it once, and Enforce when the object is deleted
   expect(follower.settings?.mode).toBe('Enforce');
   const created = 'machineconfigguard cluster created, because it did not exist';
   await expect.poll(messages).toEqual(['mode is Warn', 'mode is Disabled', 'mode is Enforce', created]);
+  patch({ spec: { mode: 'Off', holdSuperseded: 'soon' } });
+  await expect.poll(messages).toContainEqual(expect.stringMatching(/^machineconfigguard cluster: .*mode.*; .*hold/));
 });
 
 test('reads the settings every second', async () => {

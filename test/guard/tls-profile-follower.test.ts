@@ -52,6 +52,14 @@ test('uses Intermediate without the right to read it, and says so', async () => 
   expect(messages()).toEqual(['the guard may not read apiservers.config.openshift.io']);
   cluster.faults.clear();
   await expect.poll(() => changes).toEqual(['Modern']);
+  expect(follower.followed()).toEqual({ profile: follower.current() });
+  cluster.faults.intercept(() => ({ status: 500 }));
+  await expect.poll(() => follower.followed().problem?.reason).toBe('Unreadable');
+  const { problem } = follower.followed();
+  expect(problem?.message).toMatch(/^cannot read apiservers\.config\.openshift\.io: .* 500; Modern applies: /);
+  const unread = new TlsProfileFollower({ api: cluster.connect(), log: memoryLog().log }).followed();
+  const message = expect.stringMatching(/^not read yet: apiservers; Intermediate applies: /) as string;
+  expect(unread.problem).toEqual({ reason: 'Reading', message });
 });
 
 test('warns once about cipher suites that Node.js does not support, and keeps the last usable profile', async () => {

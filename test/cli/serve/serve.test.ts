@@ -88,20 +88,6 @@ describe('as a process', () => {
     expect(serve.stdout() + serve.stderr()).not.toMatch(/Bearer|PRIVATE KEY/);
   });
 
-  test('applies a change of the mode while it is stopping', async () => {
-    inspected.cluster.create('machineconfigguards', { metadata: { name: 'cluster' }, spec: { mode: 'Enforce' } });
-    const serve = startServe({ '--shutdown-delay-duration': '10s' });
-    await expect.poll(() => findLine(serve, 'msg', 'ready')).toBeDefined();
-
-    serve.child.kill('SIGTERM');
-    await expect.poll(() => findLine(serve, 'msg', 'stopping')).toBeDefined();
-    inspected.cluster.patch('machineconfigguards', 'cluster', { spec: { mode: 'Audit' } });
-
-    await expect.poll(() => findLine(serve, 'mode', 'Audit')).toBeDefined();
-    expect((await serve.outcome).exitCode).toBe(0);
-    expect(serve.stdout()).not.toContain('cannot watch');
-  });
-
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const { port } = new URL(inspected.cluster.url);
     const { exitCode, stderr } = await startServe({ '--secure-port': port }).outcome;
