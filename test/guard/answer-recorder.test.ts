@@ -26,9 +26,10 @@ const WOULD_DENY = decideUsed(REVIEW, AUDIT);
 const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: 'CHG-7\u202e' } });
 const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
 const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
-const DENIAL_EVENT = `Event DeletionDenied: kube:admin: ${IN_USE.message}`;
+const ABOUT = `Event machineconfiguration.openshift.io/v1 MachineConfig ${NAME} ${CONFIG.uid} Delete`;
+const DENIAL_EVENT = `${ABOUT} DeletionDenied: kube:admin: ${IN_USE.message}`;
 const OVERRIDE_STATUS = `status overridden ${NAME}`;
-const OVERRIDE_EVENT = `Event DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
+const OVERRIDE_EVENT = `${ABOUT} DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
 
 let recorder: AnswerRecorder;
 let lines: Record<string, unknown>[];
@@ -49,7 +50,10 @@ beforeEach(() => {
           `${configState === 'missing' ? 'missing' : 'decision'} ${verdict.code}`,
         ),
     },
-    events: { record: ({ reason, note }) => void records.push(`Event ${reason}: ${note}`) },
+    events: {
+      record: ({ regarding, action, reason, note }) =>
+        void records.push(`Event ${Object.values(regarding).join(' ')} ${action} ${reason}: ${note}`),
+    },
     recordAnswer: ({ verdict }) => void records.push(`status ${verdict.outcome} ${verdict.config}`),
   });
 });
