@@ -54,6 +54,7 @@ export interface PlanOptions {
   /** The name on the command line. */
   readonly name: ConfigName | undefined;
   readonly acceptContent: boolean;
+  readonly isConfirmed: boolean;
   /** The names of all configs of this restore. They share the pause of a pool. */
   readonly restoredNames: ReadonlySet<string>;
 }
@@ -75,9 +76,10 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
   const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
   const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
-  // Nodes can still be Degraded when a restore ends. A second one waits for them again.
+  // Nodes can still be Degraded when a restore ends. A second one with --confirm waits for them again.
   const waits = neededSteps.filter(({ action, wait }) => action === 'AwaitNodes' && wait !== undefined);
-  const steps = rejection === null ? (hasWrite ? neededSteps : waits) : [];
+  const wanted = hasWrite ? neededSteps : options.isConfirmed ? waits : [];
+  const steps = rejection === null ? wanted : [];
   return {
     config,
     exists,

@@ -88,7 +88,9 @@ class RestoreRun {
     const ending = await this.#steps.finish(async () => {
       for (const restored of this.#restoredNames) {
         const content = chooseContent(this.#options.configs.filter((config) => config.name === restored));
-        plans.push(planRestore(content, state, { name, acceptContent, restoredNames: this.#restoredNames }));
+        plans.push(
+          planRestore(content, state, { name, acceptContent, isConfirmed, restoredNames: this.#restoredNames }),
+        );
       }
       for (const [index, plan] of plans.entries()) {
         plans[index] = await this.#compare(await this.#sendDryRuns(plan), state);

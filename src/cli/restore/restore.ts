@@ -221,7 +221,7 @@ function formatConclusion({
     const note = pausedPools.length === 0 ? '' : ` Until then ${phrase} paused.`;
     return ['red', `Incomplete: ${problem}. Run the same command again to continue.${note}`];
   }
-  const accepted = 'Nothing was written. The API server accepts these steps. Run the command again with --confirm.';
+  const accepted = 'Nothing was written: the API server accepts these writes. Run the command again with --confirm.';
   if (has('planned')) return ['magenta', accepted];
   if (!ok) return ['red', has('restored') ? 'Not every config was restored.' : 'Nothing was written.'];
   if (has('restored')) {

@@ -11,7 +11,7 @@ const CONTENT = { config: CONFIG };
 const { name: RENDERED } = createConfigOnDisk();
 const { name: GONE } = createConfigOnDisk();
 const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
-const OPTIONS = { name: undefined, acceptContent: false, restoredNames: new Set([MISSING]) };
+const OPTIONS = { isConfirmed: true, name: undefined, acceptContent: false, restoredNames: new Set([MISSING]) };
 
 interface Situation {
   readonly spec?: string;
