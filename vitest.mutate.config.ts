@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 import { COMMON } from './vitest.config.ts';
 
-/** The tests of the mutated files. Those of other folders would take hours. */
+/**
+ * The tests of the mutated files. Those of other folders would take hours. Stryker does not know which test needs what
+ * `beforeAll` runs, so it would run all of them for each change of that.
+ */
 export default defineConfig({
   ...COMMON,
   test: {

@@ -76,8 +76,8 @@ test('rejects a leaf as an authority', async () => {
   expect(() => parseAuthority(leaf, now)).toThrow('the certificate is not one of an authority');
 });
 
-async function issue(dnsNames: string[], ipAddresses: string[] = []) {
-  return await issueLeaf({ authority, dnsNames, ipAddresses, days: 7, now });
+async function issue(dnsNames: string[], ipAddresses: string[] = [], signer = authority) {
+  return await issueLeaf({ authority: signer, dnsNames, ipAddresses, days: 7, now });
 }
 
 test('a leaf is valid for its names and addresses and no others', async () => {
@@ -92,9 +92,7 @@ test('a leaf is valid for its names and addresses and no others', async () => {
 test('a leaf signs nothing, and names the key of its authority as that does', async () => {
   // The other keys are not those from which the subjectKeyIdentifier was derived.
   const replaced = replaceKeys(generateKeyPairSync('rsa', { modulusLength: 2048 }));
-  const names = { dnsNames: [SERVICE], ipAddresses: [] };
-  const { certificatePem } = await issueLeaf({ ...names, authority: replaced, days: 7, now });
-  const leaf = new X509Certificate(certificatePem);
+  const leaf = new X509Certificate((await issue([SERVICE], [], replaced)).certificatePem);
   expect(leaf.subject).toBe('CN=machineconfig-guard');
   const der = leaf.raw.toString('hex');
   // Critical basicConstraints {} and keyUsage { digitalSignature, keyEncipherment }.

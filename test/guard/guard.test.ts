@@ -17,7 +17,7 @@ import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
-import { fakeUntilEnd } from '../support/until-end.ts';
+import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 
 const USED = `rendered-worker-${'a'.repeat(32)}`;
 const UNUSED = `rendered-worker-${'b'.repeat(32)}`;
@@ -203,21 +203,18 @@ test('runs with the settings, the TLS profile and the Lease of the cluster until
   const { log, lines, messages } = memoryLog();
   const { leaf } = await testTls();
   const initialSpec = { mode: 'Audit' } as const;
-  let stop = () => {};
-  const running = runGuard(
-    {
-      api: cluster.connect(),
-      log,
-      bindAddress: '127.0.0.1',
-      securePort: 0,
-      healthPort: 0,
-      shutdownDelayMs: 0,
-      loadCertificate: async () => new ServingCertificate(await leaf()),
-      initialSpec,
-      leaseNamespace: undefined,
-    },
-    new Promise<void>((resolve) => (stop = resolve)),
-  );
+  const options = {
+    api: cluster.connect(),
+    log,
+    bindAddress: '127.0.0.1',
+    securePort: 0,
+    healthPort: 0,
+    shutdownDelayMs: 0,
+    loadCertificate: async () => new ServingCertificate(await leaf()),
+    initialSpec,
+    leaseNamespace: undefined,
+  };
+  const end = runUntilEnd(async (signal) => await runGuard(options, once(signal, 'abort')));
   const findPorts = (msg: string) => lines.find((line) => line['msg'] === msg) ?? {};
   const readyz = async () => await fetch(`http://127.0.0.1:${String(findPorts('listening')['healthPort'])}/readyz`);
   const why = async () => await readyz().then(async (response) => (await response.text()).trim(), String);
@@ -232,12 +229,13 @@ test('runs with the settings, the TLS profile and the Lease of the cluster until
   // A stop waits 10 s for a connection that is open, and the settings apply until the last answer.
   const socket = connect(Number(findPorts('ready')['securePort']), '127.0.0.1');
   await once(socket, 'connect');
-  stop();
+  const ended = end();
   cluster.patch('machineconfigguards', 'cluster', { spec: { mode: 'Warn' } });
   await expect.poll(messages).toContain('mode is Warn');
   socket.destroy();
-  await running;
+  await ended;
   expect(await why()).toContain('fetch failed');
+  expect(messages().join('\n')).not.toContain('cannot watch');
 });
 
 test('a stop waits for the last Event', async () => {

@@ -16,6 +16,7 @@ import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { findPoolOfNode } from '../../references/node-pool.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
+import type { RestoreOptions } from './restore-run.ts';
 import { findNodesOfConfig, findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 
 /** The content with which a config is restored. */
@@ -50,11 +51,7 @@ export interface Rejection {
 
 export type RestorePlan = ReturnType<typeof planRestore>;
 
-export interface PlanOptions {
-  /** The name on the command line. */
-  readonly name: ConfigName | undefined;
-  readonly acceptContent: boolean;
-  readonly isConfirmed: boolean;
+export interface PlanOptions extends Pick<RestoreOptions, 'acceptContent' | 'isConfirmed' | 'name'> {
   /** The names of all configs of this restore. They share the pause of a pool. */
   readonly restoredNames: ReadonlySet<string>;
 }
@@ -77,9 +74,9 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
   const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
   // Nodes can still be Degraded when a restore ends. A second one with --confirm waits for them again.
-  const waits = neededSteps.filter(({ action, wait }) => action === 'AwaitNodes' && wait !== undefined);
-  const wanted = hasWrite ? neededSteps : options.isConfirmed ? waits : [];
-  const steps = rejection === null ? wanted : [];
+  const isWait = ({ action, wait }: RestoreStep) =>
+    options.isConfirmed && action === 'AwaitNodes' && wait !== undefined;
+  const steps = rejection === null ? neededSteps.filter((step) => hasWrite || isWait(step)) : [];
   return {
     config,
     exists,

@@ -23,7 +23,7 @@ import {
 export interface RestoreOptions extends StepOptions {
   /** All copies of the candidates. */
   readonly configs: readonly RenderedConfig[];
-  /** Candidates with another name are rejected. */
+  /** The name on the command line. Candidates with another name are rejected. */
   readonly name?: ConfigName | undefined;
   /** Without it, every write is a dry run. */
   readonly isConfirmed: boolean;
@@ -78,7 +78,7 @@ class RestoreRun {
   }
 
   async run() {
-    const { name, isConfirmed, acceptContent } = this.#options;
+    const { isConfirmed } = this.#options;
     const { signal } = this.#steps;
     this.#controlPlaneReplicas =
       this.#options.controlPlaneReplicas ??
@@ -88,9 +88,7 @@ class RestoreRun {
     const ending = await this.#steps.finish(async () => {
       for (const restored of this.#restoredNames) {
         const content = chooseContent(this.#options.configs.filter((config) => config.name === restored));
-        plans.push(
-          planRestore(content, state, { name, acceptContent, isConfirmed, restoredNames: this.#restoredNames }),
-        );
+        plans.push(planRestore(content, state, { ...this.#options, restoredNames: this.#restoredNames }));
       }
       for (const [index, plan] of plans.entries()) {
         plans[index] = await this.#compare(await this.#sendDryRuns(plan), state);

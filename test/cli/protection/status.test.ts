@@ -205,7 +205,9 @@ test('prints a line for each cluster, then what to do about it', async () => {
   await expect(lines.join('\n')).toMatchFileSnapshot('status.txt');
   const colored = format([PROTECTED, EXPOSED, UNREACHABLE], true);
   expect(colored.map(stripVTControlCharacters)).toEqual(lines);
-  const red = colored.slice(1, 4).map((line) => [...line.matchAll(/\p{Cc}\[31m(.*?)\p{Cc}/gu)].map(([, text]) => text));
+  const red = colored
+    .slice(1, 4)
+    .map((line) => [...line.matchAll(/\p{Cc}\[31m(.*?)\p{Cc}\[39m/gu)].map(([, text]) => text));
   expect(red).toEqual([[], ['EXPOSED', '1/2', 'Expiring', '3'], ['UNREACHABLE']]);
 });
 

@@ -43,7 +43,7 @@ test('if the guard denies, prints each step and exits with 0', async () => {
   await expect(stdout.replace(/127\.0\.0\.1:\d+/, 'ADDRESS')).toMatchFileSnapshot('verify-protected.txt');
 });
 
-test('names what is registered, and what may not be read', async () => {
+test('shows each webhook and policy, and <unknown> if the user may not read them', async () => {
   const { cluster, run, kubeconfig } = await startHealthyCluster();
   const service = { namespace: 'a', name: 'b' };
   const [clientConfig, failurePolicy] = [{ service }, 'Ignore'];

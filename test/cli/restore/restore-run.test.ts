@@ -238,7 +238,7 @@ test('stops before the status if the config cannot be created', async () => {
 test.each([
   [403, false],
   [500, true],
-])('after a write that ends with %i, its report says that something can be written: %s', async (status, written) => {
+])('says whether a write that ended with %i can have succeeded: %s', async (status, written) => {
   const cluster = await startStuckCluster();
   cluster.faults.intercept(({ method, query }) =>
     method !== 'GET' && !query.has('dryRun') ? { status, body: { kind: 'Status', message: 'a fault' } } : 'pass',

@@ -24,7 +24,7 @@ async function read(signal = new AbortController().signal): Promise<string[]> {
   return files;
 }
 
-/** What is read of the files, with the reason why no cluster gets one. */
+/** The files of a directory, and those that are read. After `=`: why no cluster gets a file. */
 const CASES = parse(readFileSync(new URL('read-manifests.yaml', import.meta.url), 'utf8')) as readonly {
   readonly what: string;
   readonly files: string;
