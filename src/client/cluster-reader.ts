@@ -116,9 +116,9 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     paused: paused === true,
     pausedSince: paused === true ? findWriteTime(pool, ['f:spec', 'f:paused']) : undefined,
     ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
-    machineCount: Number(status['machineCount'] ?? 0),
-    updatedMachineCount: Number(status['updatedMachineCount'] ?? 0),
-    degradedMachineCount: Number(status['degradedMachineCount'] ?? 0),
+    machineCount: Number(status['machineCount']) || 0,
+    updatedMachineCount: Number(status['updatedMachineCount']) || 0,
+    degradedMachineCount: Number(status['degradedMachineCount']) || 0,
     conditions: parseConditions(status['conditions']),
     sources: listPoolSources(pool),
   };

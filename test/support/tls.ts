@@ -31,7 +31,7 @@ export async function startHttpsServer(onRequest: RequestListener) {
   const { certificatePem: cert, privateKeyPem: key } = await leaf();
   const server = createServer({ key, cert }, onRequest);
   const sockets: Socket[] = [];
-  server.on('secureConnection', (socket) => sockets.push(socket));
+  server.on('connection', (socket: Socket) => sockets.push(socket));
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();

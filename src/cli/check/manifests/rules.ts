@@ -34,7 +34,8 @@ error UnparsableInCluster: %s: cluster-bootstrap reads JSON as YAML, and then re
 error ButaneObject: Butane, not a manifest: the bootstrap of the cluster fails; run butane, and keep what it writes
 error ClientKind: only a client or a hub reads this kind: no new cluster has it; move the file elsewhere
 error IncompleteObject: %s is missing: the bootstrap of the cluster fails; add it, or move the file elsewhere
-error ObjectList: the bootstrap host ignores lists, cluster-bootstrap rejects all manifests; write single objects
+error ObjectList: cluster-bootstrap takes an object with items for a list, and rejects all manifests;
+  write single objects
 loss DuplicateObject: it is in %s, too: the bootstrap host reads both, the cluster gets only that one;
   rename one if both are needed, else delete one
 error InvalidName: %s: the API rejects the object for ever; correct the name
