@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-
 import { findBinaries } from './control-plane/binaries.ts';
 import { MissingControlPlaneError } from './control-plane/go-build.ts';
 import { PROCESS_VARIABLE } from './control-plane/free-ports.ts';

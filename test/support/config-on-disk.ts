@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-
 import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
 import { parseRenderedConfig } from '../../src/rendered-config/rendered-config.ts';
 

@@ -1,7 +1,5 @@
 import { createServer } from 'node:https';
-
 import { WebSocketServer } from 'ws';
-
 import { listen } from '../../src/webhook/tls-server.ts';
 import { testTls } from './tls.ts';
 

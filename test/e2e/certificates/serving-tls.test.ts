@@ -3,9 +3,7 @@ import { once } from 'node:events';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
-
 import { expect, onTestFinished, test } from 'vitest';
-
 import { issueLeaf } from '../../../src/certificates/authority.ts';
 import { forceReconnect, SERVICE_NAME } from '../support/guard-processes.ts';
 import { probeCalls } from '../support/prober.ts';

@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test } from 'vitest';
-
 import { until } from '../control-plane/until.ts';
 import { nodePatch, PATHS } from '../support/objects.ts';
 import { Prober } from '../support/prober.ts';

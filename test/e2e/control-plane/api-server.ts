@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-
 import type { Child } from './child.ts';
 import { KubeClient, type KubeClientOptions } from './kube-client.ts';
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { cachePath } from './cache.ts';
 import { findGoPrograms, type Log, type Program } from './go-build.ts';
 import { CHECKSUMS, downloadModule, readCrds } from './module-files.ts';

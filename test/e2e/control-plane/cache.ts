@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-
 import { ProcessReaper } from './process-reaper.ts';
 
 /** A path below the cache for files that are fetched or built once. It need not exist yet. */

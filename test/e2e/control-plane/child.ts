@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-
 import type { ProcessReaper } from './process-reaper.ts';
 import { until } from './until.ts';
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-
 import { parseWholeNumber, UsageError } from '../../support/usage.ts';
 import { MAX_NODES, NodeCluster } from '../node/node-cluster.ts';
 import { listMissingPackages, requireNode } from '../node/requirements.ts';

@@ -3,7 +3,6 @@ import { mkdtempSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
 import { KubeApi } from '../../../src/kube/api.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
 import { testTls } from '../../support/tls.ts';

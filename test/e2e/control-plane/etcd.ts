@@ -1,6 +1,5 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import type { Child } from './child.ts';
 import { isHealthy } from './until.ts';
 

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { runOk } from '../support/process.ts';
 import { fillCache } from './cache.ts';
 

@@ -3,9 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
 import { parse, parseAllDocuments } from 'yaml';
-
 import { runOk, runProcess } from '../support/process.ts';
 import { cachePath, fillCache } from './cache.ts';
 import { MissingControlPlaneError, requireGo } from './go-build.ts';

@@ -1,7 +1,5 @@
 import { join } from 'node:path';
-
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
 import { DocumentedPage } from '../support/documented-page.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectl, kubectlOk } from '../support/kubectl.ts';

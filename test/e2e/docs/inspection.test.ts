@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { afterAll, expect, test } from 'vitest';
-
 import { DocumentedPage } from '../support/documented-page.ts';
 import { ensureOperatorNamespace } from '../restore/machines.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';

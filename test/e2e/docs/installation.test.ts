@@ -1,7 +1,5 @@
 import { join } from 'node:path';
-
 import { expect, test } from 'vitest';
-
 import { removeGuard, sharedNodeCluster } from '../node/shared-node-cluster.ts';
 import { DocumentedPage } from '../support/documented-page.ts';
 import { awaitFloor } from '../support/floor.ts';

@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs';
-
 import { expect, test } from 'vitest';
-
 import { unique } from '../support/cluster.ts';
 import { renderedName } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';

@@ -2,9 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-
 import { afterAll, expect, test } from 'vitest';
-
 import { copyRepository, ROOT } from '../../support/copy-repository.ts';
 import { runProcess } from '../support/process.ts';
 

@@ -1,7 +1,5 @@
 import { dirname, join } from 'node:path';
-
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
 import { KubeClient, statusOf, type KubeResponse } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';

@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from 'vitest';
-
 import { statusOf } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { auditedByPolicy, awaitFloor, awaitReferences, policyDenialOf, type Policy } from '../support/floor.ts';

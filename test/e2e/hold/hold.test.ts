@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { toSeconds } from '../../../src/common/duration.ts';
 import type { HoldStatus } from '../../../src/status/hold-status.ts';

@@ -3,9 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-
 import { afterAll, expect, test } from 'vitest';
-
 import { memoryOf, resetPeak } from '../../../build/bench/memory.ts';
 import { reviewBody } from '../../support/review.ts';
 import { PATHS, renderedName } from '../support/objects.ts';

@@ -1,7 +1,5 @@
 import { dirname } from 'node:path';
-
 import { afterAll, beforeEach, expect, test } from 'vitest';
-
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus, KubeClient, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';

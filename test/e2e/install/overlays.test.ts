@@ -1,8 +1,6 @@
 import { join } from 'node:path';
-
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-
 import { buildInstallation } from '../../../src/install/installation.ts';
 import { DIRECTORY_BY_PROFILE, type Profile } from '../../../src/install/profiles.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';

@@ -1,8 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { expect, onTestFailed, test } from 'vitest';
-
 import { readCrds } from '../control-plane/module-files.ts';
 import { until } from '../control-plane/until.ts';
 import { GUARD_IMAGE } from '../node/images.ts';

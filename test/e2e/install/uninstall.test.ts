@@ -1,7 +1,5 @@
 import { join } from 'node:path';
-
 import { afterAll, expect, test } from 'vitest';
-
 import { until } from '../control-plane/until.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { kubectl } from '../support/kubectl.ts';

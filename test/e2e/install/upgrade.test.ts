@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-
 import packageJson from '../../../package.json' with { type: 'json' };
 import { runProgram } from '../../cli/run-program.ts';
 import type { GuardPod } from '../node/guard-pods.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
 import { cachePath, fillCache } from '../control-plane/cache.ts';
 import { goBuild } from '../control-plane/go-build.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-
 import { FileError } from '../../../src/files/file-error.ts';
 import { parseStream } from '../../../src/files/yaml-stream.ts';
 import { IS_LONG } from '../support/runner.ts';

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
 import { parse } from 'yaml';
-
 import { MANIFESTS } from '../support/overlays.ts';
 
 /** An alerting rule of Prometheus. */

@@ -1,10 +1,8 @@
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
 import { afterAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-
 import { debianProgram } from '../support/programs.ts';
 import { runProcess } from '../support/process.ts';
 import { ALERTS } from './alerting-rules.ts';

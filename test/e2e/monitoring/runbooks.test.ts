@@ -1,8 +1,6 @@
 import { join } from 'node:path';
-
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-
 import { DocumentedPage } from '../support/documented-page.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { MANIFESTS } from '../support/overlays.ts';

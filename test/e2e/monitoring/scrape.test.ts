@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-
 import { readField } from '../../install/read-field.ts';
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';

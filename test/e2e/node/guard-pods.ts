@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { Cluster, hasCondition } from '../support/cluster.ts';

@@ -3,7 +3,6 @@ import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
 import { cachePath, fillCache } from '../control-plane/cache.ts';
 import { DOCUMENTED_DIGEST } from '../support/documented-page.ts';
 import { runOk, runProcess } from '../support/process.ts';

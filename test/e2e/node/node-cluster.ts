@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-
 import { type Binaries, findPrograms } from '../control-plane/binaries.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';

@@ -1,7 +1,5 @@
 import { readFile } from 'node:fs/promises';
-
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
 import { KubeClient } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-processes.ts';

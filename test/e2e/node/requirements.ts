@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-
 import { MissingControlPlaneError } from '../control-plane/go-build.ts';
 import { NEWEST, type Release } from '../control-plane/releases.ts';
 

@@ -1,8 +1,6 @@
 import { copyFile, cp, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-
 import { parse, stringify } from 'yaml';
-
 import { writeFiles as write } from '../../cli/temporary-directory.ts';
 import type { Pool } from '../support/cluster.ts';
 import { runOk } from '../support/process.ts';

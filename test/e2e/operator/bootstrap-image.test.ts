@@ -1,10 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
-
 import { expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
-
 import { runProgram } from '../../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../../cli/temporary-directory.ts';
 import { runOk } from '../support/process.ts';

@@ -1,6 +1,5 @@
 import { stringify } from 'yaml';
 import { expect, test } from 'vitest';
-
 import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { MCO, PATHS } from '../support/objects.ts';

@@ -1,9 +1,7 @@
 import { join } from 'node:path';
-
 import * as fc from 'fast-check';
 import PQueue from 'p-queue';
 import { expect, test } from 'vitest';
-
 import { compareRenders } from '../../../src/cli/check/manifests/compare-renders.ts';
 import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
 import { readManifests } from '../../../src/cli/check/manifests/read-manifests.ts';

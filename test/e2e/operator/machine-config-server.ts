@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-
 import { writeFiles } from '../../cli/temporary-directory.ts';
 import { testTls } from '../../support/tls.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import { MCO, nodePatch, PATHS, readAnnotations } from '../support/objects.ts';

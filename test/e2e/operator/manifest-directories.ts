@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
 import * as fc from 'fast-check';
 import { parse, stringify } from 'yaml';
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { cachePath } from '../control-plane/cache.ts';
 import { findGoPrograms, type Log } from '../control-plane/go-build.ts';
 import { copyModule } from '../control-plane/module-files.ts';

@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { parse } from 'yaml';
-
 import { startExecServer } from '../../support/exec-server.ts';
 import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { parseObjects } from '../support/kubectl.ts';
 

@@ -1,5 +1,4 @@
 import { basename } from 'node:path';
-
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { buildGoReaders, type GoReading } from '../manifests/go-readers.ts';
 import { renderBootstrap, writeFiles } from './bootstrap-host.ts';

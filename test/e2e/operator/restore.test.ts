@@ -1,9 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-
 import { afterAll, describe, expect, test } from 'vitest';
-
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import { hasCondition } from '../support/cluster.ts';

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-
 import { pause } from '../control-plane/until.ts';
 import { MCO, PATHS } from '../support/objects.ts';
 import { hasCondition, type Pool } from '../support/cluster.ts';

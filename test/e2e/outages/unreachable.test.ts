@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from 'vitest';
-
 import { statusOf } from '../control-plane/kube-client.ts';
 import { unique } from '../support/cluster.ts';
 import { PATHS } from '../support/objects.ts';

@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from 'vitest';
-
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { until } from '../control-plane/until.ts';
 import { Cluster } from '../support/cluster.ts';

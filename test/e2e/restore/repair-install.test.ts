@@ -1,7 +1,5 @@
 import { join } from 'node:path';
-
 import { afterAll, beforeEach, expect, test } from 'vitest';
-
 import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
 import { until } from '../control-plane/until.ts';
 import { debianProgram } from '../support/programs.ts';

@@ -1,7 +1,5 @@
 import { join } from 'node:path';
-
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-
 import { readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import { ClusterAccessError } from '../../../src/client/cluster-access.ts';
 import { readClusterSnapshot } from '../../../src/client/cluster-reader.ts';

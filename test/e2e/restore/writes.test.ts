@@ -1,7 +1,5 @@
 import { join } from 'node:path';
-
 import { afterAll, beforeEach, expect, test } from 'vitest';
-
 import { until } from '../control-plane/until.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { MCO, PATHS } from '../support/objects.ts';

@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from 'vitest';
-
 import { KubeClient, type KubeObject } from '../control-plane/kube-client.ts';
 import type { AuditEvent } from '../support/audit-log.ts';
 import { readAuthority, SERVICE_NAME } from '../support/guard-processes.ts';

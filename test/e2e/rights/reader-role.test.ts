@@ -1,5 +1,4 @@
 import { afterAll, expect, test } from 'vitest';
-
 import { ClusterAccessError, readObject } from '../../../src/client/cluster-access.ts';
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import { readReferencesReport } from '../../../src/cli/who-uses/references-report.ts';

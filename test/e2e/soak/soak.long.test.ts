@@ -1,7 +1,5 @@
 import { readdir } from 'node:fs/promises';
-
 import { expect, test } from 'vitest';
-
 import { createFleet, nodeName } from '../../../build/bench/fleet.ts';
 import { summarize } from '../../../build/bench/interleave.ts';
 import { memoryOf } from '../../../build/bench/memory.ts';

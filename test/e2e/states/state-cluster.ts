@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-
 import { FAILED_STATES } from '../../../src/diagnosis/findings.ts';
 import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
 import { findPoolOfNode } from '../../../src/references/node-pool.ts';

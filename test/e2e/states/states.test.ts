@@ -1,9 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-
 import { checkCluster, type CheckReport } from '../../../src/cli/check/check-cluster.ts';
 import type { RestoreReport } from '../../../src/cli/restore/restore-run.ts';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';

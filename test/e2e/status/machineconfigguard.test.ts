@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
 import packageJson from '../../../package.json' with { type: 'json' };
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import type { GuardStatus } from '../../../src/status/describe-status.ts';

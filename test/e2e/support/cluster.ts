@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-
 import { expect } from 'vitest';
-
 import type { GuardStatus } from '../../../src/status/describe-status.ts';
 import type { LastDenial } from '../../../src/status/status-writer.ts';
 import type { ApiServer } from '../control-plane/api-server.ts';

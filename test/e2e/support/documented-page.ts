@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
 import type { ProcessResult } from './process.ts';
 import type { Shell } from './shell.ts';
 

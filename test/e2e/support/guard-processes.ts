@@ -1,7 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-
 import { encodeBase64 } from '../../../src/install/manifest.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';

@@ -1,5 +1,4 @@
 import { ControlPlane } from '../control-plane/control-plane.ts';
-
 import { type GuardProcess, GuardProcesses } from './guard-processes.ts';
 import { InstalledCluster } from './installed-cluster.ts';
 import { PATHS } from './objects.ts';

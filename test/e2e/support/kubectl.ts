@@ -1,5 +1,4 @@
 import { parseAllDocuments } from 'yaml';
-
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { runOk, runProcess } from './process.ts';

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-
 import type { KubeObject } from '../control-plane/kube-client.ts';
 
 export const MCO = 'machineconfiguration.openshift.io';

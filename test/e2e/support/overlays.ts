@@ -2,7 +2,6 @@ import { readdirSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { minorOf } from '../control-plane/releases.ts';
 import { kubectlOk } from './kubectl.ts';

@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
 import { runProgram } from '../../cli/run-program.ts';
 import { cachePath, fillCache } from '../control-plane/cache.ts';
 import { runOk } from './process.ts';

@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url';
-
 import { describeUsageError } from '../../support/usage.ts';
 import { findBinaries } from '../control-plane/binaries.ts';
 import { MissingControlPlaneError } from '../control-plane/go-build.ts';

@@ -1,5 +1,4 @@
 import { onTestFinished } from 'vitest';
-
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { KubeClient, Rule } from '../control-plane/kube-client.ts';
 import { unique } from './cluster.ts';

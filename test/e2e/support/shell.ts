@@ -1,7 +1,6 @@
 import { cp, mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { runProcess } from './process.ts';
 import { debianProgram, PROGRAM } from './programs.ts';

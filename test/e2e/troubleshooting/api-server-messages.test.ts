@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createSilentServer, type Server } from 'node:net';
 import { createServer } from 'node:tls';
-
 import { expect, onTestFinished, test } from 'vitest';
-
 import { createAuthority, issueLeaf } from '../../../src/certificates/authority.ts';
 import { encodeBase64 } from '../../../src/install/manifest.ts';
 import { statusOf } from '../control-plane/kube-client.ts';

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-
 import { expectStatus, statusOf } from '../control-plane/kube-client.ts';
 import { auditedVerdicts } from '../support/audit-log.ts';
 import { unique } from '../support/cluster.ts';
