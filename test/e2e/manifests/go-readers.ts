@@ -14,6 +14,7 @@ export interface GoReading {
   readonly object: KubeObject | null;
   readonly bootstrapError: string;
   readonly clusterError: string;
+  readonly yaml: string | null;
 }
 
 /** Builds the program, or takes it from the cache. Returns a function that reads texts with it. */

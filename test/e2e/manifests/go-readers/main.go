@@ -1,6 +1,7 @@
 // Reads manifests as the two programs of a bootstrap host do. Each line of the input is the content of a file as Base64.
 // Each line of the output is JSON: what the bootstrap of the Machine Config Operator reads
-// (pkg/controller/bootstrap/bootstrap.go), and what cluster-bootstrap reads (library-go, pkg/assets/create/creater.go).
+// (pkg/controller/bootstrap/bootstrap.go), what cluster-bootstrap reads (library-go, pkg/assets/create/creater.go), and
+// how the operator writes it before it hashes it (pkg/controller/render/hash.go).
 package main
 
 import (
@@ -42,6 +43,8 @@ type reading struct {
 	// Of the decoder of the kinds that the operator knows.
 	DecodeError  string `json:"decodeError"`
 	ClusterError string `json:"clusterError"`
+	// Null if the content is not JSON, or cannot be written.
+	YAML *string `json:"yaml"`
 }
 
 func main() {
@@ -98,6 +101,11 @@ func read(content []byte, decoder runtime.Decoder) (result reading) {
 				result.DecodeError = err.Error()
 			}
 		}
+	}
+	// Like spec.config, which is a runtime.RawExtension.
+	if written, err := ghodss.Marshal(json.RawMessage(content)); err == nil {
+		text := string(written)
+		result.YAML = &text
 	}
 	text, err := ghodss.YAMLToJSON(content)
 	if err != nil {
