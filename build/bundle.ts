@@ -38,7 +38,6 @@ async function listFiles(folder: string): Promise<string[]> {
 /**
  * Bundles the program into one executable file that runs without node_modules. Beside it are the licenses of the
  * packages that it contains (`THIRD-PARTY-LICENSES.txt`) and a bill of materials (`sbom.cdx.json`).
- *
  * @returns what esbuild says about the contents
  * @throws Error for any esbuild error or warning: a warning in a bundle (an empty `import.meta`, an unresolved require)
  *   is a failure at run time

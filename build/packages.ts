@@ -39,7 +39,6 @@ export const writeSbom: Plugin = cyclonedxEsbuildPlugin({
 
 /**
  * Moves the texts of the licenses from the bill of materials in a folder into a file of their own.
- *
  * @throws Error if a license is not accepted
  */
 export async function extractLicenses(folder: string): Promise<void> {

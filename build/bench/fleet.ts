@@ -37,7 +37,6 @@ export function nodeName(index: number): string {
 
 /**
  * Creates nodes of real size.
- *
  * @param configs the nodes name them in turn, two each
  */
 export async function createFleet(admin: KubeClient, count: number, configs: readonly string[]): Promise<void> {

@@ -8,7 +8,6 @@ export function summarize(values: readonly number[]) {
 /**
  * Takes all measurements in turn, each round starting with another one, so that other work on the machine
  * disturbs all of them alike. Adds a tenth of the rounds as a warm-up, which does not count.
- *
  * @param measurements each returns the milliseconds of its parallel runs
  * @returns a summary for each measurement
  */

@@ -2,7 +2,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 
 /**
  * The resident memory of a process in MB (10⁶ bytes), now and at its peak (proc(5): VmRSS and VmHWM).
- *
  * @throws Error if the process has ended
  */
 export async function memoryOf(pid: number): Promise<{ readonly now: number; readonly peak: number }> {

@@ -24,7 +24,6 @@ const SENTINEL = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 /**
  * Builds executables that need no Node, as `machineconfig-guard-linux-ARCHITECTURE.tar.gz`
  * (https://nodejs.org/docs/latest-v24.x/api/single-executable-applications.html). The archives contain all licenses.
- *
  * @param directory contains the program and receives the archives
  * @param program the bundle's file name
  * @param timestamp of the files in the archives, in seconds since 1970

@@ -23,7 +23,6 @@ export interface ImageOptions {
  * Builds the last stage of the Containerfile for all platforms, as an OCI image layout with one index
  * (https://github.com/opencontainers/image-spec/blob/main/image-layout.md). The build stage is left out: its files are
  * the same on every platform and machine. So nothing runs in a container.
- *
  * @returns the digest of the index
  */
 export async function buildImage({ platforms, layout, dist, ...options }: ImageOptions): Promise<string> {

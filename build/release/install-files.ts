@@ -22,7 +22,6 @@ export const INSTALL_FILES = Object.keys(OPTIONS_BY_FILE) as readonly InstallFil
 /**
  * Renders all objects of an installation for a running cluster, with certificates of OpenShift's service CA. Every
  * object and the pods have the label of the version.
- *
  * @param image by digest
  */
 export function renderInstallFile(name: InstallFile, image: string, version: string): string {

@@ -11,7 +11,6 @@ const ALWAYS_PACKED = ['LICENSE', 'README.md', 'package.json'];
 /**
  * Packs what `npm pack` packs. npm keeps the modes of files, which depend on the umask of the clone. So it packs a
  * copy.
- *
  * @param directory contains the files of `npm run build` and receives the package
  */
 export async function packForNpm(directory: string): Promise<void> {

@@ -33,7 +33,6 @@ export class UsageError extends Error {
 
 /**
  * Parses the arguments of `npm run release`.
- *
  * @returns undefined for `--help`
  * @throws UsageError with a sentence
  */

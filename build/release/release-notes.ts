@@ -10,7 +10,6 @@ export interface ReleaseNotes {
 /**
  * Takes the section of a version out of the changelog. Its links then lead to the files of the tag. Without such a
  * section it takes the unreleased changes and warns, so that a release can be tried before its version is final.
- *
  * @throws Error if there is neither
  */
 export function formatReleaseNotes(changelog: string, version: string): ReleaseNotes {

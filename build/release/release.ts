@@ -34,7 +34,6 @@ export interface Release {
 
 /**
  * Builds what a release publishes (docs/install.md). The same sources, base image and timestamp give the same files.
- *
  * @throws Error if a part cannot be built, and then removes the directory, or if that contains files
  */
 export async function createRelease(options: ReleaseOptions): Promise<Release> {

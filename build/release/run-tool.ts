@@ -10,7 +10,6 @@ const MAX_ERROR_LINES = 15;
 
 /**
  * Runs a program in the repository, or in `cwd`, and returns its standard output.
- *
  * @throws Error with the last lines of its output, or if it is not installed
  */
 export async function runTool(program: string, args: readonly string[], cwd = ROOT): Promise<string> {

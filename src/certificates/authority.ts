@@ -69,7 +69,6 @@ const [SAN_DNS, SAN_IP] = [2, 7];
 
 /**
  * Issues a serving certificate without a chain, because the caBundle of the webhook configuration has the root.
- *
  * @throws UnusableKeyPair if the authority cannot sign at `now`; Error if the names are invalid
  */
 export async function issueLeaf(options: LeafOptions): Promise<KeyPair> {

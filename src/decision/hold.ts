@@ -44,7 +44,6 @@ export const API_TIME_RESOLUTION_MS = 1_000;
  * Returns the hold on a config, or undefined if there is none or it has ended (docs/internals/decisions/0010). The
  * caller has found no pool, node or unfinished build that references the config. A machine may be booting with it if
  * its pool named it lately, if its pool was about to name it, or if a node has not reported its config.
- *
  * @param referrers all referrers, listed after the config became unused
  */
 export function findHold(
@@ -96,7 +95,6 @@ function findPool({ name, ownerPool }: HoldableConfig, referrers: readonly Refer
  * Returns when the pool last ceased to name a config, in its spec or in its status. The operator writes
  * `status.configuration` in the same write that turns the condition `Updated` to True, or leaves it True
  * (machine-config-operator, pkg/controller/node/status.go).
- *
  * @returns undefined if nothing in the pool dates it
  */
 function findLastChange(

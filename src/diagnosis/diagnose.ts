@@ -41,7 +41,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
     livePoolsBySpec: groupBy(livePools, ({ referrer }) => findReferencedConfig(referrer, 'spec')),
     livePoolByName: new Map(livePools.map((pool) => [pool.referrer.name, pool])),
     poolsWithDanglingNode: new Set(dangling.map(({ config }) => parsePoolName(config))),
-    nodeWithCopy: findNodesWithCopy(snapshot.nodes),
+    nodeWithCopy: findNodesWithCopy(snapshot.nodes, (node) => poolByNode.get(node)?.selecting ?? []),
     poolOf: (node) => poolByNode.get(node) ?? findPoolOfNode(node.labels, snapshot.pools),
     nodesOf,
     problemsOfNodes: (pool) => nodesOf(pool).flatMap((node) => problemsByNode.get(node) ?? []),
@@ -78,16 +78,22 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
   };
 }
 
-/** The first node that names a config as its current one, or else in its reason. */
-function findNodesWithCopy(nodes: readonly InspectedNode[]): ReadonlyMap<ConfigName, InspectedNode> {
-  const found = new Map<ConfigName, InspectedNode>();
+/** The first node that names a config as its current one, or else in its reason. One of the config's pool wins. */
+function findNodesWithCopy(
+  nodes: readonly InspectedNode[],
+  selectingPools: (node: InspectedNode) => readonly InspectedPool[],
+): ReadonlyMap<ConfigName, InspectedNode> {
+  const [own, others] = [new Map<ConfigName, InspectedNode>(), new Map<ConfigName, InspectedNode>()];
   for (const field of ['currentConfig', REASON_FIELD]) {
     for (const node of nodes) {
       const config = findReferencedConfig(node.referrer, field);
-      if (config !== undefined && !found.has(config)) found.set(config, node);
+      if (config === undefined) continue;
+      const isOwn = selectingPools(node).some(({ referrer }) => referrer.name === parsePoolName(config));
+      const found = isOwn ? own : others;
+      if (!found.has(config)) found.set(config, node);
     }
   }
-  return found;
+  return new Map([...others, ...own]);
 }
 
 function applyRules(find: (rule: Rule) => readonly Finding[] | undefined, referrer?: NodeReferrer | PoolReferrer) {

@@ -1,7 +1,19 @@
 import { groupBy } from '../common/group-by.ts';
-import { type ConfigName, findReferencedConfig, isObjectName, parsePoolName } from '../decision/references.ts';
+import {
+  type ConfigName,
+  findReferencedConfig,
+  hasStrongReference,
+  isObjectName,
+  parsePoolName,
+} from '../decision/references.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
-import { canHaveBootstrapHost, findConfigOfPool, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
+import {
+  canHaveBootstrapHost,
+  CONTROL_PLANE_POOL,
+  findConfigOfPool,
+  type InspectedNode,
+  type InspectedPool,
+} from './cluster-snapshot.ts';
 import { isMissingForever, isOnDisk } from './findings.ts';
 import type { Cluster, Problem, ProblemCode } from './problem.ts';
 
@@ -23,19 +35,27 @@ const DESIRED = 'desiredConfig';
 
 /** All repairs in their order: first what the others need, last what loses something. */
 const REPAIRS = {
-  assignPool: forEachNode((node, { poolOf, livePoolByName }) => {
-    const { pool, conflicting } = poolOf(node);
+  assignPool: forEachNode((node, cluster) => {
+    const { pool, conflicting } = cluster.poolOf(node);
+    const { name } = node.referrer;
     const config = findReferencedConfig(node.referrer, CURRENT) ?? findReferencedConfig(node.referrer, DESIRED);
-    const own = livePoolByName.get(config && parsePoolName(config));
-    if (pool !== undefined || own === undefined) return [];
+    const own = cluster.livePoolByName.get(config && parsePoolName(config));
+    if (config === undefined || own === undefined) return [];
     const others = conflicting.filter((each) => each !== own);
     const labels =
       conflicting.length > 0
         ? others.flatMap(listLabels).map(([key]) => `${key}-`)
         : listLabels(own).map(([key, value]) => `${key}=${String(value)}`);
-    const problem = conflicting.length > 0 ? 'is in several custom pools' : 'is in no pool, so the operator ignores it';
-    const text = `node ${node.referrer.name} ${problem}: give it only the label of the pool whose config it names`;
-    return [plan(text, ['oc', 'label', 'node', node.referrer.name, ...labels])];
+    const command = ['oc', 'label', 'node', name, ...labels];
+    if (pool === undefined) {
+      const problem =
+        conflicting.length > 0 ? 'is in several custom pools' : 'is in no pool, so the operator ignores it';
+      return [plan(`node ${name} ${problem}: give it only the label of the pool whose config it names`, command)];
+    }
+    // A compromised node can name a config of another pool.
+    if (!isForeign(config, cluster) || own.referrer.name === CONTROL_PLANE_POOL) return [];
+    const text = `only if node ${name} was in pool ${own.referrer.name} before: give it the label back until its update`;
+    return [{ ...plan(text, command), alternative: true }];
   }),
   resetSpec: forEachPool('spec', (pool, cluster) => {
     const missing = findReferencedConfig(pool.referrer, 'spec');
@@ -60,6 +80,7 @@ const REPAIRS = {
       const place = canHaveBootstrapHost(cluster, cluster.now)
         ? `. On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`
         : '';
+      if (isForeign(config, cluster)) return [];
       const text = `create the missing config again; without --confirm this writes nothing${place}`;
       return [plan(text, [OWN, 'restore', config, '--from', `node/${node.referrer.name}`])];
     }),
@@ -219,6 +240,18 @@ function findRunningConfig(pool: InspectedPool, cluster: Cluster): ConfigName | 
   const currentConfigs = cluster.nodesOf(pool).map(({ referrer }) => findReferencedConfig(referrer, CURRENT));
   return currentConfigs.find(
     (config) => config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name,
+  );
+}
+
+/** Whether `restore` would reject the config: its pool exists, and only nodes of other pools name it. */
+function isForeign(config: ConfigName, { configs, livePoolByName, pools, nodes, poolOf }: Cluster): boolean {
+  const own = livePoolByName.get(parsePoolName(config));
+  const naming = nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
+  return (
+    own !== undefined &&
+    !configs.has(config) &&
+    !pools.some(({ referrer }) => hasStrongReference(config, referrer)) &&
+    naming.every((node) => poolOf(node).pool !== undefined && !poolOf(node).selecting.includes(own))
   );
 }
 

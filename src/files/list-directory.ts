@@ -5,7 +5,6 @@ import { explainErrors, FileError, formatPath } from './file-error.ts';
 
 /**
  * Lists the entries of a directory, or all below it, sorted by path. It follows no symbolic links.
- *
  * @throws FileError if it is unreadable or has more than `maxEntries` entries; the signal's reason
  */
 export async function listDirectory(

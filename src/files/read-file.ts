@@ -5,7 +5,6 @@ import { explainErrors, FileError, formatPath } from './file-error.ts';
 
 /**
  * Reads a regular file. A named pipe would block, and a device never ends.
- *
  * @throws FileError if it is no regular file, unreadable or larger than `maxBytes`; the signal's reason
  */
 export async function readRegularFile(file: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
@@ -23,7 +22,6 @@ export async function readRegularFile(file: string, maxBytes: number, signal: Ab
 
 /**
  * Reads a stream to its end.
- *
  * @param source for messages
  * @throws FileError if it has more bytes; the signal's reason
  */

@@ -45,7 +45,6 @@ const RESOLVED_TAG = /:(?:bool|int|float|null)$/;
 /**
  * Parses the first document as github.com/ghodss/yaml over gopkg.in/yaml.v2 does. The library reads YAML. This module
  * adds the rules of Go that matter for manifests (docs/internals/decisions/0012-check-manifests.md).
- *
  * @param source for messages
  * @throws YamlError if Go does not accept the text, FileError if there are too many nodes
  */

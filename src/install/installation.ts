@@ -68,7 +68,6 @@ export const NEWER_KINDS = [
 /**
  * Uses only kinds that an API server serves from its start, and our own, because one object that cannot be
  * applied fails the whole install.
- *
  * @throws RangeError with a sentence if the cluster is too old
  */
 export function buildInstallation(options: InstallationOptions) {

@@ -22,7 +22,6 @@ export function parseKubernetesVersion(text: string): number {
 
 /**
  * Returns the Kubernetes version of an OpenShift version.
- *
  * @throws RangeError with a sentence
  */
 export function parseOpenShiftVersion(text: string): number {

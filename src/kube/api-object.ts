@@ -44,7 +44,6 @@ export function parseHoldableConfig(metadata: NonNullable<ApiObject['metadata']>
 
 /**
  * Returns when the managers that own a field last wrote the object. The API server sets these times by its own clock.
- *
  * @param path keys of `fieldsV1`, such as `['f:spec', 'f:paused']`
  */
 export function findWriteTime({ metadata }: ApiObject, path: readonly string[], subresource = ''): Date | undefined {

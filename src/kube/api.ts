@@ -67,7 +67,6 @@ export class KubeApi {
   /**
    * Sends a request. After a 401 it is sent again with reloaded credentials, because a token can be replaced on disk.
    * {@link Transport} says what happens without a response.
-   *
    * @throws ApiError, ApiUnreachable, or the signal's reason; TimeoutError after its timeout
    */
   async request(request: ApiRequest): Promise<ApiResponse> {

@@ -10,7 +10,6 @@ interface DiscoveryEntry {
 /**
  * Checks that the cluster serves a resource in no version. Only then a kind has no references
  * (docs/internals/decisions/0001): a misconfigured proxy can also answer 404, and a new version can be unknown here.
- *
  * @param paths the collections of all known versions, which have answered 404
  * @throws UnsupportedVersion, ApiUnreachable if discovery lists a known version, ApiError, or the signal's reason
  */

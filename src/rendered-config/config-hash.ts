@@ -15,7 +15,6 @@ const SALT = Buffer.from(
 /**
  * The name that the Machine Config Operator gives to a rendered config with this spec: `rendered-POOL-` and an MD5 of
  * its YAML. The spec must be as the operator wrote it: the machine-config-server changes some specs that it serves.
- *
  * @throws UnverifiableContent
  */
 export function computeRenderedName(pool: string, spec: object): ConfigName {

@@ -23,7 +23,6 @@ const NOT_PLAIN = /^(?:---|\.\.\.|[ #,[\]{}&*!|>'"%@`]|[-?:](?: |$))|:(?: |$)| #
 /**
  * Formats the spec of a rendered config byte for byte as `yaml.Marshal` of github.com/ghodss/yaml over gopkg.in/yaml.v2
  * v2.4.0. No library for JavaScript breaks long lines and quotes strings in the same way.
- *
  * @throws UnverifiableContent
  */
 export function formatGoYaml(spec: object): string {

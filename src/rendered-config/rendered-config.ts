@@ -50,7 +50,6 @@ const POOLS_FOLDER = 'machine-pools';
 /**
  * Parses the JSON or YAML of one MachineConfig. The in-cluster machine-config-server and the machine-config-daemon
  * write it without kind and apiVersion. Ownership, uid and status of the file do not count.
- *
  * @param source where the text was read, for messages
  * @throws FileError
  */
@@ -69,7 +68,6 @@ export function parseRenderedConfig(text: string, source: string): RenderedConfi
 
 /**
  * Reads rendered configs below a directory, such as a must-gather. Skips all other files.
- *
  * @param isWanted a must-gather can contain hundreds of configs of some MB
  * @throws FileError if the directory is unreadable or too large; the signal's reason
  */
@@ -106,7 +104,6 @@ export async function readRenderedConfigs(
 
 /**
  * Adds a config, or its source to an equal copy.
- *
  * @throws FileError if there are many different copies: each costs a comparison and a hash
  */
 export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void {
@@ -128,7 +125,6 @@ async function listTexts(directory: string, signal: AbortSignal): Promise<string
 /**
  * Reads the names of the source MachineConfigs from which the bootstrap host rendered its configs. There the operator
  * lists the sources of all pools for each pool (machine-config-operator, pkg/controller/render, RunBootstrap).
- *
  * @returns undefined if the directory has no folder `machine-pools`
  * @throws FileError if a file is unreadable; the signal's reason
  */

@@ -147,7 +147,6 @@ class BodyReader {
 
   /**
    * Reads and parses a body. `parse` must not keep the buffer, which the next body overwrites.
-   *
    * @throws BadReview, UnreadBody, or the error of the connection or of `parse`
    */
   async read<T>(request: IncomingMessage, parse: (body: Buffer) => T, timeoutMs: number): Promise<T> {

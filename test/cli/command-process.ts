@@ -8,7 +8,6 @@ export type CommandProcess = ReturnType<typeof startCommand>;
 
 /**
  * Starts a command in its own process, with a standard input that stays silent. The end of the test kills it.
- *
  * @param file gets its standard output instead
  */
 export function startCommand(args: readonly string[], program = inject('program'), file?: string) {

@@ -107,7 +107,6 @@ async function prepare(project: string, what: string, files: readonly string[], 
 
 /**
  * Runs a script with node and returns its exit code.
- *
  * @throws AbortError if a signal interrupted this process; the script ends, too
  */
 async function runNode(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {

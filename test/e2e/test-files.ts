@@ -21,7 +21,6 @@ export const OTHER_TESTS = FILES.filter((file) => ![...NODE_TESTS, ...OPERATOR_T
 
 /**
  * Selects the test files that need real nodes, those that need the real operator, and the others.
- *
  * @param filters parts of paths, of which a file must have one. None selects all files.
  * @param isLong whether the files that end with `.long.test.ts` are among them
  */

@@ -43,7 +43,6 @@ export interface Exploration {
  *   another one leads to the same state (Godefroid, "Partial-Order Methods", 1996).
  *
  * The first violation ends the search.
- *
  * @param order `every` switches off the first rule. This must lead to the same states
  */
 export async function explore(start: () => Promise<Run>, order: 'first' | 'every' = 'first'): Promise<Exploration> {

@@ -95,7 +95,6 @@ export class TwoConfigCluster {
 
   /**
    * Answers a GET or a list as of now.
-   *
    * @throws ApiError
    */
   async answer(request: ApiRequest): Promise<unknown> {

@@ -20,7 +20,6 @@ import { fakeUntilEnd } from '../support/until-end.ts';
 
 /**
  * Starts a server and a client of it until the end of the test.
- *
  * @param toCluster returns what the kubeconfig says about the server with this port, if it is not only its address
  */
 async function startApi(

@@ -36,7 +36,6 @@ export function toPattern(title: string): string {
 
 /**
  * Changes the files of a repository. Returns a function that restores them.
- *
  * @throws Error if a change no longer applies
  */
 export function applyChanges({ changes }: Promised, root: string): () => void {

@@ -1,7 +1,13 @@
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { listAll, readReferrers } from '../../client/cluster-reader.ts';
 import { assertDryRunIsHonored, sendWrite, toDeletion } from '../../client/write.ts';
-import { isRenderedConfig, REFERRER_KINDS, type ReferrerKind, summarizeReferences } from '../../decision/references.ts';
+import {
+  isRenderedConfig,
+  REASON_FIELD,
+  REFERRER_KINDS,
+  type ReferrerKind,
+  summarizeReferences,
+} from '../../decision/references.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';
@@ -31,19 +37,21 @@ const ANSWERS = [
 /**
  * Finds a config in use, preferably by a node, and an unused one. Skips configs that have the allow-deletion annotation
  * or are terminating: their deletion shows nothing.
- *
  * @throws ClusterAccessError, or the signal's reason
  */
 export async function findCandidates(api: KubeApi, signal: AbortSignal) {
   const { referrers } = await readReferrers(api, signal);
   const candidates = (await listAll(api, MACHINE_CONFIGS, parseCandidate, signal)).flat();
   const references = candidates.flatMap(({ config, uid }) => {
-    const { strong } = summarizeReferences(config, referrers, 1);
+    const { strong } = summarizeReferences(config, referrers, referrers.length);
     return strong.references.map(({ kind, name, field }) => ({ config, uid, kind, name, field }));
   });
   const inUse = new Set(references.map(({ config }) => config));
-  // Builds come last, because only the guard protects their configs.
-  const [used] = REFERRER_KINDS.flatMap((kind) => references.filter((reference) => reference.kind === kind));
+  // Builds come last, because only the guard protects their configs. It alone reads reasons, too, and any node can
+  // write them.
+  const [used] = REFERRER_KINDS.flatMap((kind) =>
+    references.filter((reference) => reference.kind === kind && reference.field !== REASON_FIELD),
+  );
   // Their managedFields are empty.
   const undatedPools = referrers.flatMap((referrer) =>
     referrer.kind === 'MachineConfigPool' && referrer.references.length > 0 && referrer.specChangedAt === undefined
@@ -61,7 +69,6 @@ function parseCandidate(object: ApiObject) {
 
 /**
  * Sends a dry run only after the API server has shown that it reads `dryRun`: a config in use could be deleted.
- *
  * @returns the answer of a webhook or a policy, or undefined if the object was deleted or replaced before
  * @throws CliError, ClusterAccessError for another answer, or the signal's reason
  */

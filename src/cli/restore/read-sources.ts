@@ -39,7 +39,6 @@ export interface SourceOptions {
 
 /**
  * Reads all copies of the configs of `--from`. Of a directory, only the configs that a node or a pool names.
- *
  * @throws CliError if it contains no fitting config, errors of `api`, or the signal's reason
  */
 export async function readSources(from: readonly string[], options: SourceOptions): Promise<FoundConfigs> {
@@ -95,7 +94,6 @@ const MAX_REASON_LENGTH = 300;
 /**
  * Reads all copies of configs on the disk of a node with its machine-config-daemon pod, which also runs while it is
  * Degraded. In image mode, the machine-config-server changes osImageURL in the file that it writes.
- *
  * @param name undefined means what the node needs, see {@link findWantedNames}
  * @throws CliError, ClusterAccessError, TimeoutError, or the signal's reason
  */
@@ -116,23 +114,28 @@ export async function readConfigsFromNode(
   const pod = await findDaemonPod(api, nodeName, signal);
   const configs: RenderedConfig[] = [];
   const failures = pod === undefined ? ['it has no pod of the machine-config-daemon'] : [];
+  let isRead = pod !== undefined;
   for (const file of files) {
     if (pod === undefined) break;
     const result = await readFile(api, pod, nodeName, file, signal);
     const isWanted = (config: ConfigName) => wanted.includes(config) || (wanted.length === 0 && configs.length === 0);
+    isRead &&= typeof result !== 'string';
     if (typeof result === 'string') failures.push(result);
     else if (isWanted(result.name) || result.name === configs[0]?.name) addCopy(configs, result);
     else failures.push(`${file} contains ${result.name}`);
   }
   if (configs.length > 0) return configs;
+  const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
+  const problem = `cannot read ${subject} from node ${nodeName}: ${failures.join('; ')}`;
+  if (isRead)
+    throw fail(problem, advise('the disk has other configs; see the other repairs', ['machineconfig-guard', 'check']));
   // Without a pod or a connection to the kubelet, `oc debug` fails, too.
   const restore = ['machineconfig-guard', 'restore', ...wanted.slice(0, 1), '--from', '-'];
   if (isConfirmed) restore.push('--confirm');
   const [first = '', second = ''] = files;
   const text = `read it with SSH; if that file has another config, read ${second}`;
   const advice = advise(text, ['ssh', `core@${nodeName}`, 'sudo', 'cat', first, PIPE, ...restore]);
-  const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
-  throw fail(`cannot read ${subject} from node ${nodeName}: ${failures.join('; ')}`, advice);
+  throw fail(problem, advice);
 }
 
 /**
@@ -194,7 +197,6 @@ const MIN_MESSAGE_BYTES = 512;
 /**
  * Runs a command in the container of the daemon, as `kubectl exec` does, and returns its standard output. The node can
  * be compromised, so its output is limited and an invalid message is an error.
- *
  * @throws ApiError, ApiUnreachable, Error with its standard error, or the signal's reason
  */
 export async function execInPod(

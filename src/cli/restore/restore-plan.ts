@@ -7,6 +7,7 @@ import {
   hasStrongReference,
   NODE_FIELDS,
   parsePoolName,
+  REASON_FIELD,
   summarizeReferences,
 } from '../../decision/references.ts';
 import { formatReferrers } from '../../decision/message.ts';
@@ -31,7 +32,6 @@ const MAX_SOURCES = 5;
 /**
  * Chooses the copy that matches the hash in the name. The machine-config-server changes some specs in the file that it
  * writes (machine-config-operator, pkg/server): osImageURL in image mode, and kernel arguments for old boot images.
- *
  * @param copies of one config
  */
 export function chooseContent(copies: readonly RenderedConfig[]): Content {
@@ -51,7 +51,7 @@ export interface Rejection {
 
 export type RestorePlan = ReturnType<typeof planRestore>;
 
-export interface PlanOptions extends Pick<RestoreOptions, 'acceptContent' | 'isConfirmed' | 'name'> {
+export interface PlanOptions extends Pick<RestoreOptions, 'acceptContent' | 'configs' | 'isConfirmed' | 'name'> {
   /** The names of all configs of this restore. They share the pause of a pool. */
   readonly restoredNames: ReadonlySet<string>;
 }
@@ -69,7 +69,7 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
   const { strong } = summarizeReferences(name, referrers, MAX_REFERRERS);
-  const nodesOnDisk = findNodesOnDisk(name, state);
+  const nodesOnDisk = findNodesOnDisk(name, state, options);
   const rejection = findRejection(content, state, options, strong.total + nodesOnDisk.length > 0) ?? null;
   const neededSteps = listSteps(state, config, pool).filter(({ isNeeded }) => isNeeded);
   const hasWrite = neededSteps.some(({ write }) => write !== undefined);
@@ -101,19 +101,29 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
   };
 }
 
-/** The nodes of its pool whose disk differs from the config that they name: it can have this one. */
-function findNodesOnDisk(name: ConfigName, { nodes, pools }: RestoreState): readonly InspectedNode[] {
-  const isOfPool = ({ labels }: InspectedNode) =>
-    findPoolOfNode(labels, pools).pool?.referrer.name === parsePoolName(name);
-  return nodes.filter((node) => isOnDisk(node) && isOfPool(node));
+/**
+ * The nodes whose disk differs from the config that they name: it can have this one. A node whose reason names a
+ * config that it no longer names is compared again soon.
+ */
+function findNodesOnDisk(name: ConfigName, { nodes, pools }: RestoreState, { configs }: PlanOptions) {
+  return nodes.filter((node) => {
+    const { referrer, labels } = node;
+    const own = configs.filter(({ source }) => source.startsWith(`node/${referrer.name}:`));
+    return (
+      isOnDisk(node) &&
+      findReferencedConfig(referrer, REASON_FIELD) === undefined &&
+      findPoolOfNode(labels, pools).selecting.some((pool) => pool.referrer.name === parsePoolName(name)) &&
+      (own.length === 0 || own.some((config) => config.name === name))
+    );
+  });
 }
 
 /** The daemon compares the disk with the config before it writes. Then the operator updates one node after another. */
 function adviseNames(config: ConfigName, nodes: readonly InspectedNode[]): Advice | undefined {
   if (nodes.length === 0) return undefined;
-  const isNamed = nodes.some(({ referrer }) => findReferencedConfig(referrer, 'currentConfig') === config);
-  const names = nodes.map(({ referrer }) => referrer.name);
-  if (isNamed) {
+  const others = nodes.filter(({ referrer }) => findReferencedConfig(referrer, 'currentConfig') !== config);
+  const names = others.map(({ referrer }) => referrer.name);
+  if (others.length === 0) {
     return advise('the nodes already name the config of this disk. Change back the file that they report as different');
   }
   const annotations = NODE_FIELDS.map((field) => `${MCO_GROUP}/${field}=${config}`);

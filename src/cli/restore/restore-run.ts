@@ -53,7 +53,6 @@ const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND.split(' '));
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
  * run continues where the first one stopped.
- *
  * @returns the report, and how the run ended
  * @throws ClusterAccessError, TimeoutError, before the first dry run
  */

@@ -146,7 +146,6 @@ export class StepRun {
 
   /**
    * Sends every write as a dry run, so a missing right or a policy is found before the first write.
-   *
    * @throws WriteDenied; CliError if the API server does not honor dry runs; ClusterAccessError
    */
   async sendDryRuns(steps: readonly Step[]): Promise<void> {
@@ -160,7 +159,7 @@ export class StepRun {
       } catch (error) {
         const { cause } = error as Error;
         // Somebody else has changed the object meanwhile. The step looks again.
-        if (isConflict(error) || (write.method === 'DELETE' && hasStatus(error, 404))) continue;
+        if (isConflict(error) || isGone(write, error)) continue;
         this.#states.set(step, 'failed');
         if (!isDeniedByAdmission(cause)) throw error;
         throw new WriteDenied(step, toPrintableLine((cause as ApiError).message, MAX_DENIAL_LENGTH));
@@ -170,7 +169,6 @@ export class StepRun {
 
   /**
    * Looks at the live state and does what the step needs, until it needs nothing more.
-   *
    * @param look the same step in the live state, or undefined if there is nothing to do
    * @throws WaitTimeout, ClusterAccessError, or the signal's reason
    */
@@ -211,11 +209,15 @@ export class StepRun {
     const current = await look(signal);
     if (current?.isNeeded !== true) return undefined;
     if (current.wait !== undefined || current.write === undefined) return current.wait;
+    // An earlier attempt can have written without an answer.
+    const wasWritten = this.#written.has(step);
     this.#written.add(step);
     try {
       await sendWrite(this.#api, current.write, { signal });
     } catch (error) {
-      if (isRejected(error)) this.#written.delete(step);
+      if (isRejected(error) && !wasWritten) this.#written.delete(step);
+      // Somebody else has deleted the object meanwhile.
+      if (isGone(current.write, error)) return undefined;
       throw error;
     }
     if (current.write.method !== 'DELETE') return undefined;
@@ -256,6 +258,10 @@ export function throwUnlessComplete({ exitCode, defect }: Ending): void {
 /** The object has changed since it was read, or exists already. */
 function isConflict(error: unknown): boolean {
   return hasStatus(error, 409);
+}
+
+function isGone({ method }: Write, error: unknown): boolean {
+  return method === 'DELETE' && hasStatus(error, 404);
 }
 
 function hasStatus(error: unknown, status: number): boolean {

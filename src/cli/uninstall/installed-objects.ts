@@ -41,7 +41,6 @@ const LABELS = ['name', 'managed-by', 'part-of'].map((label) => `app.kubernetes.
 
 /**
  * Finds what any profile has installed. What denies deletions comes first.
- *
  * @throws ClusterAccessError, or the signal's reason
  */
 export async function findInstalledObjects(api: KubeApi, signal: AbortSignal): Promise<InstalledObject[]> {

@@ -51,7 +51,6 @@ const DRY_RUN_STEP: Step = {
 /**
  * Deletes what is installed, what denies deletions first, and sends a dry run that nothing must deny. A
  * second run continues where the first one stopped.
- *
  * @returns the report, and how the run ended
  * @throws ClusterAccessError, TimeoutError, if the objects cannot be listed
  */

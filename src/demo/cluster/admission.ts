@@ -22,7 +22,6 @@ interface ReviewResponse {
 /**
  * Calls the webhooks like the kube-apiserver of OpenShift 4.14, which has no matchConditions (k8s.io/apiserver,
  * admission/plugin/webhook/validating/dispatcher.go).
- *
  * @throws ApiError if a webhook denies the deletion, or fails without failurePolicy Ignore
  */
 export async function askWebhooks(cluster: InMemoryCluster, deletion: Deletion): Promise<void> {

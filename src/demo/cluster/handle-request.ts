@@ -18,7 +18,6 @@ const STATUS = { kind: 'Status', apiVersion: 'v1', metadata: {} };
 
 /**
  * Handles a request as kube-apiserver does. Never rejects.
- *
  * @returns a body of JSON, plain text if it is a string, or a stream of the events of a watch
  */
 export async function handleRequest(

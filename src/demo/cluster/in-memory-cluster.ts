@@ -48,7 +48,6 @@ export class InMemoryCluster {
 
   /**
    * A uid and a time that the object has stay, unlike in a real API server, so that an exploration can repeat a run.
-   *
    * @throws ApiError 409
    */
   create(resource: string, object: NewObject, isDryRun = false): KubeObject {
@@ -66,7 +65,6 @@ export class InMemoryCluster {
 
   /**
    * Applies a JSON merge patch.
-   *
    * @throws ApiError 404, or 409 if the patch contains another resourceVersion
    */
   patch(resource: string, name: string, patch: object, namespace = '', isDryRun = false): KubeObject {

@@ -32,7 +32,6 @@ export interface ListResult {
 /**
  * Lists a resource without resourceVersion, so the list contains every write that was acknowledged before the request,
  * and without limit, because the API server serves only unpaged consistent lists from its watch cache.
- *
  * @returns undefined if the cluster serves no version of the resource
  * @throws ApiError, ApiUnreachable, UnsupportedVersion, MalformedList, MalformedObject, or the signal's reason
  */
@@ -62,7 +61,6 @@ export async function listResource(
 /**
  * Lists one collection and calls `onObject` for each object. A list of another kind is malformed, because
  * without the fields of this kind its objects would look unreferenced.
- *
  * @throws like {@link listResource}
  */
 export async function listCollection(
@@ -72,12 +70,13 @@ export async function listCollection(
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
+  metadataAccept = ACCEPT_PROTOBUF_LIST,
 ): Promise<ListResult> {
   const { kind, isMetadataOnly } = resource;
   const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
     path: toListPath(path, query),
-    accept: isMetadataOnly ? ACCEPT_PROTOBUF_LIST : undefined,
+    accept: isMetadataOnly ? metadataAccept : undefined,
     purpose: kind === 'Node' ? 'nodeLists' : 'lists',
     signal,
   });

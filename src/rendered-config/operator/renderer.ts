@@ -16,7 +16,6 @@ const PULL_TIMEOUT_MS = 600_000;
 
 /**
  * Finds the operator of a release.
- *
  * @param source an image, or the path of the program or its directory, with `templates/` beside it
  * @param authfile credentials for the image
  * @throws ProgramError if it is not there or cannot be pulled; the signal's reason
@@ -41,7 +40,6 @@ export async function findRenderer(
 
 /**
  * Finds the image of the operator of a release.
- *
  * @throws ProgramError without oc, or if it fails; the signal's reason
  */
 export async function findOperatorImage(release: string, authfile: string | undefined, signal: AbortSignal) {

@@ -23,7 +23,6 @@ export interface ProgramResult {
 
 /**
  * Runs a program without input until it ends.
- *
  * @throws ProgramError if it does not start, or after the timeout; the signal's reason
  */
 export async function runProgram(

@@ -172,6 +172,14 @@ test.each<[string, NodeCase, readonly unknown[]]>([
     ],
   ],
   [
+    'nothing from a disk with another config',
+    { files: { [FIRST_BOOT]: OTHER.text, [UPDATE]: OTHER.text } },
+    [
+      cannotRead(MISSING.name, [FIRST_BOOT, UPDATE].map((file) => `${file} contains ${OTHER.name}`).join('; ')),
+      undefined,
+    ],
+  ],
+  [
     'nothing without its pod',
     { node: ON_DISK, hasPod: false, status: OTHER.name },
     [cannotRead('the config', 'it has no pod of the machine-config-daemon'), UPDATE],

@@ -11,7 +11,13 @@ const CONTENT = { config: CONFIG };
 const { name: RENDERED } = createConfigOnDisk();
 const { name: GONE } = createConfigOnDisk();
 const STUCK = { current: MISSING, desired: MISSING, role: 'master', state: 'Degraded' };
-const OPTIONS = { isConfirmed: true, name: undefined, acceptContent: false, restoredNames: new Set([MISSING]) };
+const OPTIONS = {
+  isConfirmed: true,
+  name: undefined,
+  acceptContent: false,
+  configs: [],
+  restoredNames: new Set([MISSING]),
+};
 
 interface Situation {
   readonly spec?: string;
@@ -147,6 +153,26 @@ test('accepts a config that a worker and a machine or the pool name', () => {
   expect(plan({ nodes: [...WORKERS, ...nodes] }).rejection).toBeNull();
   const namedBy = 'node w0 (currentConfig, desiredConfig) and pool master (status)';
   expect(plan({ nodes: WORKERS.slice(0, 1), pools })).toMatchObject({ rejection: null, namedBy });
+});
+
+test('advises the nodes whose disk can have the config to name it, also those of a custom pool', () => {
+  const { name, config } = createConfigOnDisk('worker');
+  const reason = `unexpected on-disk state validating against ${RENDERED}`;
+  const onDisk = (node: string, options = {}) =>
+    inspectedNode(node, { current: RENDERED, desired: RENDERED, state: 'Degraded', reason, ...options });
+  const worker = inspectedPool('worker', { spec: RENDERED });
+  const infra = { ...worker, referrer: { ...worker.referrer, name: 'infra' } };
+  const nodes = [
+    onDisk('advised'),
+    onDisk('naming', { current: name, reason: 'unexpected on-disk state' }),
+    onDisk('annotated', { current: GONE, desired: GONE }),
+    onDisk('with-other-copy'),
+    onDisk('of-other-pool', { role: 'master' }),
+  ];
+  const configs = [config, { ...config, name: GONE, source: 'node/with-other-copy:/a' }];
+  const state = { ...createState({}), pools: [worker, infra], nodes };
+  const { next } = planRestore({ config }, state, { ...OPTIONS, configs });
+  expect(next?.command?.words.slice(0, 5)).toEqual(['oc', 'annotate', 'node', 'advised', '--overwrite']);
 });
 
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };

@@ -26,7 +26,6 @@ const PROGRAMS: readonly Program[] = [
 
 /**
  * The binaries and the CRDs of a release: from the cache, or built and downloaded with Go.
- *
  * @throws MissingControlPlaneError if they are not in the cache and Go is missing or cannot build them
  */
 export async function findBinaries(release: Release, log: Log): Promise<Binaries> {
@@ -61,7 +60,6 @@ async function readPins(release: Release): Promise<string> {
  * Writes a go.mod and a go.sum from which Go builds the programs of a release without a checksum database. Both come
  * from the module of Kubernetes, whose checksum is tracked. Its go.sum lacks the staging modules, because Kubernetes
  * replaces them by folders of its repository. Their checksums are tracked, too.
- *
  * @throws MissingControlPlaneError if Go cannot download the module
  */
 async function writeKubernetesModule(release: Release, directory: string): Promise<void> {
@@ -79,7 +77,6 @@ async function writeKubernetesModule(release: Release, directory: string): Promi
 
 /**
  * The folder with these programs of a release: from the cache, or built with Go.
- *
  * @param name of the programs together, such as `control plane`
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */

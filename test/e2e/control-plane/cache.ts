@@ -12,7 +12,6 @@ export function cachePath(...names: readonly string[]) {
 /**
  * Makes a folder of the cache unless it exists, and returns it. It gets its name only when it is complete. If two
  * processes make it at the same time, the first one wins.
- *
  * @param fill puts the files into an unfinished folder, which is removed if this process is killed
  */
 export async function fillCache(directory: string, fill: (unfinished: string) => Promise<void>): Promise<string> {

@@ -45,7 +45,6 @@ export class ControlPlane {
 
   /**
    * Starts a control plane in about 4 s and returns when it is ready.
-   *
    * @param nodeGateway the address of this machine at which real nodes and their pods reach the API server. All
    *   controllers run then.
    */
@@ -101,7 +100,6 @@ export class ControlPlane {
 
   /**
    * Starts one more API server on the same etcd, with an audit log of its own.
-   *
    * @param etcdUrl where it reaches etcd
    */
   async startApiServer(etcdUrl = this.etcd.url) {

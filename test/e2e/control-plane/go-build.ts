@@ -30,7 +30,6 @@ interface Build {
 
 /**
  * Builds a static binary.
- *
  * @throws MissingControlPlaneError whose message ends with the output of `go build`
  */
 export async function goBuild({ module, package: name, output, ldflags = '-s -w', flags = [] }: Build): Promise<void> {
@@ -44,7 +43,6 @@ export async function goBuild({ module, package: name, output, ldflags = '-s -w'
 
 /**
  * The folder with programs of a Go module: from the cache, or built with Go in minutes.
- *
  * @param options `what`: the programs together, for messages. `programs`: in build order.
  *   `prepare`: makes the folder of the module. `folders`: of the module, which stay beside the programs
  * @throws MissingControlPlaneError if they must be built and Go cannot build them

@@ -25,7 +25,6 @@ const PROJECTS = parse(readFileSync(new URL('crds.yaml', import.meta.url), 'utf8
 
 /**
  * The CRDs of a project in crds.yaml, from the cache or from the module proxy.
- *
  * @throws MissingControlPlaneError if the files are neither in the cache nor can be downloaded
  */
 export async function readCrds(name: string): Promise<readonly KubeObject[]> {
@@ -61,7 +60,6 @@ const OMIT_FORMAT_RULES = {
 
 /**
  * Downloads a module whose checksum is pinned, and returns its read-only folder.
- *
  * @throws MissingControlPlaneError if Go cannot download it
  */
 export async function downloadModule(module: string): Promise<string> {

@@ -30,7 +30,6 @@ export function selectRelease(flag: string, version = NEWEST.kubernetes): Releas
 
 /**
  * The release of a version.
- *
  * @param flag the flag that the version comes from, for the error message
  * @throws UsageError if there is no such release
  */

@@ -4,7 +4,6 @@ export { pause };
 
 /**
  * Polls until the answer is neither false nor undefined.
- *
  * @param what the condition, for the error message
  * @param options the default timeout is for a busy machine
  * @throws Error when the timeout passes

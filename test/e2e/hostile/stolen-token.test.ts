@@ -21,7 +21,8 @@ const thief = new KubeClient({
   ...admin.connection,
   token: await serviceAccountToken(admin, 'machineconfig-guard', 'machineconfig-guard'),
 });
-await until('the policy', async () => (await create(thief, { mode: 'Disabled' })).status === 403);
+const withLabel = { name: 'cluster', labels: { a: 'b' } };
+await until('the policy', async () => (await create(thief, {}, withLabel)).status === 403);
 
 afterAll(() => controlPlane.stop());
 

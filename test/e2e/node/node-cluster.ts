@@ -51,7 +51,6 @@ const PROGRAMS = ['kubelet', 'kube-proxy', 'kube-scheduler'].map((name) => {
 
 /**
  * Builds what nodes of a release need besides the control plane.
- *
  * @throws MissingControlPlaneError if this machine cannot run a node
  */
 export async function findNodeFiles(release: Release, log: Log) {
@@ -70,7 +69,6 @@ export class NodeCluster {
 
   /**
    * Builds what is missing, and returns when all nodes are ready.
-   *
    * @throws MissingControlPlaneError if this machine cannot run a node
    */
   static async start(binaries: Binaries, nodeCount: number, log: Log): Promise<NodeCluster> {

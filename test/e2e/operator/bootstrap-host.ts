@@ -37,7 +37,6 @@ export async function writeManifests(
 /**
  * Runs the real `machine-config-controller bootstrap` with a manifests directory and the manifests of the operator.
  * Returns a directory as `/etc/mcs/bootstrap` of the bootstrap host, and the sorted names of the rendered configs.
- *
  * @throws Error with the last line of the program if it fails
  */
 export async function renderBootstrap(binaries: string, manifests: string) {

@@ -24,7 +24,6 @@ export type MachineConfigServer = Awaited<ReturnType<typeof startMachineConfigSe
 
 /**
  * Starts the real machine-config-server of a bootstrap host or of a cluster.
- *
  * @param name of its folder and its log
  * @param args the subcommand and its flags
  */

@@ -36,7 +36,6 @@ export async function bootMachine(admin: KubeClient, name: string, files: Files,
     updatedTo: '',
     /**
      * Switches the machine off and removes its node.
-     *
      * @throws Error if the simulated daemon has failed
      */
     leave: async () => {

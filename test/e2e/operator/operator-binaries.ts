@@ -62,7 +62,6 @@ const PATCH = {
  * The folder with `machine-config-controller`, `machine-config-server`, `templates` and `manifests` of a release: from
  * the cache, or built with Go. The version of the module and its checksum pin the source. Its own go.sum and Go's
  * checksum database pin the dependencies.
- *
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */
 export async function findOperator(release: OperatorRelease, log: Log): Promise<string> {

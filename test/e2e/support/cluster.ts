@@ -214,7 +214,6 @@ export class Cluster {
 
   /**
    * The events that match in the audit log of the API server, oldest first.
-   *
    * @param text is in each of them. Parsing the others would take long.
    */
   async auditEvents(isWanted: (event: AuditEvent) => boolean, text = '') {

@@ -64,7 +64,6 @@ export class DocumentedPage {
 
   /**
    * Runs the selected commands in their order.
-   *
    * @param selection `heading`: above the commands. `exitCodes`: of lines that end differently in the state that the
    *   test created
    * @throws Error if a command has another exit code than documented

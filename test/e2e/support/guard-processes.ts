@@ -23,7 +23,6 @@ export type GuardProcess = Awaited<ReturnType<typeof startGuardProcess>>;
 
 /**
  * Starts the bundled guard, and returns when it is ready.
- *
  * @param name of its kubeconfig and its log
  * @param args of the guard, without its ports and its kubeconfig
  * @param tls the folder with tls.crt and tls.key, and the PEM of the authority that issued the certificate
@@ -204,7 +203,6 @@ export async function setAuthority(admin: KubeClient, pem: string): Promise<void
 
 /**
  * Makes the API server open new connections to the guard, by another caBundle. The service CA restores the usual one.
- *
  * @param label makes the caBundle differ
  */
 export async function forceReconnect({ apiServer }: ControlPlane, { ca }: { readonly ca: string }, label: string) {

@@ -28,7 +28,6 @@ export class GuardedCluster extends InstalledCluster<GuardProcesses> {
 
 /**
  * Starts a cluster with the overlay `service-ca` and one replica, and returns when the API server calls the guard.
- *
  * @param options `direct: true` connects the guard to the API server without a proxy, for measurements
  */
 export async function startGuardedCluster({ direct = false } = {}): Promise<GuardedCluster> {

@@ -34,7 +34,6 @@ export class InstalledCluster<Guards extends Replicas = Replicas> {
 
   /**
    * Starts a cluster without the guard and without nodes. The replicas are processes of this machine.
-   *
    * @param projects of crds.yaml, whose CRDs exist, too
    */
   static async start(projects: readonly string[] = []): Promise<InstalledCluster<GuardProcesses>> {

@@ -16,7 +16,6 @@ export function kubectl(...invocation: Parameters<typeof command>) {
 
 /**
  * Runs kubectl and returns its standard output.
- *
  * @throws Error unless the exit code is 0
  */
 export function kubectlOk(...invocation: Parameters<typeof command>) {

@@ -31,7 +31,6 @@ export function runProcess(
 
 /**
  * Runs a process to its end and returns its standard output.
- *
  * @throws Error unless the exit code is 0
  */
 export async function runOk(command: string, args: readonly string[], options?: ProcessOptions): Promise<string> {

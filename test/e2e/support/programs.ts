@@ -13,7 +13,6 @@ const CONTAINERFILE = fileURLToPath(new URL('../../../Containerfile', import.met
 /**
  * Runs a command from its source, in this process, because a start of the bundle takes long. Returns its standard
  * output.
- *
  * @throws Error unless the exit code is 0
  */
 export async function runProgramOk(...args: readonly string[]) {
@@ -31,7 +30,6 @@ export function imageEnvironment(): Readonly<Record<string, string>> {
 /**
  * Finds a program on the PATH, or unpacks its Debian packages into the cache. Returns its file, and the
  * environment in which it finds its libraries.
- *
  * @param packages the package of the program, then those of its libraries
  * @throws Error if apt-get cannot fetch the packages
  */

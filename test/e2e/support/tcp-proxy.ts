@@ -5,7 +5,6 @@ export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
 /**
  * Starts a TCP proxy on 127.0.0.1 that can fail as networks do.
- *
  * @param options `delayMs` is how late the answers of the target arrive
  */
 export async function startTcpProxy(targetPort: number, { delayMs = 0 } = {}) {

@@ -17,7 +17,6 @@ const OLDEST_RELEASE = '4.14';
 
 /**
  * Finds what lets an install fail, or lets the cluster render other configs than the bootstrap host. Errors come first.
- *
  * @param files in the order in which cluster-bootstrap creates their objects: sorted by name
  */
 export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable<ManifestFile>, release?: string) {
