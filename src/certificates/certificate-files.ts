@@ -16,7 +16,6 @@ export interface CertificateFilesOptions {
 }
 
 export class CertificateFilesError extends Error {
-  /** Undefined if the two files do not fit together. */
   readonly file: string | undefined;
 
   constructor(message: string, file?: string) {
@@ -83,6 +82,5 @@ async function readText(file: string): Promise<string> {
 function logCertificate({ certFile, log }: CertificateFilesOptions, { certificatePem }: KeyPair, text: string): void {
   const certificate = new X509Certificate(certificatePem);
   const { subjectAltName: names, fingerprint256 } = certificate;
-  // JSON has dates as ISO 8601.
   log.info({ certFile, names, ...readValidity(certificate), fingerprint256 }, text);
 }

@@ -64,7 +64,6 @@ export function reportError(
 ): ExitCode {
   const isDebug = !['', '0', 'false'].includes(process.env['MCG_DEBUG'] ?? '');
   const print = (text: string): void => io.stderr(`${removeUnsafe(text)}\n`);
-  // Commander has printed its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;
   if (error instanceof CliError) {
     if (error.message !== '') print(`${commands.program}: ${error.describe(commands)}`);

@@ -58,7 +58,6 @@ const OUTPUT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   wide: 'wide prints more columns',
 };
 
-/** The first format is the default. */
 export function createOutputOption(formats: readonly string[]): Option {
   const notes = formats.flatMap((format) => OUTPUT_DESCRIPTIONS[format] ?? []);
   return new Option('-o, --output <format>', ['output format', ...notes].join('; '))

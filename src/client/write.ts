@@ -6,7 +6,6 @@ import { CliError, EXIT_CODE } from './exit.ts';
 
 export interface Write {
   readonly method: 'DELETE' | 'PATCH' | 'POST';
-  /** Of the object, or of the collection for a POST. */
   readonly path: string;
   readonly body: { readonly metadata?: object; readonly [field: string]: unknown };
   /** The API server answers with a conflict if the object has another version, such as when a person has changed it. */

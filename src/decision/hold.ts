@@ -118,9 +118,7 @@ function findLastChange(
   // Spec and status name the same config, but `Updated` has not changed since the spec did: the pool has no machines,
   // or was rolled back before the operator looked.
   const hasMovedSilently = isTransitionOlder && new Set(configs).size === 1 && configs.length > 1;
-  if (hasMovedSilently) {
-    return statusChangedAt === undefined ? undefined : latest([specChangedAt, statusChangedAt]);
-  }
+  if (hasMovedSilently) return statusChangedAt === undefined ? undefined : latest([specChangedAt, statusChangedAt]);
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 

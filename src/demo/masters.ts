@@ -5,7 +5,6 @@ import type { InMemoryCluster } from './cluster/in-memory-cluster.ts';
 const POOL = 'master';
 const MASTER_LABEL = 'node-role.kubernetes.io/master';
 
-/** A rendered config of pool master with one file. */
 function renderMachineConfig(fileContent: string) {
   const contents = { source: `data:,${encodeURIComponent(fileContent)}` };
   const files = [{ path: '/etc/chrony.conf', mode: 420, overwrite: true, contents }];
@@ -62,7 +61,6 @@ export class Masters {
     return this.nodes.filter(({ state }) => state === 'Degraded').length;
   }
 
-  /** Runs until every actor waits for another one. */
   settle(): void {
     while (this.nodes.some((node) => this.#runDaemon(node)) || this.#chooseNode());
     // The status names a config once every machine runs it (pkg/controller/node/status.go).

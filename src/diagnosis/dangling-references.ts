@@ -1,7 +1,6 @@
 import { toSeconds } from '../common/duration.ts';
 import { type ConfigName, type PoolReferrer, type Referrer, type ReferrerKind } from '../decision/references.ts';
 
-/** A strong reference to a config that does not exist. */
 export interface DanglingReference {
   readonly kind: ReferrerKind;
   readonly name: string;

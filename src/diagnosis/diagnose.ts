@@ -83,17 +83,16 @@ function findNodesWithCopy(
   nodes: readonly InspectedNode[],
   selectingPools: (node: InspectedNode) => readonly InspectedPool[],
 ): ReadonlyMap<ConfigName, InspectedNode> {
-  const [own, others] = [new Map<ConfigName, InspectedNode>(), new Map<ConfigName, InspectedNode>()];
-  for (const field of ['currentConfig', REASON_FIELD]) {
-    for (const node of nodes) {
+  const candidates = [REASON_FIELD, 'currentConfig'].flatMap((field) =>
+    nodes.toReversed().flatMap((node) => {
       const config = findReferencedConfig(node.referrer, field);
-      if (config === undefined) continue;
-      const isOwn = selectingPools(node).some(({ referrer }) => referrer.name === parsePoolName(config));
-      const found = isOwn ? own : others;
-      if (!found.has(config)) found.set(config, node);
-    }
-  }
-  return new Map([...others, ...own]);
+      return config === undefined ? [] : [[config, node] as const];
+    }),
+  );
+  const isOwn = ([config, node]: (typeof candidates)[number]) =>
+    selectingPools(node).some(({ referrer }) => referrer.name === parsePoolName(config));
+  // The last one of a config wins.
+  return new Map([...candidates, ...candidates.filter(isOwn)]);
 }
 
 function applyRules(find: (rule: Rule) => readonly Finding[] | undefined, referrer?: NodeReferrer | PoolReferrer) {

@@ -39,7 +39,6 @@ export interface Problem extends MissingConfigReport, Recovery {
   readonly field: string | null;
   readonly config: ConfigName | null;
   readonly suggestion: ConfigName | null;
-  /** A sentence without a period. */
   readonly message: string;
 }
 
@@ -65,7 +64,6 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly nodeWithCopy: ReadonlyMap<ConfigName, InspectedNode>;
   readonly poolOf: (node: InspectedNode) => PoolOfNode<InspectedPool>;
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
-  /** Of the nodes of a pool. Empty until all nodes are diagnosed. */
   readonly problemsOfNodes: (pool: InspectedPool) => readonly Problem[];
   readonly findNearest: (missing: string) => ConfigName | undefined;
 }

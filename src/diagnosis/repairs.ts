@@ -54,7 +54,7 @@ const REPAIRS = {
     }
     // A compromised node can name a config of another pool.
     if (!isForeign(config, cluster) || own.referrer.name === CONTROL_PLANE_POOL) return [];
-    const text = `only if node ${name} was in pool ${own.referrer.name} before: give it the label back until its update`;
+    const text = `only if node ${name} was in pool ${own.referrer.name} before: add its label until it is updated`;
     return [{ ...plan(text, command), alternative: true }];
   }),
   resetSpec: forEachPool('spec', (pool, cluster) => {

@@ -6,7 +6,6 @@ import { resolvePlainScalar } from './plain-scalar.ts';
 /** Of several texts together, such as the files of a directory. */
 export type NodeBudget = { nodesLeft: number };
 
-/** The first document of a YAML stream. */
 export interface YamlDocument {
   /** As JSON could contain it. Null if there is no document. */
   readonly value: unknown;

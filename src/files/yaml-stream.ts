@@ -5,7 +5,6 @@ import { type NodeBudget, parseYaml, type YamlDocument, YamlError } from './yaml
 
 /** One document, as a program of the bootstrap host reads it. */
 export interface StreamDocument {
-  /** Of its beginning. */
   readonly line: number;
   /** With the `---` before it. */
   readonly text: string;

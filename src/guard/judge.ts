@@ -66,9 +66,7 @@ export class Judge implements ReviewJudge {
 
   async judge(review: Review, signal: AbortSignal): Promise<JudgedReview> {
     const { config } = review;
-    if (config === undefined) {
-      return { review, verdict: allowOtherObject(), path: 'none', configState: 'missing' };
-    }
+    if (config === undefined) return { review, verdict: allowOtherObject(), path: 'none', configState: 'missing' };
     const early = decideWithoutClusterState(config, this.#settings());
     const lookup = await this.#lookUp(config, early, signal);
     const { state: configState } = lookup;

@@ -13,7 +13,6 @@ interface Kustomization {
   }[];
 }
 
-/** Of a JSON patch (RFC 6902). */
 interface Operation {
   readonly op: 'add' | 'replace' | 'remove';
   readonly path: string;

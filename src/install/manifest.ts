@@ -1,10 +1,8 @@
 import { Document } from 'yaml';
 import type { Authority } from '../certificates/authority.ts';
 
-/** An object as a YAML document, with its comments. */
 export type Manifest = Document.Parsed;
 
-/** A file that `render` or `certs` writes. */
 export interface OutputFile {
   readonly name: string;
   readonly content: string;

@@ -42,7 +42,6 @@ export function needsRunningCluster(profile: Profile): boolean {
   return profile === 'monitoring' || profile === 'platform-alert';
 }
 
-/** Whether the profile includes the guard. */
 export function isGuardProfile(profile: Profile): profile is GuardProfile {
   return !(profile in DIRECTORY_BY_PROFILE);
 }

@@ -91,7 +91,6 @@ export class EventRecorder {
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) return;
       this.#log.warn({ reason: describeError(error) }, 'cannot write an Event');
-      // The next repetition may succeed.
       this.#recent.delete(name);
     }
   }

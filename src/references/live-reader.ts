@@ -109,7 +109,6 @@ class LiveRead {
   readonly finished: Promise<void>;
   readonly #options: LiveReaderOptions;
   readonly #aborted = new AbortController();
-  /** Why a kind is not listed, or not yet. */
   readonly #problems = new Map<string, string>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
   /** Undefined after a further list. */

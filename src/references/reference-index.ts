@@ -35,7 +35,6 @@ export class ReferenceIndex {
     this.reflectors = REFERRER_RESOURCES.map((resource) => new Reflector({ ...options, resource, onChange }));
   }
 
-  /** Whether every resource has been listed since the start. */
   get isSynced(): boolean {
     return this.reflectors.every((reflector) => reflector.isSynced);
   }

@@ -208,7 +208,6 @@ function addReason(references: Reference[], reason: string): void {
 /** An annotation can have 256 KiB. One character more than a name can have keeps the reference dangling. */
 function truncateName(name: string): string {
   if (name.length <= MAX_NAME_LENGTH) return name;
-  // A slice would keep the whole text in memory.
   return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
 }
 
@@ -269,7 +268,6 @@ export const BUILDS: Resource<BuildReferrer> = {
 
 export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
 
-/** The part of a MachineConfig that the guard keeps. */
 export interface WatchedConfig extends HoldableConfig {
   readonly uid: string;
   readonly createdAt: Date;

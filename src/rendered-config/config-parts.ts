@@ -42,7 +42,6 @@ const SETTING = 'setting';
 const DIGEST_LENGTH = 12;
 const MAX_VALUE_LENGTH = 120;
 
-/** Lists the parts of a spec. Empty values are no parts. */
 export function listParts(spec: Json): ConfigPart[] {
   return Object.entries(spec).flatMap(([field, value]) =>
     field === 'config' && isRecord(value) ? listIgnitionParts(value) : listFieldParts(field, value),
@@ -144,7 +143,6 @@ function isEmpty(value: unknown): boolean {
   return value === null || value === undefined || value === '' || value === false;
 }
 
-/** JSON with sorted keys. */
 function canonicalize(value: unknown): string {
   return (
     JSON.stringify(value, (_key, item: unknown) => {

@@ -18,7 +18,6 @@ export interface RenderedConfig {
   readonly source: string;
 }
 
-/** The rendered configs of a directory. */
 export interface FoundConfigs {
   /** Sorted by name. Copies of one config with other content stand beside each other. */
   readonly configs: readonly RenderedConfig[];

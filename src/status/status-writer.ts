@@ -67,7 +67,6 @@ export class StatusWriter {
     this.#problem = new ProblemLog(options.log);
   }
 
-  /** Only the last of several denials is written. */
   recordDenial(denial: LastDenial): void {
     this.#denial = denial;
   }

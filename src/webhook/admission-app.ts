@@ -125,7 +125,6 @@ export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining 
 /** The guard did not read the body to its end. The review may be a good one. */
 class UnreadBody extends ReviewFault {}
 
-/** If the client's own timeout is not shorter. */
 const BODY_TIMEOUT_MS = 5_000;
 /** Of all arriving bodies. With 32 MiB, a flood would use all the memory of the pod, because V8 frees them late. */
 const MAX_ARRIVING_BYTES = 16 * 1024 * 1024;

@@ -16,7 +16,6 @@ export interface MetricsAppOptions {
 
 const BEARER = /^Bearer (?<token>[\w.~+/-]+=*)$/i;
 
-/** Serves `GET /metrics` to clients with the right to get it. */
 export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions): Express {
   const problems = new ThrottledLog(log);
   const authorize: RequestHandler = async (request, response, next) => {

@@ -71,7 +71,6 @@ test('contains nothing of the demo, and loads slow packages only when a command 
   expect(findPackages([...loaded]).filter((name) => packages.includes(name))).toEqual(['commander']);
 });
 
-/** The packages that contain these files. */
 function findPackages(files: readonly string[]): string[] {
   const names = files.map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? '');
   return [...new Set(names)].filter(Boolean);

@@ -12,7 +12,6 @@ interface Machine {
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly hasGo?: boolean;
-  /** What the end-to-end tests print. */
   readonly output?: string;
   readonly endToEndExitCode?: number;
   readonly auditExitCode?: number;

@@ -57,7 +57,6 @@ async function createFiles(pair: Partial<KeyPair> = {}) {
   return { certFile, messages, write, start };
 }
 
-/** Sets the month of notAfter to 99. */
 function spoilDates(pem: string) {
   const der = Buffer.from(pem.replaceAll(/-----[^-]+-----/g, ''), 'base64');
   const UTC_TIME = Buffer.from([0x17, 0x0d]);

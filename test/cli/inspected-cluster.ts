@@ -11,7 +11,6 @@ export const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3791';
 export const NEW = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';
 export const GONE = 'rendered-worker-c4983d88dabdc54ecf977ee120fd3793';
 
-/** Matches a time in JSON. */
 export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/) as string;
 
 /** A line of each command that reads a cluster. */
@@ -30,7 +29,6 @@ const STYLES: Readonly<Record<string, string>> = { 1: '<bold>', 31: '<red>', 35:
 /** A cluster in memory and commands that use it. */
 export type InspectedCluster = Awaited<ReturnType<typeof startEmptyCluster>>;
 
-/** Starts an empty cluster that ends with the test. */
 export async function startEmptyCluster() {
   const cluster = await startTestCluster();
   const directory = createTemporaryDirectory();
@@ -63,7 +61,6 @@ export async function startEmptyCluster() {
         .replaceAll(/^ +\d+s {2}/gm, '...  ');
       return (transcript += `### ${title}\n${text}### exit code ${exitCode}\n\n`);
     },
-    /** Starts a command in its own process. */
     start: (...args: readonly string[]) => startCommand(complete(args)),
   };
 }

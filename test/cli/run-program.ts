@@ -7,7 +7,6 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs a command line in this process. */
 export async function runProgram(args: readonly string[], name?: string): Promise<Outcome> {
   let stdout = '';
   let stderr = '';

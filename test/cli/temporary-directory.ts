@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** Creates a directory that ends with the test. */
 export function createTemporaryDirectory(): string {
   const directory = mkdtempSync(path.join(tmpdir(), 'mcg-cli-'));
   onTestFinished(() => {
@@ -12,7 +11,6 @@ export function createTemporaryDirectory(): string {
   return directory;
 }
 
-/** Writes texts by their paths below a directory. */
 export function writeFiles(directory: string, files: Readonly<Record<string, string | Buffer>>): void {
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(directory, file)), { recursive: true });

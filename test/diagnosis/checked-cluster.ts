@@ -13,7 +13,6 @@ export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';
 export const MASTER = 'rendered-master-9e786f4a442cb50f3dfeec92abb1675f';
 export const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 
-/** The time of every check. */
 const NOW = new Date('2026-11-20T12:00:00Z');
 
 interface NodeOptions {

@@ -32,7 +32,6 @@ const CAPITAL = /\b([A-Z])(?::([-\w]+))?\b(?=$|[\s:"·])/g;
 export interface State {
   readonly nodes: readonly ApiObject[];
   readonly pools: readonly ApiObject[];
-  /** Each config that exists. */
   readonly configs: readonly ReturnType<typeof renderConfig>[];
   readonly replicas: number | undefined;
   readonly requests: readonly string[];
@@ -59,7 +58,6 @@ function nameConfig(letter: string, pool: string): ConfigName {
   return toConfigName(renderConfig('W', pool).name.replace('rendered', 'render'));
 }
 
-/** Builds the objects of the API. */
 export function buildState(text: string, now = NOW): State {
   const lines = text.split('\n').map((line) => line.trim());
   const list = (prefix: string) =>
@@ -127,7 +125,6 @@ export function readState(state: State): ClusterSnapshot {
   };
 }
 
-/** Replaces the names of configs by their letters. */
 function toLetters(text: string): string {
   const pools = ['master', 'worker', 'worker-rt', 'infra'];
   const names = pools.flatMap((pool) =>

@@ -50,7 +50,6 @@ export class ControlledApi implements Pick<KubeApi, 'json' | 'request'> {
     this.#suffix = suffix;
   }
 
-  /** The calls that wait for an answer. */
   get calls(): readonly Call[] {
     return this.#calls.filter(({ request }) => !request.signal.aborted);
   }

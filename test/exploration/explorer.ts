@@ -1,4 +1,3 @@
-/** A step that the scheduler can take. */
 export interface Action {
   /** Unique in a schedule, and the same in every equivalent one. */
   readonly name: string;
@@ -14,7 +13,6 @@ export interface Action {
 
 /** One execution from the start. It must be deterministic. */
 export interface Run {
-  /** Empty at the end. */
   actions(): readonly Action[];
   /** Runs in the same state have the same futures. */
   readonly state: string;

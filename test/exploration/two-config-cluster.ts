@@ -192,7 +192,6 @@ export class TwoConfigCluster {
   }
 }
 
-/** The plural name of the resource that a request is about. */
 export function parseResource({ path }: ApiRequest): string {
   return parseResourcePath(new URL(path, 'https://cluster').pathname)?.kind.resource ?? path;
 }

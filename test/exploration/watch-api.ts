@@ -24,7 +24,6 @@ export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
     return [...this.#watches.values()].map(({ events }) => events);
   }
 
-  /** The next event of each watch. */
   get next(): readonly Change[] {
     return this.events.flatMap((events) => events.slice(0, 1));
   }

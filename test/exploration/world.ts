@@ -11,7 +11,6 @@ import { ReviewedDeletion } from './reviewed-deletion.ts';
 import { type ReferrerName, TwoConfigCluster, type Write } from './two-config-cluster.ts';
 
 interface Step extends Omit<Action, 'perform'> {
-  /** What the bound limits. */
   readonly event?: Event | undefined;
   readonly perform: () => Promise<void> | void;
 }

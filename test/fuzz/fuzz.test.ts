@@ -75,7 +75,6 @@ function runList(parse: (onObject: (object: ApiObject) => void) => string): stri
   return version === '' ? 'no version' : 'list';
 }
 
-/** Parses bytes that arrive in chunks. */
 function parse(parser: JsonListParser | ProtobufListParser, bytes: Buffer, chunkBytes: number): string {
   for (let at = 0; at < bytes.length; at += chunkBytes + 1) parser.write(bytes.subarray(at, at + chunkBytes + 1));
   return parser.end();

@@ -38,7 +38,6 @@ export const ALL_OPTIONS: readonly InstallationOptions[] = [
   { ...DEFAULT_OPTIONS, kubernetesVersion: 27 },
 ];
 
-/** The sets without a guard. */
 export const OTHER_SETS: readonly InstallationOptions[] = PROFILES.filter((profile) => !isGuardProfile(profile)).map(
   (profile) => ({ profile, kubernetesVersion: 30 }),
 );

@@ -9,7 +9,6 @@ function read(file: string, keys: string): unknown {
   return readField(parse(readPackageFile(`manifests/${file}`)), keys);
 }
 
-/** In one piece. */
 function readMessage(file: string): string {
   return String(read(file, 'spec.validations.0.messageExpression')).replaceAll(/'\s+\+ '/g, '');
 }

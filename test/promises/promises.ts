@@ -7,7 +7,6 @@ export interface Promised {
   readonly promise: string;
   /** `FOLDER/FILE: TITLE` in `test/`. In the title, … stands for any text. */
   readonly test: string;
-  /** What the changes do. */
   readonly broken: string;
   readonly changes: readonly Change[];
 }

@@ -26,7 +26,6 @@ Options:
 const E2E = 'test/e2e/';
 const isEndToEnd = (promised: Promised) => splitTest(promised).file.startsWith(E2E);
 
-/** Returns why the program failed. */
 async function runProgram(cwd: string, args: readonly string[]): Promise<string> {
   return await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: 2 ** 30 }).then(() => '', String);
 }
@@ -62,7 +61,6 @@ function findOutcome({ testResults }: JsonTestResults, row: Promised): string {
   return statuses.has('passed') ? 'passed' : `does not run: ${results.map(({ message }) => message).join('\n')}`;
 }
 
-/** Returns what is wrong with a row, or undefined. */
 async function findProblem(copy: string, row: Promised, unchanged: JsonTestResults): Promise<string | undefined> {
   const before = findOutcome(unchanged, row);
   if (before !== 'passed') return `before the change, the test ${before}`;

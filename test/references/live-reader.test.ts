@@ -42,7 +42,6 @@ beforeEach(() => {
   seenVersions.clear();
 });
 
-/** A node, and a pool that names another config. */
 function fill() {
   cluster.create('nodes', { metadata: { name: 'w0' } });
   cluster.create('machineconfigpools', { metadata: { name: 'worker' } });
@@ -64,7 +63,6 @@ class SlowApi extends InProcessApi {
   /** Called after the answer was determined. The answer waits for it. */
   onList: (path: string, count: number) => Promise<void> | void = () => {};
   change = (_path: string, _count: number, answer: ApiResponse) => answer;
-  /** The number of lists sent to each path. */
   readonly counts = new Map<string, number>();
 
   override async request(request: ApiRequest): Promise<ApiResponse> {

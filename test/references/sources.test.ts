@@ -19,7 +19,6 @@ const CREATED = '2026-11-20T09:00:00Z';
 const CHANGED = '2026-11-20T10:00:00Z';
 const UPDATED = { type: 'Updated', status: 'False', lastTransitionTime: CHANGED };
 
-/** Parses a node with these annotations of the operator. */
 function parseNode(annotations: Readonly<Record<string, unknown>> | null, metadata: object = {}) {
   const all = Object.entries(annotations ?? {}).map(([key, value]) => [`${MCO}/${key}`, value] as const);
   return parseNodeReferrer({

@@ -10,7 +10,6 @@ import { copyRepository, ROOT } from '../support/copy-repository.ts';
 const VERSION = '98.7.6';
 const EPOCH = 1_700_000_000;
 const CREATED = '2023-11-14T22:13:20Z';
-/** For this machine. */
 const ARCHIVE = `machineconfig-guard-linux-${process.arch === 'x64' ? 'amd64' : 'arm64'}.tar.gz`;
 /** Of the layer that the image adds to its base. */
 const MAX_LAYER_BYTES = 120e6;

@@ -45,7 +45,6 @@ beforeEach(() => {
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 const scrape = async (token: string) => await request(app).get('/metrics').set(bearer(token));
 
-/** Scrapes in parallel and returns the statuses. */
 const scrapeAll = async (tokens: readonly string[]) =>
   (await Promise.all(tokens.map(scrape))).map(({ status }) => status);
 

@@ -13,7 +13,6 @@ const CUSTOM = { ciphers: ['ECDHE-RSA-AES256-GCM-SHA384'], groups: ['secp384r1']
 /** Options of TLS 1.2 with one cipher suite, by OpenSSL's name. */
 const withSuite = (ciphers: string): ConnectionOptions => ({ ciphers, ...TLS_1_2 });
 
-/** Connects, and returns the negotiated version. */
 async function shakeHands({ connectTls }: TestServer, options: ConnectionOptions = {}) {
   const socket = connectTls(options);
   await once(socket, 'secureConnect');

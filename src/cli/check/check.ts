@@ -23,7 +23,6 @@ interface CheckFlags extends ClusterFlags, ManifestsFlags {
 }
 
 const MANIFESTS_OPTIONS = new Set(['split', 'openshiftVersion', 'operator', 'releaseImage', 'authfile']);
-/** Kubernetes, "Labels and Selectors". */
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
 /** The API server rejects invalid selectors. An empty one would select all nodes. */

@@ -122,7 +122,6 @@ function summarizeProblems(problems: readonly Problem[]): string {
 }
 
 function formatProblems(format: ReportFormat, { problems }: CheckReport): string {
-  // The conclusion contains this problem.
   if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
   const groups = groupBy(problems, ({ code, config, recoverable, field }) =>
     [code, recoverable, config, config === null ? field : ''].join(' '),
@@ -142,7 +141,6 @@ function explainProblems(problems: readonly Problem[]): string {
   return `${text.startsWith(names) ? text.charAt(0).toUpperCase() + text.slice(1) : text}.`;
 }
 
-/** Each line is a quotation. */
 function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string {
   const nodesWithReason = sortProblematicFirst(nodes).filter(({ reason }) => reason.trim() !== '');
   const groups = [...groupBy(nodesWithReason, ({ reason }) => reason)];

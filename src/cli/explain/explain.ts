@@ -15,7 +15,6 @@ const LIST_ITEM = /^( *(?:- |\d+\. )|)(.*)$/;
 const CODE = /^```(\w*)\n([^]*?)^```$/m;
 /** Of a paragraph or a list item. Headings and tables have single lines. */
 const WRAPPED_LINE = /(?<=^[^#|\n].*)\n(?! *(?:- |\d+\. )|[#|]|$) */gm;
-/** Between the headers and the rows of a table. */
 const TABLE_RULE = /^\|[-|: ]+$/;
 /** In a console block, which has output, too. */
 const COMMAND = /^\$ (?:.*\\\n)*.*$/gm;

@@ -23,7 +23,6 @@ import { orUndefined } from '../../kube/errors.ts';
 
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
 export type Evidence = Awaited<ReturnType<typeof readEvidence>>;
-/** Part of the JSON of `verify`. */
 export type RegisteredWebhook = Awaited<ReturnType<typeof readWebhooks>>[number];
 
 interface StoredObject {
@@ -110,7 +109,6 @@ function toLease(lease: StoredObject | undefined) {
   return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;
 }
 
-/** Without the private key. */
 async function readAuthorityFlags(api: KubeApi, signal: AbortSignal): Promise<string> {
   const path = AUTHORITY_SECRET_PATH;
   const secret = (await accessCluster('get', path, signal, () =>

@@ -34,7 +34,6 @@ interface Finding {
   readonly wayOut?: Advice;
 }
 
-/** Without an explanation. */
 export const UNKNOWN = {
   state: 'UNKNOWN',
   protected: false,
@@ -47,7 +46,6 @@ export const UNKNOWN = {
 const INSTALL_ADVICE = advise('install the guard', 'machineconfig-guard explain install');
 const RENDER = 'machineconfig-guard render --from-cluster';
 const APPLY = '--out - | oc apply -f -';
-/** `status` sends no dry run. */
 export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', 'machineconfig-guard verify');
 const ENFORCE_COMMAND = 'oc patch mcguard cluster --type=merge -p {"spec":{"mode":"Enforce"}}';
 /** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */

@@ -152,7 +152,6 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
         ? { config: unused.config, wouldBeDeleted: unusedAnswer.status < 400, message: unusedAnswer.message }
         : null,
     ...derive(),
-    /** A config in use, and one of its references. */
     dryRun: used && answer ? { config: used.config, kind: used.kind, name: used.name, field: used.field } : null,
     answer: answer ?? null,
   };

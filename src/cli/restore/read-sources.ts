@@ -248,7 +248,6 @@ export async function execInPod(
   }
 }
 
-/** Reads the Status that a kubelet sends at the end. */
 function findFailure(content: Buffer, stderr: Buffer): string | undefined {
   const errorText = stderr.subarray(0, MAX_ERROR_BYTES).toString().trim();
   try {

@@ -20,7 +20,6 @@ import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/r
 import type { RestoreOptions } from './restore-run.ts';
 import { findNodesOfConfig, findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 
-/** The content with which a config is restored. */
 export interface Content {
   readonly config: RenderedConfig;
   /** Present if the hash in the name proves no copy. A clause about all copies. */
@@ -82,9 +81,7 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
     exists,
     // Empty if the restore is rejected, or if there is nothing to do.
     steps,
-    // What a person does once the config exists.
     next: rejection === null ? adviseNames(name, nodesOnDisk) : undefined,
-    /** Part of the JSON of `restore`. */
     report: {
       name,
       source,
@@ -214,9 +211,7 @@ function findWarnings(
   steps: readonly RestoreStep[],
 ): string[] {
   const warnings: string[] = [];
-  if (mismatch !== undefined) {
-    warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
-  }
+  if (mismatch !== undefined) warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
   if (FROM_NODE.test(config.source) && isServed(config.name, pool, steps)) {
     const meaning = 'A matching hash proves that name and content belong together, not that the operator rendered it';
     warnings.push(`New machines of pool ${pool?.referrer.name} boot with the content of ${config.source}. ${meaning}.`);

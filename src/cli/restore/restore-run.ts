@@ -104,7 +104,6 @@ class RestoreRun {
     const configs = plans.map((plan) => this.#buildConfigReport(plan));
     const isRejected = configs.some(({ outcome }) => outcome === 'rejected');
     const exitCode = isRejected && ending.problem === null ? EXIT_CODE.failure : ending.exitCode;
-    // What a person does once the configs exist.
     const next = plans.flatMap((plan, index) => {
       const isDone = ['exists', 'restored'].includes(configs[index]?.outcome ?? '');
       return isDone && plan.next !== undefined ? [plan.next] : [];
@@ -113,7 +112,6 @@ class RestoreRun {
       server: this.#api.address,
       confirmed: isConfirmed,
       ok: exitCode === EXIT_CODE.success,
-      // Whether a write was sent that can have succeeded.
       written: this.#steps.hasWritten,
       problem: ending.problem,
       advice: [...ending.advice, ...next],

@@ -38,7 +38,6 @@ export async function readRestoreState(
   return { ...snapshot, pools, pendingRequests, controlPlaneReplicas };
 }
 
-/** The configs that a node or a pool needs. */
 export function listReferencedNames({ nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>): ConfigName[] {
   const references = [...nodes, ...pools].flatMap(({ referrer }) => referrer.references);
   return [...new Set(references.filter(({ strength }) => strength === 'strong').map(({ config }) => config))];
@@ -55,7 +54,6 @@ export function findPool({ pools }: ClusterSnapshot, name: string | null | undef
   return pools.find(({ referrer }) => referrer.name === name);
 }
 
-/** The nodes that name the config. */
 export function findNodesOfConfig({ nodes }: ClusterSnapshot, config: ConfigName): readonly InspectedNode[] {
   return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
 }

@@ -49,7 +49,6 @@ const STATE_TEXTS: Readonly<Record<StepState, string>> = {
 /** Part of the JSON of these commands. */
 export type StepReport = Pick<Step, 'action' | 'description'> & { readonly state: StepState };
 
-/** How a run ends. */
 export interface Ending {
   /** A clause. Null if the work is complete. */
   readonly problem: string | null;
@@ -118,7 +117,6 @@ export class StepRun {
     return this.#written.size > 0;
   }
 
-  /** Like {@link hasWritten}, of one step. */
   isWritten(step: Step): boolean {
     return this.#written.has(step);
   }
@@ -234,7 +232,6 @@ export class StepRun {
     });
   }
 
-  /** Reports a text unless it was the last one. */
   progress(text: string, advice?: Advice): void {
     if (text === this.#lastProgress) return;
     this.#lastProgress = text;
@@ -242,7 +239,6 @@ export class StepRun {
   }
 }
 
-/** Numbered lines with the state of each step. */
 export function formatSteps(format: TextFormat, steps: readonly StepReport[]): string[] {
   return steps.flatMap(({ description, state }, index) =>
     indent(format, `${index + 1}. ${description}${STATE_TEXTS[state]}`),

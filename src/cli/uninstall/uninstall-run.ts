@@ -14,7 +14,6 @@ import {
 } from './installed-objects.ts';
 
 export interface UninstallOptions extends Omit<StepOptions, 'timeoutMs'> {
-  /** Without it, nothing is written. */
   readonly isConfirmed: boolean;
 }
 
@@ -23,12 +22,9 @@ export interface UninstallReport {
   readonly server: string;
   readonly confirmed: boolean;
   readonly ok: boolean;
-  /** Whether a deletion was sent that can have succeeded. */
   readonly written: boolean;
-  /** Why objects remain, or deletions are still denied. */
   readonly problem: string | null;
   readonly objects: readonly InstalledObject[];
-  /** The objects that were not deleted, or still exist. */
   readonly remaining: readonly InstalledObject[];
   readonly steps: readonly StepReport[];
   /** Null if nothing was deleted, or the cluster has no config that a dry run can delete. */

@@ -48,7 +48,6 @@ Examples:
         withStopSignal(async (signal) => {
           const options = { isConfirmed: flags.confirm === true, onProgress: output.printStep, signal };
           const { report, ending } = await uninstall(api, options).catch((error: unknown) => {
-            // After the objects were listed, uninstall returns a report.
             if (signal.aborted) throw new CliError('interrupted; nothing was deleted', EXIT_CODE.interrupted);
             throw error;
           });

@@ -24,7 +24,6 @@ export function formatResourceName(kind: string, name: string): string {
   return toPrintableLine(`${kind.toLowerCase()}${group}/${name}`, MAX_NAME_LENGTH);
 }
 
-/** `nodes a, b, c and 2 more and pool d`. */
 export function formatObjectNames(objects: readonly Readonly<Record<'kind' | 'name', string | null>>[]) {
   const texts = REFERRER_KINDS.flatMap((kind) => {
     const names = new Set(objects.filter((object) => object.kind === kind).map(({ name }) => name ?? ''));

@@ -6,7 +6,6 @@ import type { V1ValidatingWebhook } from '@kubernetes/client-node';
 import { ApiError } from '../../kube/errors.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
 
-/** The request of an AdmissionReview. */
 interface Deletion {
   readonly uid: string;
   readonly resource: Readonly<Record<'group' | 'version' | 'resource', string>>;

@@ -72,7 +72,6 @@ export class ApiServer {
     const isText = typeof body === 'string';
     response.writeHead(status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
     if (!(body instanceof PassThrough)) return void response.end(isText ? body : JSON.stringify(body));
-    // A client waits for the headers before any event.
     response.flushHeaders();
     pipeline(body, response, () => {});
   }

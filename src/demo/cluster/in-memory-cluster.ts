@@ -28,7 +28,6 @@ export interface Change {
   readonly object: KubeObject;
 }
 
-/** Four digits are easy to find in a log. */
 const FIRST_VERSION = 1_000;
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
@@ -87,7 +86,6 @@ export class InMemoryCluster {
     return object;
   }
 
-  /** Sorted by namespace and name. An empty namespace means all. */
   list(resource: string, namespace = ''): KubeObject[] {
     const prefix = namespace === '' ? `${resource}/` : toKey(resource, namespace, '');
     const entries = [...this.#objects].filter(([key]) => key.startsWith(prefix));

@@ -2,7 +2,6 @@ import { MCO_GROUP } from '../../kube/api-paths.ts';
 
 export interface Kind {
   readonly group: string;
-  /** The preferred one first. */
   readonly versions: readonly [string, ...string[]];
   readonly resource: string;
   readonly kind: string;

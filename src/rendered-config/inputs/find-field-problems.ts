@@ -80,7 +80,6 @@ function checkValue(value: unknown, shape: Shape | undefined, path: string, line
   }
 }
 
-/** What the value must do and does not. */
 function findFault(value: unknown, type: string): string | undefined {
   const choice = [`be one of ${type.split('|').filter(Boolean).join(', ')}`, new RegExp(`^(?:${type})$`)] as const;
   const [must, test] = FIELD_TYPES[type] ?? choice;

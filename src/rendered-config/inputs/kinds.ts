@@ -38,6 +38,9 @@ const KIND_BY_NAME = new Map([
   ['99-ROLE-generated-containerruntime', 'ContainerRuntimeConfig'],
 ]);
 
+/** What the installer writes in files of its own (pkg/asset/machines/machineconfig), which it adds to others later. */
+const INSTALLER_NAME = /^99-(?:master|worker|arbiter)-(?:ssh|disable-hyperthreading|fips)$/;
+
 /** The only apiVersions of kinds. A version v1alpha1 of the first ones has other kinds. */
 const SERVED: Readonly<Record<string, RegExp>> = {
   'machineconfiguration.openshift.io/v1': /^(?:MachineConfig(?:Pool)?|KubeletConfig|ContainerRuntimeConfig)$/i,
@@ -47,8 +50,15 @@ const SERVED: Readonly<Record<string, RegExp>> = {
   'apps/v1': /^(?:DaemonSet|Deployment|StatefulSet)$/i,
   'rbac.authorization.k8s.io/v1': /^(?:Cluster)?Role(?:Binding)?$/i,
 };
-const NAMESPACED =
-  /^(?:v1\/(?:ConfigMap|Secret|Service|ServiceAccount|Pod)|apps\/.*|batch\/.*|rbac\.\S+\/(?:Role|RoleBinding))$/;
+const NAMESPACED = new RegExp(
+  `^(?:${[
+    'v1/(?:ConfigMap|Endpoints|LimitRange|PersistentVolumeClaim|Pod|ResourceQuota|Secret|Service(?:Account)?)',
+    '(?:apps|batch|coordination\\.k8s\\.io|machine\\.openshift\\.io|monitoring\\.coreos\\.com|policy)/.*',
+    'rbac\\.\\S+/(?:Role|RoleBinding)|networking\\.k8s\\.io/\\w+/(?:Ingress|NetworkPolicy)|route\\.\\S+|tuned\\.\\S+',
+    'operators\\.coreos\\.com/\\w+/(?:CatalogSource|ClusterServiceVersion|InstallPlan|OperatorGroup|Subscription)',
+    'operator\\.openshift\\.io/v1/IngressController|metal3\\.io/\\w+/(?:BareMetalHost|PreprovisioningImage)',
+  ].join('|')})$`,
+);
 const CLUSTER_SCOPED = new RegExp(
   '^(?:v1/(?:Namespace|Node|PersistentVolume)|rbac\\S+/Cluster|machineconfiguration|apiext|admission|' +
     'sched|storage|config\\.openshift\\.io/v\\w+/(?!ImagePolicy))',
@@ -58,9 +68,11 @@ const CLIENT_KINDS = [
   /^(?:ku\w+\.config\.k8s|(?:agent-install|\S*hive|ran)\.openshift|\w+\.open-cluster-\w+)\.io\//,
   /^(?:\S*(?:k8s|openshift)\.io\/)?v\w+\/(?:AgentConfig|ClusterInstance|Ku\w+ation|NMStateConfig)$/,
 ];
-/** Of every new cluster. */
+/** Of every new cluster, and not of an operator that somebody installs. */
 const GROUPS =
   /^(?:[a-z]+|(?:\S+\.)?(?:(?:\S*k8s|openshift|metal3|operatorframework|cncf)\.io|coreos\.com|ovn\.org))\//;
+const ADDED_GROUPS =
+  /^(?:\S+\.olm|compliance|fileintegrity|hypershift|local\.storage|logging|nfd|ocs|odf|ptp|sriovnetwork)\.openshift/;
 /** The names of those of every new cluster begin so. */
 const NAMESPACES = new RegExp(
   `^(?:default|kube-|openshift$|openshift-(?:${[
@@ -97,10 +109,14 @@ export const isClientKind = (apiVersion: string, kind: string): boolean =>
 
 /** The group of an apiVersion. Undefined if every new cluster has it. */
 export function findForeignGroup(apiVersion: string): string | undefined {
-  return !apiVersion.includes('/') || GROUPS.test(apiVersion) ? undefined : apiVersion.split('/', 1)[0];
+  const isBuiltIn = !apiVersion.includes('/') || (GROUPS.test(apiVersion) && !ADDED_GROUPS.test(apiVersion));
+  return isBuiltIn ? undefined : apiVersion.split('/', 1)[0];
 }
 
 export const isExistingNamespace = (namespace: string) => NAMESPACES.test(namespace);
+
+export const isInstallerName = (name: string, fileName: string): boolean =>
+  INSTALLER_NAME.test(name) && !fileName.startsWith('99_openshift-machineconfig_');
 
 /** @param isSelectedBy whether an object of the kind selects the pool of the role; only asked if the name needs it */
 export function isOperatorName(name: string, role: string, isSelectedBy: (kind: string) => boolean): boolean {

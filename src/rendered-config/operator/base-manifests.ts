@@ -1,4 +1,3 @@
-/** What an operator must find in its manifests. */
 export interface OperatorFacts {
   readonly version: string;
   readonly featureGates: readonly string[];

@@ -8,7 +8,6 @@ import { listPoolSources, readRenderedConfigs, type RenderedConfig } from '../re
 import { createBaseManifests, PULL_SECRET } from './base-manifests.ts';
 import { PULL_SECRET_FILE, type Renderer } from './renderer.ts';
 
-/** What an operator has rendered. */
 export interface Render {
   readonly configs: readonly RenderedConfig[];
   /** The names of the source configs, those of the operator included. */

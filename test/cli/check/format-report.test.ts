@@ -15,7 +15,6 @@ function format(...args: Parameters<typeof check>): string {
   return formatCheckReport(NARROW, check(...args));
 }
 
-/** The text without line breaks. */
 function unwrap(text: string): string {
   return text.replaceAll(/\s+/g, ' ');
 }

@@ -9,7 +9,6 @@ export const WEBHOOK: RegisteredWebhook = {
   flags: undefined,
 };
 
-/** Of a guard that works. */
 export const GUARDED: Evidence = {
   readAt: new Date('2026-11-23T08:00:00Z'),
   mode: 'Enforce',

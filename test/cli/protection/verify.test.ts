@@ -225,7 +225,7 @@ test('says BLOCKED also if no config is in use', async () => {
   expect(await verify()).toMatchObject({ state: 'BLOCKED', dryRun: null });
 });
 
-test('prefers the config of a node, then of a pool, then of a build, and tries none that only a reason names', async () => {
+test('prefers the config of a node, then of a pool, then of a build, not one that only a reason names', async () => {
   createNode(cluster, 'a', { currentConfig: GONE, state: 'Degraded', reason: `config "${NEW}" not found` });
   cluster.create('machineosbuilds', { metadata: { name: 'b' }, spec: { machineConfig: { name: OLD } } });
   expect((await verify()).dryRun).toMatchObject({ config: OLD, kind: 'MachineOSBuild' });

@@ -8,14 +8,12 @@ import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { createGuardedCluster, listInstalled } from '../uninstall/guarded-cluster.ts';
 import { skipWaits, type Stop, StoppingApi, STOPS } from './stopping-api.ts';
 
-/** What a command says about its writes. */
 interface Outcome {
   readonly report: { readonly ok: boolean; readonly written: boolean; readonly problem: string | null };
   readonly steps: readonly StepReport[];
   readonly ending: Ending;
 }
 
-/** A cluster and the command that writes to it. */
 interface Scenario {
   readonly cluster: InMemoryCluster;
   readonly run: (api: StoppingApi) => Promise<Outcome>;

@@ -32,7 +32,6 @@ export class StoppingApi extends InProcessApi {
     this.#limit = after;
   }
 
-  /** Of Ctrl-C. */
   get signal(): AbortSignal {
     return this.#stopped.signal;
   }
@@ -41,7 +40,6 @@ export class StoppingApi extends InProcessApi {
     return this as unknown as KubeApi;
   }
 
-  /** Without dry runs. */
   listWrites(): readonly ApiRequest[] {
     return this.requests.filter(({ method = 'GET', path }) => method !== 'GET' && !path.includes('dryRun='));
   }

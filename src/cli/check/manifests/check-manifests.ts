@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { toPrintableLine } from '../../../common/printable-text.ts';
-import { FileError, formatPath } from '../../../files/file-error.ts';
 import { ProgramError } from '../../../rendered-config/operator/run-program.ts';
 import type { TextFormat } from '../../../client/output/text-format.ts';
 import { compareRenders, type PoolRenders } from './compare-renders.ts';
@@ -8,7 +7,7 @@ import { findProblems, type ManifestProblem } from './find-problems.ts';
 import { formatManifestsReport } from './format-manifests-report.ts';
 import { createRender } from '../../../rendered-config/operator/render.ts';
 import { findOperatorImage, findRenderer } from '../../../rendered-config/operator/renderer.ts';
-import { readManifests } from './read-manifests.ts';
+import { createEmptyError, readManifests } from './read-manifests.ts';
 import { splitManifests } from './split-manifests.ts';
 
 /** The JSON of `check --manifests DIR --output json`. Its keys are a contract. */
@@ -42,8 +41,7 @@ export async function checkManifests(source: string, options: ManifestsOptions) 
   const directory = split ?? source;
   const found = await findProblems(readManifests(directory, signal), openshiftVersion);
   const { manifests } = found.directory;
-  if (manifests.length === 0)
-    throw new FileError(`${formatPath(directory)} contains no manifests; choose the directory of an installer`);
+  if (manifests.length === 0) throw createEmptyError(directory);
   let { problems } = found;
   let renders: readonly PoolRenders[] | null = null;
   let failure: string | undefined;

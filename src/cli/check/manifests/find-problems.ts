@@ -38,7 +38,7 @@ export async function findProblems(files: AsyncIterable<ManifestFile> | Iterable
     return true;
   };
   for await (const { path, content, ignored } of files) {
-    if (ignored !== undefined) add(ignored, formatPath(path), true);
+    if (ignored) add(ignored, formatPath(path), true);
     else if (content !== undefined) directory.add(path, content);
   }
   for (const manifest of directory.manifests) {
@@ -87,7 +87,6 @@ function isBefore(one: string, other: string): boolean {
   return one.localeCompare(other, 'en', { numeric: true }) < 0;
 }
 
-/** Undefined if it is unknown. */
 function concernsRelease(releases: string | undefined, release: string | undefined): boolean | undefined {
   const [word, limit = ''] = releases?.split(' ') ?? [];
   if (word === undefined) return true;

@@ -62,6 +62,8 @@ export const OBJECT_FINDERS: readonly (readonly [code: string, kinds: string, fi
   ['CopiedConfig', CONFIG, ({ annotations }) => Boolean(annotations[GENERATED])],
   ['RenderedName', CONFIG, ({ name, annotations }) => RENDERED.test(name) && !annotations[GENERATED]],
   ['OperatorName', CONFIG, hasOperatorName],
+  ['InstallerName', CONFIG, ({ name, manifest }) => kinds.isInstallerName(name, manifest.fileName)],
+  ['UncomparedFile', CONFIG, findUncomparedFiles],
   ['UnlabeledConfig', CONFIG, ({ labels }, { findPools }) => labels === undefined && findPools().length > 0],
   ['UnsupportedIgnition', CONFIG, ({ spec }) => !IGNITION_VERSION.test(getIgnitionVersion(spec))],
   ['IgnitionRelease', CONFIG, ({ spec }) => getIgnitionVersion(spec) === '3.5.0'],
@@ -145,7 +147,6 @@ function hasOperatorName({ name }: ManifestObject, { all, findSelectedPools }: M
   });
 }
 
-/** `none` if the config is null or no mapping. */
 function getIgnitionVersion({ config }: Json): string {
   const version = getField(config, 'ignition', 'version');
   return isRecord(config) ? (typeof version === 'string' ? version : '') : 'none';
@@ -153,6 +154,19 @@ function getIgnitionVersion({ config }: Json): string {
 
 function getField(value: unknown, ...keys: readonly string[]): unknown {
   return keys.reduce((field, key) => (isRecord(field) ? field[key] : undefined), value);
+}
+
+/** What the daemon cannot compare with the disk (machine-config-operator, pkg/daemon/on_disk_validation.go). */
+function findUncomparedFiles({ spec, document }: ManifestObject): Findings {
+  const files = getField(spec, 'config', 'storage', 'files');
+  if (!Array.isArray(files)) return undefined;
+  return files.flatMap((file: unknown, index) => {
+    const [append, source] = [getField(file, 'append'), getField(file, 'contents', 'source')];
+    const isRemote = typeof source === 'string' && source !== '' && !source.startsWith('data:');
+    return isRemote || (Array.isArray(append) ? append.length > 0 : append === true)
+      ? [[`spec.config.storage.files[${index}]`, document.findLine(files, index)]]
+      : [];
+  });
 }
 
 function hasKernelDevelWithoutKernel({ labels, spec }: ManifestObject, { all, findPools }: ManifestDirectory): boolean {

@@ -7,7 +7,7 @@ export interface ManifestFile {
   /** In the directory, such as `openshift/99-chrony.yaml`. */
   readonly path: string;
   readonly content?: Buffer;
-  /** The rule about why no cluster gets the file. */
+  /** The rule about why no cluster gets the file. Empty if an installer merges it into another one. */
   readonly ignored?: string;
 }
 
@@ -36,8 +36,9 @@ export async function* readManifests(directory: string, signal: AbortSignal): As
     for (const entry of await listDirectory(path.join(directory, folder), MAX_FILES, signal)) {
       const { name } = entry;
       const file = path.join(folder, name);
-      if (PATCH.test(name) || (folder === '.' && INSTALLER_FILE.test(name))) continue;
-      if (MANIFEST.test(name)) files.push({ path: file });
+      if (folder === '.' && INSTALLER_FILE.test(name)) continue;
+      if (PATCH.test(name)) files.push({ path: file, ignored: '' });
+      else if (MANIFEST.test(name)) files.push({ path: file });
       else if (name.startsWith('.')) continue;
       else if (entry.isDirectory() && folder !== '.') files.push({ path: file, ignored: 'IgnoredDirectory' });
       else if (entry.isFile()) files.push({ path: file, ignored: BUTANE.test(name) ? 'ButaneFile' : 'IgnoredFile' });
@@ -57,4 +58,8 @@ export async function* readManifests(directory: string, signal: AbortSignal): As
     const isLost = file.path.startsWith('manifests/') && paths.has(file.path.replace('manifests', 'openshift'));
     yield { ...file, content, ...(isLost && { ignored: 'DuplicateFileName' }) };
   }
+}
+
+export function createEmptyError(directory: string): FileError {
+  return new FileError(`${formatPath(directory)} contains no manifests; choose the directory of an installer`);
 }

@@ -60,6 +60,8 @@ contents DuplicateEntry: %s is there twice: the bootstrap host fails; delete one
 error EmptyPool: the pool selects no MachineConfig: the bootstrap host fails; select the role worker, too
 warning EmptyRole: the pool selects no MachineConfig of master or worker; select the role worker, too
 contents InvalidContents: %s: the bootstrap host fails; correct the value
+warning InstallerName: the installer adds a config of this name for sshKey, hyperthreading or fips in
+  install-config.yaml, and then the renders differ; rename it
 contents KernelDevel: a pool has the extension kernel-devel and another kernelType than default: the bootstrap host
   fails; remove one
 warning MissingRole: no pool selects it without the label machineconfiguration.openshift.io/role; add the label
@@ -67,6 +69,8 @@ error MultipleConfigs: %s selects the same pool: the bootstrap host fails; merge
 warning NoPool: no pool has %s; correct the role, or add the pool
 contents OperatorName: the operator writes a config of this name: the renders differ; rename it
 contents RenderedName: only the operator creates rendered configs, and this one is a source like others; delete it
+contents UncomparedFile: %s: the machine-config-daemon compares only data URLs without append, so every node becomes
+  Degraded; write the whole content as a data URL
 warning UnselectedPool: it selects no pool of the manifests; correct the labels of machineConfigPoolSelector
 contents UnlabeledConfig: a pool selects it, although it has no labels: the bootstrap host fails; add the role
 contents UnsupportedIgnition: no release reads this Ignition version; use 3.4.0

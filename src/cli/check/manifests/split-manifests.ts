@@ -1,16 +1,19 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { FileError, formatPath } from '../../../files/file-error.ts';
 import { parseStream, type StreamDocument } from '../../../files/yaml-stream.ts';
 import { explainFileErrors, prepareEmptyDirectory } from '../../../client/output-directory.ts';
 import { MAX_NODES } from './manifest-directory.ts';
-import { readManifests } from './read-manifests.ts';
+import { createEmptyError, readManifests } from './read-manifests.ts';
 
-/** Gives each document a file of its own, and no file to an empty one. A file that does not parse stays as it is. */
+/** Gives each document a file of its own, and no file to an empty one. Other files stay as they are. */
 export async function splitManifests(directory: string, out: string, signal: AbortSignal): Promise<void> {
   const contents = new Map<string, string | Buffer>();
+  const others: string[] = [];
   const budget = { nodesLeft: MAX_NODES };
-  for await (const { path: file, content } of readManifests(directory, signal)) {
+  for await (const { path: file, content, ignored } of readManifests(directory, signal)) {
+    // The install-config, which contains the pull secret, is no manifest.
+    if (content === undefined && ignored !== 'EarlyDirectory') others.push(file);
     if (content === undefined) continue;
     const { documents } = parseStream(content, formatPath(file), budget);
     const texts = documents.some(({ error }) => error) ? [content] : splitDocuments(documents);
@@ -22,12 +25,20 @@ export async function splitManifests(directory: string, out: string, signal: Abo
       contents.set(target, text);
     }
   }
+  if (contents.size === 0) throw createEmptyError(directory);
   await prepareEmptyDirectory(out);
   await explainFileErrors(out, async () => {
-    for (const [target, content] of contents) {
-      await mkdir(path.dirname(target), { recursive: true });
-      // Manifests can contain secrets.
-      await writeFile(target, content, { mode: 0o600, flag: 'wx' });
+    try {
+      for (const [target, content] of contents) {
+        await mkdir(path.dirname(target), { recursive: true });
+        // Manifests can contain secrets.
+        await writeFile(target, content, { mode: 0o600, flag: 'wx' });
+      }
+      for (const file of others) await cp(path.join(directory, file), path.join(out, file), { recursive: true });
+    } catch (error) {
+      // A part of the manifests would look like all.
+      for (const name of await readdir(out)) await rm(path.join(out, name), { recursive: true, force: true });
+      throw error;
     }
   });
 }

@@ -131,14 +131,16 @@ test('--split writes one document per file, keeps every other file, and checks t
     'openshift/mirrors.yaml': [...IDMS, `# tags\n${ITMS.replace('itms-release', 'itms-generic')}`].join(''),
     'manifests/cm.json': '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}',
     'openshift/off.yaml': '# kind: Namespace\n',
+    'openshift/sub/b.yaml': BUTANE,
+    'openshift/x.yaml.patch_1': '- op: remove\n',
   });
   const before = read(directory);
   const { exitCode, stdout } = await check('--split', out);
-  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/^Fine: 0 errors and 0 warnings in 6 manifests of/)]);
+  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/\nFine: 0 errors and 1 warning in 6 manifests of/)]);
   const after = read(out);
   const split = ['01', '02', '03'].map((index) => `openshift/mirrors-${index}.yaml`);
   const kept = ['manifests/cm.json', 'openshift/99-master-chrony.yaml', 'openshift/itms-oc-mirror.yaml'];
-  expect(Object.keys(after)).toEqual([...kept, ...split]);
+  expect(Object.keys(after)).toEqual([...kept, ...split, 'openshift/sub/b.yaml', 'openshift/x.yaml.patch_1']);
   expect(before).toMatchObject(Object.fromEntries(Object.entries(after).filter(([file]) => file in before)));
   expect(split.map((file) => after[file]).join('')).toBe(before['openshift/mirrors.yaml']);
   expect(statSync(path.join(out, 'openshift/mirrors-01.yaml')).mode & 0o777).toBe(0o600);
@@ -152,6 +154,9 @@ test('--split does not write into a directory with files, or two files into one'
   writeFiles(directory, { 'openshift/a-01.yaml': BUTANE });
   expect(await check('--split', out)).toEqual(usageError(/two files would be .*a-01\.yaml; rename one$/m));
   expect(() => read(out)).toThrow(/ENOENT/);
+  writeFiles(directory, { 'openshift/a-01.yaml': '', [`openshift/${'b'.repeat(250)}.yaml`]: IDMS.join('') });
+  expect(await check('--split', out)).toEqual(usageError('split: name too long'));
+  expect(read(out)).toEqual({});
 });
 
 test('--split reports what it cannot repair, and copies a file that does not parse', async () => {

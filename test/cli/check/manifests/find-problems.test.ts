@@ -38,7 +38,6 @@ async function findAll(files: Readonly<Record<string, Content | readonly Content
   return await findProblems(manifests, release);
 }
 
-/** Returns `SEVERITY CODE` of each problem. */
 async function find(...args: Parameters<typeof findAll>): Promise<string[]> {
   const { problems } = await findAll(...args);
   return problems.map(({ severity, code }) => `${severity} ${code}`);
