@@ -65,7 +65,6 @@ class RestoreRun {
   readonly #options: RestoreOptions;
   readonly #steps: StepRun;
   readonly #restoredNames: ReadonlySet<string>;
-  /** As it was last read. */
   #state: RestoreState | undefined;
   #controlPlaneReplicas: number | undefined;
 

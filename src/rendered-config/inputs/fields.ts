@@ -2,7 +2,6 @@
 export interface Shape {
   readonly type: string;
   readonly isRequired: boolean;
-  /** What contains several of it. */
   readonly container: 'list' | 'mapping' | undefined;
   /** Of the mapping. Empty if it can be any text. */
   readonly keyType: string | undefined;
@@ -63,7 +62,10 @@ const KUBELET_FIELDS: Readonly<Record<string, string>> = {
     iptablesMasqueradeBit iptablesDropBit containerLogMaxFiles containerLogMaxWorkers`,
   string: `tlsCipherSuites[] preloadedImagesVerificationAllowlist[] cpuManagerPolicyOptions{} evictionHard{}
     evictionSoft{} topologyManagerPolicyOptions{} qosReserved{} evictionSoftGracePeriod{} evictionMinimumReclaim{}
-    systemReserved{} kubeReserved{} enforceNodeAllocatable[] allowedUnsafeSysctls[]`,
+    systemReserved{} kubeReserved{} enforceNodeAllocatable[] allowedUnsafeSysctls[] reservedSystemCPUs cpuManagerPolicy
+    memoryManagerPolicy topologyManagerPolicy topologyManagerScope systemReservedCgroup kubeReservedCgroup
+    containerLogMaxSize hairpinMode tlsMinVersion address cgroupRoot kubeletCgroups systemCgroups resolvConf`,
+  object: 'authentication authorization logging memorySwap',
   number: 'memoryThrottlingFactor',
   any: '*',
   // An install cannot set them (pkg/controller/kubelet-config/helpers.go).

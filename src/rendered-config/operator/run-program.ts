@@ -1,7 +1,6 @@
 import { execFile, type ExecFileException } from 'node:child_process';
 import { promisify, stripVTControlCharacters } from 'node:util';
 
-/** Of each stream. */
 const MAX_OUTPUT = 16 * 1024 ** 2;
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
