@@ -6,7 +6,6 @@ export interface KeyPair {
   readonly privateKeyPem: string;
 }
 
-/** The message is a phrase without a period. */
 export class UnusableKeyPair extends Error {}
 
 /** Parses the first certificate of a chain and its key. Ignores dates. @throws UnusableKeyPair */

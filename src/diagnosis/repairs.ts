@@ -20,7 +20,7 @@ import type { Cluster, Problem, ProblemCode } from './problem.ts';
 export interface Repair {
   readonly text: string;
   readonly command: readonly string[];
-  /** Whether another repair is better, so that a person must choose. */
+  /** Whether a person must choose: only if its text applies. */
   readonly alternative: boolean;
 }
 
@@ -35,27 +35,16 @@ const DESIRED = 'desiredConfig';
 
 /** All repairs in their order: first what the others need, last what loses something. */
 const REPAIRS = {
-  assignPool: forEachNode((node, cluster) => {
-    const { pool, conflicting } = cluster.poolOf(node);
-    const { name } = node.referrer;
+  assignPool: forEachNode((node, { poolOf, livePoolByName }) => {
+    const { pool, conflicting } = poolOf(node);
     const config = findReferencedConfig(node.referrer, CURRENT) ?? findReferencedConfig(node.referrer, DESIRED);
-    const own = cluster.livePoolByName.get(config && parsePoolName(config));
-    if (config === undefined || own === undefined) return [];
-    const others = conflicting.filter((each) => each !== own);
-    const labels =
-      conflicting.length > 0
-        ? others.flatMap(listLabels).map(([key]) => `${key}-`)
-        : listLabels(own).map(([key, value]) => `${key}=${String(value)}`);
-    const command = ['oc', 'label', 'node', name, ...labels];
-    if (pool === undefined) {
-      const problem =
-        conflicting.length > 0 ? 'is in several custom pools' : 'is in no pool, so the operator ignores it';
-      return [plan(`node ${name} ${problem}: give it only the label of the pool whose config it names`, command)];
-    }
-    // A compromised node can name a config of another pool.
-    if (!isForeign(config, cluster) || own.referrer.name === CONTROL_PLANE_POOL) return [];
-    const text = `only if node ${name} was in pool ${own.referrer.name} before: add its label until it is updated`;
-    return [{ ...plan(text, command), alternative: true }];
+    const own = livePoolByName.get(config && parsePoolName(config));
+    if (pool !== undefined || own === undefined) return [];
+    const isConflict = conflicting.length > 0;
+    const labels = isConflict ? conflicting.filter((each) => each !== own).flatMap(listRemovals) : listLabels(own);
+    const problem = isConflict ? 'is in several custom pools' : 'is in no pool, so the operator ignores it';
+    const text = `node ${node.referrer.name} ${problem}: give it only the label of the pool whose config it names`;
+    return [plan(text, ['oc', 'label', 'node', node.referrer.name, ...labels])];
   }),
   resetSpec: forEachPool('spec', (pool, cluster) => {
     const missing = findReferencedConfig(pool.referrer, 'spec');
@@ -134,6 +123,18 @@ const REPAIRS = {
     const command = ['oc', 'debug', `node/${name}`, '--', 'chroot', '/host', 'touch', FORCE_FILE];
     return isOnDisk(node) ? [{ ...plan(text, command), alternative: true }] : [];
   }, 1),
+  // A compromised node can name a config of another pool.
+  returnToPool: forEachNode((node, cluster) => {
+    const { name } = node.referrer;
+    const { pool } = cluster.poolOf(node);
+    const config = findReferencedConfig(node.referrer, CURRENT);
+    const own = cluster.livePoolByName.get(config && parsePoolName(config));
+    const isLeft = config !== undefined && pool !== undefined && isForeign(config, cluster);
+    if (!isLeft || own === undefined || own.referrer.name === CONTROL_PLANE_POOL) return [];
+    const labels = [...listLabels(own), ...(pool.referrer.name === 'worker' ? [] : listRemovals(pool))];
+    const text = `only if ${name} was in pool ${own.referrer.name}: move it back, restore the config, move it again`;
+    return [{ ...plan(text, ['oc', 'label', 'node', name, ...labels]), alternative: true }];
+  }),
   nameConfigOfPool: planAnnotations(
     'last resort, if no copy of the missing config exists: name the config of the pool. The missing one stays on the ' +
       'disk, so the machine-config-daemon reports "unexpected on-disk state"',
@@ -259,7 +260,11 @@ function isRestorable(config: ConfigName): boolean {
   return parsePoolName(config) !== undefined && isObjectName(config);
 }
 
-function listLabels({ referrer }: InspectedPool): readonly (readonly [string, unknown])[] {
+function listLabels({ referrer }: InspectedPool): readonly string[] {
   const { matchLabels } = (referrer.nodeSelector ?? {}) as { readonly matchLabels?: object };
-  return Object.entries(matchLabels ?? {});
+  return Object.entries(matchLabels ?? {}).map(([key, value]) => `${key}=${String(value)}`);
+}
+
+function listRemovals(pool: InspectedPool): readonly string[] {
+  return listLabels(pool).map((label) => label.replace(/=.*/s, '-'));
 }

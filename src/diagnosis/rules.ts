@@ -44,7 +44,7 @@ export const RULES: Readonly<Record<ProblemCode, Rule>> = {
       suggestion === null ? '' : `Closest existing name: ${suggestion}`,
       explainDeletion(history),
     ],
-    repairs: ['assignPool', 'resetSpec', 'resetDesired', 'restore', 'setStatus', 'nameConfigOfPool'],
+    repairs: ['assignPool', 'resetSpec', 'resetDesired', 'restore', 'setStatus', 'returnToPool', 'nameConfigOfPool'],
   },
   ConfigTerminating: {
     ofNode: ({ referrer }, cluster) => findings.findMissing(referrer, cluster, true),

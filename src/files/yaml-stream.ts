@@ -12,7 +12,6 @@ export interface StreamDocument {
   readonly value: unknown;
   /** Why it does not parse, with the line in the file. */
   readonly error?: YamlError;
-  /** Keys that a mapping of YAML has twice. */
   readonly duplicates: YamlDocument['duplicates'];
   /** The line of a key or an item in the file. JSON has only that of the document. */
   readonly findLine: (collection: object, key: string | number) => number;

@@ -20,7 +20,6 @@ export interface InstallationOptions {
    * manifests contain none, because `kubectl apply` looks up all kinds before it creates the CRD.
    */
   readonly mode?: Mode | undefined;
-  /** `holdSuperseded`. */
   readonly hold?: string | undefined;
   readonly singleNode?: boolean;
   readonly hostNetwork?: boolean;
@@ -89,7 +88,6 @@ export function buildInstallation(options: InstallationOptions) {
     /** What the API server does with deletions while the guard is down: `Ignore` allows them. Null without a guard. */
     failurePolicy,
     warnings: isOpenByVersion ? [`failurePolicy is Ignore: ${IGNORE_REASON}`] : [],
-    /** Missing kinds, with the reason. */
     omittedObjects: (hasGuard ? omitted : []).map(({ kinds, requirement }) => {
       const reason = kubernetesVersion === 0 ? '--openshift-version is not set' : 'the cluster is older';
       return `${kinds.join(' and ')}: needs ${requirement}, but ${reason}`;

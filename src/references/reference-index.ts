@@ -59,7 +59,6 @@ export class ReferenceIndex {
 
 /** A changed referrer keeps its position, so that repeated denials name the same nodes. */
 export class ReferrersByConfig {
-  /** By config, and by kind and name. */
   readonly #referrers = new Map<ConfigName, Map<string, Referrer>>();
   /** Pools, and nodes without `currentConfig`: the hold and the warnings of each config depend on them. */
   readonly #others = new Map<string, Referrer>();

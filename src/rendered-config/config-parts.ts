@@ -6,7 +6,6 @@ import { isRecord } from './rendered-config.ts';
 interface ConfigPart {
   /** In the words of Ignition, such as `file`. */
   readonly kind: string;
-  /** Unique within its kind. */
   readonly name: string;
   readonly value: unknown;
 }

@@ -21,7 +21,6 @@ const TOKEN = /"(?:[^"\\]|\\.)*"(?: *:)?|[^\s"[\]{},:]+|\[[^[\]]*\]|\{(?:[^{}]|\
 
 type Edit = (input: Buffer) => Buffer;
 
-/** Replaces up to 32 bytes, or all to the end. */
 function byteEdits(seeds: readonly Buffer[]): fc.Arbitrary<Edit> {
   const slice = fc.tuple(fc.constantFrom(...seeds), fc.nat(1_000), fc.nat(128));
   const part = fc.oneof(

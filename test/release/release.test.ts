@@ -19,7 +19,6 @@ type Descriptors = readonly { readonly digest: string; readonly platform?: objec
 const directory = mkdtempSync(path.join(tmpdir(), 'mcg-release-test-'));
 /** Buildah makes the path a name of an image, so that it needs lower case, which mkdtemp() does not give. */
 const baseImage = path.join(tmpdir(), `mcg-base-image-${process.pid}`);
-/** Two releases of copies of the repository. */
 const copies: string[] = [];
 let release: string;
 let other: string;

@@ -17,7 +17,6 @@ const DEFAULT_DNS_NAMES = [
   'machineconfig-guard.machineconfig-guard.svc',
   'machineconfig-guard.machineconfig-guard.svc.cluster.local',
 ];
-/** For people who renew by hand. */
 const DEFAULT_DAYS = 365;
 
 interface CertsFlags {

@@ -84,8 +84,8 @@ control plane needs. A missing config is compared with the one of the cluster.
 Permissions: also get machineconfigs.
 
 With --manifests no cluster is needed. The result is fine if nothing in
-manifests/ and openshift/ lets the install fail, or the bootstrap host render
-other configs than the cluster.
+manifests/ and openshift/ lets the install fail, makes nodes Degraded, or lets
+the bootstrap host render other configs than the cluster.
 --operator runs the machine-config-controller of the release, offline, twice:
 with what the bootstrap host reads and with what the cluster gets. It needs
 podman or docker for an image, or the program with its templates/ beside it.

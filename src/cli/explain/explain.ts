@@ -16,7 +16,6 @@ const CODE = /^```(\w*)\n([^]*?)^```$/m;
 /** Of a paragraph or a list item. Headings and tables have single lines. */
 const WRAPPED_LINE = /(?<=^[^#|\n].*)\n(?! *(?:- |\d+\. )|[#|]|$) */gm;
 const TABLE_RULE = /^\|[-|: ]+$/;
-/** In a console block, which has output, too. */
 const COMMAND = /^\$ (?:.*\\\n)*.*$/gm;
 
 export function createExplainCommand(): Command {

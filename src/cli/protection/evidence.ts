@@ -103,7 +103,6 @@ function toDeployment(deployment: StoredObject | undefined) {
   return { replicas, readyReplicas, flags: formatFlagLabels(metadata?.labels) };
 }
 
-/** Null also without a leader. */
 function toLease(lease: StoredObject | undefined) {
   const { holderIdentity: holder, renewTime: renewedAt, leaseDurationSeconds } = lease?.spec ?? {};
   return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;

@@ -105,12 +105,14 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
 function findNodesOnDisk(name: ConfigName, { nodes, pools }: RestoreState, { configs }: PlanOptions) {
   return nodes.filter((node) => {
     const { referrer, labels } = node;
-    const own = configs.filter(({ source }) => source.startsWith(`node/${referrer.name}:`));
+    const own = configs.filter(({ source }) => source.includes(`node/${referrer.name}:`));
+    const isRead = own.some((config) => config.name === name);
+    const isNamed = findReferencedConfig(referrer, 'currentConfig') === name;
     return (
       isOnDisk(node) &&
-      findReferencedConfig(referrer, REASON_FIELD) === undefined &&
       findPoolOfNode(labels, pools).selecting.some((pool) => pool.referrer.name === parsePoolName(name)) &&
-      (own.length === 0 || own.some((config) => config.name === name))
+      (isRead || own.length === 0) &&
+      (findReferencedConfig(referrer, REASON_FIELD) === undefined || (isRead && !isNamed))
     );
   });
 }

@@ -21,7 +21,6 @@ import {
 } from './restore-steps.ts';
 
 export interface RestoreOptions extends StepOptions {
-  /** All copies of the candidates. */
   readonly configs: readonly RenderedConfig[];
   /** The name on the command line. Candidates with another name are rejected. */
   readonly name?: ConfigName | undefined;

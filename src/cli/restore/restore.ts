@@ -33,7 +33,6 @@ import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 
-/** `--output json` has all. */
 const MAX_DIFFERENCES = 20;
 
 interface RestoreFlags extends ClusterFlags {

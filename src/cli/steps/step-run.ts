@@ -46,7 +46,6 @@ const STATE_TEXTS: Readonly<Record<StepState, string>> = {
   notReached: ': not done',
 };
 
-/** Part of the JSON of these commands. */
 export type StepReport = Pick<Step, 'action' | 'description'> & { readonly state: StepState };
 
 export interface Ending {
@@ -61,7 +60,6 @@ export interface Ending {
 export const INTERRUPTED = 'interrupted';
 
 export interface StepOptions {
-  /** For all steps together. */
   readonly timeoutMs: number;
   /** Replaces the timer between two reads, for a simulated clock. */
   readonly sleep?: (ms: number) => Promise<void>;

@@ -4,7 +4,6 @@ import { ApiError } from '../../kube/errors.ts';
 import { isRecord } from '../../rendered-config/rendered-config.ts';
 import { findKind, toApiVersion } from './kinds.ts';
 
-/** Each write stores a new object. */
 export interface KubeObject {
   readonly metadata: {
     readonly name: string;

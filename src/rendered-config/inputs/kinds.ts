@@ -53,14 +53,15 @@ const SERVED: Readonly<Record<string, RegExp>> = {
 const NAMESPACED = new RegExp(
   `^(?:${[
     'v1/(?:ConfigMap|Endpoints|LimitRange|PersistentVolumeClaim|Pod|ResourceQuota|Secret|Service(?:Account)?)',
-    '(?:apps|batch|coordination\\.k8s\\.io|machine\\.openshift\\.io|monitoring\\.coreos\\.com|policy)/.*',
+    '(?:apps|batch|coordination\\.k8s\\.io|machine\\.openshift\\.io|monitoring\\.coreos\\.com|policy/v1)/.*',
     'rbac\\.\\S+/(?:Role|RoleBinding)|networking\\.k8s\\.io/\\w+/(?:Ingress|NetworkPolicy)|route\\.\\S+|tuned\\.\\S+',
     'operators\\.coreos\\.com/\\w+/(?:CatalogSource|ClusterServiceVersion|InstallPlan|OperatorGroup|Subscription)',
+    '(?:autoscaling|cloudcredential|config)\\.\\S+/(?:CredentialsRequest|ImagePolicy|MachineAutoscaler)',
     'operator\\.openshift\\.io/v1/IngressController|metal3\\.io/\\w+/(?:BareMetalHost|PreprovisioningImage)',
   ].join('|')})$`,
 );
 const CLUSTER_SCOPED = new RegExp(
-  '^(?:v1/(?:Namespace|Node|PersistentVolume)|rbac\\S+/Cluster|machineconfiguration|apiext|admission|' +
+  '^(?:v1/(?:Namespace|Node|PersistentVolume)/|rbac\\S+/Cluster|machineconfiguration|apiext|admission|' +
     'sched|storage|config\\.openshift\\.io/v\\w+/(?!ImagePolicy))',
 );
 /** Of a client or of a hub that installs clusters, by their group or their kind. */
@@ -71,8 +72,10 @@ const CLIENT_KINDS = [
 /** Of every new cluster, and not of an operator that somebody installs. */
 const GROUPS =
   /^(?:[a-z]+|(?:\S+\.)?(?:(?:\S*k8s|openshift|metal3|operatorframework|cncf)\.io|coreos\.com|ovn\.org))\//;
-const ADDED_GROUPS =
-  /^(?:\S+\.olm|compliance|fileintegrity|hypershift|local\.storage|logging|nfd|ocs|odf|ptp|sriovnetwork)\.openshift/;
+const ADDED_GROUPS = new RegExp(
+  '^(?:\\S+\\.olm|compliance|fileintegrity|hypershift|lca|local\\.storage|logging|multiarch|nfd|nodetopology|oadp|' +
+    'observability|ocs|odf|ptp|sriovnetwork)\\.openshift',
+);
 /** The names of those of every new cluster begin so. */
 const NAMESPACES = new RegExp(
   `^(?:default|kube-|openshift$|openshift-(?:${[

@@ -166,13 +166,15 @@ test('advises the nodes whose disk can have the config to name it, also those of
     onDisk('advised'),
     onDisk('naming', { current: name, reason: 'unexpected on-disk state' }),
     onDisk('annotated', { current: GONE, desired: GONE }),
+    onDisk('read', { current: GONE, desired: GONE }),
     onDisk('with-other-copy'),
     onDisk('of-other-pool', { role: 'master' }),
   ];
-  const configs = [config, { ...config, name: GONE, source: 'node/with-other-copy:/a' }];
+  const copies = { ...config, source: 'node/a:/a and node/read:/a' };
+  const configs = [copies, { ...config, name: GONE, source: 'node/with-other-copy:/a' }];
   const state = { ...createState({}), pools: [worker, infra], nodes };
   const { next } = planRestore({ config }, state, { ...OPTIONS, configs });
-  expect(next?.command?.words.slice(0, 5)).toEqual(['oc', 'annotate', 'node', 'advised', '--overwrite']);
+  expect(next?.command?.words.slice(3, 6)).toEqual(['advised', 'read', '--overwrite']);
 });
 
 const EMPTY = { ...CONFIG, spec: { ...SPEC, config: { ignition: { version: '3.4.0' } } } };

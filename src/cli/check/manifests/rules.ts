@@ -69,8 +69,8 @@ error MultipleConfigs: %s selects the same pool: the bootstrap host fails; merge
 warning NoPool: no pool has %s; correct the role, or add the pool
 contents OperatorName: the operator writes a config of this name: the renders differ; rename it
 contents RenderedName: only the operator creates rendered configs, and this one is a source like others; delete it
-contents UncomparedFile: %s: the machine-config-daemon compares only data URLs without append, so every node becomes
-  Degraded; write the whole content as a data URL
+contents UncomparedFile: %s: the machine-config-daemon compares only data URLs without append, so every node of
+  the pool becomes Degraded; write the whole content as a data URL
 warning UnselectedPool: it selects no pool of the manifests; correct the labels of machineConfigPoolSelector
 contents UnlabeledConfig: a pool selects it, although it has no labels: the bootstrap host fails; add the role
 contents UnsupportedIgnition: no release reads this Ignition version; use 3.4.0

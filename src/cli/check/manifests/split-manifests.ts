@@ -1,6 +1,6 @@
-import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { access, constants, cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { FileError, formatPath } from '../../../files/file-error.ts';
+import { explainErrors, FileError, formatPath } from '../../../files/file-error.ts';
 import { parseStream, type StreamDocument } from '../../../files/yaml-stream.ts';
 import { explainFileErrors, prepareEmptyDirectory } from '../../../client/output-directory.ts';
 import { MAX_NODES } from './manifest-directory.ts';
@@ -11,9 +11,9 @@ export async function splitManifests(directory: string, out: string, signal: Abo
   const contents = new Map<string, string | Buffer>();
   const others: string[] = [];
   const budget = { nodesLeft: MAX_NODES };
-  for await (const { path: file, content, ignored } of readManifests(directory, signal)) {
-    // The install-config, which contains the pull secret, is no manifest.
-    if (content === undefined && ignored !== 'EarlyDirectory') others.push(file);
+  for await (const { path: file, content } of readManifests(directory, signal)) {
+    // Beside the folders are the install-config with its pull secret, and large files.
+    if (content === undefined && path.dirname(file) !== '.') others.push(file);
     if (content === undefined) continue;
     const { documents } = parseStream(content, formatPath(file), budget);
     const texts = documents.some(({ error }) => error) ? [content] : splitDocuments(documents);
@@ -25,6 +25,9 @@ export async function splitManifests(directory: string, out: string, signal: Abo
       contents.set(target, text);
     }
   }
+  for (const file of others) {
+    await explainErrors(file, () => access(path.join(directory, file), constants.R_OK));
+  }
   if (contents.size === 0) throw createEmptyError(directory);
   await prepareEmptyDirectory(out);
   await explainFileErrors(out, async () => {
@@ -34,7 +37,8 @@ export async function splitManifests(directory: string, out: string, signal: Abo
         // Manifests can contain secrets.
         await writeFile(target, content, { mode: 0o600, flag: 'wx' });
       }
-      for (const file of others) await cp(path.join(directory, file), path.join(out, file), { recursive: true });
+      for (const file of others)
+        await cp(path.join(directory, file), path.join(out, file), { recursive: true, dereference: true });
     } catch (error) {
       // A part of the manifests would look like all.
       for (const name of await readdir(out)) await rm(path.join(out, name), { recursive: true, force: true });
