@@ -31,7 +31,6 @@ async function rotateLeaf(): Promise<string> {
   return new X509Certificate(leaf.certificatePem).serialNumber;
 }
 
-/** Reads from a new connection to the guard. */
 async function handshake<Value>(url: string, read: (socket: TLSSocket) => Value, options: ConnectionOptions = {}) {
   const { hostname: host, port } = new URL(url);
   const socket = connect({ host, port: Number(port), ca: guard.ca, ...options });

@@ -29,7 +29,6 @@ const token = await createServiceAccount(admin, 'override-editor', [
 /** May patch every MachineConfig and create any, but may delete only the config `deletable`. */
 const editor = new KubeClient({ ...admin.connection, token });
 
-/** Deletes as `oc delete` does. */
 async function deleteWith(...args: readonly string[]) {
   const { exitCode, stderr } = await kubectl(controlPlane, ['delete', ...args]);
   return { exitCode, stderr: stderr.trimEnd() };

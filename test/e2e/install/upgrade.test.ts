@@ -45,7 +45,6 @@ async function installPrevious(flags: readonly string[]): Promise<void> {
   await cluster.awaitGuardCalls();
 }
 
-/** The images of the pods. */
 async function listImages(): Promise<readonly string[]> {
   const imageOf = ({ spec }: GuardPod) => spec.containers[0]?.image ?? '';
   return [...new Set((await pods.list()).map(imageOf))];

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { MANIFESTS } from '../support/overlays.ts';
 
-/** An alerting rule of Prometheus. */
 interface Alert {
   readonly alert: string;
   readonly expr: string;

@@ -16,7 +16,6 @@ const PODS = `${PATHS.guardNamespace}/pods`;
 /** As OpenShift assigns to a namespace. */
 export const USER_ID = 1_000_660_000;
 
-/** A pod of the guard with one container. */
 export interface GuardPod extends KubeObject {
   readonly spec: { readonly nodeName: string; readonly containers: readonly { readonly image: string }[] };
   readonly status: {
@@ -57,7 +56,6 @@ export class GuardPods {
     return kubectlOk(this.cluster.controlPlane, [`--namespace=${NAMESPACE}`, ...args]);
   }
 
-  /** The pods that are not terminating. */
   async list(): Promise<readonly GuardPod[]> {
     const pods = (await this.#admin.list(PODS)) as readonly GuardPod[];
     return pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);

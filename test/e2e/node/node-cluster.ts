@@ -16,7 +16,6 @@ import { requireNode } from './requirements.ts';
 /** How many nodes a network has addresses for. */
 export const MAX_NODES = 4;
 
-/** The addresses of a node. */
 export type NodeAddresses = ReturnType<ReturnType<typeof chooseNetwork>['addressesOf']>;
 
 /**

@@ -16,7 +16,6 @@ export const TAG_MIRRORS = {
   spec: { imageTagMirrors: [{ source: 'quay.io/lab/tools', mirrors: ['registry.example.com:5000/mirror'] }] },
 };
 
-/** Writes files into a new directory, and returns its path. */
 export async function writeFiles(parent: string, contents: Readonly<Record<string, string>>): Promise<string> {
   const directory = await mkdtemp(join(parent, 'manifests-'));
   write(directory, contents);

@@ -29,7 +29,6 @@ const VALUES = readFileSync(join(import.meta.dirname, 'manifest-values.jsonl'), 
   .split('\n')
   .map((line) => JSON.parse(line) as [kind: string, path: string, ...values: unknown[]]);
 
-/** Changes of a text, harmless and harmful ones. */
 const EDITS: readonly ((text: string) => string)[] = [
   ...['\uFEFF', '---\n', '# a\n---\n', '---\n---\n', '--- # a\n', '\t\n', '%YAML 1.1\n---\n', '...\n'].map(
     (start) => (text: string) => start + text,

@@ -148,7 +148,6 @@ export class OperatorCluster {
     await Promise.all(this.#machines.splice(0).map((machine) => machine.leave()));
   }
 
-  /** Waits for a state of a pool. */
   async awaitPool(name: string, state: string, isReached: (pool: Pool) => boolean): Promise<Pool> {
     let last: Pool | undefined;
     const describe = () => {

@@ -15,7 +15,6 @@ export function findOperatorObject(kind: string): KubeObject {
   return object;
 }
 
-/** Creates the objects of cluster.yaml. */
 export async function createOperatorObjects(admin: KubeClient): Promise<void> {
   for (const object of OBJECTS) {
     const { apiVersion, kind, metadata, status } = object;

@@ -12,7 +12,6 @@ const IMAGE = `registry.example.com/machineconfig-guard@sha256:${'a'.repeat(64)}
 const GUARD_USER = 'system:serviceaccount:machineconfig-guard:machineconfig-guard';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-/** One verb on one resource. */
 interface Right {
   readonly verb: string;
   readonly group: string;

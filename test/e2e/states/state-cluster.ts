@@ -27,7 +27,6 @@ export interface Disk {
   readonly isOldDaemon?: boolean;
 }
 
-/** The objects of a cluster at a moment. */
 interface Snapshot {
   readonly pools: readonly Pool[];
   readonly nodes: readonly KubeObject[];

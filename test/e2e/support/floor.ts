@@ -11,7 +11,6 @@ const DENIAL = new RegExp(
   's',
 );
 
-/** The policies of the floor. */
 export type Policy = 'nodes' | 'pools';
 
 /** API path of the bindings that switch the policies. */

@@ -50,7 +50,6 @@ async function startGuardProcess(
     /** File with the output of the process. */
     log: `${controlPlane.directory}/${name}.log`,
     ports: { securePort, metricsPort },
-    /** Address of the webhook. */
     url: `https://127.0.0.1:${securePort}/validate`,
     healthUrl,
     metricsUrl: `https://127.0.0.1:${metricsPort}`,
@@ -95,12 +94,10 @@ export class GuardProcesses {
     this.#apiUrl = apiUrl;
   }
 
-  /** The replicas that were started. */
   get running(): readonly GuardProcess[] {
     return this.#replicas;
   }
 
-  /** Starts the replicas that do not run. */
   async awaitRollout() {
     const { spec } = await until('the Deployment', () => this.#admin.find(PATHS.deployment));
     const { replicas, template } = spec as DeploymentSpec;
@@ -195,7 +192,6 @@ export async function readAuthority(admin: KubeClient): Promise<string> {
   return Buffer.from(configuration?.webhooks?.[0]?.clientConfig.caBundle ?? '', 'base64').toString();
 }
 
-/** Sets the authority of the webhook. */
 export async function setAuthority(admin: KubeClient, pem: string): Promise<void> {
   const path = '/webhooks/0/clientConfig/caBundle';
   await admin.patch(PATHS.guardWebhook, [{ op: 'add', path, value: encodeBase64(pem) }]);

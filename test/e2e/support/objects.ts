@@ -14,10 +14,8 @@ export const PATHS = {
   /** Events about cluster-scoped objects are in the namespace `default`. */
   events: '/apis/events.k8s.io/v1/namespaces/default/events',
   namespaces: NAMESPACES,
-  /** The namespace of the guard. */
   guardNamespace: `${NAMESPACES}/machineconfig-guard`,
   deployment: '/apis/apps/v1/namespaces/machineconfig-guard/deployments/machineconfig-guard',
-  /** The MachineConfigGuard. */
   guard: '/apis/machineconfig-guard.io/v1alpha1/machineconfigguards/cluster',
   /** The Lease of the replica that writes the status. */
   lease: '/apis/coordination.k8s.io/v1/namespaces/machineconfig-guard/leases/machineconfig-guard',

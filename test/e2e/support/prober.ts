@@ -94,7 +94,6 @@ export class Prober {
     return this.unexpectedAnswers.filter(({ answer }) => !OUTAGE.test(answer));
   }
 
-  /** Waits for more probes. */
   async awaitMore(count: number) {
     const total = this.probes.length + count;
     await until('more probes', async () => this.probes.length >= total, { everyMs: 20 });
