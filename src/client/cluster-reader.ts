@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import { groupBy } from '../common/group-by.ts';
 import type { Referrer } from '../decision/references.ts';
 import type { InspectedNode, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
-import { ACCEPT_METADATA_LIST, type ApiObject, findWriteTime, parseTime, type Resource } from '../kube/api-object.ts';
+import { type ApiObject, findWriteTime, parseTime, type Resource } from '../kube/api-object.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import { type KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
@@ -83,8 +83,7 @@ async function list<T>(
   const items: T[] = [];
   const addItem = (object: ApiObject): void => void items.push(parse(object));
   const { servedAt } = await accessCluster('list', path, signal, () =>
-    // In JSON, because the parser of protobuf skips managedFields.
-    listCollection(api, path, { kind, isMetadataOnly }, addItem, signal, query, ACCEPT_METADATA_LIST),
+    listCollection(api, path, { kind, isMetadataOnly }, addItem, signal, query),
   );
   return { items, servedAt };
 }

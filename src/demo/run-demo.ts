@@ -36,7 +36,6 @@ Next: try the guard and kubectl on a real API server ("Try it" in README.md).`;
 
 const TIMEOUT_MS = 10_000;
 const INDENT = '    ';
-/** `check` shortens names in its tables to the same length. */
 const RENDERED_NAME = /(?<=rendered-[\w.-]+-[0-9a-f]{8})[0-9a-f]{24}(?![0-9a-f])/g;
 
 /** @returns whether the install is stuck without the guard, and completes after the restore and with the guard */

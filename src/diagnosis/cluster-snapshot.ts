@@ -1,8 +1,11 @@
+import { groupBy } from '../common/group-by.ts';
 import {
   type ConfigName,
   findReferencedConfig,
+  findUsedConfigs,
   NODE_FIELDS,
   type NodeReferrer,
+  parsePoolName,
   type PoolReferrer,
 } from '../decision/references.ts';
 import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
@@ -85,4 +88,17 @@ export function findJoinedNodes(name: string, { nodes, pools }: Pick<ClusterSnap
 
 export function canHaveBootstrapHost({ pools }: Pick<ClusterSnapshot, 'pools'>, now: Date): boolean {
   return pools.every(({ createdAt = now }) => now.getTime() - createdAt.getTime() < MAX_INSTALL_MS);
+}
+
+/** The configs whose pool exists, but only nodes of other pools name them, with these nodes. */
+export function findForeignConfigs({ nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>) {
+  const namedByPools = findUsedConfigs(pools.map(({ referrer }) => referrer));
+  const poolByName = new Map<string | undefined, InspectedPool>(pools.map((pool) => [pool.referrer.name, pool]));
+  const naming = nodes.flatMap((node) => [...findUsedConfigs([node.referrer])].map((config) => ({ node, config })));
+  const groups = [...groupBy(naming, ({ config }) => config)].filter(([config, group]) => {
+    const pool = poolByName.get(parsePoolName(config));
+    if (pool === undefined || namedByPools.has(config)) return false;
+    return group.every(({ node }) => !findPoolOfNode(node.labels, pools).selecting.includes(pool));
+  });
+  return new Map(groups.map(([config, group]) => [config, group.map(({ node }) => node)]));
 }

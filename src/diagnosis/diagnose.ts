@@ -11,7 +11,12 @@ import {
   REFERRER_NOUNS,
 } from '../decision/references.ts';
 import { findPoolOfNode } from '../references/node-pool.ts';
-import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
+import {
+  type ClusterSnapshot,
+  findForeignConfigs,
+  type InspectedNode,
+  type InspectedPool,
+} from './cluster-snapshot.ts';
 import { findDanglingReferences } from './dangling-references.ts';
 import { createNearestFinder } from './nearest-name.ts';
 import type { Cluster, DiagnosisScope, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
@@ -34,6 +39,9 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
   const livePools = snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true);
   const referrers = snapshot.nodes.map(({ referrer }) => referrer);
   const dangling = findDanglingReferences(referrers, snapshot.configs);
+  const foreign = [...findForeignConfigs({ ...snapshot, pools: livePools })].filter(([config, nodes]) => {
+    return !snapshot.configs.has(config) && nodes.every((node) => poolByNode.get(node)?.pool !== undefined);
+  });
   const cluster: Cluster = {
     ...snapshot,
     ...scope,
@@ -42,6 +50,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
     livePoolByName: new Map(livePools.map((pool) => [pool.referrer.name, pool])),
     poolsWithDanglingNode: new Set(dangling.map(({ config }) => parsePoolName(config))),
     nodeWithCopy: findNodesWithCopy(snapshot.nodes, (node) => poolByNode.get(node)?.selecting ?? []),
+    foreignConfigs: new Set(foreign.map(([config]) => config)),
     poolOf: (node) => poolByNode.get(node) ?? findPoolOfNode(node.labels, snapshot.pools),
     nodesOf,
     problemsOfNodes: (pool) => nodesOf(pool).flatMap((node) => problemsByNode.get(node) ?? []),

@@ -62,6 +62,8 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   readonly poolsWithDanglingNode: ReadonlySet<string | undefined>;
   /** A node that ran the config, so its disk has a copy. */
   readonly nodeWithCopy: ReadonlyMap<ConfigName, InspectedNode>;
+  /** The missing configs that `restore` rejects, because only nodes of other pools name them. */
+  readonly foreignConfigs: ReadonlySet<ConfigName>;
   readonly poolOf: (node: InspectedNode) => PoolOfNode<InspectedPool>;
   readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
   readonly problemsOfNodes: (pool: InspectedPool) => readonly Problem[];

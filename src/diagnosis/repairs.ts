@@ -1,11 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
-import {
-  type ConfigName,
-  findReferencedConfig,
-  hasStrongReference,
-  isObjectName,
-  parsePoolName,
-} from '../decision/references.ts';
+import { type ConfigName, findReferencedConfig, isObjectName, parsePoolName } from '../decision/references.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import {
   canHaveBootstrapHost,
@@ -69,7 +63,7 @@ const REPAIRS = {
       const place = canHaveBootstrapHost(cluster, cluster.now)
         ? `. On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}`
         : '';
-      if (isForeign(config, cluster)) return [];
+      if (cluster.foreignConfigs.has(config)) return [];
       const text = `create the missing config again; without --confirm this writes nothing${place}`;
       return [plan(text, [OWN, 'restore', config, '--from', `node/${node.referrer.name}`])];
     }),
@@ -128,9 +122,9 @@ const REPAIRS = {
     const { name } = node.referrer;
     const { pool } = cluster.poolOf(node);
     const config = findReferencedConfig(node.referrer, CURRENT);
-    const own = cluster.livePoolByName.get(config && parsePoolName(config));
-    const isLeft = config !== undefined && pool !== undefined && isForeign(config, cluster);
-    if (!isLeft || own === undefined || own.referrer.name === CONTROL_PLANE_POOL) return [];
+    if (config === undefined || pool === undefined || !cluster.foreignConfigs.has(config)) return [];
+    const own = cluster.livePoolByName.get(parsePoolName(config));
+    if (own === undefined || own.referrer.name === CONTROL_PLANE_POOL) return [];
     const labels = [...listLabels(own), ...(pool.referrer.name === 'worker' ? [] : listRemovals(pool))];
     const text = `only if ${name} was in pool ${own.referrer.name}: move it back, restore the config, move it again`;
     return [{ ...plan(text, ['oc', 'label', 'node', name, ...labels]), alternative: true }];
@@ -241,18 +235,6 @@ function findRunningConfig(pool: InspectedPool, cluster: Cluster): ConfigName | 
   const currentConfigs = cluster.nodesOf(pool).map(({ referrer }) => findReferencedConfig(referrer, CURRENT));
   return currentConfigs.find(
     (config) => config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name,
-  );
-}
-
-/** Whether `restore` would reject the config: its pool exists, and only nodes of other pools name it. */
-function isForeign(config: ConfigName, { configs, livePoolByName, pools, nodes, poolOf }: Cluster): boolean {
-  const own = livePoolByName.get(parsePoolName(config));
-  const naming = nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
-  return (
-    own !== undefined &&
-    !configs.has(config) &&
-    !pools.some(({ referrer }) => hasStrongReference(config, referrer)) &&
-    naming.every((node) => poolOf(node).pool !== undefined && !poolOf(node).selecting.includes(own))
   );
 }
 

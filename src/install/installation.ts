@@ -148,7 +148,6 @@ function findByKind(manifests: readonly Manifest[], kind: string): Manifest {
   return manifest;
 }
 
-/** All files as one YAML stream, for `oc apply -f -`. */
 export function formatStream(files: readonly OutputFile[]): string {
   return files.map(({ content }) => content).join('---\n');
 }

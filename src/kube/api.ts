@@ -198,7 +198,6 @@ const MAX_CONNECTIONS = {
   events: 4,
   /** Made-up names of configs can cause them. */
   lookUps: 8,
-  /** Of all kinds but nodes. */
   lists: 8,
   /** Also a bound on what a slow API server has to do for a replica. */
   nodeLists: 2,

@@ -111,7 +111,6 @@ class LiveRead {
   readonly #aborted = new AbortController();
   readonly #problems = new Map<string, string>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
-  /** Undefined after a further list. */
   #byConfig: ReferrersByConfig | undefined;
   #restarts = 0;
   #isConsistent = false;

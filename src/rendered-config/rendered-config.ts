@@ -40,7 +40,6 @@ const CONFIG_NAMES = /name["']?\s*:\s*["']?(rendered-[-.\w]+)/g;
 /** A must-gather of 250 nodes has about 50,000 files. */
 const MAX_ENTRIES = 200_000;
 const MAX_TOTAL_BYTES = 1024 ** 3;
-/** Of one config. More are no mistake. */
 const MAX_COPIES = 50;
 const MAX_PROBLEMS = 10;
 /** Folder of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */

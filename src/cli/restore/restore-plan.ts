@@ -4,21 +4,25 @@ import { joinFirst } from '../../common/printable-text.ts';
 import {
   type ConfigName,
   findReferencedConfig,
-  hasStrongReference,
   NODE_FIELDS,
   parsePoolName,
   REASON_FIELD,
   summarizeReferences,
 } from '../../decision/references.ts';
 import { formatReferrers } from '../../decision/message.ts';
-import { CONTROL_PLANE_POOL, type InspectedNode, type InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
+import {
+  CONTROL_PLANE_POOL,
+  findForeignConfigs,
+  type InspectedNode,
+  type InspectedPool,
+} from '../../diagnosis/cluster-snapshot.ts';
 import { isOnDisk } from '../../diagnosis/findings.ts';
 import { MCO_GROUP } from '../../kube/api-paths.ts';
 import { findPoolOfNode } from '../../references/node-pool.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { RestoreOptions } from './restore-run.ts';
-import { findNodesOfConfig, findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
+import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 
 export interface Content {
   readonly config: RenderedConfig;
@@ -165,12 +169,9 @@ function findRejection(
 
 /** A node can write the name of any config into its annotations, also of one that it has made up. */
 function rejectOtherPool(name: ConfigName, state: RestoreState): Rejection | undefined {
-  const pool = findPool(state, parsePoolName(name));
-  if (pool === undefined || state.pools.some(({ referrer }) => hasStrongReference(name, referrer))) return undefined;
-  const nodes = findNodesOfConfig(state, name);
-  if (nodes.some(({ labels }) => findPoolOfNode(labels, state.pools).selecting.includes(pool))) return undefined;
-  if (nodes.length === 0) return undefined;
-  const poolName = pool.referrer.name;
+  const nodes = findForeignConfigs(state).get(name);
+  if (nodes === undefined) return undefined;
+  const poolName = parsePoolName(name);
   const names = nodes.map(({ referrer }) => referrer.name);
   const phrase = `${joinFirst(names, MAX_REFERRERS)} ${nodes.length === 1 ? 'names' : 'name'}`;
   return {

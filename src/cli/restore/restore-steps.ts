@@ -54,10 +54,6 @@ export function findPool({ pools }: ClusterSnapshot, name: string | null | undef
   return pools.find(({ referrer }) => referrer.name === name);
 }
 
-export function findNodesOfConfig({ nodes }: ClusterSnapshot, config: ConfigName): readonly InspectedNode[] {
-  return nodes.filter(({ referrer }) => hasStrongReference(config, referrer));
-}
-
 export type StepAction =
   'PausePool' | 'CreateConfig' | 'SetPoolStatus' | 'AwaitMachines' | 'UnpausePool' | 'AwaitNodes';
 
@@ -142,7 +138,7 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
 }
 
 function createNodesStep(name: ConfigName, state: RestoreState): RestoreStep {
-  const nodes = findNodesOfConfig(state, name);
+  const nodes = state.nodes.filter(({ referrer }) => hasStrongReference(name, referrer));
   return {
     action: 'AwaitNodes',
     description: 'wait until no node that names it is Degraded',

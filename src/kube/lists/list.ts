@@ -1,5 +1,6 @@
 import { finished } from 'node:stream/promises';
 import {
+  ACCEPT_METADATA_LIST,
   ACCEPT_PROTOBUF_LIST,
   type ApiObject,
   parseTime,
@@ -70,13 +71,13 @@ export async function listCollection(
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
-  metadataAccept = ACCEPT_PROTOBUF_LIST,
 ): Promise<ListResult> {
-  const { kind, isMetadataOnly } = resource;
+  const { kind, isMetadataOnly, annotations } = resource;
   const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
     path: toListPath(path, query),
-    accept: isMetadataOnly ? metadataAccept : undefined,
+    // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
+    accept: isMetadataOnly ? (annotations ? ACCEPT_PROTOBUF_LIST : ACCEPT_METADATA_LIST) : undefined,
     purpose: kind === 'Node' ? 'nodeLists' : 'lists',
     signal,
   });
@@ -92,7 +93,7 @@ export async function listCollection(
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   const parser =
     isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, resource.annotations)
+      ? new ProtobufListParser(addObject, annotations)
       : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
   await parseBody(response.body, parser, signal);
   return { path, resourceVersion: parser.end(), servedAt: readServedAt(response) };

@@ -25,9 +25,7 @@ export async function splitManifests(directory: string, out: string, signal: Abo
       contents.set(target, text);
     }
   }
-  for (const file of others) {
-    await explainErrors(file, () => access(path.join(directory, file), constants.R_OK));
-  }
+  for (const file of others) await explainErrors(file, () => access(path.join(directory, file), constants.R_OK));
   if (contents.size === 0) throw createEmptyError(directory);
   await prepareEmptyDirectory(out);
   await explainFileErrors(out, async () => {
