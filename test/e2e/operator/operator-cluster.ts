@@ -1,18 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { startExecServer } from '../../support/exec-server.ts';
 import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { until } from '../control-plane/until.ts';
-import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
 import { hasCondition, type Pool } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
-import { bootMachine, type Machine } from './machine.ts';
-import { type Files, type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
+import type { Installation } from './machines/disk.ts';
+import type { IgnitionConfig } from './machines/ignition.ts';
+import { findRhcos } from './machines/machine-programs.ts';
+import { Machine } from './machines/machine.ts';
+import { type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
 import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator-binaries.ts';
 import { createOperatorObjects, RELEASE_VERSION } from './operator-objects.ts';
 
@@ -26,7 +27,7 @@ let shared: Promise<OperatorCluster> | undefined;
 
 /**
  * A cluster with the real machine-config-controller and machine-config-server, the pool `worker`, and the guard in the
- * mode Enforce. Machines are simulated.
+ * mode Enforce. Machines have the real machine-config-daemon.
  */
 export class OperatorCluster {
   readonly installed: InstalledCluster;
@@ -106,23 +107,17 @@ export class OperatorCluster {
     await this.awaitUpdated(pool);
     const machine = await this.boot(`${pool}-0`, ['worker', pool]);
     const config = await this.awaitUpdated(pool, 1);
-    await this.until(`the daemon of ${machine.name} to finish`, async () => machine.updatedTo === config);
+    await this.awaitSettled(machine, config);
     return { machine, config };
   }
 
-  /** Lets clients read the disk of a machine in the pod of its daemon during a step. */
-  async withDaemon<Result>({ name, disk }: Machine, step: () => Promise<Result>): Promise<Result> {
-    const kubelet = await startExecServer(([, path = '']) => {
-      const stdout = disk.get(path.replace('/rootfs', ''));
-      return stdout === undefined ? { stderr: 'cat: No such file or directory', exitCode: 1 } : { stdout };
+  /** Waits until a daemon runs a config, and has no task left. Before, the annotations of the server say Done. */
+  async awaitSettled(machine: Machine, config: string): Promise<void> {
+    await this.until(`the daemon of ${machine.name} to finish with ${config}`, async () => {
+      const { state, reason, currentConfig, lastAppliedDrain } = await machine.annotations();
+      const isUncordoned = lastAppliedDrain === `uncordon-${config}`;
+      return state === 'Done' && reason === '' && currentConfig === config && isUncordoned;
     });
-    await createDaemonPod(this.installed.cluster, name, kubelet.port);
-    try {
-      return await step();
-    } finally {
-      kubelet.stop();
-      await deleteDaemonPods(this.installed.cluster, name);
-    }
   }
 
   /** Creates or changes a source MachineConfig. Not by server-side apply: as YAML, special texts would change. */
@@ -134,18 +129,33 @@ export class OperatorCluster {
     else if (status !== 201) throw new Error(`the creation of ${name} was answered with ${status}`);
   }
 
-  /** Boots a machine with these files, or with those that the server of the cluster serves for its last role. */
-  async boot(name: string, roles: readonly string[], files?: Files): Promise<Machine> {
-    const fetchFiles = () => this.server.fetchFiles(roles.at(-1) ?? '');
-    const disk = files ?? (await this.until(`a config for ${name}`, fetchFiles));
-    const machine = await bootMachine(this.admin, name, disk, roles);
+  /**
+   * Boots a machine.
+   * @param config as of a bootstrap host. By default, what the server of the cluster serves for its last role
+   */
+  async boot(
+    name: string,
+    roles: readonly string[],
+    config?: IgnitionConfig,
+    installation?: Pick<Installation, 'image' | 'kernelArguments'>,
+  ): Promise<Machine> {
+    const fetchConfig = () => this.server.fetchConfig(roles.at(-1) ?? '');
+    const machine = await Machine.boot({
+      ...installation,
+      name,
+      roles,
+      config: config ?? (await this.until(`a config for ${name}`, fetchConfig)),
+      controlPlane: this.installed.controlPlane,
+      rhcos: await findRhcos(),
+      daemon: join(this.binaries, 'machine-config-daemon'),
+    });
     this.#machines.push(machine);
     return machine;
   }
 
-  /** @throws Error if a simulated daemon has failed */
+  /** @throws Error if the harness of a machine has failed */
   async removeMachines(): Promise<void> {
-    await Promise.all(this.#machines.splice(0).map((machine) => machine.leave()));
+    await Promise.all(this.#machines.splice(0).map((machine) => machine.remove()));
   }
 
   async awaitPool(name: string, state: string, isReached: (pool: Pool) => boolean): Promise<Pool> {
