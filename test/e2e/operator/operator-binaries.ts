@@ -8,7 +8,7 @@ import { selectVersion } from '../control-plane/releases.ts';
 import { runOk } from '../support/process.ts';
 
 /** A release of the Machine Config Operator that builds from public Go modules. */
-interface OperatorRelease {
+export interface OperatorRelease {
   readonly openshift: string;
   /** A commit of the release's development. The module proxy lacks the dependencies of most others. */
   readonly version: string;
@@ -102,6 +102,15 @@ const TOKEN_PATH = {
  */
 export async function findOperator(release: OperatorRelease, log: Log): Promise<string> {
   return findPrograms(release, PROGRAMS, FOLDERS, [TOKEN_PATH, ...release.waits], log);
+}
+
+/**
+ * The `machine-config-daemon` of a release as it is published, with its long waits.
+ * @throws MissingControlPlaneError if it must be built and Go cannot build it
+ */
+export async function findUnchangedDaemon(release: OperatorRelease, log: Log): Promise<string> {
+  const program = 'machine-config-daemon';
+  return join(await findPrograms(release, [program], [], [], log), program);
 }
 
 /**

@@ -9,12 +9,10 @@ import { InstalledCluster } from '../support/installed-cluster.ts';
 import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
-import type { Installation } from './machines/disk.ts';
-import type { IgnitionConfig } from './machines/ignition.ts';
 import { findRhcos } from './machines/machine-programs.ts';
-import { Machine } from './machines/machine.ts';
+import { Machine, type MachineOptions } from './machines/machine.ts';
 import { type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
-import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator-binaries.ts';
+import { findOperator, OPERATOR_VARIABLE, type OperatorRelease, selectOperator } from './operator-binaries.ts';
 import { createOperatorObjects, RELEASE_VERSION } from './operator-objects.ts';
 
 const CONTROLLER = 'machine-config-controller';
@@ -22,6 +20,8 @@ const CONTROLLER = 'machine-config-controller';
 export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${CONTROLLER}`;
 /** The log is large. */
 const LOG_LINES = 30;
+
+export type BootOptions = Partial<Pick<MachineOptions, 'config' | 'daemon' | 'image' | 'kernelArguments'>>;
 
 let shared: Promise<OperatorCluster> | undefined;
 
@@ -31,6 +31,7 @@ let shared: Promise<OperatorCluster> | undefined;
  */
 export class OperatorCluster {
   readonly installed: InstalledCluster;
+  readonly release: OperatorRelease;
   /** The folder of the operator's programs. */
   readonly binaries: string;
   readonly server: MachineConfigServer;
@@ -38,7 +39,14 @@ export class OperatorCluster {
   readonly #machines: Machine[] = [];
   #controller: Child | undefined;
 
-  private constructor(installed: InstalledCluster, binaries: string, server: MachineConfigServer, file: string) {
+  private constructor(
+    release: OperatorRelease,
+    installed: InstalledCluster,
+    binaries: string,
+    server: MachineConfigServer,
+    file: string,
+  ) {
+    this.release = release;
     this.installed = installed;
     this.binaries = binaries;
     this.server = server;
@@ -62,7 +70,7 @@ export class OperatorCluster {
     const file = await controlPlane.writeKubeconfig(CONTROLLER, { token });
     const args = ['start', `--kubeconfig=${file}`, `--apiserver-url=${apiServer.url}`];
     const server = await startMachineConfigServer(controlPlane, binaries, 'machine-config-server', args);
-    const operator = new OperatorCluster(installed, binaries, server, file);
+    const operator = new OperatorCluster(release, installed, binaries, server, file);
     await operator.createBuiltInPool('worker');
     await operator.startController();
     await installed.applyOverlay('service-ca');
@@ -131,23 +139,18 @@ export class OperatorCluster {
 
   /**
    * Boots a machine.
-   * @param config as of a bootstrap host. By default, what the server of the cluster serves for its last role
+   * @param options `config`: by default, what the server of the cluster serves for the last role
    */
-  async boot(
-    name: string,
-    roles: readonly string[],
-    config?: IgnitionConfig,
-    installation?: Pick<Installation, 'image' | 'kernelArguments'>,
-  ): Promise<Machine> {
+  async boot(name: string, roles: readonly string[], options: BootOptions = {}): Promise<Machine> {
     const fetchConfig = () => this.server.fetchConfig(roles.at(-1) ?? '');
     const machine = await Machine.boot({
-      ...installation,
+      daemon: join(this.binaries, 'machine-config-daemon'),
+      rhcos: await findRhcos(),
+      ...options,
       name,
       roles,
-      config: config ?? (await this.until(`a config for ${name}`, fetchConfig)),
+      config: options.config ?? (await this.until(`a config for ${name}`, fetchConfig)),
       controlPlane: this.installed.controlPlane,
-      rhcos: await findRhcos(),
-      daemon: join(this.binaries, 'machine-config-daemon'),
     });
     this.#machines.push(machine);
     return machine;

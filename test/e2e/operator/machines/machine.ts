@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startExecServer } from '../../../support/exec-server.ts';
@@ -8,7 +8,7 @@ import { freePorts } from '../../control-plane/free-ports.ts';
 import { expectStatus, type KubeClient, type KubeObject } from '../../control-plane/kube-client.ts';
 import { pause } from '../../control-plane/until.ts';
 import { OPERATOR_NAMESPACE, PATHS, readAnnotations } from '../../support/objects.ts';
-import { type ProcessResult, runProcess } from '../../support/process.ts';
+import { runOk } from '../../support/process.ts';
 import { RELEASE_VERSION } from '../operator-objects.ts';
 import { createDisk, type Installation, KUBECONFIG_FILE, startBoot, wantsReboot } from './disk.ts';
 import { type IgnitionConfig, writeIgnitionConfig } from './ignition.ts';
@@ -94,9 +94,14 @@ export class Machine {
     return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
   }
 
+  /** Changes a file on the disk by hand. */
+  write(file: string, text: string): void {
+    writeFileSync(join(this.disk, file), text);
+  }
+
   /** Runs a program on the disk, as an administrator who is logged in. */
-  run(...command: readonly string[]): Promise<ProcessResult> {
-    return runProcess(...enterDisk(this.disk, command), { env: DISK_ENVIRONMENT });
+  run(...command: readonly string[]): Promise<string> {
+    return runOk(...enterDisk(this.disk, command), { env: DISK_ENVIRONMENT });
   }
 
   /** Kills the daemon. Its container starts again. */
@@ -127,15 +132,12 @@ export class Machine {
 
   /** Writes a status that changes, as a kubelet does every 5 minutes. */
   async heartbeat(): Promise<void> {
-    const lastHeartbeatTime = new Date().toISOString();
-    const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime };
-    const { port } = await this.#kubelet;
-    const status = {
-      conditions: [ready],
-      addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
-      daemonEndpoints: { kubeletEndpoint: { Port: port } },
-    };
-    await this.#admin.patch(`${this.#path}/status`, { status });
+    await this.#setReady('True', 'KubeletReady');
+  }
+
+  /** Sets the condition as the controller of nodes does when a kubelet has not written its status for a minute. */
+  async stopKubelet(): Promise<void> {
+    await this.#setReady('Unknown', 'NodeStatusUnknown');
   }
 
   /**
@@ -155,6 +157,15 @@ export class Machine {
     await this.#admin.delete(this.#path);
     await rm(this.disk, { recursive: true, maxRetries: 5 });
     if (this.#failure !== undefined) throw new Error(`machine ${this.name} failed`, { cause: this.#failure });
+  }
+
+  async #setReady(status: string, reason: string): Promise<void> {
+    const lastHeartbeatTime = new Date().toISOString();
+    const conditions = [{ type: 'Ready', status, reason, message: '', lastHeartbeatTime }];
+    const { port } = await this.#kubelet;
+    const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
+    const daemonEndpoints = { kubeletEndpoint: { Port: port } };
+    await this.#admin.patch(`${this.#path}/status`, { status: { conditions, addresses, daemonEndpoints } });
   }
 
   async #live(): Promise<void> {

@@ -88,7 +88,7 @@ describe.concurrent('with the real operator', () => {
     // The operator of the cluster starts after two masters have joined. It has only the first document of the file.
     await operator.stopController();
     const [first] = await Promise.all(
-      ['control1', 'control2'].map((name) => operator.boot(name, MASTER_ROLES, config)),
+      ['control1', 'control2'].map((name) => operator.boot(name, MASTER_ROLES, { config })),
     );
     await operator.createBuiltInPool('master');
     await operator.startController();
