@@ -2,8 +2,14 @@ import { expect } from 'vitest';
 import { kubectlOk } from '../../support/kubectl.ts';
 import { MCO, PATHS } from '../../support/objects.ts';
 import { log } from '../../support/runner.ts';
-import { DIGEST_MIRRORS, renderBootstrap, TAG_MIRRORS, writeManifests } from '../bootstrap-host.ts';
-import { readName, startMachineConfigServer } from '../machine-config-server.ts';
+import {
+  DIGEST_MIRRORS,
+  fetchBootstrapConfig,
+  renderBootstrap,
+  TAG_MIRRORS,
+  writeManifests,
+} from '../bootstrap-host.ts';
+import { readName } from '../machine-config-server.ts';
 import type { OperatorCluster } from '../operator-cluster.ts';
 import type { Follower } from './follow-check.ts';
 import type { IgnitionConfig } from './ignition.ts';
@@ -22,9 +28,9 @@ const [FIRST_DOCUMENT, SECOND_DOCUMENT] = FILES.map((path) => {
 }) as [object, object];
 
 /**
- * An agent-based install of OpenShift: two masters wait for a config that was never in the API, and the third one for the
- * machine-config-server. Two manifest files have two documents each. The bootstrap host renders both, and the cluster
- * gets only the first ones. So the missing config has another registries.conf, and one file more.
+ * An agent-based install of OpenShift: two masters wait for a config that was never in the API, and the third one for
+ * the machine-config-server. Two manifest files have two documents each. The bootstrap host renders both, and the
+ * cluster gets only the first ones. So the missing config has another registries.conf, and one file more.
  *
  * Ends it once with what `check` advises, and once with the script that was published for it.
  */
@@ -47,15 +53,7 @@ export class FoundingDeadlock {
     const { controlPlane } = installed;
     const files = { 'mirrors.yaml': [DIGEST_MIRRORS, TAG_MIRRORS], 'files.yaml': [FIRST_DOCUMENT, SECOND_DOCUMENT] };
     const { directory } = await renderBootstrap(binaries, await writeManifests(controlPlane.directory, files));
-    const args = [
-      'bootstrap',
-      `--server-basedir=${directory}`,
-      `--bootstrap-kubeconfig=${controlPlane.apiServer.kubeconfig}`,
-    ];
-    const server = await startMachineConfigServer(controlPlane, binaries, 'bootstrap-server', args);
-    const config = await server.fetchConfig('master');
-    await server.stop();
-    if (config === undefined) throw new Error('the bootstrap host serves no config');
+    const config = await fetchBootstrapConfig(controlPlane, binaries, directory);
     await operator.admin.create(PATHS.configs, FIRST_DOCUMENT);
     return new FoundingDeadlock(operator, config, await readName(config));
   }
@@ -105,7 +103,7 @@ export class FoundingDeadlock {
     await this.#remove();
   }
 
-  /** Boots two masters before the operator of the cluster runs. Returns them when they are Degraded, with its config. */
+  /** Boots two masters before the operator runs. Returns them when they are Degraded, and its config. */
   async #start() {
     const operator = this.#operator;
     await operator.stopController();
