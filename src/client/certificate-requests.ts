@@ -1,4 +1,4 @@
-import { isObjectName } from '../decision/references.ts';
+import { isObjectName } from '../mco/referrer.ts';
 import type { PendingCertificateRequest } from '../diagnosis/cluster-snapshot.ts';
 import { type ApiObject, parseTime } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';

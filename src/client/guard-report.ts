@@ -1,5 +1,5 @@
 import type { MissingConfigReport } from '../diagnosis/problem.ts';
-import { parseSettings } from '../decision/settings.ts';
+import { parseSettings } from '../api/settings.ts';
 import { createFindLastNaming } from '../status/hold-status.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';

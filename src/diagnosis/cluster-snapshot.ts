@@ -7,8 +7,8 @@ import {
   type NodeReferrer,
   parsePoolName,
   type PoolReferrer,
-} from '../decision/references.ts';
-import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
+} from '../mco/referrer.ts';
+import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
 
 export interface InspectedNode {
   readonly referrer: NodeReferrer;

@@ -1,5 +1,5 @@
 import { toSeconds } from '../common/duration.ts';
-import { type ConfigName, type PoolReferrer, type Referrer, type ReferrerKind } from '../decision/references.ts';
+import { type ConfigName, type PoolReferrer, type Referrer, type ReferrerKind } from '../mco/referrer.ts';
 
 export interface DanglingReference {
   readonly kind: ReferrerKind;

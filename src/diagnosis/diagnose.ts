@@ -9,8 +9,8 @@ import {
   type PoolReferrer,
   REASON_FIELD,
   REFERRER_NOUNS,
-} from '../decision/references.ts';
-import { findPoolOfNode } from '../references/node-pool.ts';
+} from '../mco/referrer.ts';
+import { findPoolOfNode } from '../mco/pool-of-node.ts';
 import {
   type ClusterSnapshot,
   findForeignConfigs,

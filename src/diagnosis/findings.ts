@@ -8,8 +8,8 @@ import {
   parsePoolName,
   type PoolReferrer,
   REASON_FIELD,
-} from '../decision/references.ts';
-import { formatName } from '../decision/message.ts';
+} from '../mco/referrer.ts';
+import { formatName } from '../review/message.ts';
 import { CONTROL_PLANE_POOL, findJoinedNodes, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import { findDanglingReferences, judgeEmptyStatus } from './dangling-references.ts';
 import type { Cluster, Finding, Problem, Recovery } from './problem.ts';

@@ -1,5 +1,5 @@
-import type { ConfigName } from '../decision/references.ts';
-import type { PoolOfNode } from '../references/node-pool.ts';
+import type { ConfigName } from '../mco/referrer.ts';
+import type { PoolOfNode } from '../mco/pool-of-node.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
 
 export type ProblemCode =

@@ -1,5 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
-import { type ConfigName, findReferencedConfig, isObjectName, parsePoolName } from '../decision/references.ts';
+import { type ConfigName, findReferencedConfig, isObjectName, parsePoolName } from '../mco/referrer.ts';
 import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
 import {
   canHaveBootstrapHost,

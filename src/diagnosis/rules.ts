@@ -1,5 +1,5 @@
-import { findReferencedConfig, toConfigName } from '../decision/references.ts';
-import { formatName } from '../decision/message.ts';
+import { findReferencedConfig, toConfigName } from '../mco/referrer.ts';
+import { formatName } from '../review/message.ts';
 import type { InspectedNode, InspectedPool } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import * as findings from './findings.ts';

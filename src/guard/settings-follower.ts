@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { DEFAULT_SETTINGS, type Mode, parseSettings, type Settings } from '../decision/settings.ts';
+import { DEFAULT_SETTINGS, type Mode, parseSettings, type Settings } from '../api/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;

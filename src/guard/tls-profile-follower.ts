@@ -6,7 +6,7 @@ import { API_SERVERS_PATH, objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import {
   describeTlsProfile,
   type FollowedTlsProfile,
@@ -14,7 +14,7 @@ import {
   parseTlsProfile,
   type TlsProfile,
   UnusableTlsProfile,
-} from '../webhook/tls-profile.ts';
+} from '../serving/tls-profile.ts';
 
 export interface TlsProfileFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;

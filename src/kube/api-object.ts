@@ -1,5 +1,5 @@
-import { isObjectName, toConfigName } from '../decision/references.ts';
-import type { HoldableConfig } from '../decision/verdict.ts';
+import { isObjectName, toConfigName } from '../mco/referrer.ts';
+import type { HoldableConfig } from '../review/verdict.ts';
 import { objectPath } from './api-paths.ts';
 import type { KubeApi, Purpose } from './api.ts';
 import { isAbsent, isNotFound } from './errors.ts';

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
-import { RateLimiter, ThrottledLog } from '../common/logs.ts';
+import { RateLimiter, ThrottledLog } from '../common/problem-log.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 
 export interface ClusterEvent {

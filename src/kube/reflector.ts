@@ -12,7 +12,7 @@ import {
 import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 
 export interface ReflectorTiming {

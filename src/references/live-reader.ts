@@ -1,12 +1,12 @@
-import { type ClusterState, type ConfigName, type Referrer, type UnreadableSource } from '../decision/references.ts';
-import { LATE_READ_MS } from '../decision/settings.ts';
+import { type ClusterState, type ConfigName, type Referrer, type UnreadableSource } from '../mco/referrer.ts';
+import { LATE_READ_MS } from '../api/settings.ts';
 import { type ApiObject, isOlderVersion, type Resource } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
 import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
 import { type ReferenceIndex, ReferrersByConfig } from './reference-index.ts';
-import { NODES, REFERRER_RESOURCES } from './sources.ts';
+import { NODES, REFERRER_RESOURCES } from '../mco/parse-referrer.ts';
 
 const MAX_CONCURRENT_READS = 2;
 /** After this many restarts, the read is late because of changing objects, not a slow API server. */

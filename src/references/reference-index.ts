@@ -7,13 +7,13 @@ import {
   type PoolReferrer,
   type Referrer,
   REFERRER_KINDS,
-} from '../decision/references.ts';
+} from '../mco/referrer.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import { MACHINE_CONFIGS, REFERRER_RESOURCES, type WatchedConfig } from './sources.ts';
-import { isManagedByOperator } from './node-pool.ts';
-import type { LastNaming } from '../decision/hold.ts';
-import { LOOK_UP_TIMEOUT_MS } from '../decision/settings.ts';
-import type { ConfigToDelete } from '../decision/verdict.ts';
+import { MACHINE_CONFIGS, REFERRER_RESOURCES, type WatchedConfig } from '../mco/parse-referrer.ts';
+import { isManagedByOperator } from '../mco/pool-of-node.ts';
+import type { LastNaming } from '../review/hold.ts';
+import { LOOK_UP_TIMEOUT_MS } from '../api/settings.ts';
+import type { ConfigToDelete } from '../review/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { getObject } from '../kube/api-object.ts';

@@ -1,6 +1,6 @@
 import forge from 'node-forge';
 import { groupBy } from '../common/group-by.ts';
-import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../decision/references.ts';
+import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../mco/referrer.ts';
 import { formatGoYaml, UnverifiableContent } from './go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from './rendered-config.ts';
 

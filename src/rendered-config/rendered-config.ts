@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/references.ts';
-import { formatName } from '../decision/message.ts';
+import { type ConfigName, isRenderedConfig, toConfigName } from '../mco/referrer.ts';
+import { formatName } from '../review/message.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile } from '../files/read-file.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type ConfigName, isPool, isRenderedConfig, parsePoolName, type PoolReferrer } from '../decision/references.ts';
-import { formatName } from '../decision/message.ts';
+import { type ConfigName, isPool, isRenderedConfig, parsePoolName, type PoolReferrer } from '../mco/referrer.ts';
+import { formatName } from '../review/message.ts';
 import { createNearestFinder } from '../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { getObject } from '../kube/api-object.ts';
@@ -14,7 +14,7 @@ import {
   findDanglingReferences,
   judgeEmptyStatus,
 } from '../diagnosis/dangling-references.ts';
-import { MACHINE_CONFIGS } from '../references/sources.ts';
+import { MACHINE_CONFIGS } from '../mco/parse-referrer.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */
 export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name' | 'field'> {

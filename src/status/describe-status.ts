@@ -2,12 +2,12 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../certificates/key-pair.ts';
 import { countNoun, joinFirst } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
-import type { HoldFacts } from '../decision/hold.ts';
-import { formatName } from '../decision/message.ts';
-import { ALLOW_DELETION_ANNOTATION, type Settings } from '../decision/settings.ts';
+import type { HoldFacts } from '../review/hold.ts';
+import { formatName } from '../review/message.ts';
+import { ALLOW_DELETION_ANNOTATION, type Settings } from '../api/settings.ts';
 import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
-import { MACHINE_CONFIGS, type WatchedConfig } from '../references/sources.ts';
-import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
+import { MACHINE_CONFIGS, type WatchedConfig } from '../mco/parse-referrer.ts';
+import { describeTlsProfile, type FollowedTlsProfile } from '../serving/tls-profile.ts';
 import { type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
 import { describeHolds, NO_HOLDS } from './hold-status.ts';
 import {
@@ -17,7 +17,7 @@ import {
   isRenderedConfig,
   type PoolReferrer,
   type Referrer,
-} from '../decision/references.ts';
+} from '../mco/referrer.ts';
 
 export interface StatusSources {
   readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers' | 'pools'> & {

@@ -1,7 +1,7 @@
 import { formatDuration, parseDuration, toSeconds } from '../common/duration.ts';
-import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../decision/hold.ts';
-import { explainHold, formatTime } from '../decision/message.ts';
-import { findUsedConfigs, isRenderedConfig } from '../decision/references.ts';
+import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../review/hold.ts';
+import { explainHold, formatTime } from '../review/message.ts';
+import { findUsedConfigs, isRenderedConfig } from '../mco/referrer.ts';
 import type { StatusSources } from './describe-status.ts';
 
 export type HoldStatus = ReturnType<typeof describeHolds>;

@@ -1,13 +1,13 @@
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
-import { type Mode, MODES } from '../decision/settings.ts';
+import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
+import { type Mode, MODES } from '../api/settings.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
-import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
+import type { AnsweredCall, JudgedReview } from '../review/admission-app.ts';
 
 export interface MetricsSources {
   readonly index: Pick<ReferenceIndex, 'referrers'> & {

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { toRecordedReferrers } from '../decision/verdict.ts';
+import type { toRecordedReferrers } from '../review/verdict.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { toSeconds } from '../common/duration.ts';
 import { type Condition, CONDITIONS, type GuardStatus } from './describe-status.ts';
 

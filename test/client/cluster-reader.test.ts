@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/references.ts';
+import { toConfigName } from '../../src/mco/referrer.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import { readClusterSnapshot, readReferrers } from '../../src/client/cluster-reader.ts';
 import { MalformedObject } from '../../src/kube/api-object.ts';

@@ -2,7 +2,7 @@ import type { CheckReport } from '../../src/cli/check/check-cluster.ts';
 import type { PendingCertificateRequests } from '../../src/client/certificate-requests.ts';
 import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster-reader.ts';
 import { advise } from '../../src/client/output/advice.ts';
-import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
+import { type ConfigName, toConfigName } from '../../src/mco/referrer.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import type { DiagnosisScope, MissingConfigReport } from '../../src/diagnosis/problem.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
-import { parsePoolName, toConfigName } from '../../src/decision/references.ts';
+import { parsePoolName, toConfigName } from '../../src/mco/referrer.ts';
 import { parseInspectedNode } from '../../src/client/cluster-reader.ts';
 import { judgeEmptyStatus } from '../../src/diagnosis/dangling-references.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster-reader.ts';
-import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
+import { type ConfigName, toConfigName } from '../../src/mco/referrer.ts';
 import type { ClusterSnapshot } from '../../src/diagnosis/cluster-snapshot.ts';
 import type { Repair } from '../../src/diagnosis/repairs.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';

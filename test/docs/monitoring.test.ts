@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { denyBadReview } from '../../src/decision/decide.ts';
-import { MODES } from '../../src/decision/settings.ts';
-import { NODES } from '../../src/references/sources.ts';
+import { denyBadReview } from '../../src/review/decide.ts';
+import { MODES } from '../../src/api/settings.ts';
+import { NODES } from '../../src/mco/parse-referrer.ts';
 import { Metrics } from '../../src/status/metrics.ts';
 import { ALERTS } from '../e2e/monitoring/alerting-rules.ts';
 import { CALL } from '../support/review.ts';

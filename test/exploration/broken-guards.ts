@@ -1,9 +1,9 @@
-import { type ClusterState, type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/decision/references.ts';
+import { type ClusterState, type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/mco/referrer.ts';
 import type { ApiObject, Resource } from '../../src/kube/api-object.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
 import type { LiveReader } from '../../src/references/live-reader.ts';
-import { BUILDS, NODES, POOLS } from '../../src/references/sources.ts';
+import { BUILDS, NODES, POOLS } from '../../src/mco/parse-referrer.ts';
 import { type Bound, HOLD_MS } from './bounds.ts';
 import type { BrokenGuard, GuardParts } from './explored-guard.ts';
 import { CONFIG_A, LONG_AGO } from './two-config-cluster.ts';

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { pino } from 'pino';
-import { isPool } from '../../src/decision/references.ts';
-import { createJudge } from '../../src/guard/judge.ts';
+import { isPool } from '../../src/mco/referrer.ts';
+import { createJudge } from '../../src/review/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
-import { POOLS, REFERRER_RESOURCES } from '../../src/references/sources.ts';
+import { POOLS, REFERRER_RESOURCES } from '../../src/mco/parse-referrer.ts';
 import { ControlledApi } from './controlled-api.ts';
 import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
 import { WatchApi } from './watch-api.ts';

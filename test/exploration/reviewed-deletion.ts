@@ -1,5 +1,5 @@
-import type { Code } from '../../src/decision/verdict.ts';
-import type { Judge } from '../../src/guard/judge.ts';
+import type { Code } from '../../src/review/verdict.ts';
+import type { Judge } from '../../src/review/judge.ts';
 import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
 
 const DEADLINE_MS = 3_800;

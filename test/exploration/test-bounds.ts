@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Code } from '../../src/decision/verdict.ts';
+import type { Code } from '../../src/review/verdict.ts';
 import { type Bound, IS_LONG } from './bounds.ts';
 import { explore } from './explorer.ts';
 import { World } from './world.ts';

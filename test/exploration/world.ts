@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { vi } from 'vitest';
-import { POOLS, REFERRER_RESOURCES } from '../../src/references/sources.ts';
-import type { Code } from '../../src/decision/verdict.ts';
+import { POOLS, REFERRER_RESOURCES } from '../../src/mco/parse-referrer.ts';
+import type { Code } from '../../src/review/verdict.ts';
 import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { type Bound, type Event, IS_LONG } from './bounds.ts';
 import type { Call, Fault } from './controlled-api.ts';

@@ -11,7 +11,7 @@ import { Replaceable } from '../../src/common/replaceable.ts';
 import { type GuardOptions, runGuard, startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import { INSTALLED_NAME } from '../../src/kube/api-paths.ts';
-import { INTERMEDIATE, type TlsParameters } from '../../src/webhook/tls-profile.ts';
+import { INTERMEDIATE, type TlsParameters } from '../../src/serving/tls-profile.ts';
 import type { Fault } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { formatHelpNote } from '../../src/decision/verdict.ts';
-import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/references.ts';
+import { formatHelpNote } from '../../src/review/verdict.ts';
+import { isObjectName, parsePoolName, toConfigName } from '../../src/mco/referrer.ts';
 import { readPackageFile } from '../../src/files/package-file.ts';
 import { readField } from './read-field.ts';
 

@@ -14,7 +14,7 @@ import { connect as tlsConnect } from 'node:tls';
 import { type ApiRequest, KubeApi, type Purpose, Transport } from '../../src/kube/api.ts';
 import { KubeconfigError, KubeConnection } from '../../src/client/kube-connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
-import { listen } from '../../src/webhook/tls-server.ts';
+import { listen } from '../../src/serving/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
-import type { Referrer } from '../../src/decision/references.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
 import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
 import type { Resource } from '../../src/kube/api-object.ts';
-import { BUILDS, NODES } from '../../src/references/sources.ts';
+import { BUILDS, NODES } from '../../src/mco/parse-referrer.ts';
 import type { Fault, SeenRequest } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';

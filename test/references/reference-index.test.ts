@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { isPool, type PoolReferrer, type Referrer, toConfigName } from '../../src/decision/references.ts';
+import { isPool, type PoolReferrer, type Referrer, toConfigName } from '../../src/mco/referrer.ts';
 import { ConfigIndex, PoolHistory, ReferrersByConfig } from '../../src/references/reference-index.ts';
 import type { ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
-import { isManagedByOperator } from '../../src/references/node-pool.ts';
-import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
+import { isManagedByOperator } from '../../src/mco/pool-of-node.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
 

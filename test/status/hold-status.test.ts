@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { findHold, type HoldFacts } from '../../src/decision/hold.ts';
-import { type ConfigName, type PoolReferrer, toConfigName } from '../../src/decision/references.ts';
-import type { Settings } from '../../src/decision/settings.ts';
+import { findHold, type HoldFacts } from '../../src/review/hold.ts';
+import { type ConfigName, type PoolReferrer, toConfigName } from '../../src/mco/referrer.ts';
+import type { Settings } from '../../src/api/settings.ts';
 import type { ConfigIndex, ReferenceIndex } from '../../src/references/reference-index.ts';
 import { createFindLastNaming, describeHolds } from '../../src/status/hold-status.ts';
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { type Referrer, toConfigName } from '../../src/decision/references.ts';
-import { NODES, POOLS } from '../../src/references/sources.ts';
+import { type Referrer, toConfigName } from '../../src/mco/referrer.ts';
+import { NODES, POOLS } from '../../src/mco/parse-referrer.ts';
 import { Metrics } from '../../src/status/metrics.ts';
-import { parseReview } from '../../src/webhook/admission-review.ts';
+import { parseReview } from '../../src/review/parse-review.ts';
 import { allowUnused, CALL, reviewBody } from '../support/review.ts';
 
 const config = toConfigName('rendered-worker-1');

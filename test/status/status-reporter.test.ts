@@ -1,13 +1,13 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Expiry } from '../../src/certificates/key-pair.ts';
-import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
+import { type ConfigName, type Referrer, toConfigName } from '../../src/mco/referrer.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
 import { findStalledRestores, type GuardStatus } from '../../src/status/describe-status.ts';
 import { PoolHistory, type ReferenceIndex } from '../../src/references/reference-index.ts';
-import { NODES, parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/references/sources.ts';
-import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
+import { NODES, parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/mco/parse-referrer.ts';
+import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
+import { INTERMEDIATE } from '../../src/serving/tls-profile.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';

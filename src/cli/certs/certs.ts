@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
-import { isObjectName } from '../../decision/references.ts';
+import { isObjectName } from '../../mco/referrer.ts';
 import { parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';

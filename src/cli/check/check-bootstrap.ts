@@ -1,4 +1,4 @@
-import { findReferencedConfig, hasStrongReference, parsePoolName } from '../../decision/references.ts';
+import { findReferencedConfig, hasStrongReference, parsePoolName } from '../../mco/referrer.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { applyStyle, createFormat, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
-import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../decision/verdict.ts';
+import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../review/verdict.ts';
 import { readPackageFile } from '../../files/package-file.ts';
 
 export const PAGES = 'install operate codes inspect troubleshooting audit monitoring year fleet'.split(' ');

@@ -7,12 +7,12 @@ import {
   REFERRER_KINDS,
   type ReferrerKind,
   summarizeReferences,
-} from '../../decision/references.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
+} from '../../mco/referrer.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/settings.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { MACHINE_CONFIGS } from '../../references/sources.ts';
+import { MACHINE_CONFIGS } from '../../mco/parse-referrer.ts';
 
 export interface DryRunAnswer {
   readonly status: number;

@@ -1,7 +1,7 @@
 import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
-import { parseSettings } from '../../decision/settings.ts';
+import { parseSettings } from '../../api/settings.ts';
 import {
   ADMISSION_POLICIES,
   findInjector,

@@ -1,6 +1,6 @@
 import { type Advice, advise } from '../../client/output/advice.ts';
-import type { ReferrerKind } from '../../decision/references.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
+import type { ReferrerKind } from '../../mco/referrer.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/settings.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';

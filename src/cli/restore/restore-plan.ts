@@ -8,8 +8,8 @@ import {
   parsePoolName,
   REASON_FIELD,
   summarizeReferences,
-} from '../../decision/references.ts';
-import { formatReferrers } from '../../decision/message.ts';
+} from '../../mco/referrer.ts';
+import { formatReferrers } from '../../review/message.ts';
 import {
   CONTROL_PLANE_POOL,
   findForeignConfigs,
@@ -18,7 +18,7 @@ import {
 } from '../../diagnosis/cluster-snapshot.ts';
 import { isOnDisk } from '../../diagnosis/findings.ts';
 import { MCO_GROUP } from '../../kube/api-paths.ts';
-import { findPoolOfNode } from '../../references/node-pool.ts';
+import { findPoolOfNode } from '../../mco/pool-of-node.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { RestoreOptions } from './restore-run.ts';

@@ -14,7 +14,7 @@ import { FAILED_STATES } from '../../diagnosis/findings.ts';
 import { toPausePatch } from '../../diagnosis/repairs.ts';
 import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import { type ConfigName, findReferencedConfig, hasStrongReference, isObjectName } from '../../decision/references.ts';
+import { type ConfigName, findReferencedConfig, hasStrongReference, isObjectName } from '../../mco/referrer.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';

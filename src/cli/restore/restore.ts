@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from 'commander';
-import { type ConfigName, parsePoolName, toConfigName } from '../../decision/references.ts';
+import { type ConfigName, parsePoolName, toConfigName } from '../../mco/referrer.ts';
 import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
 import { type ConfigDifference, formatDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';

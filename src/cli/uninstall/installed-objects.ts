@@ -1,7 +1,7 @@
 import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
 import { advise } from '../../client/output/advice.ts';
 import { toDeletion } from '../../client/write.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/settings.ts';
 import { POLICY_BINDINGS_PATH } from '../../install/webhook-configuration.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { INSTALLED_NAME, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';

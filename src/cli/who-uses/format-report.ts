@@ -1,8 +1,8 @@
-import { formatName, formatTime } from '../../decision/message.ts';
+import { formatName, formatTime } from '../../review/message.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
-import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/settings.ts';
+import { REFERRER_KINDS, REFERRER_NOUNS } from '../../mco/referrer.ts';
 import type { ReferencesReport, ConfigReport, ReferenceEntry } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
 import { formatShortName, formatAge, formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';

@@ -6,13 +6,13 @@ import {
   isUnreportedNode,
   parsePoolName,
   summarizeReferences,
-} from '../../decision/references.ts';
+} from '../../mco/referrer.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
 import { createNearestFinder } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
 import { readHold } from '../../client/guard-report.ts';
-import { findHolds } from '../../decision/hold.ts';
+import { findHolds } from '../../review/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/option-parsers.ts';
 

@@ -13,7 +13,7 @@ import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
 import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
-import { ProtobufListParser } from './protobuf-list.ts';
+import { ProtobufListParser } from './protobuf-list-parser.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 

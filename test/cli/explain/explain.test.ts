@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { PAGES } from '../../../src/cli/explain/explain.ts';
-import { CODE_DESCRIPTIONS } from '../../../src/decision/verdict.ts';
+import { CODE_DESCRIPTIONS } from '../../../src/review/verdict.ts';
 import { findAll, listFiles, readFile } from '../../docs/pages.ts';
 import { runProgram, usageError } from '../run-program.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Evidence } from '../../../src/cli/protection/evidence.ts';
 import { listWarnings, type VerifyReport, verifyProtection } from '../../../src/cli/protection/verify.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/settings.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { execInPod, readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import type { CliError } from '../../../src/client/exit.ts';
 import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
-import type { ConfigName } from '../../../src/decision/references.ts';
+import type { ConfigName } from '../../../src/mco/referrer.ts';
 import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { ApiUnreachable } from '../../../src/kube/errors.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';

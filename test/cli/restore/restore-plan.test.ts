@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ConfigName } from '../../../src/decision/references.ts';
+import type { ConfigName } from '../../../src/mco/referrer.ts';
 import { chooseContent, type Content, planRestore } from '../../../src/cli/restore/restore-plan.ts';
 import type { RestoreState, StepAction } from '../../../src/cli/restore/restore-steps.ts';
 import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
 import { throwUnlessComplete } from '../../../src/cli/steps/step-run.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/settings.ts';
 import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import type { ApiRequest } from '../../../src/kube/api.ts';
 import { ApiError } from '../../../src/kube/errors.ts';

@@ -3,7 +3,7 @@ import { ClusterAccessError, readObject } from '../../../src/client/cluster-acce
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import { readReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { verifyProtection } from '../../../src/cli/protection/verify.ts';
-import { toConfigName } from '../../../src/decision/references.ts';
+import { toConfigName } from '../../../src/mco/referrer.ts';
 import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
 import type { Rule } from '../control-plane/kube-client.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { FAILED_STATES } from '../../../src/diagnosis/findings.ts';
 import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
-import { findPoolOfNode } from '../../../src/references/node-pool.ts';
+import { findPoolOfNode } from '../../../src/mco/pool-of-node.ts';
 import { buildState, getState, renderConfig } from '../../diagnosis/states.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';

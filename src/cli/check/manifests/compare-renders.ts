@@ -1,5 +1,5 @@
 import { ProgramError } from '../../../rendered-config/operator/run-program.ts';
-import { parsePoolName } from '../../../decision/references.ts';
+import { parsePoolName } from '../../../mco/referrer.ts';
 import { diffSpecs, explainDifferences } from '../../../rendered-config/config-parts.ts';
 import { isRenderInput } from '../../../rendered-config/inputs/kinds.ts';
 import type { createRender, Render } from '../../../rendered-config/operator/render.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { matchesNodeSelector } from '../../../references/node-pool.ts';
+import { matchesNodeSelector } from '../../../mco/pool-of-node.ts';
 import { listParts } from '../../../rendered-config/config-parts.ts';
 import * as kinds from '../../../rendered-config/inputs/kinds.ts';
 import { isRecord } from '../../../rendered-config/rendered-config.ts';
