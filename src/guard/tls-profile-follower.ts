@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { Replaceable } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { API_SERVERS_PATH, objectPath } from '../kube/api-paths.ts';
+import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
@@ -15,6 +15,7 @@ import {
   type TlsProfile,
   UnusableTlsProfile,
 } from '../serving/tls-profile.ts';
+import { API_SERVERS_PATH } from '../mco/api-paths.ts';
 
 export interface TlsProfileFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;

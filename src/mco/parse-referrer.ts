@@ -1,35 +1,19 @@
 import {
   type BuildReferrer,
-  MAX_NAME_LENGTH,
   NODE_FIELDS,
   type NodeReferrer,
   POOL_FIELDS,
   type PoolReferrer,
   REASON_FIELD,
   type Reference,
-  type Referrer,
   type Strength,
-  toConfigName,
 } from './referrer.ts';
-import type { HoldableConfig } from '../review/verdict.ts';
-import { ALLOW_DELETION_ANNOTATION, findOverrideReason } from '../api/settings.ts';
-import {
-  type ApiObject,
-  findWriteTime,
-  MalformedObject,
-  parseHoldableConfig,
-  parseTime,
-  type Resource,
-} from '../kube/api-object.ts';
-import {
-  BUILDS_PATHS,
-  MACHINE_CONFIGS_PATH,
-  MCO_GROUP,
-  NODES_PATH,
-  PAUSED_FOR_RESTORE,
-  POOLS_PATH,
-} from '../kube/api-paths.ts';
+import { type ApiObject, findWriteTime, MalformedObject, parseTime, readName } from '../kube/api-object.ts';
 import { isWindows } from './pool-of-node.ts';
+import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import { MAX_NAME_LENGTH } from '../kube/object-name.ts';
+import { MCO_GROUP } from './api-paths.ts';
+import { toConfigName } from './machine-config.ts';
 
 /** Shared, because there are thousands of nodes. */
 const CONFIGURED = { type: 'configured' } as const;
@@ -211,12 +195,6 @@ function truncateName(name: string): string {
   return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
 }
 
-function readName(object: NodeObject, kind: string): string {
-  const name = object.metadata?.name;
-  if (typeof name !== 'string' || name === '') throw new MalformedObject(`a ${kind} has no name`);
-  return name;
-}
-
 function readText(object: unknown, path: readonly string[], subject: string): string | undefined {
   return toText(readValue(object, path, subject), () => `${path.join('.')} of ${subject}`);
 }
@@ -238,60 +216,4 @@ function readValue(object: unknown, path: readonly string[], subject: string): u
     value = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
   }
   return value ?? undefined;
-}
-
-/** A node's references are annotations, so its metadata suffices. */
-export const NODES: Resource<NodeReferrer> = {
-  kind: 'Node',
-  name: 'nodes',
-  paths: [NODES_PATH],
-  isMetadataOnly: true,
-  annotations: NODE_ANNOTATIONS,
-  parse: parseNodeReferrer,
-};
-
-/** Early in an installation the CRD is missing. */
-export const POOLS: Resource<PoolReferrer> = {
-  kind: 'MachineConfigPool',
-  name: 'machineconfigpools',
-  paths: [POOLS_PATH],
-  parse: parsePoolReferrer,
-};
-
-/** OpenShift before 4.16 has no image builds. */
-export const BUILDS: Resource<BuildReferrer> = {
-  kind: 'MachineOSBuild',
-  name: 'machineosbuilds',
-  paths: BUILDS_PATHS,
-  parse: parseBuildReferrer,
-};
-
-export const REFERRER_RESOURCES: readonly Resource<Referrer>[] = [NODES, POOLS, BUILDS];
-
-export interface WatchedConfig extends HoldableConfig {
-  readonly uid: string;
-  readonly createdAt: Date;
-  /** Whether it has a deletionTimestamp and waits for its finalizers. */
-  readonly isTerminating: boolean;
-  readonly isOverridden: boolean;
-}
-
-/** Includes source configs, because an annotation can name any. The guard never reads the content. */
-export const MACHINE_CONFIGS: Resource<WatchedConfig> = {
-  kind: 'MachineConfig',
-  name: 'machineconfigs',
-  paths: [MACHINE_CONFIGS_PATH],
-  isMetadataOnly: true,
-  parse: parseConfigMetadata,
-};
-
-function parseConfigMetadata(object: ApiObject): WatchedConfig {
-  readName(object, MACHINE_CONFIGS.kind);
-  const { uid, deletionTimestamp, annotations, ...metadata } = object.metadata ?? {};
-  const config = parseHoldableConfig(metadata);
-  const { createdAt } = config;
-  if (createdAt === undefined) throw new MalformedObject('a MachineConfig has no creationTimestamp');
-  const isTerminating = (deletionTimestamp ?? undefined) !== undefined;
-  const isOverridden = findOverrideReason(annotations?.[ALLOW_DELETION_ANNOTATION]) !== undefined;
-  return { ...config, createdAt, uid: String(uid), isTerminating, isOverridden };
 }

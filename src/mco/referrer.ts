@@ -1,34 +1,4 @@
-/** Branded: another object's name, passed by mistake, would look unused, and its deletion be allowed. */
-export type ConfigName = string & { readonly __brand: 'ConfigName' };
-
-/** `rendered-<pool>-<32 hex>` (machine-config-operator, pkg/controller/render/hash.go). */
-export const RENDERED_PREFIX = 'rendered-';
-const RENDERED_NAME = /^rendered-(?<pool>.+)-[0-9a-f]{32}$/;
-/** Kubernetes limits the names of objects (RFC 1123). */
-export const MAX_NAME_LENGTH = 253;
-const SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
-
-/** Brands the `metadata.name` of a config, or a field that names a config. */
-export function toConfigName(name: string): ConfigName {
-  return name as ConfigName;
-}
-
-/**
- * Whether the guard protects the config. Only the prefix counts, because a config that a person created again
- * may lack the hash, the owner and the annotations.
- */
-export function isRenderedConfig(name: ConfigName): boolean {
-  return name.startsWith(RENDERED_PREFIX);
-}
-
-export function parsePoolName(name: ConfigName): string | undefined {
-  return RENDERED_NAME.exec(name)?.groups?.['pool'];
-}
-
-/** Whether an object can have this name (RFC 1123 subdomain). */
-export function isObjectName(name: string): boolean {
-  return name.length <= MAX_NAME_LENGTH && SUBDOMAIN.test(name);
-}
+import type { ConfigName } from './machine-config.ts';
 
 /** The kinds that can reference a config, each with its noun, in the order of messages. */
 export const REFERRER_NOUNS = { Node: 'node', MachineConfigPool: 'pool', MachineOSBuild: 'build' } as const;
@@ -117,37 +87,6 @@ interface EmptyStatus {
   readonly cannotRender: boolean;
 }
 
-export interface UnreadableSource {
-  readonly name: string;
-  readonly reason: string;
-}
-
-export interface ClusterState {
-  readonly referrers: readonly Referrer[];
-  /** Unless this is empty, no config counts as unused. */
-  readonly unreadable: readonly UnreadableSource[];
-  /** The time of the API server when it listed the referrers. Undefined if it listed none. */
-  readonly readAt?: Date | undefined;
-}
-
-export interface ReferenceGroup {
-  /** Those of the first referrers of each kind. References of the same referrer are adjacent. */
-  readonly references: readonly NamedReference[];
-  readonly referrersByKind: Readonly<Record<ReferrerKind, number>>;
-  readonly total: number;
-}
-
-/** All references to one config, and other facts for its message. */
-export interface ReferenceSummary {
-  readonly strong: ReferenceGroup;
-  readonly weak: ReferenceGroup;
-  readonly unreportedNodes: number;
-  /** Whether the pool of the config is being deleted, or does not exist. */
-  readonly isPoolDeleted: boolean;
-  /** A node with `conflictingPools`, which the operator moves to no other config. */
-  readonly stuckNode: Pick<NodeReferrer, 'name' | 'conflictingPools'> | undefined;
-}
-
 export function findReferencedConfig(referrer: Referrer, field: string): ConfigName | undefined {
   return referrer.references.find((reference) => reference.field === field)?.config;
 }
@@ -172,50 +111,4 @@ export function findUsedConfigs(referrers: Iterable<Referrer>): ReadonlySet<Conf
 
 export function hasStrongReference(config: ConfigName, { references }: Referrer): boolean {
   return references.some((reference) => reference.strength === 'strong' && reference.config === config);
-}
-
-/**
- * @param referrers those of the config and all pools, or more
- * @param maxReferrersPerKind limits the references, but not the counts
- */
-export function summarizeReferences(
-  config: ConfigName,
-  referrers: readonly Referrer[],
-  maxReferrersPerKind: number = Number.POSITIVE_INFINITY,
-): ReferenceSummary {
-  return {
-    strong: groupReferences(config, 'strong', referrers, maxReferrersPerKind),
-    weak: groupReferences(config, 'weak', referrers, maxReferrersPerKind),
-    unreportedNodes: referrers.filter(isUnreportedNode).length,
-    isPoolDeleted: isPoolDeleted(parsePoolName(config), referrers.filter(isPool)),
-    stuckNode: referrers.find(
-      (referrer): referrer is NodeReferrer => referrer.kind === 'Node' && referrer.conflictingPools !== undefined,
-    ),
-  };
-}
-
-function groupReferences(
-  config: ConfigName,
-  strength: Strength,
-  referrers: readonly Referrer[],
-  maxReferrersPerKind: number,
-): ReferenceGroup {
-  const references: NamedReference[] = [];
-  const referrersByKind = { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 };
-  let total = 0;
-  for (const { kind, name, references: all } of referrers) {
-    const named = all.filter((reference) => reference.config === config && reference.strength === strength);
-    if (named.length === 0) continue;
-    total += named.length;
-    referrersByKind[kind] += 1;
-    if (referrersByKind[kind] > maxReferrersPerKind) continue;
-    for (const reference of named) references.push({ kind, name, ...reference });
-  }
-  return { references, referrersByKind, total };
-}
-
-/** Early in an installation there are no pools. */
-function isPoolDeleted(pool: string | undefined, pools: readonly PoolReferrer[]): boolean {
-  if (pool === undefined || pools.length === 0) return false;
-  return !pools.some(({ name, isTerminating }) => name === pool && isTerminating !== true);
 }

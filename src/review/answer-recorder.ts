@@ -2,13 +2,13 @@ import type { Logger } from 'pino';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { toRecordedReferrers } from './verdict.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import { RateLimiter, ThrottledLog } from '../common/problem-log.ts';
-import type { AnsweredCall, JudgedReview } from './admission-app.ts';
-import type { Metrics } from '../status/metrics.ts';
+import { RateLimiter } from '../common/rate-limiter.ts';
+import { ThrottledLog } from '../common/throttled-log.ts';
+import type { AnsweredCall, JudgedReview } from './review.ts';
 
 export interface AnswerRecorderOptions {
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, 'countAnswer'>;
+  readonly metrics: { readonly countAnswer: (judged: JudgedReview, call: AnsweredCall) => void };
   readonly events: Pick<EventRecorder, 'record'>;
   readonly recordAnswer: (judged: JudgedReview) => void;
 }
@@ -82,7 +82,7 @@ export class AnswerRecorder {
     const { name, uid } = config;
     const regarding = { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig', name, uid };
     const record = (reason: 'DeletionDenied' | 'DeletionOverridden', text: string): void =>
-      events.record({ regarding, action: 'Delete', user, reason, note: `${user}: ${text}` });
+      events.record({ regarding, action: 'Delete', variant: user, reason, note: `${user}: ${text}` });
     if (outcome === 'denied') record('DeletionDenied', message);
     const override = toPrintableLine(overrideReason, MAX_REASON_LENGTH);
     if (outcome === 'overridden') record('DeletionOverridden', `${message}: ${override}`);

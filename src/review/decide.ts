@@ -1,29 +1,20 @@
 import {
-  type ClusterState,
-  type ConfigName,
-  isRenderedConfig,
-  summarizeReferences,
-  type UnreadableSource,
-} from '../mco/referrer.ts';
-import {
   explainBadReview,
   explainHeld,
   explainInUse,
   explainUnverified,
-  formatName,
   formatWarning,
   formatWarnings,
 } from './message.ts';
-import { findHold, type HoldFacts } from './hold.ts';
-import {
-  type Code,
-  type ConfigToDelete,
-  type DenialStatus,
-  MAX_RECORDED_REFERRERS,
-  type Review,
-  type Verdict,
-} from './verdict.ts';
-import { findOverrideReason, type Settings } from '../api/settings.ts';
+import { findHold, type UseHistory } from './hold.ts';
+import { type DenialStatus, MAX_RECORDED_REFERRERS, type Verdict } from './verdict.ts';
+import type { Settings } from '../api/settings.ts';
+import { findOverrideReason } from '../api/annotations.ts';
+import type { Code } from '../api/codes.ts';
+import { type ConfigName, formatName, isRenderedConfig } from '../mco/machine-config.ts';
+import { summarizeReferences } from '../mco/reference-summary.ts';
+import type { ClusterState, UnreadableKind } from '../references/cluster-state.ts';
+import type { ConfigToDelete, Review } from './review.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
@@ -34,19 +25,19 @@ const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as const;
 
 /** One strong reference denies, even if a kind is unreadable. Otherwise all must be read after the review arrived. */
-export function decide(review: Review, state: ClusterState, settings: Settings, facts: HoldFacts): Verdict {
+export function decide(review: Review, state: ClusterState, settings: Settings, history: UseHistory): Verdict {
   const { config } = review;
   if (config === undefined) return allowOtherObject();
   return (
     // Again, because the mode may have changed since the review arrived.
     decideWithoutClusterState(config, settings) ??
-    applyMode(decideByReferences(config, state, settings, facts), settings)
+    applyMode(decideByReferences(config, state, settings, history), settings)
   );
 }
 
 export function denyUnverified(
   config: ConfigName | undefined,
-  unreadable: readonly UnreadableSource[],
+  unreadable: readonly UnreadableKind[],
   settings: Settings,
 ): Verdict {
   const denial = deny('MCG_UNVERIFIED', config, explainUnverified(config, unreadable), UNAVAILABLE);
@@ -83,7 +74,7 @@ function decideByReferences(
   config: ConfigToDelete,
   state: ClusterState,
   settings: Settings,
-  facts: HoldFacts,
+  history: UseHistory,
 ): Verdict {
   const { name, allowDeletion } = config;
   const summary = summarizeReferences(name, state.referrers, MAX_RECORDED_REFERRERS);
@@ -96,7 +87,7 @@ function decideByReferences(
   if (unreadable.length > 0 || now === undefined) {
     return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
   }
-  const hold = findHold(config, referrers, { holdMs: settings.holdSupersededMs, now, ...facts });
+  const hold = findHold(config, referrers, { holdMs: settings.holdSupersededMs, now, ...history });
   if (hold !== undefined) return deny('MCG_HELD', name, explainHeld(name, hold), FORBIDDEN);
   return {
     ...allowConfig('MCG_NOT_IN_USE', name, 'is not in use'),

@@ -1,12 +1,6 @@
-import {
-  type ConfigName,
-  isPool,
-  isUnreportedNode,
-  parsePoolName,
-  type PoolReferrer,
-  type Referrer,
-} from '../mco/referrer.ts';
-import type { HoldableConfig } from './verdict.ts';
+import { isPool, isUnreportedNode, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
+import { type ConfigName, type HoldableConfig, parsePoolName } from '../mco/machine-config.ts';
+import type { LastUse } from '../references/pool-history.ts';
 
 export interface Hold {
   readonly cause: 'PoolChanged' | 'PoolNamed' | 'PoolWatched' | 'PoolUndated' | 'ConfigCreated' | 'NodeUnreported';
@@ -16,21 +10,14 @@ export interface Hold {
   readonly node?: string;
 }
 
-/** The guard knows from its watch that the pool has not named the config since. */
-export interface LastNaming {
-  readonly at: Date;
-  /** False if the guard has not seen the pool name the config, but has watched it since. */
-  readonly isSeen: boolean;
-}
-
 /** What a hold depends on, beside the config, its pool and the nodes. */
-export interface HoldFacts {
+export interface UseHistory {
   readonly createdAt: (config: ConfigName) => Date | undefined;
   /** Undefined unless the guard has seen this version of the pool, and no later one. */
-  readonly findLastNaming?: (pool: PoolReferrer, config: ConfigName, now: Date) => LastNaming | undefined;
+  readonly findLastUse?: (pool: PoolReferrer, config: ConfigName, now: Date) => LastUse | undefined;
 }
 
-export interface HoldOptions extends HoldFacts {
+export interface HoldOptions extends UseHistory {
   readonly holdMs: number;
   /** By the clock of the API server, which also dates the changes, except for the operator's conditions. */
   readonly now: Date;
@@ -49,7 +36,7 @@ export const API_TIME_RESOLUTION_MS = 1_000;
 export function findHold(
   config: HoldableConfig,
   referrers: readonly Referrer[],
-  { holdMs, now, createdAt, findLastNaming }: HoldOptions,
+  { holdMs, now, createdAt, findLastUse }: HoldOptions,
 ): Hold | undefined {
   const pool = findPool(config, referrers);
   if (pool === undefined || holdMs <= 0) return undefined;
@@ -59,10 +46,10 @@ export function findHold(
     return { cause, since, until: plus(roundUp(since), holdMs), pool: pool.name };
   };
   const changedAt = findLastChange(pool, createdAt);
-  const naming = findLastNaming?.(pool, config.name, now);
+  const lastUse = findLastUse?.(pool, config.name, now);
   const poolHolds: Hold[] = [];
   if (changedAt !== undefined) poolHolds.push(toHold('PoolChanged', changedAt));
-  if (naming !== undefined) poolHolds.push(toHold(naming.isSeen ? 'PoolNamed' : 'PoolWatched', naming.at));
+  if (lastUse !== undefined) poolHolds.push(toHold(lastUse.isSeen ? 'PoolNamed' : 'PoolWatched', lastUse.at));
   // The pool has not named the config after any of these times, so the first hold to end is enough.
   const holds = [poolHolds.toSorted(compareUntil)[0] ?? toHold('PoolUndated', now)];
   // A pool names a new config only a moment after its creation.
@@ -99,7 +86,7 @@ function findPool({ name, ownerPool }: HoldableConfig, referrers: readonly Refer
  */
 function findLastChange(
   { references, specChangedAt, statusChangedAt, ...pool }: PoolReferrer,
-  createdAt: HoldFacts['createdAt'],
+  createdAt: UseHistory['createdAt'],
 ): Date | undefined {
   const configs = references.map(({ config }) => config);
   // The operator dates the condition by its own clock, before the API server dates the write.

@@ -1,54 +1,36 @@
 import type { Logger } from 'pino';
-import {
-  type ClusterState,
-  type ConfigName,
-  hasStrongReference,
-  isPool,
-  type PoolReferrer,
-  type Referrer,
-} from '../mco/referrer.ts';
-import { CONFIRM_TIMEOUT_MS, DEFAULT_SETTINGS, OVERRIDE_LOOK_UP_TIMEOUT_MS, type Settings } from '../api/settings.ts';
+import { hasStrongReference, isPool, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../api/settings.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from './decide.ts';
-import type { HoldFacts } from './hold.ts';
-import type { ConfigToDelete, Review, Verdict } from './verdict.ts';
-import { type ApiObject, getObject } from '../kube/api-object.ts';
+import type { UseHistory } from './hold.ts';
+import type { Verdict } from './verdict.ts';
+import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { withTimeout } from '../common/wait.ts';
-import { ConfigIndex, type LookupResult, ReferenceIndex } from '../references/reference-index.ts';
-import { LiveReader } from '../references/live-reader.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
+import type { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
-import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../mco/parse-referrer.ts';
-import type { JudgedReview, ReviewJudge } from './admission-app.ts';
+import type { ConfigName } from '../mco/machine-config.ts';
+import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../mco/resources.ts';
+import type { ClusterState } from '../references/cluster-state.ts';
+import type { ConfigIndex, LookupResult } from '../references/config-index.ts';
+import type { ConfigToDelete, JudgedReview, Review, ReviewJudge } from './review.ts';
+import { getObject } from '../kube/resource.ts';
+
+export const CONFIRM_TIMEOUT_MS = 1_250;
+/** The look-up for an override, which must also work while the API server cannot be reached. */
+const OVERRIDE_LOOK_UP_TIMEOUT_MS = 500;
 
 export interface JudgeOptions {
   readonly api: KubeApi;
   readonly index: Pick<ReferenceIndex, 'findReferrers'>;
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigIndex, 'has' | 'lookUp'>;
-  readonly facts: HoldFacts;
+  readonly history: UseHistory;
   /** Undefined until they were read. */
   readonly settings: () => Settings | undefined;
   readonly log: Logger;
-}
-
-export interface CreateJudgeOptions extends Pick<JudgeOptions, 'api' | 'settings' | 'log'> {
-  /** For the watches; the same as `api` by default. */
-  readonly watchApi?: KubeApi;
-}
-
-/** Connects all parts that decide. The caller runs the two indexes. */
-export function createJudge({ api, watchApi = api, ...options }: CreateJudgeOptions) {
-  const { log } = options;
-  const index = new ReferenceIndex({ api: watchApi, log });
-  const configs = new ConfigIndex({ api: watchApi, log });
-  const live = new LiveReader({ api, index });
-  const facts: HoldFacts = {
-    createdAt: (name) => configs.get(name)?.createdAt,
-    findLastNaming: (...args) => index.pools.findLastNaming(...args),
-  };
-  const judge = new Judge({ api, index, live, configs, facts, ...options });
-  return { judge, index, configs, live, facts };
 }
 
 /** Denies from the index or a live read, and allows only after a live read (docs/internals/decisions/0001). */
@@ -68,8 +50,8 @@ export class Judge implements ReviewJudge {
     // If the state is still unknown at the deadline, the guard denies. If it is unknown earlier, because the guard may
     // not read MachineConfigs, the references decide.
     if (configState === 'missing' || (configState === 'unknown' && early === undefined && signal.aborted)) {
-      const source = { name: MACHINE_CONFIGS.name, reason: lookup.reason };
-      const verdict = denyUnverified(config.name, [source], this.#settings());
+      const unreadable = [{ name: MACHINE_CONFIGS.name, reason: lookup.reason }];
+      const verdict = denyUnverified(config.name, unreadable, this.#settings());
       return { review, verdict, path: 'none', configState };
     }
     if (early !== undefined) return { review, verdict: early, path: 'none', configState };
@@ -89,10 +71,10 @@ export class Judge implements ReviewJudge {
 
   /** Reads the settings after the last wait: they may have been unread, or have changed. */
   #decide(review: Review, state: ClusterState): Verdict {
-    const { facts, settings } = this.#options;
+    const { history, settings } = this.#options;
     const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
     const unreadable = [...state.unreadable, ...unread];
-    return decide(review, { ...state, unreadable }, this.#settings(), facts);
+    return decide(review, { ...state, unreadable }, this.#settings(), history);
   }
 
   /**

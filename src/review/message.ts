@@ -1,20 +1,13 @@
-import { type Code, formatHelpNote } from './verdict.ts';
-import {
-  type ConfigName,
-  MAX_NAME_LENGTH,
-  type NamedReference,
-  type ReferenceGroup,
-  type ReferenceSummary,
-  REASON_FIELD,
-  REFERRER_KINDS,
-  REFERRER_NOUNS,
-  type UnreadableSource,
-} from '../mco/referrer.ts';
+import { type NamedReference, REASON_FIELD, REFERRER_KINDS, REFERRER_NOUNS } from '../mco/referrer.ts';
 import type { Hold } from './hold.ts';
 import { groupBy } from '../common/group-by.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../api/settings.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
+import { type Code, formatHelpNote } from '../api/codes.ts';
+import { type ConfigName, formatName } from '../mco/machine-config.ts';
+import type { ReferenceGroup, ReferenceSummary } from '../mco/reference-summary.ts';
+import type { UnreadableKind } from '../references/cluster-state.ts';
 
 /** The audit annotation lists more names. */
 const MAX_NAMES_PER_KIND = 3;
@@ -83,14 +76,14 @@ export function explainHold({ cause, since, pool, node = '' }: Hold): string {
     return `node ${formatName(node)}, which may be booting with it, has not reported its config`;
   }
   const poolName = `pool ${formatName(pool)}`;
-  const facts = {
+  const sentences = {
     ConfigCreated: `it was created at ${time}`,
     PoolChanged: `${poolName} last changed at ${time}`,
     PoolNamed: `${poolName} last named it at ${time}`,
     PoolUndated: `nothing dates the last change of ${poolName}`,
     PoolWatched: `the guard has watched ${poolName} only since ${time}`,
   };
-  return `${facts[cause]}, and a machine may be booting with it`;
+  return `${sentences[cause]}, and a machine may be booting with it`;
 }
 
 /** RFC 3339 in whole seconds, rounded up. */
@@ -99,8 +92,8 @@ export function formatTime(time: Date): string {
 }
 
 /** Does not state that the config is in use, because that is unknown. */
-export function explainUnverified(name: ConfigName | undefined, unreadable: readonly UnreadableSource[]): string {
-  const causes = unreadable.map((source) => `${source.name}: ${toPrintableLine(source.reason, 160)}`);
+export function explainUnverified(name: ConfigName | undefined, unreadable: readonly UnreadableKind[]): string {
+  const causes = unreadable.map((kind) => `${kind.name}: ${toPrintableLine(kind.reason, 160)}`);
   const config = name === undefined ? 'the config' : formatName(name);
   return formatDenial('MCG_UNVERIFIED', [
     `could not verify whether ${config} is in use (${joinWithAnd(causes)}).`,
@@ -143,11 +136,6 @@ function formatKind(noun: string, count: number, referrers: readonly [name: stri
   if (count === 1) return `${noun} ${texts.join('')}`;
   const more = count - texts.length;
   return `${countNoun(count, noun)} (${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
-}
-
-/** Returns a name on one printable line, truncated after the longest possible name. */
-export function formatName(name: string): string {
-  return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
 export function formatWarning(text: string): string {

@@ -1,23 +1,11 @@
-import { isObjectName } from '../mco/referrer.ts';
 import { JsonReader, type WantedMembers } from '../common/json-reader.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
-import { type ConfigToDelete, type Review, toRecordedReferrers, type Verdict } from './verdict.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../api/settings.ts';
-import { MCO_GROUP } from '../kube/api-paths.ts';
-import { parseHoldableConfig } from '../kube/api-object.ts';
-
-export class ReviewFault extends Error {
-  /** Empty if the request has no readable uid. */
-  readonly uid: string;
-
-  constructor(message: string, uid = '') {
-    super(message);
-    this.uid = uid;
-  }
-}
-
-/** The request is not a review, or lacks a field that the answer depends on. */
-export class BadReview extends ReviewFault {}
+import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
+import { isObjectName } from '../kube/object-name.ts';
+import { MCO_GROUP } from '../mco/api-paths.ts';
+import { parseHoldableConfig } from '../mco/machine-config.ts';
+import { BadReview } from './review-fault.ts';
+import type { ConfigToDelete, Review } from './review.ts';
 
 const API_VERSION = 'admission.k8s.io/v1';
 
@@ -145,39 +133,4 @@ function quoteValue(value: unknown): string {
 function asRecord(value: unknown): Record<string, unknown> | undefined {
   const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isRecord ? (value as Record<string, unknown>) : undefined;
-}
-
-/** The outcome is the key: a DELETECOLLECTION is one audit event, which keeps only the first value of a key. */
-export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
-  if (verdict.config === undefined) return {};
-  const referrers = toRecordedReferrers(verdict);
-  return {
-    [verdict.outcome]: JSON.stringify({
-      name: toPrintableLine(verdict.config, 253),
-      code: verdict.code,
-      cause: verdict.cause,
-      referrers,
-      more: verdict.referencesTotal - referrers.length,
-      reason: verdict.overrideReason === undefined ? undefined : toPrintableLine(verdict.overrideReason, 256),
-    }),
-  };
-}
-
-export type AdmissionReviewResponse = ReturnType<typeof toAdmissionReview>;
-
-/** A verdict without a denial status allows the deletion. */
-export function toAdmissionReview(uid: string, verdict: Verdict) {
-  const { denialStatus, message, warnings } = verdict;
-  const auditAnnotations = toAuditAnnotations(verdict);
-  return {
-    apiVersion: 'admission.k8s.io/v1',
-    kind: 'AdmissionReview',
-    response: {
-      uid,
-      allowed: denialStatus === undefined,
-      ...(denialStatus === undefined ? {} : { status: { status: 'Failure', message, ...denialStatus } }),
-      ...(warnings.length === 0 ? {} : { warnings }),
-      ...(Object.keys(auditAnnotations).length === 0 ? {} : { auditAnnotations }),
-    },
-  };
 }

@@ -7,9 +7,9 @@ import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
-import type { AnsweredCall, JudgedReview } from '../review/admission-app.ts';
+import type { AnsweredCall, JudgedReview } from '../review/review.ts';
 
-export interface MetricsSources {
+export interface MetricsOptions {
   readonly index: Pick<ReferenceIndex, 'referrers'> & {
     readonly reflectors: readonly Pick<ReferenceIndex['reflectors'][number], 'resource' | 'silentMs'>[];
   };
@@ -59,7 +59,7 @@ export class Metrics {
     registers: [this.#registry],
   });
 
-  constructor({ index, live, mode, reporter, certificate }: MetricsSources) {
+  constructor({ index, live, mode, reporter, certificate }: MetricsOptions) {
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     for (const [code, verdict] of Object.entries(COUNTED_CODES)) {

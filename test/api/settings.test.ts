@@ -1,15 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  computeDeadlineMs,
-  CONFIRM_TIMEOUT_MS,
-  DEFAULT_SETTINGS,
-  isHold,
-  LOOK_UP_TIMEOUT_MS,
-  MODES,
-  parseSettings,
-} from '../../src/api/settings.ts';
-import { buildWebhookConfiguration } from '../../src/install/registration.ts';
-import { isObjectName, parsePoolName, toConfigName } from '../../src/mco/referrer.ts';
+import { DEFAULT_SETTINGS, isHold, MODES, parseSettings } from '../../src/api/settings.ts';
 
 const [HOUR, DEFAULT_HOLD, LONGEST_HOLD] = [3_600_000, 7_200_000, 2_592_000_000];
 const modeProblem = (value: string) => `spec.mode ${value} is not one of Enforce, Warn, Audit, Disabled; using Enforce`;
@@ -37,43 +27,6 @@ test.each<[unknown, string, number, string?]>([
 test('uses Enforce and a hold of two hours without an object', () => {
   expect(parseSettings(undefined)).toEqual({ settings: DEFAULT_SETTINGS, problems: [] });
   expect(DEFAULT_SETTINGS).toEqual({ mode: 'Enforce', holdSupersededMs: DEFAULT_HOLD });
-});
-
-test.each([
-  ['76 % of the timeout', '5s', 3_800],
-  ['at least 76 % of 1 s', '2ms', 760],
-  ['at most 76 % of 30 s', '999h', 22_800],
-  ['76 % of 10 s if the timeout is not a duration', 'x', 7_600],
-  ['76 % of 10 s if the timeout is zero', '0s', 7_600],
-  ['76 % of 10 s if there are two timeouts', ['5s', '1s'], 7_600],
-])('the deadline is %s (%j)', (_case, timeout, deadlineMs) => {
-  expect(computeDeadlineMs(timeout)).toBe(deadlineMs);
-});
-
-test('leaves the live read half a second after the slowest look-up and confirmation', () => {
-  const clientConfig = { url: 'https://127.0.0.1/validate', caBundle: '' };
-  const { webhooks } = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
-  const deadlineMs = computeDeadlineMs(`${webhooks[0]?.timeoutSeconds}s`);
-  expect(deadlineMs).toBe(3_800);
-  expect(deadlineMs - LOOK_UP_TIMEOUT_MS - CONFIRM_TIMEOUT_MS).toBeGreaterThanOrEqual(500);
-});
-
-const HASH = 'a'.repeat(32);
-
-test.each([
-  [`rendered-worker-${HASH}`, 'worker'],
-  [`rendered-gpu-large-${HASH}`, 'gpu-large'],
-  [`my-rendered-worker-${HASH}`, undefined],
-  [`rendered-worker-${HASH}-copy`, undefined],
-  [`rendered-${HASH}`, undefined],
-])('the pool in %s is %s', (name, pool) => {
-  expect(parsePoolName(toConfigName(name))).toBe(pool);
-});
-
-test('an object can have the name of an RFC 1123 subdomain, and no other', () => {
-  const names = ['a', '0', 'a-b.c9', 'x'.repeat(253)];
-  const others = ['x'.repeat(254), '', '-a', 'a-', 'a\n', 'A', 'a_b', 'a/b'];
-  expect([...names, ...others].filter(isObjectName)).toEqual(names);
 });
 
 test('a hold is a duration of at most 30 days in whole units', () => {

@@ -3,13 +3,9 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { MalformedObject } from '../../src/kube/api-object.ts';
 import { measureHeap } from '../support/collect-garbage.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../src/api/settings.ts';
-import {
-  MACHINE_CONFIGS,
-  parseBuildReferrer,
-  parseNodeReferrer,
-  parsePoolReferrer,
-} from '../../src/mco/parse-referrer.ts';
+import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/api/annotations.ts';
+import { MACHINE_CONFIGS } from '../../src/mco/resources.ts';
 
 const [A, B] = ['rendered-worker-a', 'rendered-worker-b'];
 const OLD = `rendered-worker-${'0'.repeat(32)}`;

@@ -8,18 +8,14 @@ import request from 'supertest';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { denyBadReview } from '../../src/review/decide.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
-import {
-  type AnsweredCall,
-  createAdmissionApp,
-  type JudgedReview,
-  type ReviewJudge,
-} from '../../src/review/admission-app.ts';
-import type { AdmissionReviewResponse } from '../../src/review/parse-review.ts';
+import { createAdmissionApp } from '../../src/review/admission-app.ts';
 import { listen } from '../../src/serving/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { memoryLog } from '../support/log.ts';
 import { allowUnused, NAME, reviewBody, UID } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import type { AdmissionReviewResponse } from '../../src/review/admission-response.ts';
+import type { AnsweredCall, JudgedReview, ReviewJudge } from '../../src/review/review.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json', connection: 'keep-alive' };
 const GOOD = JSON.stringify(reviewBody());

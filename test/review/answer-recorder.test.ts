@@ -1,13 +1,14 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { type ClusterState, toConfigName } from '../../src/mco/referrer.ts';
 import { decide, denyBadReview, denyUnverified } from '../../src/review/decide.ts';
-import type { Review, Verdict } from '../../src/review/verdict.ts';
+import type { Verdict } from '../../src/review/verdict.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
 import { AnswerRecorder } from '../../src/review/answer-recorder.ts';
-import type { ConfigState } from '../../src/review/admission-app.ts';
 import { memoryLog } from '../support/log.ts';
 import { CALL } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
+import type { ClusterState } from '../../src/references/cluster-state.ts';
+import type { ConfigState, Review } from '../../src/review/review.ts';
 
 const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ApiObject } from '../../src/kube/api-object.ts';
-import { toConfigName } from '../../src/mco/referrer.ts';
 import { decide } from '../../src/review/decide.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 type Objects = Readonly<Record<'nodes' | 'pools' | 'builds', readonly ApiObject[]>>;
 
@@ -38,9 +38,9 @@ function isDeletedInForeground({ metadata }: ApiObject): boolean {
   return ((metadata?.finalizers ?? []) as readonly string[]).includes('foregroundDeletion');
 }
 
-/** When the parts of the cluster last changed, in seconds. The guard may remember the last naming. */
+/** When the parts of the cluster last changed, in seconds. The guard may remember the last lastUse. */
 type Times = Readonly<Record<'spec' | 'updated' | 'status' | 'config' | 'node', number>> & {
-  readonly naming: number | undefined;
+  readonly lastUse: number | undefined;
 };
 
 const HOLD_S = 30 * 60;
@@ -56,7 +56,7 @@ function isHeldInModel(times: Times, { nodes, pools }: Objects, name: string, no
   const isSettled = names[0] === names[1] && names[0] !== '';
   const updated = Math.min(times.updated, times.status);
   const statusMoved = isSettled && updated <= times.spec ? times.status : updated;
-  const lastNamed = Math.min(Math.max(times.spec, statusMoved), times.naming ?? Number.POSITIVE_INFINITY);
+  const lastNamed = Math.min(Math.max(times.spec, statusMoved), times.lastUse ?? Number.POSITIVE_INFINITY);
   if (Math.max(lastNamed, times.config) + 1 + HOLD_S > now) return true;
   const isBooting = nodes.some(({ metadata }) => {
     const value = metadata?.annotations?.['machineconfiguration.openshift.io/currentConfig'];
@@ -112,7 +112,7 @@ const fields = {
     status: second,
     config: second,
     node: second,
-    naming: fc.option(second, { nil: undefined }),
+    lastUse: fc.option(second, { nil: undefined }),
   }),
   isUnreadable: fc.boolean(),
   now: fc.oneof(endOf(HOLD_S), endOf(DAY_S)),
@@ -144,9 +144,9 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
     unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
     readAt: toDate(now),
   };
-  const { naming } = times;
-  const findLastNaming = () => (naming === undefined ? undefined : { at: toDate(naming), isSeen: true });
-  const verdict = decide(review, state, { mode, holdSupersededMs }, { createdAt: () => undefined, findLastNaming });
+  const { lastUse } = times;
+  const findLastUse = () => (lastUse === undefined ? undefined : { at: toDate(lastUse), isSeen: true });
+  const verdict = decide(review, state, { mode, holdSupersededMs }, { createdAt: () => undefined, findLastUse });
 
   let denial: string | undefined;
   if (isInUseInModel(name, cluster)) denial = 'MCG_IN_USE';

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { findHold } from '../../src/review/hold.ts';
 import { explainHold } from '../../src/review/message.ts';
-import { type Referrer, toConfigName } from '../../src/mco/referrer.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 interface Case extends Partial<Record<'spec' | 'updated' | 'status' | 'watched' | 'node', number>> {
   readonly is: string;
@@ -58,7 +59,7 @@ test.each(CASES)(
       holdMs: 2 * HOUR,
       now: new Date(START + 10 * HOUR),
       createdAt: (other) => toTime(configs[other]),
-      findLastNaming: () => at && { at, isSeen: false },
+      findLastUse: () => at && { at, isSeen: false },
     });
     const sinceMs = found && found.since.getTime() - START;
     expect(found === undefined ? 'none' : `${found.cause} ${Number(sinceMs) / HOUR}`).toBe(hold);

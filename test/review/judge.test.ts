@@ -1,13 +1,15 @@
 import { expect, test, vi } from 'vitest';
-import { type ClusterState, type Referrer, toConfigName } from '../../src/mco/referrer.ts';
-import type { Review } from '../../src/review/verdict.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
 import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/api/settings.ts';
 import { Judge } from '../../src/review/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import type { LiveReader } from '../../src/references/live-reader.ts';
-import type { ConfigIndex, LookupResult } from '../../src/references/reference-index.ts';
 import { memoryLog } from '../support/log.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
+import type { ClusterState } from '../../src/references/cluster-state.ts';
+import type { ConfigIndex, LookupResult } from '../../src/references/config-index.ts';
+import type { Review } from '../../src/review/review.ts';
 
 const CONFIG = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const DELETED = { name: CONFIG, uid: 'c', createdAt: new Date(0) };
@@ -81,7 +83,7 @@ async function judge(situation: Situation) {
     index: { findReferrers: () => index },
     live: { read },
     configs: { has: () => config.state === 'exists', lookUp },
-    facts: { createdAt: () => undefined },
+    history: { createdAt: () => undefined },
     settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
     log: memoryLog().log,
   });

@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { decide, denyBadReview } from '../../src/review/decide.ts';
-import { type ClusterState, type Referrer, toConfigName } from '../../src/mco/referrer.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
 import type { Settings } from '../../src/api/settings.ts';
 import type { Verdict } from '../../src/review/verdict.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
+import type { ClusterState } from '../../src/references/cluster-state.ts';
 
 const NAME = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
 const NOW = new Date('2026-11-20T12:00:00Z');

@@ -1,10 +1,9 @@
 import { expect, test, vi } from 'vitest';
-import { ALLOW_DELETION_ANNOTATION } from '../../src/api/settings.ts';
-import { BadReview, parseReview, toAuditAnnotations } from '../../src/review/parse-review.ts';
+import { parseReview } from '../../src/review/parse-review.ts';
 import { measureHeap } from '../support/collect-garbage.ts';
 import { NAME, reviewBody, UID } from '../support/review.ts';
-import { toConfigName } from '../../src/mco/referrer.ts';
-import { decide } from '../../src/review/decide.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../src/api/annotations.ts';
+import { BadReview } from '../../src/review/review-fault.ts';
 
 const GROUP = 'machineconfiguration.openshift.io';
 const NOT_JSON = 'the request body is not JSON';
@@ -119,24 +118,4 @@ test.each([
   ['two names', reviewBody({ name: 'x\u0007y' }), UID, `the request names "x y" but oldObject is "${NAME}"`],
 ])('rejects a review with %s', (_case, body, uid, message) => {
   expect(findProblem(body)).toEqual({ uid, message });
-});
-
-const CONFIG = toConfigName('rendered-worker-a');
-
-test.each([
-  ['Enforce', 'denied', { code: 'MCG_IN_USE' }],
-  ['Audit', 'would-deny', { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' }],
-] as const)('the audit annotation in mode %s is %s, names ten referrers and counts the others', (mode, key, codes) => {
-  const config = { name: CONFIG, uid: 'c', createdAt: undefined };
-  const review = { uid: 'u', isDryRun: false, user: 'someone', config };
-  const references = [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] as const;
-  const node = { kind: 'Node', references, state: { type: 'configured' } } as const;
-  const state = { referrers: Array.from({ length: 13 }, (_, at) => ({ ...node, name: `n${at}` })), unreadable: [] };
-  const verdict = decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
-  const annotations = toAuditAnnotations(verdict);
-  expect(Object.keys(annotations)).toEqual([key]);
-  const { referrers, ...rest } = JSON.parse(annotations[key] ?? '') as { referrers: unknown[] };
-  expect(rest).toEqual({ name: CONFIG, ...codes, more: 3 });
-  expect(referrers).toHaveLength(10);
-  expect(referrers[9]).toEqual({ kind: 'Node', name: 'n9', field: 'currentConfig' });
 });

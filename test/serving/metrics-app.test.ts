@@ -3,9 +3,10 @@ import request from 'supertest';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiUnreachable } from '../../src/kube/errors.ts';
-import { createMetricsApp, ScrapeAuthorizer } from '../../src/serving/metrics-app.ts';
+import { createMetricsApp } from '../../src/serving/metrics-app.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import { ScrapeAuthorizer } from '../../src/serving/scrape-authorizer.ts';
 
 const PROMETHEUS = 'system:serviceaccount:openshift-monitoring:prometheus-k8s';
 

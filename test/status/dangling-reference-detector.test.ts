@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { type Referrer, toConfigName } from '../../src/mco/referrer.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/status/dangling-reference-detector.ts';
@@ -8,6 +8,7 @@ import { parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referr
 import { memoryLog } from '../support/log.ts';
 import { countTurns } from '../support/turns.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);

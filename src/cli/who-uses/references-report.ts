@@ -1,12 +1,5 @@
 import { groupBy } from '../../common/group-by.ts';
-import {
-  type ConfigName,
-  findUsedConfigs,
-  isRenderedConfig,
-  isUnreportedNode,
-  parsePoolName,
-  summarizeReferences,
-} from '../../mco/referrer.ts';
+import { findUsedConfigs, isUnreportedNode } from '../../mco/referrer.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
 import { createNearestFinder } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -15,6 +8,8 @@ import { readHold } from '../../client/guard-report.ts';
 import { findHolds } from '../../review/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/option-parsers.ts';
+import { type ConfigName, isRenderedConfig, parsePoolName } from '../../mco/machine-config.ts';
+import { summarizeReferences } from '../../mco/reference-summary.ts';
 
 /** The JSON of `who-uses --output json`. Its keys are a contract. */
 export type ReferencesReport = Awaited<ReturnType<typeof readReferencesReport>>;

@@ -1,11 +1,11 @@
 import { ProgramError } from '../../../rendered-config/operator/run-program.ts';
-import { parsePoolName } from '../../../mco/referrer.ts';
 import { diffSpecs, explainDifferences } from '../../../rendered-config/config-parts.ts';
 import { isRenderInput } from '../../../rendered-config/inputs/kinds.ts';
 import type { createRender, Render } from '../../../rendered-config/operator/render.ts';
 import { isRecord } from '../../../rendered-config/rendered-config.ts';
 import { createProblem, type ManifestProblem } from './find-problems.ts';
 import { type Manifest, type ManifestDirectory, type ManifestObject, ROLES } from './manifest-directory.ts';
+import { parsePoolName } from '../../../mco/machine-config.ts';
 
 export type PoolRenders = ReturnType<typeof comparePool>;
 

@@ -5,8 +5,8 @@ import { parse, stringify } from 'yaml';
 import { findProblems } from '../../../../src/cli/check/manifests/find-problems.ts';
 import { RULES } from '../../../../src/cli/check/manifests/rules.ts';
 import { readManifests } from '../../../../src/cli/check/manifests/read-manifests.ts';
-import { MCO_GROUP } from '../../../../src/kube/api-paths.ts';
 import { createTemporaryDirectory, writeFiles } from '../../temporary-directory.ts';
+import { MCO_GROUP } from '../../../../src/mco/api-paths.ts';
 
 type Json = Record<string, unknown>;
 /** An object, or the name of one in problems.yaml, or else the text of a file. */
