@@ -1,9 +1,9 @@
-import type { MissingConfigReport } from '../diagnosis/problem.ts';
-import { parseSettings } from '../api/settings.ts';
+import type { MissingConfigReport } from '../diagnosis/cause.ts';
 import { createFindLastUse } from '../status/hold-status.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ClusterAccessError, readObject } from './cluster-access.ts';
 import { GUARD_PATH } from '../api/paths.ts';
+import { parseSettings } from '../api/settings.ts';
 
 /** The fields that an older guard does not write are absent. */
 export interface StoredGuard {

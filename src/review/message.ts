@@ -1,4 +1,4 @@
-import { type NamedReference, REASON_FIELD, REFERRER_KINDS, REFERRER_NOUNS } from '../mco/referrer.ts';
+import { type NamedReference, REFERRER_KINDS, REFERRER_NOUNS } from '../mco/referrer.ts';
 import type { Hold } from './hold.ts';
 import { groupBy } from '../common/group-by.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
@@ -33,11 +33,6 @@ function formatConsequence({ strong, isPoolDeleted, stuckNode }: ReferenceSummar
       : nodeCount > 0
         ? ['the node', 'the node has']
         : ['the pool', 'the pool has'];
-  if (strong.references.every(({ field }) => field === REASON_FIELD)) {
-    // The machine-config-daemon then empties the reason.
-    const state = nodeCount > 1 ? 'none of them is' : 'the node is no longer';
-    return [`Deleting it could keep ${objectPhrase} Degraded.`, `Delete it once ${state} Degraded.`];
-  }
   // A published runbook deletes rendered configs to force a render.
   const isSpec = strong.references.some(({ kind, field }) => kind === 'MachineConfigPool' && field === 'spec');
   const noRender = isSpec ? ', and would not force a new render' : '';

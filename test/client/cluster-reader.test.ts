@@ -12,6 +12,7 @@ import { MACHINE_CONFIGS_PATH, MCO_GROUP, POOLS_PATH } from '../../src/mco/api-p
 import { toConfigName } from '../../src/mco/machine-config.ts';
 
 const CONFIG = toConfigName(OLD);
+const MCO_PATH = '/apis/machineconfiguration.openshift.io/v1';
 const { signal } = new AbortController();
 
 let cluster: TestCluster;
@@ -39,11 +40,13 @@ test('reads nodes, pools and then config names, each in one unpaged list', async
   expect([...configs]).toEqual([CONFIG]);
   const { requests } = cluster.faults;
   const paths = requests.map(({ path }) => path);
-  expect([paths.slice(0, 2).toSorted(), paths.slice(2)]).toEqual([[NODES_PATH, POOLS_PATH], [MACHINE_CONFIGS_PATH]]);
+  const imageMode = [`${MCO_PATH}/machineosbuilds`, `${MCO_PATH}/machineosconfigs`];
+  expect(paths).toEqual([NODES_PATH, POOLS_PATH, ...imageMode, MACHINE_CONFIGS_PATH]);
   for (const { path, query, headers } of requests) {
     expect(query.size).toBe(0);
-    // A list in protobuf would be parsed without managedFields, which say when a node was annotated.
-    expect(headers.accept?.startsWith('application/json;as=PartialObjectMetadataList')).toBe(path !== POOLS_PATH);
+    // Nodes and pools are needed whole. A list in protobuf would be parsed without managedFields.
+    const isMetadataOnly = headers.accept?.startsWith('application/json;as=PartialObjectMetadataList') === true;
+    expect(isMetadataOnly).toBe(path === MACHINE_CONFIGS_PATH);
   }
 });
 

@@ -7,6 +7,7 @@ import { listCommands, runProgram } from '../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../support/config-on-disk.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
+import { CAUSE_CODES } from '../../src/diagnosis/cause-rules.ts';
 import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/api/codes.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 
@@ -28,6 +29,13 @@ test('the help and README.md name every exit code', () => {
   expect(findAll(helps.get('') ?? '', /^ {2}(\d+) {2,}\S/gm)).toEqual(CODES);
   const [sentence = ''] = findAll(readFile('README.md'), /^Exit codes: ([^]*?)\.\n/gm);
   expect(findAll(sentence, /(?:^|\s)(\d+) /g)).toEqual(CODES);
+});
+
+test('docs/inspect.md explains the code of every cause', () => {
+  const table =
+    /### Why does it not move\?\n([^]*?)\n\n(?!\|)(?=The status)/.exec(readFile('docs/inspect.md'))?.[1] ?? '';
+  const codes = findAll(table, /(?<=^\|.*)`([A-Z][A-Za-z]+)`(?=[^|]*\|[^|]*\|[^|]*\|$)/gm);
+  expect(codes.toSorted()).toEqual(CAUSE_CODES.toSorted());
 });
 
 /** Of `openshift-install`, `npm run release` and `oc adm release info`. */

@@ -33,7 +33,7 @@ const parseCount = createNumberParser(1, 999_999, 'Must be a whole number of at 
 
 export function createCheckCommand(): Command {
   const command = new Command('check')
-    .description('Check that every config that nodes and pools reference exists.')
+    .description('Find missing configs, and why a node or a pool does not move.')
     .option('--role <role>', 'check only nodes with this role, such as master, and their pools', parseRole)
     .option('-l, --selector <labels>', 'check only nodes with these labels, and their pools', parseSelector)
     .option(
@@ -70,13 +70,13 @@ export function createCheckCommand(): Command {
     .addHelpText(
       'after',
       `
-The result is fine if every node has reported its current and desired config,
-every pool has a config in its spec and status, all these configs exist and are
-not being deleted, and no node or pool is Degraded. The status of a pool may be
-empty for the first 30 minutes if one of its machines is updated or the pool is
-custom. The command prints repair commands and never runs them.
-Permissions: list nodes, machineconfigpools and machineconfigs. To know how many
-control plane nodes to expect, get configmaps in kube-system.
+The result is fine if all configs exist that nodes, pools and builds name, and
+if nothing stands still: no node or pool is Degraded, and no roll-out waits for
+a cordoned, lost or blocked node. The status of a pool may be empty for the
+first 30 minutes if one of its machines is updated or the pool is custom. The
+command prints the cause and what to do, and never does it.
+Permissions: list nodes, machineconfigpools and machineconfigs. The ClusterRole
+machineconfig-guard-reader has the others. The output says what is missing.
 
 With --bootstrap-dir the result is fine if the API has every config that the
 bootstrap host (rendezvous host) rendered and that a node, a pool or the
@@ -146,15 +146,15 @@ async function runCheck(flags: CheckFlags, command: Command, output: Output): Pr
     }
     const progress: CheckOptions['wait'] = {
       timeoutMs: flags.timeout,
-      onAnswer: (report, elapsedMs) => report.ok || output.printProgress(formatProgress(report), elapsedMs),
+      onAnswer: (check, elapsedMs) => check.report.ok || output.printProgress(formatProgress(check), elapsedMs),
       onFailure: (error, elapsedMs) =>
         output.printProgress(`${output.describeError(toCliError(error, api))}; retrying`, elapsedMs),
     };
     const roleLabel = flags.role && `node-role.kubernetes.io/${flags.role}`;
     const selector = [roleLabel, flags.selector].filter(Boolean).join(',') || undefined;
     const hasControlPlane = flags.selector === undefined && (flags.role ?? 'master') === 'master';
-    const report = await checkCluster(api, { selector, minNodes, hasControlPlane, wait: wait ? progress : undefined });
-    return { report, table: formatCheckReport(format, report, wait), names: formatProblemNames(report) };
+    const check = await checkCluster(api, { selector, minNodes, hasControlPlane, wait: wait ? progress : undefined });
+    return { ...check, table: formatCheckReport(format, check, wait), names: formatProblemNames(check.report) };
   });
 }
 

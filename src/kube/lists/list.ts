@@ -61,7 +61,7 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations' | 'listPurpose'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isNamespaced' | 'annotations' | 'listPurpose'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
@@ -80,7 +80,7 @@ export async function listCollection(
     itemCount += 1;
     if (itemCount > MAX_ITEMS) throw new MalformedList(`the list has more than ${MAX_ITEMS} items`);
     // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
-    if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
+    if (!isNamespaced && resource.isNamespaced !== true && (object.metadata?.namespace ?? '') !== '')
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };

@@ -91,7 +91,7 @@ function nameConfig({ name }: Machine, config: string, reason: string) {
 /** Waits until the problems of a pool and its node have these codes and a command names one. Returns the first. */
 async function awaitProblems({ name: node }: Machine, pool: string, codes: readonly string[]) {
   const check = async () => {
-    const { problems, repairs } = await checkCluster(api);
+    const { problems, repairs } = (await checkCluster(api)).report;
     const own = problems.filter(({ name }) => name === node || name === pool);
     const commands = repairs.map(({ command }) => command?.words as string[]);
     return {
