@@ -78,6 +78,7 @@ test.each([
   ['A node needs the Debian packages runc: run "apt-get install --no-install-recommends runc".', 0, 3],
   ['Command failed: go build -trimpath ./cmd/machine-config-server', 0, 3],
   ['A node needs cgroup v1, and this machine has cgroup v2.', 1, 1],
+  ['A machine needs root or user namespaces: unshare: unshare failed: Operation not permitted.', 0, 0],
 ])('tests do not run because of %j, and %i tests fail: exits with %i', (obstacle, failed, exitCode) => {
   const line = `not run: the tests of pods in 3 files. ${obstacle}`;
   const lastLines = [line, `${countSteps() + 4} passed, ${failed} failed`];

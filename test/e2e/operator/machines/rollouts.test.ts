@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { pause } from '../control-plane/until.ts';
-import { MCO, PATHS } from '../support/objects.ts';
-import { hasCondition, type Pool } from '../support/cluster.ts';
-import { OPERATOR_USER, OperatorCluster } from './operator-cluster.ts';
+import { pause } from '../../control-plane/until.ts';
+import { MCO, PATHS } from '../../support/objects.ts';
+import { hasCondition, type Pool } from '../../support/cluster.ts';
+import { OPERATOR_USER, OperatorCluster } from '../operator-cluster.ts';
 
 const KUBELET_CONFIGS = `/apis/${MCO}/v1/kubeletconfigs`;
 const HOLD_MS = 15_000;
@@ -100,7 +100,7 @@ describe.concurrent('during roll-outs of the real operator', () => {
     const leaving = await operator.boot('day-1', ['worker', pool]);
     await operator.awaitUpdated(pool, 2);
     await changeSources(1);
-    await leaving.leave();
+    await leaving.remove();
     await admin.patch(path, { spec: { paused: true }, metadata: { labels: { kubelet: pool } } });
     const meta = { apiVersion: `${MCO}/v1`, kind: 'KubeletConfig', metadata: { name: pool } };
     const machineConfigPoolSelector = { matchLabels: { kubelet: pool } };
