@@ -125,7 +125,11 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ since, evidence }, names, isPlural) =>
       `${names} ${be(isPlural)} not ready${sinceText(since)}${evidence === undefined ? '' : ` ("${evidence}")`}`,
     avoid: () => 'Do not change its annotations: only its own kubelet and daemon can move it',
-    repairs: ({ referrer }) => [deleteLostNode(referrer.name)],
+    repairs: ({ referrer: { name } }) => [
+      { name: 'startKubelet', text: `start the machine of node ${name}, or its kubelet` },
+      deleteLostNode(name),
+    ],
+    isRepairedWhileWaiting: true,
   },
 
   CertificatePending: {
@@ -158,11 +162,9 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
         const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
         return [{ name: 'allowDisruption', text, command: ['oc', 'get', 'poddisruptionbudget', '-A'] }];
       }
-      return budgets.map(({ namespace, name }) => {
-        const text = 'ask the owner of the workload to allow a disruption, such as by another replica';
-        const command = ['oc', 'describe', 'poddisruptionbudget', name, '-n', namespace];
-        return { name: 'allowDisruption', text, command };
-      });
+      const names = budgets.map(({ namespace, name }) => `${namespace}/${name}`);
+      const text = `let budget ${joinFirst(names, MAX_NAMED)} allow a disruption, for example by another replica`;
+      return [{ name: 'allowDisruption', text }];
     },
     isRepairedWhileWaiting: true,
   },

@@ -17,7 +17,7 @@ import type { DaemonReason } from './daemon-reason.ts';
 import { findMissingOfNode, findTerminating } from './missing-configs.ts';
 import { listLabelsForPool, listRemovalsFromPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
-import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
+import { type ConfigName, formatName, parsePoolName, toConfigName } from '../mco/machine-config.ts';
 import { findReferencedConfig, NODE_FIELDS } from '../mco/referrer.ts';
 
 /** States of a node whose update has failed (machine-config-operator, pkg/daemon/constants). */
@@ -26,10 +26,10 @@ const FAILED_STATES: ReadonlySet<string> = new Set(['Degraded', 'Unreconcilable'
 const RETRY = 'The daemon tries again within 2 minutes';
 const UPDATE = 'The daemon drains the node and reboots it once';
 /** Within two retries, a daemon whose disk has a `currentconfig` updates from that, whatever the annotation says. */
-const SELF_REPAIR_MINUTES = 3;
+const SELF_REPAIR_MINUTES = 2;
 /** A drain can take this long without an obstacle. */
 const MAX_DRAIN_MINUTES = 10;
-/** The field managers of persons. Controllers and scripts that create nodes have other names. */
+/** The field managers of persons, with the programs that published advice names. */
 const MANUAL_MANAGER = /^(?:kubectl|oc)(?:-(?:annotate|edit|patch|replace))?$|^Mozilla/;
 const OPERATOR_MANAGER = 'machine-config-controller';
 
@@ -109,6 +109,8 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
 /** Why the daemon of a node does not reach its desired config, although all configs exist. At most one cause. */
 function findStandstill(node: InspectedNode, cluster: Cluster): Cause | undefined {
   const { referrer, reason, daemonReason } = node;
+  // findUnreported says what the node waits for.
+  if (findReferencedConfig(referrer, 'desiredConfig') === undefined) return undefined;
   if (!hasFailed(node)) return findOutdatedDesired(node, cluster) ?? findBlockedDrain(node, cluster);
 
   const evidence = quote(reason);
@@ -119,8 +121,6 @@ function findStandstill(node: InspectedNode, cluster: Cluster): Cause | undefine
   const outdated = findOutdatedDesired(node, cluster);
   if (outdated !== undefined) return { ...outdated, evidence };
   if (type === 'drainFailed') return findBlockedDrain(node, cluster);
-  // Then findUnreported says what the node waits for.
-  if (findReferencedConfig(referrer, 'desiredConfig') === undefined) return undefined;
   if (node.state === 'Unreconcilable' || type === 'unreconcilable') {
     const waiting = cannotWait('The daemon cannot make this change, so undo it in its source MachineConfig');
     return { code: 'Unreconcilable', referrer, evidence, waiting };
@@ -152,33 +152,44 @@ function judgeDisk(
   { comparedWith, difference }: DaemonReason & { readonly type: 'diskDiffers' },
   cluster: Cluster,
 ): AnnotatedByHand | DiskDiffers | Recovering {
-  const { referrer, reason, currentConfigWrite } = node;
+  const { referrer, currentConfigWrite, desiredConfigWrite } = node;
+  const cause = { referrer, evidence: quote(node.reason) } as const;
   const current = findReferencedConfig(referrer, 'currentConfig');
   const desired = findReferencedConfig(referrer, 'desiredConfig');
-  const isConfig = comparedWith !== undefined && parsePoolName(comparedWith as ConfigName) !== undefined;
-  if (isConfig && comparedWith !== current && comparedWith !== desired) {
-    return judgeRecovery(node, cluster, comparedWith as ConfigName);
+  const target = cluster.poolOf(node).pool?.referrer;
+  const changedAt = findLatest([currentConfigWrite?.at, desiredConfigWrite?.at]);
+  const isRecent = changedAt !== undefined && !isOlderThan(SELF_REPAIR_MINUTES, changedAt, cluster.now);
+
+  const isOtherConfig = comparedWith !== current && comparedWith !== desired && isRenderedName(comparedWith);
+  // The annotations of a node that has reached its pool's config are those of its daemon.
+  const isManual =
+    currentConfigWrite !== undefined &&
+    MANUAL_MANAGER.test(currentConfigWrite.manager) &&
+    current !== undefined &&
+    current === desired &&
+    current === (target && findReferencedConfig(target, 'spec'));
+  if (isRecent && (isOtherConfig || isManual)) {
+    const why = `The annotations have just changed. ${RETRY}, and most disks then need no repair`;
+    return { ...cause, code: 'Recovering', waiting: canWait(why) };
   }
-  const evidence = quote(reason);
-  if (currentConfigWrite !== undefined && current !== undefined && MANUAL_MANAGER.test(currentConfigWrite.manager)) {
-    const { manager, at } = currentConfigWrite;
-    const cause = { referrer, evidence } as const;
-    if (!isOlderThan(SELF_REPAIR_MINUTES, at, cluster.now)) {
-      const why = `Somebody has just changed the annotation. ${RETRY}, and most disks then need no repair`;
-      return { ...cause, code: 'Recovering', waiting: canWait(why) };
-    }
+  if (isManual && !isOtherConfig) {
+    const { manager: by, at: since } = currentConfigWrite;
     const waiting = cannotWait('The daemon compares the disk with the annotation, and overwrites no difference');
-    return { ...cause, code: 'AnnotatedByHand', config: current, by: quote(manager), since: at, waiting };
+    return { ...cause, code: 'AnnotatedByHand', config: current, by: quote(by), since, waiting };
   }
   return {
+    ...cause,
     code: 'DiskDiffers',
-    referrer,
     comparedWith: comparedWith ?? current ?? '',
     difference,
     isAtRest: current === desired,
-    evidence,
     waiting: cannotWait('The daemon overwrites no difference'),
   };
+}
+
+/** In image mode the daemon compares the disk with an image. */
+function isRenderedName(name: string | undefined): boolean {
+  return name !== undefined && parsePoolName(toConfigName(name)) !== undefined;
 }
 
 /** The desired config exists, but its pool does not want it any more. */
@@ -222,8 +233,9 @@ function findBlockedDrain(node: InspectedNode, cluster: Cluster): DrainBlocked |
   const since = drain?.since;
   // After an hour without success, the daemon gives up, is Degraded, and asks again (pkg/daemon/drain.go).
   const hasGivenUp = node.daemonReason.type === 'drainFailed' && hasFailed(node);
-  if (!hasGivenUp && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster.now)) return undefined;
   const budgets = cluster.blockingBudgets?.get(referrer.name);
+  const isBlocked = drain !== undefined && budgets !== undefined && budgets.length > 0;
+  if (!hasGivenUp && !isBlocked && !isOlderThan(MAX_DRAIN_MINUTES, since, cluster.now)) return undefined;
   const why = 'The operator repeats the drain every few minutes, and it succeeds once all pods can be evicted';
   return {
     code: 'DrainBlocked',
@@ -249,25 +261,25 @@ function findUnavailability(node: InspectedNode, cluster: Cluster): Cause | unde
     return { code: 'CertificatePending', referrer, since: readiness?.since, requests: names, waiting };
   }
 
-  const lostSince = findLostSince(node, cluster);
-  if (lostSince !== undefined) {
-    const waiting = isStalled(lostSince, cluster)
-      ? cannotWait('Its kubelet must answer again, or the node must be deleted')
-      : canWait('A reboot can take this long');
-    return { code: 'NodeNotReady', referrer, since: lostSince, evidence: quote(readiness?.message ?? ''), waiting };
-  }
-
   const { pool } = cluster.poolOf(node);
-  if (cordon === undefined || pool === undefined || pool.paused || !cluster.isRollingOut(pool)) return undefined;
-  // The controller cordons a node for its update, and uncordons it afterwards.
+  // The controller cordons a node for its update, and uncordons it afterwards. A node reboots in its update.
   const isUpdating =
     findReferencedConfig(referrer, 'desiredConfig') !== findReferencedConfig(referrer, 'currentConfig') ||
     hasFailed(node) ||
     node.state === 'Working';
-  const { write } = cordon;
-  if (isUpdating || (write?.manager === OPERATOR_MANAGER && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now))) {
-    return undefined;
+  const isAwaited = !isUpdating && pool !== undefined && !pool.paused && cluster.isRollingOut(pool);
+
+  if (isDown && (isAwaited || findLostSince(node, cluster) !== undefined)) {
+    const since = readiness.since;
+    const waiting = isStalled(since, cluster)
+      ? cannotWait('Its kubelet must answer again, or the node must be deleted')
+      : canWait('A reboot can take this long');
+    return { code: 'NodeNotReady', referrer, since, evidence: quote(readiness.message), waiting };
   }
+
+  const write = cordon?.write;
+  const isOfUpdate = write?.manager === OPERATOR_MANAGER && !isOlderThan(MAX_DRAIN_MINUTES, write.at, cluster.now);
+  if (cordon === undefined || !isAwaited || isOfUpdate) return undefined;
   return {
     code: 'NodeCordoned',
     referrer,

@@ -7,6 +7,7 @@ const REPAIR_ORDER = [
   'resetSpec',
   'resetDesired',
   'uncordon',
+  'startKubelet',
   'restore',
   'readDisk',
   'changeBack',

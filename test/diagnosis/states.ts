@@ -572,7 +572,7 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.B],
     obstacles: { blockingBudgets: new Map([['worker-1', [{ namespace: 'db', name: 'db-pdb', pods: ['db-0'] }]]]) },
     problems: ['DrainBlocked'],
-    repairs: ['oc describe poddisruptionbudget db-pdb -n db'],
+    repairs: ['let budget db/db-pdb allow a disruption, for example by another replica'],
   },
   S3: {
     source: 'okd-project/okd#1474 (4.10 to 4.11)',
@@ -666,24 +666,36 @@ export const STATES: Readonly<Record<string, State>> = {
   },
   'R38 after the printed repairs': {
     source: 'own: the annotations name X again, and the daemon has not tried again',
-    nodes: { control1: { ...MASTER, ...both(M.X), ...degraded(REASONS.diskDiffers(M.Y)) } },
-    pools: { master: { spec: M.Y, status: M.Y, counts: [1, 0, 0, 1], ageMinutes: 180 } },
-    configs: [M.X, M.Y],
-    problems: ['Recovering?'],
-  },
-  'R38 long after the printed repairs': {
-    source: 'own: more than an hour later, waiting has not helped',
     nodes: {
       control1: {
         ...MASTER,
         ...both(M.X),
         ...degraded(REASONS.diskDiffers(M.Y)),
-        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 61 },
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 1 },
       },
     },
     pools: { master: { spec: M.Y, status: M.Y, counts: [1, 0, 0, 1], ageMinutes: 180 } },
     configs: [M.X, M.Y],
-    problems: ['Recovering'],
+    problems: ['Recovering?'],
+  },
+  'annotations that do not matter': {
+    source: 'real daemon of 4.20: it compares with the currentconfig of the disk, whatever the annotations say',
+    nodes: {
+      control1: {
+        ...MASTER,
+        ...both(M.X),
+        ...degraded(REASONS.diskDiffers(M.Y)),
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 10 },
+      },
+    },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [1, 0, 0, 1], ageMinutes: 180 } },
+    configs: [M.X, M.Y],
+    problems: ['DiskDiffers'],
+    repairs: [
+      `on control1, put file "/etc/a" back as ${M.Y} has it. The node is then Done within 2 minutes`,
+      '# machineconfig-guard restore --from node/control1',
+      force('control1'),
+    ],
   },
   'R38 in mid-life': {
     source: 'real daemon of 4.20: the disk has the whole currentconfig of X, so it updates to Y by itself',
@@ -791,12 +803,21 @@ export const STATES: Readonly<Record<string, State>> = {
     configs: [W.A, W.B],
     problems: [],
   },
+  'a node that is down in a roll-out, and does not update itself': {
+    source: 'own: the operator counts it as unavailable at once',
+    nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 1 } }, 'worker-1': both(W.A) },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeNotReady?'],
+    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
+  },
   'a node that has not come back': {
     source: 'own',
     nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', notReady: { minutesAgo: 30 } } },
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
     configs: [W.A, W.B],
     problems: ['NodeNotReady?'],
+    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
   },
   'a lost node': {
     source: 'own',
@@ -804,7 +825,7 @@ export const STATES: Readonly<Record<string, State>> = {
     pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
     configs: [W.A, W.B],
     problems: ['NodeNotReady'],
-    repairs: ['# oc delete node worker-0'],
+    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
   },
   'a node that waits for a certificate': {
     source: 'own: its client certificate has expired while the node was off',

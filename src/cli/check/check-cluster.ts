@@ -107,9 +107,11 @@ async function diagnoseCluster(
 ): Promise<DiagnosisResult> {
   const first = await readSnapshot(api, scope, others, signal);
   const result = diagnose(first.snapshot, first.scope);
-  if (result.ok) return result;
+  const isDraining = first.snapshot.nodes.some(({ drain }) => drain !== undefined);
+  if (result.ok && !isDraining) return result;
   // Between two lists a node can change its config, and its old config can be deleted.
-  const { snapshot, scope: known } = result.recoverable ? first : await readSnapshot(api, scope, others, signal);
+  const { snapshot, scope: known } =
+    result.ok || result.recoverable ? first : await readSnapshot(api, scope, others, signal);
   const { unreadable, ...obstacles } = await readObstacles(api, snapshot, known.now, signal);
   return diagnose({ ...snapshot, ...obstacles, unreadable: [...(snapshot.unreadable ?? []), ...unreadable] }, known);
 }

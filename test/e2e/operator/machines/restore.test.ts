@@ -141,7 +141,7 @@ describe.concurrent('with the real operator', () => {
     await deleteAnyway(rendered);
     await setPaused(pool, false);
     const command = await operator.until(`a command for pool ${pool}`, async () => {
-      const { repairs } = await checkCluster(api);
+      const { repairs } = (await checkCluster(api)).report;
       const commands = repairs.map((repair) => repair.command?.words as string[]);
       return commands.find((words) => words.slice(1, 4).join(' ') === `patch machineconfigpool ${pool}`)?.slice(1);
     });

@@ -375,8 +375,7 @@ export const SCENARIOS: readonly Scenario[] = [
       ),
       { ...step('a person creates the force file', FORCE), failures: 3 },
     ],
-    commands: [BY_HAND],
-    byHand: (lab) => lab.machine.run('rpm-ostree', 'kargs', '--append=mcg-lab=1'),
+    commands: ['oc debug node/NODE -- chroot /host rpm-ostree kargs --append=mcg-lab=1'],
     followed: [done('X')],
     disk: DISK_OF_X,
     bootCount: 3,
@@ -415,10 +414,15 @@ export const SCENARIOS: readonly Scenario[] = [
         failures: 3,
       },
     ],
-    commands: [`${ANNOTATE} ${nameBoth('Y')}`],
-    followed: [degraded(unexpected('X'), 'Y'), done('Y')],
-    disk: DISK_OF_Y,
-    bootCount: 3,
+    commands: [BY_HAND],
+    // All that the content of Y has, because each file that differs is reported only after the one before it.
+    byHand: async (lab) => {
+      lab.machine.write(FILES.both, 'Y');
+      lab.machine.write(FILES.onlyY, 'Y');
+    },
+    followed: [done('X')],
+    disk: { ...DISK_OF_Y, [FILES.onlyX]: 'X' },
+    bootCount: 2,
   },
   {
     name: 'compared-with-disk',
