@@ -7,7 +7,7 @@ import { listLabelsForPool, listRemovalsFromPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
 import { isObjectName } from '../kube/object-name.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
-import { findReferencedConfig, type Referrer } from '../mco/referrer.ts';
+import { findReferencedConfig, NODE_FIELDS, type Referrer } from '../mco/referrer.ts';
 
 const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null } as const;
 
@@ -37,9 +37,20 @@ export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readon
 export function findMissingOfPool(pool: InspectedPool, cluster: Cluster): readonly ConfigMissing[] {
   return findMissing(pool.referrer, cluster).map((cause) => {
     const running = findRunningConfig(pool, cluster);
-    if (cause.field === 'status') return { ...cause, replacement: findStatusOfPool(pool, cluster) };
+    if (cause.field === 'status') {
+      const waiting = isSettling(pool, cluster) ? canWait('The operator replaces it within a minute') : cause.waiting;
+      return { ...cause, waiting, replacement: findStatusOfPool(pool, cluster) };
+    }
     return { ...cause, replacement: cause.wasRun ? undefined : (findConfigOfPool(pool, cluster) ?? running) };
   });
+}
+
+/** The operator sets the status to the spec once all machines of the pool are updated (pkg/controller/node/status.go). */
+function isSettling(pool: InspectedPool, cluster: Cluster): boolean {
+  const target = findReferencedConfig(pool.referrer, 'spec');
+  const isAtTarget = ({ referrer }: InspectedNode) =>
+    NODE_FIELDS.every((field) => findReferencedConfig(referrer, field) === target);
+  return cluster.nodesOf(pool).every(isAtTarget) && cluster.causesOfNodes(pool).every(({ waiting }) => waiting.helps);
 }
 
 export function findMissingOfBuild(referrer: Referrer, cluster: Cluster): readonly ConfigMissing[] {

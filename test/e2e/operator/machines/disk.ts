@@ -53,6 +53,8 @@ VARIANT_ID=coreos
 RHEL_VERSION=9.6
 OSTREE_VERSION="9.6.20250701-0"
 `;
+/** The machine-config-server writes it for the service of the first boot, which the kubelet waits for. */
+export const FIRST_BOOT_FILE = '/etc/ignition-machine-config-encapsulated.json';
 /** The daemon writes the config of its last update. After the first boot, its Ignition config is empty. */
 export const UPDATE_FILE = '/etc/machine-config-daemon/currentconfig';
 /** The kubelet of the machine has it. Here also the pod of the daemon uses it. */

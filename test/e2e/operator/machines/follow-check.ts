@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
@@ -95,8 +95,7 @@ export async function openFollower(controlPlane: ControlPlane): Promise<Follower
 
 /** Writes `oc`, whose `debug` runs a program on the disk of a machine, and `ssh`. Returns their folder. */
 async function writePrograms({ directory }: ControlPlane): Promise<string> {
-  const folder = join(directory, 'follower');
-  await mkdir(folder);
+  const folder = await mkdtemp(join(directory, 'follower-'));
   const variables = Object.entries(DISK_ENVIRONMENT).map(([name, value]) => `${name}=${value}`);
   const [command, args] = enterDisk(`${join(directory, 'machines')}/$node`, []);
   const enter = ['exec', 'env', '-i', ...variables, command, ...args, '"$@"'].join(' ');

@@ -10,15 +10,13 @@ import { pause } from '../../control-plane/until.ts';
 import { OPERATOR_NAMESPACE, PATHS, readAnnotations } from '../../support/objects.ts';
 import { runOk } from '../../support/process.ts';
 import { RELEASE_VERSION } from '../operator-objects.ts';
-import { createDisk, type Installation, KUBECONFIG_FILE, startBoot, wantsReboot } from './disk.ts';
+import { createDisk, FIRST_BOOT_FILE, type Installation, KUBECONFIG_FILE, startBoot, wantsReboot } from './disk.ts';
 import { type IgnitionConfig, writeIgnitionConfig } from './ignition.ts';
 import { DISK_ENVIRONMENT, enterDisk } from './machine-programs.ts';
 
 const DAEMON = 'machine-config-daemon';
 const PODS = `${PATHS.namespaces}/${OPERATOR_NAMESPACE}/pods`;
 const DAEMON_SET = `/apis/apps/v1/namespaces/${OPERATOR_NAMESPACE}/daemonsets/${DAEMON}`;
-/** The machine-config-server writes it for the service of the first boot, which the kubelet waits for. */
-const FIRST_BOOT_FILE = '/etc/ignition-machine-config-encapsulated.json';
 /** The daemon's pod has the disk of its host here. */
 const HOST_ROOT = '/rootfs';
 const INTERVAL_MS = 100;

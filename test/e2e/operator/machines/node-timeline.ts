@@ -34,25 +34,21 @@ export class NodeTimeline {
     });
   }
 
-  /** How many different reports there have been. */
-  get length(): number {
-    return this.#observations.length;
-  }
-
-  /** The reports from an index on, each unlike the one before. */
-  from(index: number): readonly Observation[] {
-    return this.#observations.slice(index);
+  /** The reports so far, each unlike the one before. */
+  get all(): readonly Observation[] {
+    return this.#observations;
   }
 
   /**
-   * Waits until there is another report.
+   * Waits for the report at an index, and returns it behind the one before.
    * @throws Error if the watch has ended
    */
-  async awaitMore(length: number, what: () => string): Promise<void> {
-    await until(what, async () => {
+  async awaitReport(index: number, what: () => string): Promise<readonly [Observation | undefined, Observation]> {
+    const report = await until(what, async () => {
       if (this.#failure !== undefined) throw new Error('the watch of the node failed', { cause: this.#failure });
-      return this.length > length;
+      return this.#observations[index];
     });
+    return [this.#observations[index - 1], report];
   }
 
   async stop(): Promise<void> {

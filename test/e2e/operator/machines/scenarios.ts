@@ -323,6 +323,48 @@ export const SCENARIOS: readonly Scenario[] = [
     bootCount: 2,
   },
   {
+    name: 'deleted-after-update',
+    title: 'Y is deleted after an update from X: only one of the two files on the disk has Y',
+    isShort: true,
+    booted: BOOTED,
+    steps: [
+      { ...RENDER, rows: UPDATED },
+      PAUSE,
+      step('the source changes back', (lab) => lab.render('X')),
+      step('a person deletes Y', (lab) => lab.deleteConfig('Y')),
+      step('the kubelet writes its status', (lab) => lab.machine.heartbeat(), degraded(missing('Y'), 'Y')),
+    ],
+    commands: RESTORE.map((line) => line.replace(' X', ' Y')),
+    followed: [done('Y')],
+    afterwards: [
+      step('a person unpauses the pool', (lab) => lab.unpause(), done('Y', 'X'), working('Y', 'X'), done('X')),
+    ],
+    disk: DISK_OF_X,
+    bootCount: 4,
+  },
+  // OpenShift 4.16 and 4.17 refuse to render after a deletion (machine-config-operator#4594). Their modules are not
+  // public, so a source that the operator refuses has the same result.
+  {
+    name: 'cannot-render',
+    title: 'its desired config is deleted, and the operator cannot render: Done with X when the pool names X',
+    booted: BOOTED,
+    steps: [
+      PAUSE,
+      RENDER,
+      step('a person creates a source that cannot be rendered', (lab) => lab.breakRendering()),
+      step('a person deletes Y', (lab) => lab.deleteConfig('Y')),
+      step('a person unpauses the pool', (lab) => lab.unpause(), done('X', 'Y'), degraded(missing('Y'), 'X', 'Y')),
+    ],
+    commands: [
+      `oc patch machineconfigpool POOL --type=merge -p '{"spec":{"configuration":{"name":"X"}}}'`,
+      `${ANNOTATE} ${nameDesired('X')}`,
+    ],
+    followed: [degraded(missing('Y'), 'X'), done('X')],
+    afterwards: [step('the source is deleted', (lab) => lab.mendRendering(), ...UPDATED)],
+    disk: DISK_OF_Y,
+    bootCount: 3,
+  },
+  {
     name: 'reregistered',
     title: 'the node is deleted and registers again: Done with X after the daemon has started again',
     booted: BOOTED,
@@ -332,7 +374,10 @@ export const SCENARIOS: readonly Scenario[] = [
       step(
         'the daemon starts again',
         (lab) => lab.machine.killDaemon(),
-        report('', 'X', ''),
+        // A running daemon notices the new node only if that changes again before the daemon ends.
+        { ...degraded(missing(''), '', ''), isOptional: true },
+        { ...report('', 'X', ''), isOptional: true },
+        { ...degraded(missing(''), 'X', ''), isOptional: true },
         degraded(DESIRED_NOT_FOUND, 'X', ''),
       ),
     ],
@@ -356,9 +401,9 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'forced',
     title: 'a file is changed and the force file exists: writes X again with one reboot',
     booted: BOOTED,
-    steps: [CHANGE_FILE, step('a person creates the force file', FORCE)],
+    steps: [CHANGE_FILE, step('a person creates the force file', FORCE, done('X'))],
     commands: [],
-    followed: [done('X')],
+    followed: [],
     disk: { ...DISK_OF_X, [FORCE_FILE]: undefined },
     bootCount: 3,
   },

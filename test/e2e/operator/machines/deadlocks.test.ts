@@ -3,6 +3,7 @@ import { IS_LONG, log } from '../../support/runner.ts';
 import { findUnchangedDaemon } from '../operator-binaries.ts';
 import { OperatorCluster } from '../operator-cluster.ts';
 import { openFollower } from './follow-check.ts';
+import { FoundingDeadlock } from './founding-deadlock.ts';
 import { Lab } from './lab.ts';
 import { type Scenario, SCENARIOS, type Step } from './scenarios.ts';
 
@@ -60,6 +61,12 @@ async function expectScenario(scenario: Scenario, pool: string, daemon?: string)
 }
 
 describe.concurrent('the real machine-config-daemon, and the advice of check', () => {
+  test('founding deadlock: check ends it, and a published script ends it with files that stay for ever', async () => {
+    const deadlock = await FoundingDeadlock.prepare(operator);
+    await deadlock.expectEndByCheck(follower);
+    await deadlock.expectEndByScript();
+  });
+
   for (const scenario of SCENARIOS.filter(({ isShort }) => isShort === true || IS_LONG)) {
     const { name, title } = scenario;
     test(`${name}: ${title}`, () => expectScenario(scenario, `mc-${name}`));
