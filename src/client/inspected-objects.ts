@@ -3,6 +3,7 @@ import { parseDaemonReason } from '../diagnosis/daemon-reason.ts';
 import { type ApiObject, findLastWrite, findWriteTime, type ManagedWrite, parseTime } from '../kube/api-object.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { PAUSED_FOR_MACHINES, PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import { findLatest } from '../common/times.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
 import { BUILDS, NODES, POOLS } from '../mco/resources.ts';
 
@@ -16,6 +17,9 @@ export interface Condition {
   readonly reason: string;
   readonly since: Date | undefined;
 }
+
+/** The field managers of the operator. Writes of others are no progress of a roll-out. */
+const OPERATOR_MANAGERS: ReadonlySet<string> = new Set(['machine-config-controller', 'machine-config-daemon']);
 
 /**
  * Parses a whole node, or only its metadata: then nothing is known about its conditions.
@@ -32,6 +36,7 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     referrer: NODES.parse(node),
     labels: labels ?? {},
     createdAt: parseTime(creationTimestamp),
+    movedAt: findOperatorWrite(node, ['f:metadata', 'f:annotations']),
     state: readAnnotation(node, 'state'),
     reason,
     daemonReason: parseDaemonReason(reason),
@@ -49,7 +54,9 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
   const pausedFor = annotations?.[PAUSED_FOR_RESTORE];
   const { paused } = (pool.spec ?? {}) as Fields;
   const status = (pool.status ?? {}) as Fields;
-  const trueConditions = parseConditions(pool).filter((condition) => condition.status === 'True');
+  const conditions = parseConditions(pool);
+  const trueConditions = conditions.filter((condition) => condition.status === 'True');
+  const rolloutChanges = conditions.filter(({ type }) => type === 'Updated' || type === 'Updating');
   return {
     referrer: POOLS.parse(pool),
     uid: String(uid),
@@ -62,6 +69,11 @@ export function parseInspectedPool(pool: ApiObject): InspectedPool {
     machineCount: Number(status['machineCount']) || 0,
     updatedMachineCount: Number(status['updatedMachineCount']) || 0,
     degradedMachineCount: Number(status['degradedMachineCount']) || 0,
+    movedAt: findLatest([
+      findOperatorWrite(pool, ['f:spec', 'f:configuration']),
+      findOperatorWrite(pool, ['f:status'], 'status'),
+      ...rolloutChanges.map(({ since }) => since),
+    ]),
     conditions: Object.fromEntries(
       trueConditions.map(({ type, message, reason, since }) => [type, { message: message || reason, since }]),
     ),
@@ -100,6 +112,10 @@ function toText(value: unknown): string {
 /** @returns an empty text if the annotation is absent */
 function readAnnotation({ metadata }: ApiObject, key: string): string {
   return toText(metadata?.annotations?.[`${MCO_GROUP}/${key}`]);
+}
+
+function findOperatorWrite(object: ApiObject, path: readonly string[], subresource?: string): Date | undefined {
+  return findLastWrite(object, path, subresource, (manager) => OPERATOR_MANAGERS.has(manager))?.at;
 }
 
 function findAnnotationWrite(object: ApiObject, key: string): ManagedWrite | undefined {

@@ -23,6 +23,8 @@ export interface NodeReadiness {
 
 export interface InspectedNode {
   readonly referrer: NodeReferrer;
+  /** When the operator or the daemon last wrote an annotation of the node. */
+  readonly movedAt?: Date | undefined;
   readonly labels: Labels;
   readonly createdAt: Date | undefined;
   /** As the machine-config-daemon reports it, such as `Done`. Empty before. */
@@ -59,6 +61,8 @@ export interface InspectedPool {
   readonly machineCount: number;
   readonly updatedMachineCount: number;
   readonly degradedMachineCount: number;
+  /** When the operator last wrote the pool, or a condition about its roll-out changed. */
+  readonly movedAt: Date | undefined;
   /** Those that are True, by type. The operator combines several, such as RenderDegraded, in Degraded. */
   readonly conditions: Readonly<Partial<Record<string, PoolCondition>>>;
   readonly sources: readonly string[];

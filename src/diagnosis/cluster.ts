@@ -1,4 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
+import { findEarliest } from '../common/times.ts';
 import type { Cause, MissingConfigReport } from './cause.ts';
 import {
   canHaveBootstrapHost,
@@ -37,7 +38,7 @@ export interface Cluster extends ClusterSnapshot, DiagnosisScope {
   /** The missing configs that `restore` rejects, because only nodes of other pools name them. */
   readonly foreignConfigs: ReadonlySet<ConfigName>;
   readonly buildsByConfig: ReadonlyMap<ConfigName | undefined, readonly InspectedBuild[]>;
-  /** When the oldest node was created: during an install, less than an hour ago. */
+  /** When the oldest node was created or turned ready: early in an install, less than an hour ago. */
   readonly oldestNodeAt: Date | undefined;
   /** Whether an install can still run, so that its bootstrap host can still have the first configs. */
   readonly hasBootstrapHost: boolean;
@@ -69,14 +70,6 @@ export function findLostSince({ readiness }: InspectedNode, { now }: Pick<Cluste
   return isOlderThan(MAX_REBOOT_MINUTES, readiness.since, now) ? readiness.since : undefined;
 }
 
-export function findLatest(times: readonly (Date | undefined)[]): Date | undefined {
-  return times.reduce((latest, time) => (time === undefined || (latest && latest > time) ? latest : time), undefined);
-}
-
-function findOldest(times: readonly (Date | undefined)[]): Date | undefined {
-  return times.reduce((oldest, time) => (time === undefined || (oldest && oldest < time) ? oldest : time), undefined);
-}
-
 /** @param causesByNode is filled while the causes of the nodes are found */
 export function createCluster(
   snapshot: ClusterSnapshot,
@@ -104,7 +97,7 @@ export function createCluster(
     nodeWithCopy: findNodesWithCopy(nodes, poolOf, scope),
     foreignConfigs: new Set(foreign.map(([config]) => config)),
     buildsByConfig: groupBy(builds, ({ referrer }) => referrer.references[0]?.config),
-    oldestNodeAt: findOldest(nodes.map(({ createdAt }) => createdAt)),
+    oldestNodeAt: findEarliest(nodes.flatMap(({ createdAt, readiness }) => [createdAt, readiness?.since])),
     hasBootstrapHost: canHaveBootstrapHost(snapshot, scope.now),
     poolOf,
     nodesOf,

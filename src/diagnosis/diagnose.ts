@@ -85,6 +85,8 @@ export interface Diagnosis {
 /** What `check` prints: the causes with their texts, and the repairs in their order. */
 export interface DiagnosisResult extends Diagnosis {
   readonly causes: readonly Cause[];
+  /** Whether a machine has not reached the config of its pool. The pool is not paused. */
+  readonly isRollingOut: boolean;
   readonly repairs: readonly PlannedRepair[];
 }
 
@@ -110,6 +112,7 @@ export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): Diag
     unreadable: snapshot.unreadable ?? [],
     problems: causes.map(toProblem),
     causes,
+    isRollingOut: cluster.livePools.some((pool) => !pool.paused && cluster.isRollingOut(pool)),
     repairs: planRepairs([
       ...causes.flatMap(listRepairs),
       ...approveMissingMachines(causes, cluster),

@@ -11,7 +11,8 @@ import {
   type NotReported,
   type Recovering,
 } from './cause.ts';
-import { type Cluster, findLatest, findLostSince, isOlderThan, isStalled } from './cluster.ts';
+import { findLatest } from '../common/times.ts';
+import { type Cluster, findLostSince, isOlderThan, isStalled } from './cluster.ts';
 import { CONTROL_PLANE_POOL, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import type { DaemonReason } from './daemon-reason.ts';
 import { findMissingOfNode, findTerminating } from './missing-configs.ts';

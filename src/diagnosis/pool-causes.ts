@@ -9,7 +9,8 @@ import {
   type StatusEmpty,
   type Waiting,
 } from './cause.ts';
-import { type Cluster, findLatest, isStalled } from './cluster.ts';
+import { findLatest } from '../common/times.ts';
+import { type Cluster, isStalled } from './cluster.ts';
 import type { InspectedOsConfig, InspectedPool } from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
 import { findMissingOfPool, findStatusOfPool, findTerminating, judgeRenderer } from './missing-configs.ts';
@@ -70,15 +71,10 @@ function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Judgment {
   if (isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount)) {
     return { waiting: cannotWait('Every machine of the pool is Degraded, so the operator updates none') };
   }
-  const lastChange = findLastChange(pool);
-  if (isStalled(lastChange, cluster)) {
-    return { waiting: cannotWait(`Nothing in the pool has changed since ${toSeconds(lastChange)}`) };
+  if (isStalled(pool.movedAt, cluster)) {
+    return { waiting: cannotWait(`Nothing in the pool has changed since ${toSeconds(pool.movedAt)}`) };
   }
   return { waiting: canWait('The operator sets the field when all machines of the pool run the config in its spec') };
-}
-
-function findLastChange({ referrer }: InspectedPool): Date | undefined {
-  return findLatest([referrer.specChangedAt, referrer.statusChangedAt, referrer.updatedChangedAt]);
 }
 
 /** Each condition that ends with `Degraded`, with its own message. Releases add conditions. */
@@ -148,7 +144,7 @@ function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[
   }
   const gone = builds.length === 0 ? findGoneBuild(osConfig, cluster) : undefined;
   if (gone === undefined) return [];
-  const waiting = isStalled(findLastChange(pool), cluster)
+  const waiting = isStalled(pool.movedAt, cluster)
     ? cannotWait('Nothing builds the image that the pool waits for')
     : canWait('The operator can still start a build');
   return [{ code: 'BuildGone', referrer, build: gone, osConfig: osConfig.name, waiting }];
@@ -162,10 +158,7 @@ function findGoneBuild({ currentBuild }: InspectedOsConfig, { builds = [] }: Clu
 function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
   const { referrer, paused, machineCount, updatedMachineCount } = pool;
   const config = findReferencedConfig(referrer, 'spec');
-  const nodeWrites = cluster
-    .nodesOf(pool)
-    .flatMap((node) => [node.currentConfigWrite?.at, node.desiredConfigWrite?.at]);
-  const since = findLatest([findLastChange(pool), ...nodeWrites]);
+  const since = findLatest([pool.movedAt, ...cluster.nodesOf(pool).map(({ movedAt }) => movedAt)]);
   if (config === undefined || paused || !cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
   const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
   return [{ code: 'RolloutStalled', referrer, config, machineCount, updatedMachineCount, waiting }];

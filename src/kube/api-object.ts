@@ -44,18 +44,20 @@ export interface ManagedWrite {
  * Finds the last write of the managers that own a field, in `managedFields`.
  * @param path keys of `fieldsV1`, such as `['f:spec', 'f:paused']`
  * @param subresource of the write, such as `status`. By default the object itself
+ * @param isWanted whether the writes of a manager count. By default all do
  * @returns undefined if no manager owns the field
  */
 export function findLastWrite(
   { metadata }: ApiObject,
   path: readonly string[],
   subresource = '',
+  isWanted: (manager: string) => boolean = () => true,
 ): ManagedWrite | undefined {
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
   const writes = entries.flatMap((entry) => {
     const { manager, time, subresource: written = '', fieldsV1 } = (entry ?? {}) as Record<string, unknown>;
     const at = parseTime(time);
-    const isOwner = written === subresource && hasPath(fieldsV1, path);
+    const isOwner = written === subresource && isWanted(String(manager)) && hasPath(fieldsV1, path);
     return at !== undefined && isOwner ? [{ manager: String(manager), at }] : [];
   });
   return writes.toSorted((a, b) => b.at.getTime() - a.at.getTime())[0];

@@ -75,7 +75,7 @@ async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal):
     diagnoseCluster(api, scope, others, signal),
     others,
   ]);
-  const { causes, repairs, ...diagnosis } = result;
+  const { causes, repairs, isRollingOut: _isRollingOut, ...diagnosis } = result;
   const report = {
     server: api.address,
     checkedAt: new Date().toISOString(),
@@ -107,8 +107,7 @@ async function diagnoseCluster(
 ): Promise<DiagnosisResult> {
   const first = await readSnapshot(api, scope, others, signal);
   const result = diagnose(first.snapshot, first.scope);
-  const isDraining = first.snapshot.nodes.some(({ drain }) => drain !== undefined);
-  if (result.ok && !isDraining) return result;
+  if (result.ok && !result.isRollingOut) return result;
   // Between two lists a node can change its config, and its old config can be deleted.
   const { snapshot, scope: known } =
     result.ok || result.recoverable ? first : await readSnapshot(api, scope, others, signal);
