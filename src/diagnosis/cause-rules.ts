@@ -252,6 +252,10 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       condition === undefined
         ? `${names} ${be(isPlural)} Degraded because of its nodes`
         : `${names} ${be(isPlural)} ${condition}: "${evidence}"`,
+    repairs: ({ condition, referrer: { name } }) => {
+      const text = `correct the source MachineConfig of pool ${name} that the message is about`;
+      return condition === 'RenderDegraded' ? [{ name: 'correctSource', text }] : [];
+    },
   },
 
   PausedForRestore: {

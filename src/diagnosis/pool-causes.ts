@@ -22,6 +22,7 @@ import { findReferencedConfig } from '../mco/referrer.ts';
 /** Of these the operator makes the condition `Degraded`, which says nothing of its own. */
 const DERIVED_CONDITION = 'Degraded';
 const NODE_CONDITION = 'NodeDegraded';
+const RENDER_CONDITION = 'RenderDegraded';
 
 /**
  * Why a pool does not move. The pool is not being deleted. Call it once the causes of all nodes have been found.
@@ -58,7 +59,7 @@ interface Judgment {
 /** The operator sets the status when all machines of the pool run the config in the spec. */
 function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Judgment {
   const { paused, pausedSince, conditions, machineCount, degradedMachineCount } = pool;
-  if (conditions['RenderDegraded'] !== undefined) return judgeRenderer(pool, cluster);
+  if (conditions[RENDER_CONDITION] !== undefined) return judgeRenderer(pool, cluster);
   if (cluster.causesOfNodes(pool).some(({ code, waiting }) => code === 'ConfigMissing' && !waiting.helps)) {
     const why = 'The operator sets it when all machines are updated, and one whose config is missing cannot be';
     return { waiting: cannotWait(why) };
@@ -95,8 +96,9 @@ function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause
   }
   return (specific.length > 0 ? unexplained : degraded).map(([type, condition]) => {
     const { message = '', since } = condition ?? {};
-    const waiting = isStalled(since, cluster)
-      ? cannotWait(`It has been since ${toSeconds(since)}`)
+    const isStuck = type === RENDER_CONDITION || isStalled(since, cluster);
+    const waiting = isStuck
+      ? cannotWait(since === undefined ? 'A person must correct it' : `It has been since ${toSeconds(since)}`)
       : canWait('The operator tries again');
     const evidence = quote(message) || 'the operator gives no message';
     return { code: 'PoolDegraded', referrer, condition: type, evidence, waiting } as const;

@@ -11,6 +11,7 @@ const REPAIR_ORDER = [
   'restore',
   'readDisk',
   'changeBack',
+  'correctSource',
   'continueRestore',
   'unpause',
   'setStatus',

@@ -169,10 +169,11 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     configs: [W.A],
-    problems: ['ConfigMissing', 'PoolDegraded?'],
+    problems: ['ConfigMissing', 'PoolDegraded'],
     repairs: [
       `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
       `${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
+      'correct the source MachineConfig of pool worker that the message is about',
     ],
   },
   'R13 after the patch of the pool': {
@@ -341,10 +342,11 @@ export const STATES: Readonly<Record<string, State>> = {
       },
     },
     configs: [W.A],
-    problems: ['ConfigMissing', 'StatusEmpty', 'PoolDegraded?'],
+    problems: ['ConfigMissing', 'StatusEmpty', 'PoolDegraded'],
     repairs: [
       `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
       `${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
+      'correct the source MachineConfig of pool worker that the message is about',
     ],
   },
   typo: {
@@ -1048,6 +1050,7 @@ export const STATES: Readonly<Record<string, State>> = {
     },
     configs: [W.A, I.A],
     problems: ['PoolDegraded'],
+    repairs: ['correct the source MachineConfig of pool infra that the message is about'],
   },
 };
 
