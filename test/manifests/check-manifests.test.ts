@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { runProgram, usageError } from '../../run-program.ts';
-import { createTemporaryDirectory, writeFiles } from '../../temporary-directory.ts';
+import { runProgram, usageError } from '../cli/run-program.ts';
+import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 
 /** The documents of idms-oc-mirror.yaml and itms-oc-mirror.yaml, which oc-mirror 4.20 writes, without their mirrors. */
 const IDMS = ['idms-release-0', 'idms-operator-0'].map((name) => createMirrorSet('ImageDigestMirrorSet', name));
@@ -42,7 +42,7 @@ function writeAgentDirectory(): void {
 }
 
 async function check(...args: string[]) {
-  return await runProgram(['check', '--manifests', directory, ...args]);
+  return await runProgram(['check', 'manifests', directory, ...args]);
 }
 
 function read(root: string): Record<string, string> {
@@ -51,13 +51,13 @@ function read(root: string): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(path.join(root, name), 'utf8')]));
 }
 
-test('is fine for an agent-based install, without a kubeconfig, and says what this means', async () => {
+test('is fine for an agent-based install, and says what this means', async () => {
   writeAgentDirectory();
-  const { exitCode, stdout, stderr } = await check('--kubeconfig', '/none');
+  const { exitCode, stdout, stderr } = await check();
   // A slow machine prints its progress.
   expect([exitCode, stderr.replaceAll(/^ +\d+s .*\n/gm, '')]).toEqual([0, '']);
   expect(stdout.replaceAll('\n', ' ')).toMatch(
-    /^Fine: 0 errors and 0 warnings in 2 manifests of \S+ Checked: .* Not checked: contents that .* --operator .*\. $/,
+    /^Fine: 0 errors and 0 warnings in 2 manifests of \S+ Checked: .* Not checked: .* judges\. --operator .*\. $/,
   );
 });
 
@@ -66,12 +66,12 @@ test("is fine for the guard's own manifests", async () => {
   const flags = ['--out', path.join(directory, 'openshift'), '--openshift-version', '4.18'];
   for (const other of [`--image=${image}`, '--profile=reference-policy'])
     expect(await runProgram(['render', ...flags, other])).toMatchObject({ stderr: '' });
-  expect(await check()).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Fine: 0 err/) as string });
+  const stdout = expect.stringMatching(/^Fine: 0 err/) as string;
+  expect(await check('--openshift-version', '4.18')).toMatchObject({ exitCode: 0, stdout });
 });
 
 test('prints each problem of a file of oc-mirror, what it means and what to do', async () => {
-  writeAgentDirectory();
-  writeFiles(directory, { 'openshift/idms-oc-mirror.yaml': IDMS.join('') });
+  writeFiles(directory, { 'openshift/99.yaml': BUTANE, 'openshift/idms-oc-mirror.yaml': IDMS.join('') });
   const { exitCode, stdout } = await check();
   expect(exitCode).toBe(1);
   expect(stdout.split('\n')).toEqual([
@@ -79,7 +79,7 @@ test('prints each problem of a file of oc-mirror, what it means and what to do',
     '         MultipleDocuments: 2 documents: the bootstrap host reads all, the cluster gets only the first; ' +
       'write one per file (--split).',
     '',
-    `Not fine: 1 error and 0 warnings in 3 manifests of ${directory}.`,
+    `Not fine: 1 error and 0 warnings in 2 manifests of ${directory}.`,
     '',
   ]);
 });
@@ -97,7 +97,8 @@ test('prints errors first, an explanation once for equal problems, and what sour
     expect.stringContaining('ButaneFile: '),
     '',
     `Not fine: 12 errors and 2 warnings in 12 manifests of ${directory}.`,
-    expect.stringMatching(/^Some files are input of GitOps .* writes\.$/),
+    expect.stringMatching(/^Some files are input of GitOps /),
+    'as with: kustomize build DIR | machineconfig-guard check manifests -',
     '',
   ];
   const narrow = [...rows.slice(0, 10), '         and 2 more (-o wide)'];
@@ -136,7 +137,10 @@ test('--split writes one document per file, keeps every other file, and checks t
   });
   const before = read(directory);
   const { exitCode, stdout } = await check('--split', out);
-  expect([exitCode, stdout]).toEqual([0, expect.stringMatching(/\nFine: 0 errors and 1 warning in 6 manifests of/)]);
+  expect([exitCode, stdout]).toEqual([
+    0,
+    expect.stringMatching(/\nInstalls, but 1 part .*: 0 errors and 1 warning in 6 manifests of/),
+  ]);
   const after = read(out);
   const split = ['01', '02', '03'].map((index) => `openshift/mirrors-${index}.yaml`);
   const kept = ['manifests/cm.json', 'openshift/99-master-chrony.yaml', 'openshift/itms-oc-mirror.yaml'];
@@ -166,16 +170,28 @@ test('--split reports what it cannot repair, and copies a file that does not par
 });
 
 test.each([
-  [['--split', 'x'], '--split needs --manifests'],
-  [['--openshift-version', '4.20'], '--openshift-version needs --manifests'],
-  [['--manifests', 'x', '--openshift-version', 'v4'], 'Must be a release, such as 4.20.'],
-  [['--manifests', 'x', '--operator', 'y', '--release-image', 'z'], /--operator .* cannot .*--release-image/],
-  [['--manifests', ' '], 'Must not be empty.'],
-  [['--manifests', 'x', '--bootstrap-dir', 'y'], /--manifests .* cannot be used with .*--bootstrap-dir/],
-  [['--manifests', '/none'], 'cannot read /none: it does not exist'],
-  [['--manifests', 'src/cli/certs'], /contains no manifests; choose the directory of an installer$/m],
+  [['x', '--openshift-version', 'v4'], 'Must be a release, such as 4.20.'],
+  [['x', '--operator', 'y', '--release-image', 'z'], /--operator .* cannot .*--release-image/],
+  [[' '], 'Must not be empty.'],
+  [['-', '--split', 'x'], '--split needs a directory'],
+  [['/none'], 'cannot read /none: it does not exist'],
+  [['src/cli/certs'], /contains no manifests; choose the directory of an installer, with .* manifests\/$/m],
+  [[], "missing required argument 'source'"],
 ])('with %j, exits with 2', async (args, message) => {
-  expect(await runProgram(['check', ...args])).toEqual(usageError(message));
+  expect(await runProgram(['check', 'manifests', ...args])).toEqual(usageError(message));
+});
+
+test('reads one file, and with --warnings-as-errors exits with 1 for a warning', async () => {
+  writeFiles(directory, { 'a.yaml': BUTANE, 'b.yaml': BUTANE.replace('role: master', 'role: none') });
+  expect(await runProgram(['check', 'manifests', path.join(directory, 'a.yaml')])).toMatchObject({ exitCode: 0 });
+  const file = path.join(directory, 'b.yaml');
+  const { exitCode, stdout } = await runProgram(['check', 'manifests', file]);
+  expect([exitCode, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^Installs, but 1 part of the manifests has no effect: 0 errors and 1 warning/m),
+  ]);
+  const strict = await runProgram(['check', 'manifests', file, '--warnings-as-errors']);
+  expect([strict.exitCode, strict.stdout]).toEqual([1, expect.stringMatching(/^Not fine: 0 errors and 1 warning/m)]);
 });
 
 test('ends at Ctrl-C', async () => {

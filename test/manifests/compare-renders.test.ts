@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
-import { runProgram } from '../../run-program.ts';
-import { createTemporaryDirectory, writeFiles } from '../../temporary-directory.ts';
+import { runProgram } from '../cli/run-program.ts';
+import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 const ROLE = `${MCO}/role`;
@@ -30,9 +30,9 @@ const fail = (text) => end('I1 noise\\nF1 error running MCC[BOOTSTRAP]: ' + text
 const texts = fs.readdirSync(input).map((file) => [file, fs.readFileSync(input + '/' + file, 'utf8')]);
 const base = texts.map(([, text]) => text).join('');
 if (isBroken) fail('no controllerconfig found in dir: ' + input);
-if (!base.includes("generated-by-version: 'v4'"))
+if (!base.includes('generated-by-version":"v4"'))
   fail('Ignoring controller config generated from x (my version: v4)');
-if (!base.includes('name: NewGate'))
+if (!base.includes('"name":"NewGate"'))
   end('panic: feature "NewGate" is not registered in FeatureGates []\\n\\ngoroutine 1', 2);
 const bad = texts.find(([, text]) => text.includes('rt'+'x'));
 if (bad) fail('error parsing "' + input + '/' + bad[0] + '" [1] manifest: kernelType=rtx is invalid');
@@ -79,7 +79,7 @@ function createConfig(name: string, role: string, ...kernelArguments: readonly s
 
 async function check(files: Readonly<Record<string, string>>, ...args: readonly string[]) {
   writeFiles(path.join(directory, 'openshift'), files);
-  return await runProgram(['check', '--manifests', directory, '--operator', operator, ...args]);
+  return await runProgram(['check', 'manifests', directory, '--operator', operator, ...args]);
 }
 
 async function render(files: Readonly<Record<string, string>>) {
@@ -190,7 +190,7 @@ test.each([
   vi.stubEnv('MCG_TEST_OFFLINE', '1');
   if (message.startsWith('docker')) writeProgram(path.join(bin, 'docker'), PODMAN);
   writeFiles(path.join(directory, 'openshift'), { 'a.yaml': A });
-  const { exitCode, stdout, stderr } = await runProgram(['check', '--manifests', directory, ...args]);
+  const { exitCode, stdout, stderr } = await runProgram(['check', 'manifests', directory, ...args]);
   expect([exitCode, stdout.slice(0, 5), stderr.replaceAll(PROGRESS, '')]).toEqual([
     2,
     'Fine:',
@@ -204,7 +204,7 @@ test('runs an image offline, without rights, on two directories, and pulls it wi
     writeProgram(path.join(bin, name), PODMAN.replace('OPERATOR', path.join(operator, 'machine-config-controller')));
   writeFiles(path.join(directory, 'openshift'), { 'a.yaml': A });
   const args = ['--release-image', 'quay.io/lab/release:1', '--authfile', 'auth.json'];
-  const { exitCode, stdout, stderr } = await runProgram(['check', '--manifests', directory, ...args]);
+  const { exitCode, stdout, stderr } = await runProgram(['check', 'manifests', directory, ...args]);
   expect(stderr).toMatch(/^ +\d+s {2}rendering what the bootstrap host and what the cluster get$/m);
   expect([exitCode, stdout]).toEqual([0, expect.stringContaining('worker: both render rendered-worker-')]);
   const [oc, version, inspect, pull, run] = readFileSync(path.join(directory, 'log'), 'utf8').split('\n');

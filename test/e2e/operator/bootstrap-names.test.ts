@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { expect, test } from 'vitest';
-import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
+import { findProblems } from '../../../src/manifests/find-problems.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { MCO, PATHS } from '../support/objects.ts';
 import { DIGEST_MIRRORS, renderBootstrap, writeManifests } from './bootstrap-host.ts';
@@ -38,7 +38,9 @@ async function render(...objects: readonly object[]) {
 
 async function findCodes(...objects: readonly object[]): Promise<string[]> {
   const files = objects.map((object, index) => ({ path: `${index}.yaml`, content: Buffer.from(stringify(object)) }));
-  return (await findProblems(files, '4.20')).problems.map(({ severity, code }) => `${severity} ${code}`);
+  const input = { installer: undefined, hasFolders: true, installConfig: undefined, files };
+  const { problems } = await findProblems(input, { release: '4.20', signal: new AbortController().signal });
+  return problems.map(({ severity, code }) => `${severity} ${code}`);
 }
 
 /** Creates what an install created before the operator came, and waits until the pool has a config of this name. */

@@ -1,0 +1,91 @@
+import { isIP, isIPv4 } from 'node:net';
+import { Environment, Optional } from '@marcbachmann/cel-js';
+import { isRecord } from '../rendered-config/rendered-config.ts';
+import { isCidr, parseQuantity, SUBDOMAIN } from './formats.ts';
+import type { Schema } from './schemas.ts';
+
+type Rule = ReturnType<Environment['parse']>;
+
+/** Values of the functions below. */
+class Quantity extends Number {}
+class NamedFormat extends RegExp {}
+class NamedFormats extends Object {}
+
+const DNS_LABEL = /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/;
+const QUALIFIED_NAME = /^(?:[a-z\d][-a-z\d.]*\/)?[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?$/;
+const NAMED_FORMATS = {
+  dns1035Label: /^[a-z](?:[-a-z\d]{0,61}[a-z\d])?$/,
+  dns1123Label: DNS_LABEL,
+  dns1123Subdomain: SUBDOMAIN,
+  qualifiedName: QUALIFIED_NAME,
+};
+const ENVIRONMENT = createEnvironment();
+const rules = new Map<string, Rule>();
+
+/**
+ * Whether a value follows a rule of a CRD (`x-kubernetes-validations`). True if the rule calls a function that is
+ * unknown here.
+ */
+export function followsRule(rule: string, value: unknown, schema: Schema): boolean {
+  try {
+    let parsed = rules.get(rule);
+    if (parsed === undefined) rules.set(rule, (parsed = ENVIRONMENT.parse(rule)));
+    return parsed({ self: toCel(value, schema), oldSelf: Optional.none() }) !== false;
+  } catch {
+    return true;
+  }
+}
+
+/** Numbers of CEL are whole (a bigint) or not, and Base64 stands for bytes. */
+function toCel(value: unknown, schema: Schema): unknown {
+  const { items = {}, properties = {}, additionalProperties, type, format } = schema;
+  if (Array.isArray(value)) return value.map((item) => toCel(item, items));
+  if (isRecord(value)) {
+    const others = typeof additionalProperties === 'object' ? additionalProperties : {};
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, toCel(item, properties[key] ?? others)]),
+    );
+  }
+  if (format === 'byte' && typeof value === 'string') return new Uint8Array(Buffer.from(value, 'base64'));
+  return Number.isInteger(value) && [type].flat().includes('integer') ? BigInt(Number(value)) : value;
+}
+
+/** The functions of Kubernetes that rules of OpenShift call (apiserver, pkg/cel/library). */
+function createEnvironment(): Environment {
+  const environment = new Environment({
+    unlistedVariablesAreDyn: true,
+    enableOptionalTypes: true,
+    homogeneousAggregateLiterals: false,
+  });
+  for (const type of [URL, Quantity, NamedFormat, NamedFormats]) environment.registerType(type.name, type);
+  environment.registerConstant('format', 'NamedFormats', new NamedFormats());
+  const add = (signature: string, handler: (...args: never[]) => unknown): void =>
+    void environment.registerFunction(signature, handler);
+  add('isURL(string): bool', (text: string) => URL.canParse(text));
+  add('url(string): URL', (text: string) => new URL(text));
+  add('URL.getScheme(): string', ({ protocol }: URL) => protocol.slice(0, -1));
+  add('URL.getHostname(): string', ({ hostname }: URL) => hostname);
+  add('URL.getPort(): string', ({ port }: URL) => port);
+  add('URL.getEscapedPath(): string', ({ href, pathname }: URL) => (/^\w+:\/\/[^/]*$/.test(href) ? '' : pathname));
+  add('URL.getQuery(): map', ({ searchParams }: URL) => Object.fromEntries(searchParams));
+  add('isIP(string): bool', (text: string) => isIP(text) > 0);
+  add('isCIDR(string): bool', isCidr);
+  add('ip(string): dyn', (text: string) => ({ family: BigInt(isIPv4(text) ? 4 : 6) }));
+  add('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined);
+  add('quantity(dyn): Quantity', (value: unknown) => new Quantity(parseQuantity(String(value))));
+  add('Quantity.isGreaterThan(Quantity): bool', (one: Quantity, other: Quantity) => Number(one) > Number(other));
+  add('Quantity.compareTo(Quantity): int', (one: Quantity, other: Quantity) =>
+    BigInt(Math.sign(Number(one) - Number(other))),
+  );
+  add('string.find(string): string', (text: string, pattern: string) => new RegExp(pattern).exec(text)?.[0] ?? '');
+  add('string.findAll(string): list', (text: string, pattern: string) => text.match(new RegExp(pattern, 'g')) ?? []);
+  add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>
+    text.replace(from, to),
+  );
+  for (const [name, pattern] of Object.entries(NAMED_FORMATS))
+    add(`NamedFormats.${name}(): NamedFormat`, () => new NamedFormat(pattern));
+  add('NamedFormat.validate(string): optional<list<string>>', (format: NamedFormat, text: string) =>
+    format.test(text) ? Optional.none() : Optional.of([text]),
+  );
+  return environment;
+}

@@ -1,0 +1,198 @@
+import { validate } from '@cfworker/json-schema';
+import { isRecord } from '../rendered-config/rendered-config.ts';
+import { followsRule } from './cel.ts';
+import { FORMATS } from './formats.ts';
+import type { Schema } from './schemas.ts';
+
+/** What is wrong with a value in an object. */
+export interface ValueProblem {
+  readonly type: 'duplicate' | 'missing' | 'rule' | 'type' | 'unknown' | 'value';
+  /** The keys and indexes of the value in the object. */
+  readonly path: readonly string[];
+  /** What the value must do, such as `be a text`, or the text of a rule. Empty for an unknown field and a duplicate. */
+  readonly must: string;
+  readonly value?: unknown;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Validation {
+  readonly problems: readonly ValueProblem[];
+  /** The value as a program gets it: without unknown fields, and with the keys of the schema. */
+  readonly prepared: unknown;
+}
+
+interface Options {
+  /** Whether Go decodes the value, for which a null in a list is like an empty value. */
+  readonly isGo?: boolean;
+  /** Whether the decoder ignores the case of keys, as encoding/json does. */
+  readonly ignoresCase?: boolean;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'true or false',
+  integer: 'a whole number',
+  number: 'a number',
+  object: 'a mapping',
+  string: 'a text',
+};
+const EMPTY: Readonly<Record<string, unknown>> = { array: [], object: {}, string: '', integer: 0, number: 0 };
+const INT32 = 2 ** 31;
+/** Longer ones do not help a reader. */
+const MAX_PATTERN = 60;
+
+/** What a value must do, by the keyword that it violates. The others only say that another one is violated. */
+const KEYWORDS: Readonly<Record<string, (argument: never) => string>> = {
+  anyOf: () => 'have one of the forms that the API allows',
+  enum: (values: readonly unknown[]) => `be one of ${values.filter((each) => each !== null && each !== '').join(', ')}`,
+  exclusiveMaximum: (max: number) => `be less than ${max}`,
+  exclusiveMinimum: (min: number) => `be more than ${min}`,
+  maximum: (max: number) => `be at most ${max}`,
+  maxItems: (max: number) => `have at most ${max} items`,
+  maxLength: (max: number) => `have at most ${max} characters`,
+  maxProperties: (max: number) => `have at most ${max} keys`,
+  minimum: (min: number) => `be at least ${min}`,
+  minItems: (min: number) => `have at least ${min} items`,
+  minLength: (min: number) => (min === 1 ? 'not be empty' : `have at least ${min} characters`),
+  minProperties: (min: number) => `have at least ${min} keys`,
+  multipleOf: (number: number) => `be a multiple of ${number}`,
+  not: () => 'not have this form',
+  oneOf: () => 'have exactly one of the forms that the API allows',
+  pattern: (pattern: string) =>
+    pattern.length > MAX_PATTERN ? 'have the form that the API wants' : `match ${pattern}`,
+  type: (type: string | readonly string[]) => `be ${formatTypes(type)}`,
+  uniqueItems: () => 'contain no item twice',
+};
+const NESTED = /\/(?:anyOf|oneOf|not)\//;
+
+/**
+ * Finds what an API server, or a program in Go, rejects in a value or ignores. Like an API server, it drops nulls and
+ * unknown fields and adds defaults before it validates, and applies rules in CEL only to a value that is valid
+ * otherwise.
+ */
+export function validateValue(value: unknown, schema: Schema, options: Options = {}): Validation {
+  const problems: ValueProblem[] = [];
+  const prepared = prepare(value, schema, [], problems, options);
+  problems.push(...validateSchema(prepared, schema));
+  if (problems.every(({ type }) => type === 'unknown')) checkRules(prepared, schema, [], problems);
+  return { prepared, problems };
+}
+
+function prepare(
+  value: unknown,
+  schema: Schema,
+  path: readonly string[],
+  problems: ValueProblem[],
+  options: Options,
+): unknown {
+  const { items = {}, type, format = '' } = schema;
+  if (Array.isArray(value)) {
+    const empty = EMPTY[String(items.type)];
+    return value.map((item: unknown, index) =>
+      prepare(options.isGo ? (item ?? empty) : item, items, [...path, String(index)], problems, options),
+    );
+  }
+  if (isRecord(value)) return prepareMapping(value, schema, path, problems, options);
+  const [must = '', test] = FORMATS[format] ?? [];
+  const isWrong = typeof value === 'string' && test && !(test instanceof RegExp ? test.test(value) : test(value));
+  if (isWrong && value !== '') problems.push({ type: 'value', path, must, value });
+  const isTooLarge = format === 'int32' && typeof value === 'number' && (value >= INT32 || value < -INT32);
+  if (isTooLarge && type === 'integer') problems.push({ type: 'value', path, must: 'be a number of 32 bits', value });
+  return value;
+}
+
+function prepareMapping(
+  value: Json,
+  schema: Schema,
+  path: readonly string[],
+  problems: ValueProblem[],
+  options: Options,
+): Json {
+  const { properties, additionalProperties, isOpen } = schema;
+  if (properties === undefined && typeof additionalProperties !== 'object') return value;
+  const names = options.ignoresCase
+    ? new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]))
+    : undefined;
+  const prepared: Record<string, unknown> = {};
+  // Go sorts the keys, and then the last one of a field counts.
+  const keys = names === undefined ? Object.keys(value) : Object.keys(value).sort();
+  for (const key of keys) {
+    const name = names?.get(key.toLowerCase()) ?? key;
+    const known =
+      findProperty(properties, name) ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
+    if (known === undefined && isOpen) prepared[name] = value[key];
+    else if (known === undefined) problems.push({ type: 'unknown', path: [...path, key], must: '' });
+    else if (value[key] !== null || [known.type].flat().includes('null'))
+      prepared[name] = prepare(value[key], known, [...path, key], problems, options);
+  }
+  for (const [name, { default: value }] of Object.entries(properties ?? {})) {
+    if (value !== undefined && !Object.hasOwn(prepared, name)) prepared[name] = structuredClone(value);
+  }
+  return prepared;
+}
+
+function findProperty(properties: Schema['properties'], name: string): Schema | undefined {
+  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+function validateSchema(value: unknown, schema: Schema): ValueProblem[] {
+  const { errors } = validate(value, schema as object, '7', {}, false);
+  const missing = new Set<string>();
+  return errors.flatMap(({ keyword, keywordLocation, instanceLocation }): ValueProblem[] => {
+    if (NESTED.test(keywordLocation)) return [];
+    const path = parsePointer(instanceLocation);
+    const argument = getValue(schema, parsePointer(keywordLocation));
+    const found = getValue(value, path);
+    if (keyword === 'required') {
+      if (missing.has(keywordLocation + instanceLocation)) return [];
+      missing.add(keywordLocation + instanceLocation);
+      const names = (argument as readonly string[]).filter((name) => !Object.hasOwn(found as object, name));
+      return names.map((name) => ({ type: 'missing', path: [...path, name], must: 'be set' }));
+    }
+    const format = KEYWORDS[keyword];
+    if (format === undefined) return [];
+    return [{ type: keyword === 'type' ? 'type' : 'value', path, must: format(argument as never), value: found }];
+  });
+}
+
+/** Rules in CEL, and the keys of lists. */
+function checkRules(value: unknown, schema: Schema, path: readonly string[], problems: ValueProblem[]): void {
+  const { cel = [], items, properties, additionalProperties, listKeys } = schema;
+  for (const { rule, message = `the rule ${rule}` } of cel) {
+    if (!followsRule(rule, value, schema)) problems.push({ type: 'rule', path, must: message, value });
+  }
+  if (Array.isArray(value) && items !== undefined) {
+    const seen = new Set<string>();
+    for (const [index, item] of (value as readonly unknown[]).entries()) {
+      const key = JSON.stringify(listKeys?.map((name) => getValue(item, [name])));
+      const itemPath = [...path, String(index)];
+      if (listKeys !== undefined && seen.has(key)) problems.push({ type: 'duplicate', path: itemPath, must: '' });
+      seen.add(key);
+      checkRules(item, items, itemPath, problems);
+    }
+  } else if (isRecord(value)) {
+    for (const [name, item] of Object.entries(value)) {
+      const known = findProperty(properties, name) ?? additionalProperties;
+      if (typeof known === 'object') checkRules(item, known, [...path, name], problems);
+    }
+  }
+}
+
+function formatTypes(type: string | readonly string[]): string {
+  const names = [type].flat().map((name) => TYPES[name]);
+  return names.filter((name) => name !== undefined).join(' or ');
+}
+
+function parsePointer(pointer: string): string[] {
+  const keys = pointer.split('/').slice(1);
+  return keys.map((key) => decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** The value below some keys. */
+export function getValue(value: unknown, keys: readonly string[]): unknown {
+  return keys.reduce<unknown>((part, key) => {
+    const isCollection = typeof part === 'object' && part !== null && Object.hasOwn(part, key);
+    return isCollection ? (part as Json)[key] : undefined;
+  }, value);
+}
