@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { convertSchema, type Json, resolvePointer } from './convert-schema.ts';
 import { downloadModule, runGo } from './go-modules.ts';
+import { addOverlay, checkOverlay } from './overlay.ts';
 import {
   AGGREGATED,
   API,
@@ -81,8 +82,16 @@ export async function collectSchemas(): Promise<string[]> {
     );
   }
   const ignition = await collectIgnition(getType('github.com/coreos/ignition/config/v2_2/types Config'));
-  const pool = new SharedParts();
-  return formatLines(releases, ignition, pool);
+  const lines = formatLines(releases, [...ignition, createUnknownKind(metadata)]);
+  checkOverlay();
+  return lines;
+}
+
+/** What is known about an object of any other kind. */
+function createUnknownKind(metadata: unknown): FoundKind {
+  const names = { apiVersion: 'internal/any', kind: 'Object', scope: 'Cluster' };
+  const schema = { isOpen: true, properties: { metadata }, type: 'object' };
+  return { ...names, isGo: false, source: `${KUBERNETES}@${RELEASES.at(-1)?.kubernetes} swagger.json`, schema };
 }
 
 /** All releases accept the same metadata. */
@@ -206,10 +215,10 @@ async function collectIgnition(version2: unknown): Promise<FoundKind[]> {
     const schema = readJson(join(root, file)) as Json;
     const resolve = (reference: string): Json => resolvePointer(schema, reference);
     const converted = convertSchema(schema, { resolve, isGo: true });
-    return { apiVersion: `ignition/${version}`, ...common, source: `${IGNITION} ${file}`, schema: converted };
+    return { apiVersion: `internal/ignition/${version}`, ...common, source: `${IGNITION} ${file}`, schema: converted };
   });
   const source = 'github.com/coreos/ignition@v0.35.0 config/v2_2/types';
-  return [{ apiVersion: 'ignition/2', ...common, source, schema: version2 }, ...versions];
+  return [{ apiVersion: 'internal/ignition/2', ...common, source, schema: version2 }, ...versions];
 }
 
 /** Gives each part that several schemas share a name, which is a hash of its content. */
@@ -247,11 +256,8 @@ class SharedParts {
   }
 }
 
-function formatLines(
-  releases: ReadonlyMap<string, readonly FoundKind[]>,
-  ignition: readonly FoundKind[],
-  pool: SharedParts,
-): string[] {
+function formatLines(releases: ReadonlyMap<string, readonly FoundKind[]>, internal: readonly FoundKind[]): string[] {
+  const pool = new SharedParts();
   const names = [...releases.keys()];
   const variants = new Map<string, FoundKind & { releases: string[] }>();
   for (const [release, kinds] of releases) {
@@ -264,7 +270,8 @@ function formatLines(
       else Object.assign(known, { source: kind.source, releases: [...new Set([...known.releases, release])] });
     }
   }
-  const all = [...variants.values(), ...ignition.map((kind) => ({ ...kind, releases: names }))];
+  const bare = [...variants.values(), ...internal.map((kind) => ({ ...kind, releases: names }))];
+  const all = bare.map((kind) => ({ ...kind, schema: addOverlay(kind, kind.schema as Json) }));
   for (const { schema } of all) pool.count(schema);
   const lines = all.map(({ schema, isGo, scope, ...entry }) => {
     const flags = { ...(scope === 'Namespaced' && { isNamespaced: true }), ...(isGo && { isGo }) };

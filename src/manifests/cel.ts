@@ -1,10 +1,11 @@
 import { isIP, isIPv4 } from 'node:net';
 import { Environment, Optional } from '@marcbachmann/cel-js';
 import { isRecord } from '../rendered-config/rendered-config.ts';
+import { findDataUrlFault } from './data-url.ts';
 import { isCidr, parseQuantity, SUBDOMAIN } from './formats.ts';
 import type { Schema } from './schemas.ts';
 
-type Rule = ReturnType<Environment['parse']>;
+type Expression = ReturnType<Environment['parse']>;
 
 /** Values of the functions below. */
 class Quantity extends Number {}
@@ -20,19 +21,19 @@ const NAMED_FORMATS = {
   qualifiedName: QUALIFIED_NAME,
 };
 const ENVIRONMENT = createEnvironment();
-const rules = new Map<string, Rule>();
+const expressions = new Map<string, Expression>();
 
 /**
- * Whether a value follows a rule of a CRD (`x-kubernetes-validations`). True if the rule calls a function that is
- * unknown here.
+ * The result of an expression of CEL with a value as `self`. Undefined if it fails, such as one that calls a function that
+ * is unknown here.
  */
-export function followsRule(rule: string, value: unknown, schema: Schema): boolean {
+export function evaluate(expression: string, value: unknown, schema: Schema): unknown {
   try {
-    let parsed = rules.get(rule);
-    if (parsed === undefined) rules.set(rule, (parsed = ENVIRONMENT.parse(rule)));
-    return parsed({ self: toCel(value, schema), oldSelf: Optional.none() }) !== false;
+    let parsed = expressions.get(expression);
+    if (parsed === undefined) expressions.set(expression, (parsed = ENVIRONMENT.parse(expression)));
+    return parsed({ self: toCel(value, schema), oldSelf: Optional.none() });
   } catch {
-    return true;
+    return undefined;
   }
 }
 
@@ -61,6 +62,8 @@ function createEnvironment(): Environment {
   environment.registerConstant('format', 'NamedFormats', new NamedFormats());
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
+  add('findDataUrlFault(string): string', findDataUrlFault);
+  add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + BigInt(item), 0n));
   add('isURL(string): bool', (text: string) => URL.canParse(text));
   add('url(string): URL', (text: string) => new URL(text));
   add('URL.getScheme(): string', ({ protocol }: URL) => protocol.slice(0, -1));

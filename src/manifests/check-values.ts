@@ -1,13 +1,11 @@
 import { toPrintableLine } from '../common/printable-text.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
-import { findDataUrlFault, getIdentity, listIgnitionChecks } from './ignition.ts';
 import { MACHINE_CONFIG } from './kinds.ts';
 import type { ManifestObject, ManifestSet } from './manifest-set.ts';
-import { listChecks, type ValueCheck } from './overlay.ts';
 import { getIgnitionVersion } from './rules/operator-rules.ts';
 import { type Finding, formatRange } from './rules/rule.ts';
 import type { ValueCode } from './rules/value-rules.ts';
-import { getValue, validateValue, type ValueProblem } from './validate.ts';
+import { validateValue, type ValueProblem } from './validate.ts';
 
 export interface ValueFinding extends Finding {
   readonly code: ValueCode;
@@ -26,119 +24,55 @@ const CONTENTS = /^spec\.(?:config\.|(?:kernelType|extensions)\b)/;
 /** Their values are secret, or long. */
 const SECRET = /^(?:source|contents|advertisement)$|password|secret|token/i;
 
-/** Finds what is wrong with the fields of an object: what its schemas say in the releases, and what only Go checks. */
+/** Finds what is wrong with the fields of an object, in the order of their lines. */
 export function findValueFindings(object: ManifestObject, set: ManifestSet): readonly ValueFinding[] {
-  const checked = runChecks(object.value, [], listChecks(object));
-  const problems = [...checked, ...findSchemaProblems(object, set), ...findIgnitionProblems(object, set)];
-  const texts = new Set<string>();
-  return problems.flatMap((problem) => {
-    const path = problem.path.join('.');
-    // The first text about a value is the clearest one. Everybody may use fields that begin with x-.
-    if (problem.type === 'unknown' ? problem.path.at(-1)?.startsWith('x-') : texts.has(path)) return [];
-    texts.add(path);
-    const finding = {
-      code: findCode(object, problem),
-      detail: describe(object, problem),
-      line: findLine(object, problem),
-    };
-    return [finding];
+  const problems = [...findSchemaProblems(object, set), ...findIgnitionProblems(object, set)];
+  const findings = problems.map((problem) => {
+    const line = findLine(object, problem);
+    return { code: findCode(object, problem), detail: describe(object, problem), line };
   });
+  return findings.toSorted((a, b) => a.line - b.line);
 }
 
-/** The same problem in several releases is one. */
-function findSchemaProblems(object: ManifestObject, set: ManifestSet): FoundProblem[] {
-  const versions = set.findVersions(object);
-  const found = new Map<string, FoundProblem & { releases: string[] }>();
-  for (const { schema, isGo = false, releases } of versions) {
-    for (const problem of validateValue(object.value, schema, { isGo }).problems) {
-      const key = JSON.stringify([problem.type, problem.path, problem.type === 'unknown' ? '' : problem.must]);
-      const known = found.get(key);
-      if (known === undefined) found.set(key, { ...problem, releases: [...releases] });
-      else known.releases.push(...releases);
-    }
+/** A value that is wrong in several releases is one problem. Its first text is the clearest one. */
+function mergeProblems(problems: readonly FoundProblem[]): FoundProblem[] {
+  const found = new Map<string, FoundProblem>();
+  for (const problem of problems) {
+    const { path, type, releases = [] } = problem;
+    // Everybody may use fields that begin with x-.
+    if (type === 'unknown' && path.at(-1)?.startsWith('x-')) continue;
+    const key = JSON.stringify([type === 'unknown', path]);
+    const known = found.get(key);
+    found.set(key, { ...(known ?? problem), releases: [...(known?.releases ?? []), ...releases] });
   }
-  const served = new Set(versions.flatMap(({ releases }) => releases));
-  return [...found.values()].flatMap(({ releases, ...problem }) => {
-    const isEverywhere = new Set(releases).size === served.size;
+  return [...found.values()];
+}
+
+function findSchemaProblems(object: ManifestObject, set: ManifestSet): FoundProblem[] {
+  const served = set.findVersions(object);
+  const versions = served.length > 0 ? served : set.catalog.find('internal/any', 'Object');
+  const problems = versions.flatMap(({ schema, isGo = false, releases }) =>
+    validateValue(object.value, schema, { isGo }).map((problem) => ({ ...problem, releases })),
+  );
+  const isServed = (release: string): boolean => versions.some(({ releases }) => releases.includes(release));
+  const all = set.catalog.releases.filter(isServed);
+  return mergeProblems(problems).flatMap(({ releases = [], ...problem }) => {
+    const affected = all.filter((release) => releases.includes(release));
+    if (affected.length === all.length) return [problem];
     // A field that a release knows is right.
-    if (problem.type === 'unknown' && !isEverywhere) return [];
-    return [
-      {
-        ...problem,
-        ...(!isEverywhere && { releases: set.catalog.releases.filter((each) => releases.includes(each)) }),
-      },
-    ];
+    return problem.type === 'unknown' ? [] : [{ ...problem, releases: affected }];
   });
 }
 
 function findIgnitionProblems({ type, spec }: ManifestObject, { catalog }: ManifestSet): FoundProblem[] {
   const { config } = spec;
   if (type !== MACHINE_CONFIG || !isRecord(config)) return [];
-  const text = getIgnitionVersion(spec);
-  const version = /^\d/.test(text) ? text : '3.4.0';
-  const known = catalog.find(version.startsWith('2.') ? 'ignition/2' : `ignition/${version.slice(0, 3)}`, 'Config')[0];
-  const schema = known?.schema ?? catalog.find('ignition/3.4', 'Config')[0]?.schema ?? {};
-  const { prepared, problems } = validateValue(config, schema, { isGo: true, ignoresCase: true });
-  const duplicates = version.startsWith('2.') ? [] : findDuplicates(prepared, [], new Set());
-  const checked = runChecks(prepared, [], listIgnitionChecks(version)).map(addCause);
-  return [...problems, ...checked, ...duplicates].map((problem) => ({
-    ...problem,
-    path: [...IGNITION, ...problem.path],
-  }));
-}
-
-function addCause(problem: ValueProblem): ValueProblem {
-  const { path, value, must } = problem;
-  if (path.at(-1) !== 'source' || !must.includes('decodes')) return problem;
-  return { ...problem, must: `${must} (${findDataUrlFault(String(value))})` };
-}
-
-function runChecks(root: unknown, start: readonly string[], checks: readonly ValueCheck[]): ValueProblem[] {
-  return checks.flatMap(({ at, must, test, ofKeys = false }) => {
-    const found = at === '' ? [{ path: start, value: root }] : pickValues(root, start, at.split('.'));
-    return found.flatMap(({ path, value }): ValueProblem[] => {
-      if (value === undefined || value === null) return [];
-      if (ofKeys) {
-        const keys = isRecord(value) ? Object.keys(value) : [];
-        const wrong = keys.filter((key) => !passes(test, key));
-        return wrong.map((key) => ({ type: 'value', path: [...path, key], must, value: key }));
-      }
-      return passes(test, value) ? [] : [{ type: 'value', path, must, value }];
-    });
-  });
-}
-
-/** Another type than a text has another problem. */
-function passes(test: ValueCheck['test'], value: unknown): boolean {
-  if (typeof test === 'function') return test(value);
-  return typeof value !== 'string' || test.test(value);
-}
-
-interface PickedValue {
-  readonly path: readonly string[];
-  readonly value: unknown;
-}
-
-function pickValues(value: unknown, path: readonly string[], [key, ...rest]: readonly string[]): PickedValue[] {
-  if (key === undefined) return [{ path, value }];
-  if (typeof value !== 'object' || value === null) return [];
-  const keys = key === '*' ? Object.keys(value) : [key];
-  return keys.flatMap((each) => pickValues(getValue(value, [each]), [...path, each], rest));
-}
-
-/** Items of lists that Ignition 3 accepts only once. A path can be only one of a file, a directory or a link. */
-function findDuplicates(value: unknown, path: readonly string[], paths: Set<string>): ValueProblem[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const name = path.filter((key) => !/^\d+$/.test(key)).join('.');
-  const seen = /^storage\.(?:files|directories|links)$/.test(name) ? paths : new Set<string>();
-  return Object.entries(value).flatMap(([key, item]) => {
-    const inner = findDuplicates(item, [...path, key], paths);
-    const identity = Array.isArray(value) ? getIdentity(name, item) : undefined;
-    const isDuplicate = identity !== undefined && seen.has(identity);
-    if (identity !== undefined) seen.add(identity);
-    return isDuplicate
-      ? [...inner, { type: 'duplicate' as const, path: [...path, key], must: '', value: item }]
-      : inner;
+  const version = getIgnitionVersion(spec);
+  const names = [version.startsWith('2.') ? '2' : version.slice(0, 3), '3.4'];
+  const [known] = names.flatMap((name) => catalog.find(`internal/ignition/${name}`, 'Config'));
+  const problems = validateValue(config, known?.schema ?? {}, { isGo: true, ignoresCase: true });
+  return mergeProblems(problems).map(({ releases: _releases, ...problem }) => {
+    return { ...problem, path: [...IGNITION, ...problem.path] };
   });
 }
 

@@ -24,7 +24,7 @@ export function findNearestKind({ apiVersion, kind, type }: NamedKind, catalog: 
   for (const name of catalog.names) {
     const [otherVersion = '', other = ''] = name.split(' ');
     const isSameGroup = getGroup(otherVersion) === group;
-    if (otherVersion.startsWith('ignition/') || (!isSameGroup && UNLISTED_GROUPS.test(group))) continue;
+    if (otherVersion.startsWith('internal/') || (!isSameGroup && UNLISTED_GROUPS.test(group))) continue;
     const isSameKind = other.toLowerCase() === kind.toLowerCase();
     const edits = isSameKind ? 0 : isSameGroup ? countEdits(other, kind, MAX_EDITS) : Number.POSITIVE_INFINITY;
     // The same group is nearer than another one.

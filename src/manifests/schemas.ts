@@ -12,10 +12,22 @@ export interface Schema {
   readonly format?: string;
   /** Whether an object keeps unknown fields. */
   readonly isOpen?: boolean;
-  /** The fields that identify an item of a list. */
+  /** The fields that identify an item of a list. Empty if the item itself does. */
   readonly listKeys?: readonly string[];
-  /** Rules in CEL, with the variable `self`. */
-  readonly cel?: readonly { readonly rule: string; readonly message?: string }[];
+  readonly cel?: readonly CelRule[];
+  /** What the value must do, by the keyword that says so. */
+  readonly must?: Readonly<Record<string, string>>;
+}
+
+/** A rule in CEL, with the variable `self`: one of a CRD, or one of the overlay (build/schemas/overlay.yaml). */
+export interface CelRule {
+  readonly rule: string;
+  /** Of a CRD. */
+  readonly message?: string;
+  /** Of the overlay: what the value must do. */
+  readonly must?: string;
+  /** An expression for the reason of a violation. */
+  readonly cause?: string;
 }
 
 /** What a kind is in some releases. */

@@ -1,8 +1,8 @@
 import { validate } from '@cfworker/json-schema';
 import { isRecord } from '../rendered-config/rendered-config.ts';
-import { followsRule } from './cel.ts';
+import { evaluate } from './cel.ts';
 import { FORMATS } from './formats.ts';
-import type { Schema } from './schemas.ts';
+import type { CelRule, Schema } from './schemas.ts';
 
 /** What is wrong with a value in an object. */
 export interface ValueProblem {
@@ -15,12 +15,6 @@ export interface ValueProblem {
 }
 
 type Json = Readonly<Record<string, unknown>>;
-
-interface Validation {
-  readonly problems: readonly ValueProblem[];
-  /** The value as a program gets it: without unknown fields, and with the keys of the schema. */
-  readonly prepared: unknown;
-}
 
 interface Options {
   /** Whether Go decodes the value, for which a null in a list is like an empty value. */
@@ -71,12 +65,14 @@ const NESTED = /\/(?:anyOf|oneOf|not)\//;
  * unknown fields and adds defaults before it validates, and applies rules in CEL only to a value that is valid
  * otherwise.
  */
-export function validateValue(value: unknown, schema: Schema, options: Options = {}): Validation {
+export function validateValue(value: unknown, schema: Schema, options: Options = {}): readonly ValueProblem[] {
   const problems: ValueProblem[] = [];
   const prepared = prepare(value, schema, [], problems, options);
-  problems.push(...validateSchema(prepared, schema));
-  if (problems.every(({ type }) => type === 'unknown')) checkRules(prepared, schema, [], problems);
-  return { prepared, problems };
+  const others = validateSchema(prepared, schema);
+  const isValid = [...problems, ...others].every(({ type }) => type === 'unknown');
+  checkRules(prepared, schema, [], isValid, problems);
+  // A rule says more than a keyword.
+  return [...problems, ...others];
 }
 
 function prepare(
@@ -123,7 +119,7 @@ function prepareMapping(
       findProperty(properties, name) ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
     if (known === undefined && isOpen) prepared[name] = value[key];
     else if (known === undefined) problems.push({ type: 'unknown', path: [...path, key], must: '' });
-    else if (value[key] !== null || [known.type].flat().includes('null'))
+    else if (value[key] !== null || (!options.isGo && [known.type].flat().includes('null')))
       prepared[name] = prepare(value[key], known, [...path, key], problems, options);
   }
   for (const [name, { default: value }] of Object.entries(properties ?? {})) {
@@ -142,41 +138,58 @@ function validateSchema(value: unknown, schema: Schema): ValueProblem[] {
   return errors.flatMap(({ keyword, keywordLocation, instanceLocation }): ValueProblem[] => {
     if (NESTED.test(keywordLocation)) return [];
     const path = parsePointer(instanceLocation);
-    const argument = getValue(schema, parsePointer(keywordLocation));
-    const found = getValue(value, path);
+    const pointer = parsePointer(keywordLocation);
+    const argument = getValue(schema, pointer);
+    const found = pointer.includes('propertyNames') ? path.at(-1) : getValue(value, path);
     if (keyword === 'required') {
       if (missing.has(keywordLocation + instanceLocation)) return [];
       missing.add(keywordLocation + instanceLocation);
       const names = (argument as readonly string[]).filter((name) => !Object.hasOwn(found as object, name));
       return names.map((name) => ({ type: 'missing', path: [...path, name], must: 'be set' }));
     }
-    const format = KEYWORDS[keyword];
-    if (format === undefined) return [];
-    return [{ type: keyword === 'type' ? 'type' : 'value', path, must: format(argument as never), value: found }];
+    const { must } = getValue(schema, pointer.slice(0, -1)) as Schema;
+    const text = must?.[keyword] ?? KEYWORDS[keyword]?.(argument as never);
+    if (text === undefined) return [];
+    return [{ type: keyword === 'type' ? 'type' : 'value', path, must: text, value: found }];
   });
 }
 
-/** Rules in CEL, and the keys of lists. */
-function checkRules(value: unknown, schema: Schema, path: readonly string[], problems: ValueProblem[]): void {
+/** Rules in CEL, and the keys of lists. An API server applies its rules only to an object that is valid otherwise. */
+function checkRules(
+  value: unknown,
+  schema: Schema,
+  path: readonly string[],
+  isValid: boolean,
+  problems: ValueProblem[],
+): void {
   const { cel = [], items, properties, additionalProperties, listKeys } = schema;
-  for (const { rule, message = `the rule ${rule}` } of cel) {
-    if (!followsRule(rule, value, schema)) problems.push({ type: 'rule', path, must: message, value });
+  for (const rule of cel) {
+    if ((isValid || rule.must !== undefined) && evaluate(rule.rule, value, schema) === false)
+      problems.push(createRuleProblem(rule, value, schema, path));
   }
   if (Array.isArray(value) && items !== undefined) {
     const seen = new Set<string>();
     for (const [index, item] of (value as readonly unknown[]).entries()) {
-      const key = JSON.stringify(listKeys?.map((name) => getValue(item, [name])));
+      const identity = listKeys?.length === 0 ? item : listKeys?.map((name) => getValue(item, [name]));
+      const key = JSON.stringify(identity);
       const itemPath = [...path, String(index)];
-      if (listKeys !== undefined && seen.has(key)) problems.push({ type: 'duplicate', path: itemPath, must: '' });
+      if (listKeys && seen.has(key)) problems.push({ type: 'duplicate', path: itemPath, must: '', value: item });
       seen.add(key);
-      checkRules(item, items, itemPath, problems);
+      checkRules(item, items, itemPath, isValid, problems);
     }
   } else if (isRecord(value)) {
     for (const [name, item] of Object.entries(value)) {
       const known = findProperty(properties, name) ?? additionalProperties;
-      if (typeof known === 'object') checkRules(item, known, [...path, name], problems);
+      if (typeof known === 'object') checkRules(item, known, [...path, name], isValid, problems);
     }
   }
+}
+
+function createRuleProblem(rule: CelRule, value: unknown, schema: Schema, path: readonly string[]): ValueProblem {
+  const { must, cause, message = `the rule ${rule.rule}` } = rule;
+  if (must === undefined) return { type: 'rule', path, must: message, value };
+  const reason = cause === undefined ? '' : ` (${String(evaluate(cause, value, schema))})`;
+  return { type: 'value', path, must: must + reason, value };
 }
 
 function formatTypes(type: string | readonly string[]): string {
