@@ -71,8 +71,7 @@ async function readSet({ files, installer }: ManifestInput, { release, signal }:
   for (const file of files) {
     await pause(signal);
     const { content, ignored } = file;
-    const isRead = ignored === undefined || ignored === 'DuplicateFileName';
-    if (content !== undefined && isRead) set.add({ ...file, content });
+    if (content !== undefined && ignored === undefined) set.add({ ...file, content });
   }
   return set;
 }
