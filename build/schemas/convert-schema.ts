@@ -78,7 +78,7 @@ export function convertSchema(schema: Json, context: Context): unknown {
     const kept = key === 'pattern' ? convertPattern(value as string) : convertValue(key, value, context);
     if (kept !== undefined) converted[key] = kept;
   }
-  addExtensions(schema, converted);
+  addExtensions(schema, converted, context.isGo === true);
   return Object.fromEntries(Object.entries(converted).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -118,7 +118,7 @@ function convertValue(key: string, value: unknown, context: Context): unknown {
   return value;
 }
 
-function addExtensions(schema: Json, converted: Record<string, unknown>): void {
+function addExtensions(schema: Json, converted: Record<string, unknown>, isGo: boolean): void {
   if (schema['x-kubernetes-int-or-string'] === true) {
     delete converted['anyOf'];
     converted['type'] = ['integer', 'string'];
@@ -133,6 +133,8 @@ function addExtensions(schema: Json, converted: Record<string, unknown>): void {
     converted['isOpen'] = true;
   }
   if (schema['x-kubernetes-embedded-resource'] === true) converted['required'] = ['apiVersion', 'kind'];
+  // Of built-in kinds, the API server only merges by these.
+  if (isGo) return;
   if (schema['x-kubernetes-list-type'] === 'set') converted['uniqueItems'] = true;
   if (schema['x-kubernetes-list-type'] === 'map') converted['listKeys'] = schema['x-kubernetes-list-map-keys'];
   const rules = (schema['x-kubernetes-validations'] ?? []) as readonly Readonly<Record<string, unknown>>[];

@@ -12,6 +12,8 @@ interface Addition {
   readonly cel?: string;
   /** An expression in CEL for the reason of a violation. */
   readonly cause?: string;
+  /** Fields that are not required. */
+  readonly optional?: readonly string[];
   /** Keywords of JSON Schema. */
   readonly [keyword: string]: unknown;
 }
@@ -22,6 +24,15 @@ interface Named {
 }
 
 const ADDITIONS = parse(readFileSync(new URL('overlay.yaml', import.meta.url), 'utf8')) as readonly Addition[];
+/** The specs of pods, which `pods` stands for, by their kinds. */
+const PODS: Readonly<Record<string, string>> = {
+  ' Pod': 'spec',
+  'apps DaemonSet': 'spec.template.spec',
+  'apps Deployment': 'spec.template.spec',
+  'apps ReplicaSet': 'spec.template.spec',
+  'batch Job': 'spec.template.spec',
+  'batch CronJob': 'spec.jobTemplate.spec.template.spec',
+};
 const STEP = /\[\]|\{key\}|\{\}|[^.[\]{}]+/g;
 const used = new Set<Addition>();
 
@@ -34,11 +45,17 @@ export function addOverlay(named: Named, schema: Json): Json {
       const isMetadata = pattern === '*' && kind === 'Object';
       return isMetadata || apiVersion.startsWith(`internal/${pattern.replace(' *', '')}`);
     }
-    return pattern === '*' || pattern === type || (pattern.endsWith(' *') && type.startsWith(pattern.slice(0, -1)));
+    return (
+      pattern === '*' ||
+      (pattern === 'pods' && type in PODS) ||
+      pattern === type ||
+      (pattern.endsWith(' *') && type.startsWith(pattern.slice(0, -1)))
+    );
   };
   let result = schema;
   for (const addition of ADDITIONS.filter(({ kinds }) => kinds.some(matches))) {
-    const changed = addAt(result, addition.at.match(STEP) ?? [], addition);
+    const start = addition.kinds.includes('pods') ? `${PODS[type]}.` : '';
+    const changed = addAt(result, `${start}${addition.at}`.match(STEP) ?? [], addition);
     if (changed !== undefined) used.add(addition);
     result = changed ?? result;
   }
@@ -68,12 +85,16 @@ function addAt(schema: Json, [step, ...rest]: readonly string[], addition: Addit
   return changed && { ...schema, properties: { ...(properties as Json), [step]: changed } };
 }
 
-function add(schema: Json, { kinds: _kinds, at: _at, must, cel, cause, ...keywords }: Addition): Json {
+function add(schema: Json, { kinds: _kinds, at: _at, must, cel, cause, optional = [], ...keywords }: Addition): Json {
+  const known = (schema['required'] ?? []) as readonly string[];
+  const added = (keywords['required'] ?? []) as readonly string[];
+  const required = [...new Set([...known, ...added])].filter((name) => !optional.includes(name));
   const texts = Object.keys(keywords).map((keyword) => [keyword, must] as const);
   const rule = cel === undefined ? [] : [{ rule: cel, must, ...(cause !== undefined && { cause }) }];
   return {
     ...schema,
     ...keywords,
+    ...((known.length > 0 || required.length > 0) && { required }),
     ...(must !== undefined &&
       texts.length > 0 && { must: { ...(schema['must'] as Json), ...Object.fromEntries(texts) } }),
     ...(rule.length > 0 && { cel: [...((schema['cel'] ?? []) as readonly unknown[]), ...rule] }),

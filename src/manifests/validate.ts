@@ -31,7 +31,15 @@ const TYPES: Readonly<Record<string, string>> = {
   object: 'a mapping',
   string: 'a text',
 };
-const EMPTY: Readonly<Record<string, unknown>> = { array: [], object: {}, string: '', integer: 0, number: 0 };
+/** What Go makes of a null, by type. */
+const EMPTY: Readonly<Record<string, unknown>> = {
+  array: [],
+  boolean: false,
+  integer: 0,
+  number: 0,
+  object: {},
+  string: '',
+};
 const INT32 = 2 ** 31;
 /** Longer ones do not help a reader. */
 const MAX_PATTERN = 60;
@@ -84,7 +92,7 @@ function prepare(
 ): unknown {
   const { items = {}, type, format = '' } = schema;
   if (Array.isArray(value)) {
-    const empty = EMPTY[String(items.type)];
+    const empty = createEmpty(items);
     return value.map((item: unknown, index) =>
       prepare(options.isGo ? (item ?? empty) : item, items, [...path, String(index)], problems, options),
     );
@@ -92,10 +100,14 @@ function prepare(
   if (isRecord(value)) return prepareMapping(value, schema, path, problems, options);
   const [must = '', test] = FORMATS[format] ?? [];
   const isWrong = typeof value === 'string' && test && !(test instanceof RegExp ? test.test(value) : test(value));
-  if (isWrong && value !== '') problems.push({ type: 'value', path, must, value });
+  if (isWrong && (value !== '' || format === 'quantity')) problems.push({ type: 'value', path, must, value });
   const isTooLarge = format === 'int32' && typeof value === 'number' && (value >= INT32 || value < -INT32);
   if (isTooLarge && type === 'integer') problems.push({ type: 'value', path, must: 'be a number of 32 bits', value });
   return value;
+}
+
+function createEmpty({ type }: Schema): unknown {
+  return EMPTY[[type].flat()[0] ?? ''] ?? null;
 }
 
 function prepareMapping(
@@ -121,6 +133,8 @@ function prepareMapping(
     else if (known === undefined) problems.push({ type: 'unknown', path: [...path, key], must: '' });
     else if (value[key] !== null || (!options.isGo && [known.type].flat().includes('null')))
       prepared[name] = prepare(value[key], known, [...path, key], problems, options);
+    // In a mapping of Go, a null is an empty value.
+    else if (options.isGo && !findProperty(properties, name)) prepared[name] = createEmpty(known);
   }
   for (const [name, { default: value }] of Object.entries(properties ?? {})) {
     if (value !== undefined && !Object.hasOwn(prepared, name)) prepared[name] = structuredClone(value);

@@ -15,10 +15,13 @@ const SHARE = IS_LONG ? 1 : 7;
 const CONCURRENCY = 8;
 /** Rules that are not about what an API server accepts. */
 const OTHER_CODES: ReadonlySet<Code> = new Set(['DuplicateObject', 'OnlyInCluster', 'MissingNamespace']);
+const MAX_MISSED_SHARE = 0.06;
+/** Of custom resources: a rule that the API server derives from the subresource scale, and a group of an operator. */
+const MISSED = ['IngressController: spec.replicas = -1', 'Config: apiVersion ximageregistry.operator.openshift.io/v1'];
 const { signal } = new AbortController();
 
 const controlPlane = await ControlPlane.start(await runBinaries());
-await controlPlane.installProjects('openshift-4.20-manifests');
+await controlPlane.installProjects('openshift-4.20-manifests', 'openshift-4.20-watched');
 const { admin } = controlPlane.apiServer;
 
 const OBJECTS = parseAllDocuments(readFileSync(path.join(import.meta.dirname, 'kinds.yaml'), 'utf8')).map(
@@ -32,8 +35,10 @@ async function findRejection({ apiVersion, kind, ...object }: KubeObject): Promi
   const { resources = [] } = discovery.body as { resources?: { name: string; kind: string; namespaced: boolean }[] };
   const resource = resources.find((each) => each.kind === kind && !each.name.includes('/'));
   if (resource === undefined) return 'no such kind';
-  const { metadata } = object as { readonly metadata?: { readonly namespace?: unknown } };
+  const { metadata } = object as { readonly metadata?: { readonly name?: unknown; readonly namespace?: unknown } };
   const namespace = metadata?.namespace;
+  // cluster-bootstrap gets the object by its name.
+  if (metadata?.name === undefined || metadata.name === null || metadata.name === '') return 'no name';
   if (resource.namespaced && typeof namespace !== 'string') return 'no namespace';
   const scope = resource.namespaced ? `/namespaces/${String(namespace)}` : '';
   const url = `${group}${scope}/${resource.name}`;
@@ -70,11 +75,19 @@ test('judges objects with one fault each as the API server does', async () => {
   const verdicts = await new PQueue({ concurrency: CONCURRENCY }).addAll(
     mutations.map(({ what, object }) => async () => {
       const rejection = await findRejection(object as KubeObject);
-      return { what, rejection, errors: await findErrors(object) };
+      const isCustom = /\.openshift\.io\//.test((object as KubeObject).apiVersion);
+      return { what, isCustom, rejection, errors: await findErrors(object) };
     }),
   );
-  const missed = verdicts.filter(({ rejection, errors }) => rejection !== undefined && errors.length === 0);
   const wrong = verdicts.filter(({ rejection, errors }) => rejection === undefined && errors.length > 0);
-  console.log(JSON.stringify({ total: verdicts.length, missed, wrong }, null, 1));
-  expect(wrong).toEqual([]);
+  // The API server does not check the size of numbers in custom resources. The operators that decode them do.
+  const isTooLarge = ({ errors: [error = '', ...others] }: (typeof wrong)[number]): boolean =>
+    others.length === 0 && error.includes('must be a number of 32 bits');
+  expect(wrong.filter((verdict) => !isTooLarge(verdict))).toEqual([]);
+  const missed = verdicts.filter(({ rejection, errors }) => rejection !== undefined && errors.length === 0);
+  expect(missed.filter(({ isCustom }) => isCustom).map(({ what }) => what)).toEqual(
+    MISSED.filter((what) => verdicts.some((verdict) => verdict.what === what)),
+  );
+  // The API server validates built-in kinds in Go. The overlay has what people do most.
+  expect(missed.length / verdicts.length).toBeLessThan(MAX_MISSED_SHARE);
 });

@@ -13,11 +13,11 @@ import { manifestDirectory } from './manifest-directories.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 import { createJudge } from './real-verdict.ts';
 
-const DIRECTORIES = IS_LONG ? 100 : 20;
+const DIRECTORIES = IS_LONG ? 1_000 : 20;
 /** Fixed, so that a failure repeats. */
 const SEED = 20_261_156;
 const CONCURRENCY = 2;
-const TIMEOUT_MS = IS_LONG ? 2_400_000 : 600_000;
+const TIMEOUT_MS = IS_LONG ? 14_400_000 : 600_000;
 const { signal } = new AbortController();
 
 test(
@@ -25,6 +25,7 @@ test(
   async () => {
     const { binaries, installed, admin } = await OperatorCluster.shared();
     const { directory: parent } = installed.controlPlane;
+    await installed.controlPlane.installProjects('openshift-4.20-manifests');
     const judge = await createJudge(binaries, parent, admin);
     const renderer = await findRenderer(join(binaries, 'machine-config-controller'), undefined, signal);
     const render = createRender(renderer, { objects: new Map(), installConfig: undefined }, signal);
