@@ -162,7 +162,8 @@ export class ManifestSet {
 
 /** The order of two releases, such as `4.9` and `4.20`. */
 export function compareReleases(one: string, other: string): number {
-  return one.localeCompare(other, 'en', { numeric: true });
+  const [numbers, others] = [one, other].map((release) => release.split('.').map(Number));
+  return (numbers?.[0] ?? 0) - (others?.[0] ?? 0) || (numbers?.[1] ?? 0) - (others?.[1] ?? 0);
 }
 
 function toRecord(value: unknown): Json | undefined {

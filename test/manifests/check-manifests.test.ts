@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { runProgram, usageError } from '../cli/run-program.ts';
@@ -163,6 +163,14 @@ test('--split does not write into a directory with files, or two files into one'
   expect(read(out)).toEqual({});
 });
 
+test('--split keeps a link in a directory that no installer reads as a link', async () => {
+  writeFiles(directory, { 'openshift/a.yaml': BUTANE, 'large/file': 'a'.repeat(1_000) });
+  mkdirSync(path.join(directory, 'openshift/sub'));
+  symlinkSync('../../large', path.join(directory, 'openshift/sub/large'));
+  expect((await check('--split', out)).exitCode).toBe(0);
+  expect(lstatSync(path.join(out, 'openshift/sub/large')).isSymbolicLink()).toBe(true);
+});
+
 test('--split reports what it cannot repair, and copies a file that does not parse', async () => {
   writeFiles(directory, { 'a.yaml': `---\n# empty\n---\n${BUTANE}`, 'b.yaml': 'a: b: c\n---\nd: e\n' });
   expect((await check('--split', out, '-o', 'name')).stdout).toBe(`${out}/b.yaml\n`);
@@ -194,10 +202,13 @@ test('reads one file, and with --warnings-as-errors exits with 1 for a warning',
   expect([strict.exitCode, strict.stdout]).toEqual([1, expect.stringMatching(/^Not fine: 0 errors and 1 warning/m)]);
 });
 
-test('ends at Ctrl-C', async () => {
+test.each([
+  ['a check', []],
+  ['--split', ['--split']],
+])('ends at Ctrl-C during %s', async (_what, flags) => {
   for (let index = 0; index < 300; index += 1) writeFiles(directory, { [`${index}.yaml`]: BUTANE });
   const listeners = process.listenerCount('SIGINT');
-  const outcome = check();
+  const outcome = check(...flags, ...flags.map(() => out));
   await vi.waitUntil(() => process.listenerCount('SIGINT') > listeners, { interval: 1 });
   process.emit('SIGINT');
   const stderr = 'machineconfig-guard: interrupted\n';

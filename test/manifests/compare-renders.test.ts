@@ -35,6 +35,8 @@ if (!base.includes('generated-by-version":"v4"'))
 if (!base.includes('"name":"NewGate"'))
   end('panic: feature "NewGate" is not registered in FeatureGates []\\n\\ngoroutine 1', 2);
 const bad = texts.find(([, text]) => text.includes('rt'+'x'));
+if (bad && process.env.MCG_TEST_SILENT) fail('kernelType is invalid');
+if (process.env.MCG_TEST_INPUTS) fs.writeFileSync(process.env.MCG_TEST_INPUTS, base);
 if (bad) fail('error parsing "' + input + '/' + bad[0] + '" [1] manifest: kernelType=rtx is invalid');
 const find = (pattern) => texts.flatMap(([, text]) => [...text.matchAll(pattern)].map(([, found]) => found));
 const source = [...find(/name"?: ?"?(\\d\\d-[-\\w]+)/g), '00-worker'].map((name) => ({ name }));
@@ -48,7 +50,7 @@ for (const pool of ['master', 'worker', 'infra']) {
   const metadata = { name: 'rendered-' + pool + '-' + hash };
   const config = { apiVersion: '${MCO}/v1', kind: 'MachineConfig', metadata, spec: { kernelArguments } };
   write('/machine-configs', pool, config);
-  write('/machine-pools', pool, { spec: { configuration: { source } } });
+  if (!process.env.MCG_TEST_DAMAGED) write('/machine-pools', pool, { spec: { configuration: { source } } });
 }
 `;
 
@@ -143,6 +145,54 @@ test('reports the last error of the operator, and the file that it names', async
   const message = 'the operator ends with error parsing "b.yaml" [1] manifest: kernelType=rtx is invalid';
   expect([exitCode, renders]).toEqual([1, []]);
   expect(problems[0]).toMatchObject({ code: 'RenderFails', file: 'openshift/b.yaml', message });
+});
+
+test('names each manifest without which the operator does not fail, although its message names none', async () => {
+  vi.stubEnv('MCG_TEST_SILENT', '1');
+  const files = ['a', 'b', 'c', 'd', 'e'].map((name) => {
+    return [`${name}.yaml`, createConfig(`99-${name}`, 'worker', 'bd'.includes(name) ? 'rtx' : 'karg-a')] as const;
+  });
+  const { problems } = await render(Object.fromEntries(files));
+  expect(problems.filter(({ code }) => code === 'RenderFails')).toEqual(
+    ['openshift/b.yaml', 'openshift/d.yaml'].map(
+      (file) => expect.objectContaining({ file, message: 'the operator ends with kernelType is invalid' }) as object,
+    ),
+  );
+});
+
+test('renders with what the directory says about the cluster, and says whether the names are real', async () => {
+  const installConfig = { metadata: { name: 'lab' }, baseDomain: 'example.org', platform: { baremetal: {} } };
+  writeFiles(directory, { 'install-config.yaml': stringify({ ...installConfig, pullSecret: '{"auths":{"a":{}}}' }) });
+  vi.stubEnv('MCG_TEST_INPUTS', path.join(directory, 'inputs'));
+  const { stdout } = await check({ 'a.yaml': A }, '-o', 'json');
+  expect(JSON.parse(stdout)).toMatchObject({ hasRealNames: false });
+  const inputs = readFileSync(path.join(directory, 'inputs'), 'utf8');
+  expect(inputs).toContain('"apiServerURL":"https://api.lab.example.org:6443"');
+  expect(inputs).toContain('"type":"BareMetal"');
+  expect(inputs).toContain(Buffer.from('{"auths":{"a":{}}}').toString('base64'));
+
+  const controllerConfig = {
+    apiVersion: `${MCO}/v1`,
+    kind: 'ControllerConfig',
+    metadata: { name: 'machine-config-controller', annotations: { [`${MCO}/generated-by-version`]: 'v4' } },
+    spec: { clusterDNSIP: '172.31.0.10' },
+  };
+  const gates = { apiVersion: 'config.openshift.io/v1', kind: 'FeatureGate', metadata: { name: 'cluster' } };
+  const real = await check({
+    'b.json': JSON.stringify(controllerConfig),
+    'c.json': JSON.stringify({ ...gates, spec: {}, status: { featureGates: [{ disabled: [{ name: 'NewGate' }] }] } }),
+  });
+  expect(real.stdout).toContain('The names are those of your cluster.');
+  const own = readFileSync(path.join(directory, 'inputs'), 'utf8');
+  expect(own).toContain('"clusterDNSIP":"172.31.0.10"');
+  expect(own).not.toContain('"clusterDNSIP":"172.30.0.10"');
+});
+
+test('prints the other findings if the operator ends in an unexpected way', async () => {
+  vi.stubEnv('MCG_TEST_DAMAGED', '1');
+  const { exitCode, stdout, stderr } = await check({ 'a.yaml': createConfig('99-a', 'none', 'karg-a') });
+  expect([exitCode, stdout]).toEqual([2, expect.stringContaining('NoPool: no pool has role none')]);
+  expect(stderr).toMatch(/master\.yaml/);
 });
 
 test('prints the static check, and exits with 2, if the operator cannot render at all', async () => {
