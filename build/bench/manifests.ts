@@ -20,7 +20,8 @@ function createManifest(index: number): object {
     return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { settings: 'a line of text\n'.repeat(20) } };
   }
   const files = [0, 1, 2].map((number) => {
-    const source = `data:text/plain;charset=utf-8;base64,${Buffer.from(`file ${number} of ${index}`).toString('base64')}`;
+    const text = Buffer.from(`file ${number} of ${index}`).toString('base64');
+    const source = `data:text/plain;charset=utf-8;base64,${text}`;
     return { path: `/etc/lab/${index}-${number}.conf`, mode: 420, overwrite: true, contents: { source } };
   });
   const contents =

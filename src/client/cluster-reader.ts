@@ -1,15 +1,18 @@
 import { parse } from 'yaml';
 import { groupBy } from '../common/group-by.ts';
-import type { Referrer } from '../decision/references.ts';
+import type { Referrer } from '../mco/referrer.ts';
 import type { InspectedNode, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
-import { type ApiObject, findWriteTime, parseTime, type Resource } from '../kube/api-object.ts';
-import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
-import { type KubeApi } from '../kube/api.ts';
+import { type ApiObject, findWriteTime, parseTime } from '../kube/api-object.ts';
+import type { KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
-import { isManagedByOperator } from '../references/node-pool.ts';
-import { BUILDS, MACHINE_CONFIGS, NODES, POOLS, type WatchedConfig } from '../references/sources.ts';
+import { isManagedByOperator } from '../mco/pool-of-node.ts';
 import { listPoolSources } from '../rendered-config/rendered-config.ts';
 import { accessCluster, isRetryableRead, readObject } from './cluster-access.ts';
+import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import { MCO_GROUP } from '../mco/api-paths.ts';
+import type { WatchedConfig } from '../mco/machine-config.ts';
+import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../mco/resources.ts';
+import type { Resource } from '../kube/resource.ts';
 
 // All read functions throw a ClusterAccessError, or the signal's reason.
 

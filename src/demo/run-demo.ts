@@ -3,12 +3,13 @@ import { formatCheckReport } from '../cli/check/format-report.ts';
 import { restore } from '../cli/restore/restore-run.ts';
 import { CommandFormatter } from '../client/output/advice.ts';
 import { applyStyle, type Style, type TextFormat, wrapBeside } from '../client/output/text-format.ts';
-import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
+import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError } from '../kube/errors.ts';
 import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
 import { withDemoCluster } from './demo-cluster.ts';
 import { FIRST, Masters, SECOND } from './masters.ts';
+import { MACHINE_CONFIGS_PATH } from '../mco/api-paths.ts';
 
 const INTRO = `
 Simulated: hosts, API server and operator. Real: the guard, check and restore.

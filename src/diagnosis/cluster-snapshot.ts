@@ -1,14 +1,13 @@
 import { groupBy } from '../common/group-by.ts';
 import {
-  type ConfigName,
   findReferencedConfig,
   findUsedConfigs,
   NODE_FIELDS,
   type NodeReferrer,
-  parsePoolName,
   type PoolReferrer,
-} from '../decision/references.ts';
-import { findPoolOfNode, type Labels } from '../references/node-pool.ts';
+} from '../mco/referrer.ts';
+import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
+import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 
 export interface InspectedNode {
   readonly referrer: NodeReferrer;

@@ -1,16 +1,13 @@
 import { groupBy } from '../common/group-by.ts';
 import {
-  type ConfigName,
   findReferencedConfig,
   findUsedConfigs,
-  isRenderedConfig,
   type NodeReferrer,
-  parsePoolName,
   type PoolReferrer,
   REASON_FIELD,
   REFERRER_NOUNS,
-} from '../decision/references.ts';
-import { findPoolOfNode } from '../references/node-pool.ts';
+} from '../mco/referrer.ts';
+import { findPoolOfNode } from '../mco/pool-of-node.ts';
 import {
   type ClusterSnapshot,
   findForeignConfigs,
@@ -22,6 +19,7 @@ import { createNearestFinder } from './nearest-name.ts';
 import type { Cluster, DiagnosisScope, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
 import { planMarkRemoval, planRepairs } from './repairs.ts';
 import { type Rule, RULES } from './rules.ts';
+import { type ConfigName, isRenderedConfig, parsePoolName } from '../mco/machine-config.ts';
 
 /** Part of the JSON of `check`. Unknown values are null. */
 export type CheckedPool = ReturnType<typeof describePool>;

@@ -1,18 +1,16 @@
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
 import {
-  type ConfigName,
   findReferencedConfig,
   NODE_FIELDS,
   type NodeReferrer,
-  parsePoolName,
   type PoolReferrer,
   REASON_FIELD,
-} from '../decision/references.ts';
-import { formatName } from '../decision/message.ts';
+} from '../mco/referrer.ts';
 import { CONTROL_PLANE_POOL, findJoinedNodes, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
 import { findDanglingReferences, judgeEmptyStatus } from './dangling-references.ts';
 import type { Cluster, Finding, Problem, Recovery } from './problem.ts';
+import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
 
 /** Without a change in this time, the operator makes no progress. */
 const STALLED_MINUTES = 60;

@@ -1,6 +1,6 @@
-import type { ConfigName } from '../decision/references.ts';
-import type { PoolOfNode } from '../references/node-pool.ts';
+import type { PoolOfNode } from '../mco/pool-of-node.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from './cluster-snapshot.ts';
+import type { ConfigName } from '../mco/machine-config.ts';
 
 export type ProblemCode =
   | 'TooFewNodes'

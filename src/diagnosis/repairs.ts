@@ -1,6 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
-import { type ConfigName, findReferencedConfig, isObjectName, parsePoolName } from '../decision/references.ts';
-import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../kube/api-paths.ts';
+import { findReferencedConfig } from '../mco/referrer.ts';
 import {
   canHaveBootstrapHost,
   CONTROL_PLANE_POOL,
@@ -10,6 +9,10 @@ import {
 } from './cluster-snapshot.ts';
 import { isMissingForever, isOnDisk } from './findings.ts';
 import type { Cluster, Problem, ProblemCode } from './problem.ts';
+import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import { isObjectName } from '../kube/object-name.ts';
+import { MCO_GROUP } from '../mco/api-paths.ts';
+import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 
 export interface Repair {
   readonly text: string;

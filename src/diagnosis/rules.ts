@@ -1,10 +1,10 @@
-import { findReferencedConfig, toConfigName } from '../decision/references.ts';
-import { formatName } from '../decision/message.ts';
+import { findReferencedConfig } from '../mco/referrer.ts';
 import type { InspectedNode, InspectedPool } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import * as findings from './findings.ts';
 import type { Cluster, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
 import type { RepairName } from './repairs.ts';
+import { formatName, toConfigName } from '../mco/machine-config.ts';
 
 /** One kind of problem: what it finds in which objects, how it reads, and its repairs. */
 export interface Rule {

@@ -1,5 +1,5 @@
 import { ProgramError } from '../rendered-config/operator/run-program.ts';
-import { parsePoolName } from '../decision/references.ts';
+import { parsePoolName } from '../mco/machine-config.ts';
 import { diffSpecs, type ExplainedDifference, explainDifferences } from '../rendered-config/config-parts.ts';
 import type { ClusterInputs } from '../rendered-config/operator/base-manifests.ts';
 import type { Render, RenderFiles } from '../rendered-config/operator/render.ts';

@@ -2,7 +2,7 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import { formatPath } from '../files/file-error.ts';
 import { createNodeBudget } from '../files/yaml-document.ts';
 import { parseStream, type StreamDocument, type YamlStream } from '../files/yaml-stream.ts';
-import { matchesNodeSelector } from '../references/node-pool.ts';
+import { matchesNodeSelector } from '../mco/pool-of-node.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
 import { MACHINE_CONFIG, POOL } from './kinds.ts';
 import type { Installer, ManifestFile } from './read-manifests.ts';

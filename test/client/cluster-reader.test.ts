@@ -1,14 +1,15 @@
 import { beforeEach, expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/references.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import { readClusterSnapshot, readReferrers } from '../../src/client/cluster-reader.ts';
 import { MalformedObject } from '../../src/kube/api-object.ts';
-import { MACHINE_CONFIGS_PATH, MCO_GROUP, NODES_PATH, POOLS_PATH } from '../../src/kube/api-paths.ts';
+import { NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
 import { createNode, createPool, OLD } from '../cli/inspected-cluster.ts';
 import type { Fault } from '../support/faults.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+import { MACHINE_CONFIGS_PATH, MCO_GROUP, POOLS_PATH } from '../../src/mco/api-paths.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 const CONFIG = toConfigName(OLD);
 const { signal } = new AbortController();

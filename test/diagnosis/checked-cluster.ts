@@ -2,11 +2,11 @@ import type { CheckReport } from '../../src/cli/check/check-cluster.ts';
 import type { PendingCertificateRequests } from '../../src/client/certificate-requests.ts';
 import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster-reader.ts';
 import { advise } from '../../src/client/output/advice.ts';
-import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import type { DiagnosisScope, MissingConfigReport } from '../../src/diagnosis/problem.ts';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 
 /** The names of an agent-based install that stopped at 93 % (OpenShift 4.18.32). */
 export const MISSING = 'rendered-master-553d5d527988f8cd22e7791f6013fe42';

@@ -3,17 +3,17 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CommandFormatter } from '../../src/client/output/advice.ts';
-import { parsePoolName, toConfigName } from '../../src/decision/references.ts';
 import { parseInspectedNode } from '../../src/client/cluster-reader.ts';
 import { judgeEmptyStatus } from '../../src/diagnosis/dangling-references.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
 import { createNearestFinder } from '../../src/diagnosis/nearest-name.ts';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { NEW, OLD } from '../cli/inspected-cluster.ts';
 import { NAMES } from '../support/arbitrary.ts';
 import { checkProperty } from '../support/check-property.ts';
 import { check, inspectedNode, inspectedPool, MISSING, WORKER } from './checked-cluster.ts';
 import { buildState, formatRepair, getState, NOW, readState, STATE_NAMES } from './states.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { parsePoolName, toConfigName } from '../../src/mco/machine-config.ts';
 
 test.each(STATE_NAMES)('finds the problems and the repairs of state %s', (name) => {
   const { text, expected } = getState(name);

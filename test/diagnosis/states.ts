@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster-reader.ts';
-import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import type { ClusterSnapshot } from '../../src/diagnosis/cluster-snapshot.ts';
 import type { Repair } from '../../src/diagnosis/repairs.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 
 interface NamedState {
   readonly objects: string;

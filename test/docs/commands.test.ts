@@ -2,13 +2,13 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { EXIT_CODE } from '../../src/client/exit.ts';
-import { toConfigName } from '../../src/decision/references.ts';
-import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/decision/verdict.ts';
 import { annotate, GONE, startHealthyCluster } from '../cli/inspected-cluster.ts';
 import { listCommands, runProgram } from '../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../support/config-on-disk.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
+import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/api/codes.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
 const CODES = Object.values(EXIT_CODE).map(String);

@@ -1,12 +1,14 @@
-import { type ClusterState, type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/decision/references.ts';
-import type { ApiObject, Resource } from '../../src/kube/api-object.ts';
+import { type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/mco/referrer.ts';
+import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
 import type { LiveReader } from '../../src/references/live-reader.ts';
-import { BUILDS, NODES, POOLS } from '../../src/references/sources.ts';
 import { type Bound, HOLD_MS } from './bounds.ts';
 import type { BrokenGuard, GuardParts } from './explored-guard.ts';
 import { CONFIG_A, LONG_AGO } from './two-config-cluster.ts';
+import { BUILDS, NODES, POOLS } from '../../src/mco/resources.ts';
+import type { ClusterState } from '../../src/references/cluster-state.ts';
+import type { Resource } from '../../src/kube/resource.ts';
 
 function readWith(createRead: (parts: GuardParts, api: KubeApi) => LiveReader['read']): BrokenGuard {
   return (parts, api) => {
@@ -87,13 +89,13 @@ const ignoreHold = changeState(({ referrers }) => ({ referrers: referrers.filter
 const ignoreTimes = changePools(({ kind, name, references }) => ({ kind, name, references }));
 const ignoreRollBack = changePools((pool) => ({ ...pool, specChangedAt: LONG_AGO }));
 
-type FindLastNaming = GuardParts['index']['pools']['findLastNaming'];
+type FindLastUse = GuardParts['index']['pools']['findLastUse'];
 
 /** Changes what the guard remembers of the pools. */
-function changeMemory(change: (find: FindLastNaming, parts: GuardParts) => FindLastNaming): BrokenGuard {
+function changeMemory(change: (find: FindLastUse, parts: GuardParts) => FindLastUse): BrokenGuard {
   return (parts) => {
     const { pools } = parts.index;
-    pools.findLastNaming = change(pools.findLastNaming.bind(pools), parts);
+    pools.findLastUse = change(pools.findLastUse.bind(pools), parts);
   };
 }
 
@@ -103,12 +105,12 @@ const ignoreLateWatch = changeMemory((find, { index }) => ({ name }, ...args) =>
   return seen && find(seen, ...args);
 });
 const forgetNamings = changeMemory((find) => (...args) => {
-  const naming = find(...args);
-  return naming?.isSeen === true ? { at: LONG_AGO, isSeen: false } : naming;
+  const lastUse = find(...args);
+  return lastUse?.isSeen === true ? { at: LONG_AGO, isSeen: false } : lastUse;
 });
 const forgetStart = changeMemory((find) => (...args) => {
-  const naming = find(...args);
-  return naming?.isSeen === false ? { at: LONG_AGO, isSeen: false } : naming;
+  const lastUse = find(...args);
+  return lastUse?.isSeen === false ? { at: LONG_AGO, isSeen: false } : lastUse;
 });
 /** As if the watch had delivered every version. */
 const ignoreGaps: BrokenGuard = ({ index: { pools } }) => {

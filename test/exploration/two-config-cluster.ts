@@ -1,11 +1,11 @@
 import { toSeconds } from '../../src/common/duration.ts';
-import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import { type Change, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { parseResourcePath } from '../../src/demo/cluster/kinds.ts';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
-import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../../src/references/sources.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
+import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../../src/mco/resources.ts';
 
 /** The client deletes A. Only pools with a hold name C. */
 const CONFIGS = ['A', 'B', 'C'] as const;

@@ -6,7 +6,7 @@ import { FileError } from '../../src/files/file-error.ts';
 import { findProblems } from '../../src/manifests/find-problems.ts';
 import { readManifests } from '../../src/manifests/read-manifests.ts';
 import { RULES } from '../../src/manifests/rules/rules.ts';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 
 type Json = Record<string, unknown>;

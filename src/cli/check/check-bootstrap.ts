@@ -1,4 +1,4 @@
-import { findReferencedConfig, hasStrongReference, parsePoolName } from '../../decision/references.ts';
+import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
@@ -16,6 +16,7 @@ import { formatTable, NONE } from '../../client/output/table.ts';
 import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
 import { canHaveBootstrapHost, type ClusterSnapshot, type InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
 import { readWithRetries } from '../../client/poll.ts';
+import { parsePoolName } from '../../mco/machine-config.ts';
 
 /** The JSON of `check bootstrap DIR --output json`. Its keys are a contract. */
 export interface BootstrapReport {

@@ -15,7 +15,7 @@ import type { CheckReport } from './check-cluster.ts';
 import type { CheckedPool } from '../../diagnosis/diagnose.ts';
 import type { Problem } from '../../diagnosis/problem.ts';
 import { RULES } from '../../diagnosis/rules.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 
 const MAX_NAMED_NODES = 3;
 const MAX_REASONS = 10;

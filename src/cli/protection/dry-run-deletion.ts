@@ -1,18 +1,15 @@
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { listAll, readReferrers } from '../../client/cluster-reader.ts';
 import { assertDryRunIsHonored, sendWrite, toDeletion } from '../../client/write.ts';
-import {
-  isRenderedConfig,
-  REASON_FIELD,
-  REFERRER_KINDS,
-  type ReferrerKind,
-  summarizeReferences,
-} from '../../decision/references.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
+import { REASON_FIELD, REFERRER_KINDS, type ReferrerKind } from '../../mco/referrer.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
-import { MACHINE_CONFIGS_PATH, objectPath } from '../../kube/api-paths.ts';
+import { objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { MACHINE_CONFIGS } from '../../references/sources.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
+import { MACHINE_CONFIGS_PATH } from '../../mco/api-paths.ts';
+import { isRenderedConfig } from '../../mco/machine-config.ts';
+import { summarizeReferences } from '../../mco/reference-summary.ts';
+import { MACHINE_CONFIGS } from '../../mco/resources.ts';
 
 export interface DryRunAnswer {
   readonly status: number;

@@ -11,10 +11,10 @@ import { checkImage } from '../../install/image.ts';
 import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
-import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import { formatCommand } from '../../client/output/text-format.ts';
 import { keepInstalled, readInstalled, readVersion } from './installed-guard.ts';
 import { assertNoConflict, type RenderFlags, STDOUT } from './render-flags.ts';
+import { INSTALLED_NAME } from '../../api/paths.ts';
 
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
 const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.';

@@ -1,15 +1,8 @@
 import type { ConfigDifference } from '../../client/config-differences.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst } from '../../common/printable-text.ts';
-import {
-  type ConfigName,
-  findReferencedConfig,
-  NODE_FIELDS,
-  parsePoolName,
-  REASON_FIELD,
-  summarizeReferences,
-} from '../../decision/references.ts';
-import { formatReferrers } from '../../decision/message.ts';
+import { findReferencedConfig, NODE_FIELDS, REASON_FIELD } from '../../mco/referrer.ts';
+import { formatReferrers } from '../../review/message.ts';
 import {
   CONTROL_PLANE_POOL,
   findForeignConfigs,
@@ -17,12 +10,14 @@ import {
   type InspectedPool,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { isOnDisk } from '../../diagnosis/findings.ts';
-import { MCO_GROUP } from '../../kube/api-paths.ts';
-import { findPoolOfNode } from '../../references/node-pool.ts';
+import { findPoolOfNode } from '../../mco/pool-of-node.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { RestoreOptions } from './restore-run.ts';
 import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
+import { MCO_GROUP } from '../../mco/api-paths.ts';
+import { type ConfigName, parsePoolName } from '../../mco/machine-config.ts';
+import { summarizeReferences } from '../../mco/reference-summary.ts';
 
 export interface Content {
   readonly config: RenderedConfig;

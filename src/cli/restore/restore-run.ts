@@ -4,7 +4,7 @@ import { orForbidden } from '../../client/cluster-access.ts';
 import { readDifferences } from '../../client/config-differences.ts';
 import { readControlPlaneReplicas } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { type ConfigName, findReferencedConfig } from '../../decision/references.ts';
+import { findReferencedConfig } from '../../mco/referrer.ts';
 import type { InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
 import { toUnpauseCommand } from '../../diagnosis/repairs.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -19,6 +19,7 @@ import {
   type RestoreStep,
   type StepAction,
 } from './restore-steps.ts';
+import type { ConfigName } from '../../mco/machine-config.ts';
 
 export interface RestoreOptions extends StepOptions {
   readonly configs: readonly RenderedConfig[];

@@ -14,11 +14,14 @@ import { FAILED_STATES } from '../../diagnosis/findings.ts';
 import { toPausePatch } from '../../diagnosis/repairs.ts';
 import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import { type ConfigName, findReferencedConfig, hasStrongReference, isObjectName } from '../../decision/references.ts';
+import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { MACHINE_CONFIGS_PATH, MCO_GROUP, objectPath, POOLS_PATH } from '../../kube/api-paths.ts';
+import { objectPath } from '../../kube/api-paths.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { Step, Wait } from '../steps/step-run.ts';
+import { isObjectName } from '../../kube/object-name.ts';
+import { MACHINE_CONFIGS_PATH, MCO_GROUP, POOLS_PATH } from '../../mco/api-paths.ts';
+import type { ConfigName } from '../../mco/machine-config.ts';
 
 /** What a restore depends on. Without pools that are being deleted. */
 export interface RestoreState extends ClusterSnapshot {

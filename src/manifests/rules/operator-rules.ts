@@ -1,4 +1,4 @@
-import { matchesNodeSelector } from '../../references/node-pool.ts';
+import { matchesNodeSelector } from '../../mco/pool-of-node.ts';
 import { isRecord } from '../../rendered-config/rendered-config.ts';
 import {
   INSTALLER_NAME,

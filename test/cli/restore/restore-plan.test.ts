@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { ConfigName } from '../../../src/decision/references.ts';
 import { chooseContent, type Content, planRestore } from '../../../src/cli/restore/restore-plan.ts';
 import type { RestoreState, StepAction } from '../../../src/cli/restore/restore-steps.ts';
 import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
+import type { ConfigName } from '../../../src/mco/machine-config.ts';
 
 const { name: MISSING, config: CONFIG, spec: SPEC } = createConfigOnDisk();
 const CONTENT = { config: CONFIG };

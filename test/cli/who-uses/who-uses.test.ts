@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
-import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
+import { NODES_PATH } from '../../../src/kube/api-paths.ts';
 import type { TestCluster } from '../../support/test-cluster.ts';
 import {
   annotate,
@@ -17,6 +17,8 @@ import {
 } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
+import { GUARD_PATH } from '../../../src/api/paths.ts';
+import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
 
 const OTHER_POOL = 'rendered-infra-a4983d88dabdc54ecf977ee120fd3796';
 const TYPO = NEW.replace('rendered', 'render');

@@ -3,8 +3,6 @@ import { ClusterAccessError, readObject } from '../../../src/client/cluster-acce
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
 import { readReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { verifyProtection } from '../../../src/cli/protection/verify.ts';
-import { toConfigName } from '../../../src/decision/references.ts';
-import { GUARDS_PATH } from '../../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
 import type { Rule } from '../control-plane/kube-client.ts';
 import { BINDINGS } from '../support/floor.ts';
@@ -13,6 +11,8 @@ import { overlay } from '../support/overlays.ts';
 import { PATHS } from '../support/objects.ts';
 import { connectWith, withoutEachRight } from '../support/service-account.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
+import { GUARDS_PATH } from '../../../src/api/paths.ts';
+import { toConfigName } from '../../../src/mco/machine-config.ts';
 
 const REQUESTS_PATH = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const CLUSTER_ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles';

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { FAILED_STATES } from '../../../src/diagnosis/findings.ts';
-import { MCO_GROUP } from '../../../src/kube/api-paths.ts';
-import { findPoolOfNode } from '../../../src/references/node-pool.ts';
+import { findPoolOfNode } from '../../../src/mco/pool-of-node.ts';
 import { buildState, getState, renderConfig } from '../../diagnosis/states.ts';
 import type { KubeClient, KubeObject } from '../control-plane/kube-client.ts';
 import { pause } from '../control-plane/until.ts';
 import { type Cluster, hasCondition, type Pool } from '../support/cluster.ts';
 import type { InstalledCluster } from '../support/installed-cluster.ts';
 import { PATHS, readAnnotations } from '../support/objects.ts';
+import { MCO_GROUP } from '../../../src/mco/api-paths.ts';
 
 const CONFIG_MAPS = `${PATHS.namespaces}/kube-system/configmaps`;
 const API_VERSION = `${MCO_GROUP}/v1`;

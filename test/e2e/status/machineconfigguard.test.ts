@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
-import type { GuardStatus } from '../../../src/status/describe-status.ts';
 import { renderConfig } from '../../diagnosis/states.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { StateCluster } from '../states/state-cluster.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
+import type { GuardStatus } from '../../../src/status/guard-status.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
