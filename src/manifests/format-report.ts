@@ -46,7 +46,7 @@ export function formatManifestsReport(format: TextFormat, report: ManifestsRepor
 function formatConclusion({ ok, problems, manifests, directory }: ManifestsReport): string {
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const counts = `${countNoun(errors, 'error')} and ${countNoun(problems.length - errors, 'warning')}`;
-  const place = `${countNoun(manifests, 'manifest')} of ${formatPath(directory)}`;
+  const place = `${countNoun(manifests, 'manifest')} of ${directory === '-' ? 'stdin' : formatPath(directory)}`;
   const lost = problems.filter(({ code }) => (RULES[code] as Message).isLoss).length;
   if (!ok) return `Not fine: ${counts} in ${place}.`;
   if (lost === 0) return `Fine: ${counts} in ${place}.`;

@@ -60,6 +60,8 @@ export class ManifestSet {
   readonly catalog = new KindCatalog();
   readonly installer: Installer | undefined;
   readonly release: string | undefined;
+  /** The releases that the cluster can have, of those with known schemas. */
+  readonly schemaReleases: readonly string[];
   readonly manifests: Manifest[] = [];
   readonly all: ManifestObject[] = [];
   readonly byId = new Map<string, ManifestObject>();
@@ -74,6 +76,10 @@ export class ManifestSet {
   constructor({ installer, release }: Target = {}) {
     this.installer = installer;
     this.release = release;
+    const { releases } = this.catalog;
+    // An older or a newer release has the kinds of the nearest known one.
+    const nearest = releases.findLast((each) => compareReleases(each, release ?? '') <= 0) ?? releases[0] ?? '';
+    this.schemaReleases = release === undefined ? releases : [nearest];
   }
 
   add({ path, content, line = 0 }: ManifestFile & { readonly content: Buffer }): void {
@@ -101,10 +107,10 @@ export class ManifestSet {
 
   /** What the kind of an object is in the releases and the feature set that the cluster can have. */
   findVersions({ apiVersion, kind }: ManifestObject): readonly KindVersion[] {
-    const { release, featureSet } = this;
+    const { featureSet, schemaReleases } = this;
     return this.catalog
       .find(apiVersion, kind)
-      .filter(({ releases }) => release === undefined || releases.includes(release))
+      .filter(({ releases }) => schemaReleases.some((release) => releases.includes(release)))
       .filter(({ featureSets }) => featureSets === undefined || featureSets.includes(featureSet));
   }
 

@@ -199,12 +199,11 @@ function getGroup(type: string): string {
 }
 
 function findMissingReleases(object: ManifestObject, set: ManifestSet): Findings {
-  const { catalog, release, featureSet } = set;
+  const { catalog, schemaReleases, featureSet } = set;
   const all = catalog.find(object.apiVersion, object.kind);
   const releases = new Set(set.findVersions(object).flatMap((version) => version.releases));
-  const wanted = release === undefined ? catalog.releases : catalog.releases.filter((each) => each === release);
-  if (all.length === 0 || wanted.every((each) => releases.has(each))) return false;
-  const served = catalog.releases.filter((each) => releases.has(each));
+  if (all.length === 0 || schemaReleases.every((each) => releases.has(each))) return false;
+  const served = schemaReleases.filter((each) => releases.has(each));
   if (served.length > 0) return `OpenShift ${formatRange(served)}`;
   const sets = new Set(all.flatMap(({ featureSets = [] }) => featureSets).filter((each) => each !== featureSet));
   const others = catalog.releases.filter((each) => all.some((version) => version.releases.includes(each)));

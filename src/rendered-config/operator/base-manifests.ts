@@ -16,8 +16,8 @@ export interface ClusterInputs {
   readonly installConfig: Json | undefined;
 }
 
-/** The FeatureGate is for this release, whatever the release of the operator is. */
-export const RELEASE_VERSION = '0.0.0';
+/** Without a ControllerConfig, the FeatureGate is for this release, whatever the release of the operator is. */
+const RELEASE_VERSION = '0.0.0';
 const MCO = 'machineconfiguration.openshift.io';
 const CONTROLLER_CONFIG = 'ControllerConfig machine-config-controller';
 const FEATURE_GATE = 'FeatureGate cluster';
@@ -41,6 +41,13 @@ const PLATFORMS: Readonly<Record<string, string>> = {
 /** Whether the operator renders the same names for the cluster: the directory has all that they depend on. */
 export function hasRealNames({ objects }: ClusterInputs): boolean {
   return objects.has(CONTROLLER_CONFIG) && objects.has(FEATURE_GATE);
+}
+
+/** The version of the release, as the ControllerConfig names it. */
+export function getReleaseVersion({ objects }: ClusterInputs): string {
+  const annotations = getField(objects.get(CONTROLLER_CONFIG)?.['metadata'], 'annotations');
+  const version = getField(annotations, `${MCO}/release-image-version`);
+  return typeof version === 'string' ? version : RELEASE_VERSION;
 }
 
 /** The pull secret of the install-config, or an empty one. */
@@ -73,7 +80,7 @@ export function createBaseManifests(facts: OperatorFacts, inputs: ClusterInputs)
       kind: 'FeatureGate',
       metadata: { name: 'cluster' },
       spec: objects.get(FEATURE_GATE)?.['spec'] ?? {},
-      status: { featureGates: [{ version: RELEASE_VERSION, enabled: [], disabled }] },
+      status: { featureGates: [{ version: getReleaseVersion(inputs), enabled: [], disabled }] },
     },
     [CONTROLLER_CONFIG]: createControllerConfig(facts, inputs),
   };

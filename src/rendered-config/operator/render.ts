@@ -5,7 +5,7 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import { readRegularFile } from '../../files/read-file.ts';
 import { parseYaml } from '../../files/yaml-document.ts';
 import { listPoolSources, readRenderedConfigs, type RenderedConfig } from '../rendered-config.ts';
-import { type ClusterInputs, createBaseManifests, createPullSecret } from './base-manifests.ts';
+import { type ClusterInputs, createBaseManifests, createPullSecret, getReleaseVersion } from './base-manifests.ts';
 import { PULL_SECRET_FILE, type Renderer } from './renderer.ts';
 
 /** What the operator renders from some files. */
@@ -33,13 +33,14 @@ const LAST_ERROR = /(?:error running MCC\[BOOTSTRAP\]: |panic: )(.*?)(?:\n\s*\n|
  * the operator what its release must find besides them.
  */
 export function createRender(renderer: Renderer, inputs: ClusterInputs, signal: AbortSignal): RenderFiles {
+  const release = getReleaseVersion(inputs);
   let facts = { version: '', featureGates: [] as readonly string[] };
   return async (files) => {
     for (let attempt = 0; ; attempt += 1) {
       // Another render that runs at the same time can change the facts.
       const known = facts;
       const added = new Map([...createBaseManifests(known, inputs), [PULL_SECRET_FILE, createPullSecret(inputs)]]);
-      const result = await render(new Map([...files, ...added]), renderer, signal);
+      const result = await render(new Map([...files, ...added]), renderer, release, signal);
       const { error = '' } = result;
       const [, version = known.version] = VERSION_ERROR.exec(error) ?? [];
       const gates = Array.from(GATE_ERROR.exec(error) ?? []).slice(1);
@@ -52,6 +53,7 @@ export function createRender(renderer: Renderer, inputs: ClusterInputs, signal: 
 async function render(
   files: ReadonlyMap<string, Buffer | string>,
   renderer: Renderer,
+  release: string,
   signal: AbortSignal,
 ): Promise<Render> {
   const directory = await mkdtemp(path.join(tmpdir(), 'machineconfig-guard-'));
@@ -60,7 +62,7 @@ async function render(
   try {
     for (const folder of [input, output]) await mkdir(folder);
     for (const [name, content] of files) await writeFile(path.join(input, name), content, { mode: 0o600 });
-    const { exitCode, output: text } = await renderer(input, output);
+    const { exitCode, output: text } = await renderer(input, output, release);
     if (exitCode !== 0) {
       const [, error = text.trim().split('\n').at(-1) ?? ''] = LAST_ERROR.exec(text) ?? [];
       const plain = error.replaceAll(`${input}/`, '').replaceAll('/in/', '');

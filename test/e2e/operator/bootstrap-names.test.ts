@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { findProblems } from '../../../src/manifests/find-problems.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { MCO, PATHS } from '../support/objects.ts';
+import type { ManifestsReport } from '../../../src/manifests/check-manifests.ts';
+import { runProgram } from '../../cli/run-program.ts';
 import { DIGEST_MIRRORS, renderBootstrap, writeManifests } from './bootstrap-host.ts';
+import { findOperatorObject } from './operator-objects.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
 const KUBELET_CONFIG = {
@@ -16,6 +19,8 @@ const KUBELET_CONFIG = {
   },
 };
 const WRITTEN_NAME = /^\d\d-(?:master|worker)(?:-|$)/;
+/** What the bootstrap host finds besides the manifests of a user. */
+const CLUSTER_KINDS = ['ControllerConfig', 'FeatureGate', 'Secret'];
 const GENERATED_NAME = '99-worker-generated-kubelet';
 
 const operator = await OperatorCluster.shared();
@@ -84,4 +89,22 @@ test('reports the name of the config for a KubeletConfig only beside one', async
   const expected = names.find((name) => name.startsWith('rendered-worker-')) ?? '';
   expect((await render(KUBELET_CONFIG, config)).names).not.toContain(expected);
   await installBefore([KUBELET_CONFIG, config], expected);
+});
+
+test('prints the names of the cluster for a directory that has all that they depend on', async () => {
+  const objects = [...CLUSTER_KINDS.map(findOperatorObject), DIGEST_MIRRORS, KUBELET_CONFIG];
+  const documents = objects.map((object, index) => [`openshift/${index}.yaml`, [object]] as const);
+  const manifests = await writeManifests(directory, Object.fromEntries(documents));
+  const args = ['check', 'manifests', manifests, '--operator', binaries, '--output', 'json'];
+  const { stdout } = await runProgram(args);
+  const { renders, hasRealNames } = JSON.parse(stdout) as ManifestsReport;
+  const real = await render(KUBELET_CONFIG);
+  const names = renders?.map(({ bootstrap, cluster }) => [bootstrap, cluster]);
+  expect({ hasRealNames, names: names?.toSorted() }).toEqual({
+    hasRealNames: true,
+    names: real.names.map((name) => [name, name]),
+  });
+
+  const worker = real.names.find((name) => name.startsWith('rendered-worker-')) ?? '';
+  await installBefore([KUBELET_CONFIG], worker);
 });
