@@ -7,7 +7,15 @@ import type { Schema } from './schemas.ts';
 
 type Expression = ReturnType<Environment['parse']>;
 
-/** Values of the functions below. */
+/** Values of the functions below. Go finds no path in a URL without one. */
+class ParsedUrl extends URL {
+  readonly path: string;
+
+  constructor(text: string) {
+    super(text);
+    this.path = /^\w+:\/\/[^/]*$/.test(text) ? '' : this.pathname;
+  }
+}
 class Quantity extends Number {}
 class NamedFormat extends RegExp {}
 class NamedFormats extends Object {}
@@ -58,19 +66,19 @@ function createEnvironment(): Environment {
     enableOptionalTypes: true,
     homogeneousAggregateLiterals: false,
   });
-  for (const type of [URL, Quantity, NamedFormat, NamedFormats]) environment.registerType(type.name, type);
+  for (const type of [ParsedUrl, Quantity, NamedFormat, NamedFormats]) environment.registerType(type.name, type);
   environment.registerConstant('format', 'NamedFormats', new NamedFormats());
   const add = (signature: string, handler: (...args: never[]) => unknown): void =>
     void environment.registerFunction(signature, handler);
   add('findDataUrlFault(string): string', findDataUrlFault);
   add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
   add('isURL(string): bool', (text: string) => URL.canParse(text));
-  add('url(string): URL', (text: string) => new URL(text));
-  add('URL.getScheme(): string', ({ protocol }: URL) => protocol.slice(0, -1));
-  add('URL.getHostname(): string', ({ hostname }: URL) => hostname);
-  add('URL.getPort(): string', ({ port }: URL) => port);
-  add('URL.getEscapedPath(): string', ({ href, pathname }: URL) => (/^\w+:\/\/[^/]*$/.test(href) ? '' : pathname));
-  add('URL.getQuery(): map', ({ searchParams }: URL) => Object.fromEntries(searchParams));
+  add('url(string): ParsedUrl', (text: string) => new ParsedUrl(text));
+  add('ParsedUrl.getScheme(): string', ({ protocol }: URL) => protocol.slice(0, -1));
+  add('ParsedUrl.getHostname(): string', ({ hostname }: URL) => hostname);
+  add('ParsedUrl.getPort(): string', ({ port }: URL) => port);
+  add('ParsedUrl.getEscapedPath(): string', ({ path }: ParsedUrl) => path);
+  add('ParsedUrl.getQuery(): map', ({ searchParams }: URL) => Object.fromEntries(searchParams));
   add('isIP(string): bool', (text: string) => isIP(text) > 0);
   add('isCIDR(string): bool', isCidr);
   add('ip(string): dyn', (text: string) => ({ family: BigInt(isIPv4(text) ? 4 : 6) }));
