@@ -57,7 +57,7 @@ const BUILT_IN_POOLS = ROLES.map((name) => {
 
 /** The manifests of an install, in the order in which cluster-bootstrap creates their objects: sorted by file name. */
 export class ManifestSet {
-  readonly catalog = new KindCatalog();
+  readonly catalog = KindCatalog.shared();
   readonly installer: Installer | undefined;
   readonly release: string | undefined;
   /** The releases that the cluster can have, of those with known schemas. */

@@ -46,8 +46,16 @@ export interface KindVersion {
 const KIND_LINE = /^\{"apiVersion":"([^"]*)","kind":"([^"]*)"/;
 const PART_LINE = /^\{"id":"(\w+)"/;
 
+let shared: KindCatalog | undefined;
+
 /** The kinds that a cluster has after its install, of all releases that this program knows. */
 export class KindCatalog {
+  /** The one that is read once. */
+  static shared(): KindCatalog {
+    shared ??= new KindCatalog();
+    return shared;
+  }
+
   /** Oldest first. */
   readonly releases: readonly string[];
   /** With the empty one of Kubernetes' first kinds. */
@@ -56,8 +64,8 @@ export class KindCatalog {
   readonly #parts = new Map<string, string | Schema>();
   readonly #versions = new Map<string, readonly KindVersion[]>();
 
-  constructor(text = readSchemaFile()) {
-    const [header = '{}', ...lines] = text.trimEnd().split('\n');
+  private constructor() {
+    const [header = '{}', ...lines] = readSchemaFile().trimEnd().split('\n');
     ({ releases: this.releases } = JSON.parse(header) as Pick<KindVersion, 'releases'>);
     for (const line of lines) {
       const [, apiVersion, kind] = KIND_LINE.exec(line) ?? [];

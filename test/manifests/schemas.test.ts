@@ -15,7 +15,7 @@ const LINES = readSchemaFile()
   .trimEnd()
   .split('\n')
   .map((line) => JSON.parse(line) as Line);
-const catalog = new KindCatalog();
+const catalog = KindCatalog.shared();
 
 function* walk(value: unknown): Generator<Readonly<Record<string, unknown>>> {
   if (typeof value !== 'object' || value === null) return;

@@ -74,7 +74,7 @@ test('does not apply a rule that calls an unknown function, or one of a CRD to a
 });
 
 test('says why a data URL does not decode', () => {
-  const [version] = new KindCatalog().find('internal/ignition/3.4', 'Config');
+  const [version] = KindCatalog.shared().find('internal/ignition/3.4', 'Config');
   const judge = (source: string): string[] => {
     const storage = { files: [{ path: '/a', contents: { source } }] };
     const options = { isGo: true, ignoresCase: true };
