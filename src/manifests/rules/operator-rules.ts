@@ -10,7 +10,7 @@ import {
   RUNTIME_CONFIG,
 } from '../kinds.ts';
 import { type Json, type ManifestObject, type ManifestSet, ROLE_LABEL, ROLES } from '../manifest-set.ts';
-import { formatMiB, getRole } from '../render-inputs.ts';
+import { changesRenders, formatMiB, getRole } from '../render-inputs.ts';
 import { getValue } from '../validate.ts';
 import { MAX_OBJECT_BYTES } from './object-rules.ts';
 import { beforeRelease, type Findings, fromRelease, ifSelected, type ObjectRule, type Severity } from './rule.ts';
@@ -58,7 +58,7 @@ export const OPERATOR_RULES = {
   },
   OperatorName: {
     kinds: [MACHINE_CONFIG],
-    severity: ifSelected,
+    severity: (object, set) => (changesRenders(object, set) ? 'error' : 'warning'),
     find: hasOperatorName,
     message: 'the operator writes a config of this name: the renders differ',
     advice: 'rename it',
