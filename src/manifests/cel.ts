@@ -1,4 +1,4 @@
-import { isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import { Environment, Optional } from '@marcbachmann/cel-js';
 import { isRecord } from '../rendered-config/rendered-config.ts';
 import { findDataUrlFault } from './data-url.ts';
@@ -81,7 +81,6 @@ function createEnvironment(): Environment {
   add('ParsedUrl.getQuery(): map', ({ searchParams }: URL) => Object.fromEntries(searchParams));
   add('isIP(string): bool', (text: string) => isIP(text) > 0);
   add('isCIDR(string): bool', isCidr);
-  add('ip(string): dyn', (text: string) => ({ family: BigInt(isIPv4(text) ? 4 : 6) }));
   add('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined);
   add('quantity(dyn): Quantity', (value: unknown) => new Quantity(parseQuantity(String(value))));
   add('Quantity.isGreaterThan(Quantity): bool', (one: Quantity, other: Quantity) => Number(one) > Number(other));
