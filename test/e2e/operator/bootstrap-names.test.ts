@@ -18,6 +18,8 @@ const KUBELET_CONFIG = {
     kubeletConfig: { maxPods: 321 },
   },
 };
+const KUBELET_CONFIGS = PATHS.configs.replace('/machineconfigs', '/kubeletconfigs');
+const KUBELET_CONFIG_PATH = `${KUBELET_CONFIGS}/${KUBELET_CONFIG.metadata.name}`;
 const WRITTEN_NAME = /^\d\d-(?:master|worker)(?:-|$)/;
 /** What the bootstrap host finds besides the manifests of a user. */
 const CLUSTER_KINDS = ['ControllerConfig', 'FeatureGate', 'Secret'];
@@ -52,8 +54,7 @@ async function findCodes(...objects: readonly object[]): Promise<string[]> {
 async function installBefore(objects: readonly KubeObject[], expected: string): Promise<void> {
   await operator.stopController();
   for (const object of objects) {
-    const path =
-      object.kind === 'MachineConfig' ? PATHS.configs : PATHS.configs.replace('/machineconfigs', '/kubeletconfigs');
+    const path = object.kind === 'MachineConfig' ? PATHS.configs : KUBELET_CONFIGS;
     await admin.delete(`${path}/${object.metadata.name}`);
     await admin.create(path, object);
   }
@@ -105,6 +106,8 @@ test('prints the names of the cluster for a directory that has all that they dep
     names: real.names.map((name) => [name, name]),
   });
 
-  const worker = real.names.find((name) => name.startsWith('rendered-worker-')) ?? '';
-  await installBefore([KUBELET_CONFIG], worker);
+  // The test before can have created it.
+  if ((await admin.find(KUBELET_CONFIG_PATH)) === undefined) await admin.create(KUBELET_CONFIGS, KUBELET_CONFIG);
+  const worker = real.names.find((name) => name.startsWith('rendered-worker-'));
+  await operator.awaitPool('worker', `rendered ${worker}`, ({ spec }) => spec.configuration?.name === worker);
 });
