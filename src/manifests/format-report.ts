@@ -47,10 +47,9 @@ function formatConclusion({ ok, problems, manifests, directory }: ManifestsRepor
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const counts = `${countNoun(errors, 'error')} and ${countNoun(problems.length - errors, 'warning')}`;
   const place = `${countNoun(manifests, 'manifest')} of ${directory === '-' ? 'stdin' : formatPath(directory)}`;
-  const lost = problems.filter(({ code }) => (RULES[code] as Message).isLoss).length;
+  const hasLoss = problems.some(({ code }) => (RULES[code] as Message).isLoss);
   if (!ok) return `Not fine: ${counts} in ${place}.`;
-  if (lost === 0) return `Fine: ${counts} in ${place}.`;
-  return `Installs, but ${countNoun(lost, 'part')} of the manifests has no effect: ${counts} in ${place}.`;
+  return `${hasLoss ? 'Installs, but a part of the manifests has no effect' : 'Fine'}: ${counts} in ${place}.`;
 }
 
 function formatBlock(format: TextFormat, key: string, problems: readonly ManifestProblem[]): string {
