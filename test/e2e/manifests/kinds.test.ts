@@ -16,7 +16,7 @@ const CONCURRENCY = 8;
 const TIMEOUT_MS = IS_LONG ? 7_200_000 : 1_200_000;
 /** Rules that are not about what an API server accepts. */
 const OTHER_CODES: ReadonlySet<Code> = new Set(['DuplicateObject', 'OnlyInCluster', 'MissingNamespace']);
-const MAX_MISSED_SHARE = 0.06;
+const MAX_MISSED_SHARE = 0.08;
 /** Of custom resources: a rule that the API server derives from the subresource scale, and a group of an operator. */
 const MISSED = ['IngressController: spec.replicas = -1', 'Config: apiVersion ximageregistry.operator.openshift.io/v1'];
 const { signal } = new AbortController();
