@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import { Environment, Optional } from '@marcbachmann/cel-js';
-import { isRecord } from '../rendered-config/rendered-config.ts';
 import { findDataUrlFault } from './data-url.ts';
 import { isCidr, parseQuantity, SUBDOMAIN } from './formats.ts';
 import type { Schema } from './schemas.ts';
@@ -30,6 +29,7 @@ const NAMED_FORMATS = {
 };
 const ENVIRONMENT = createEnvironment();
 const expressions = new Map<string, Expression>();
+const converted = new WeakMap<object, object>();
 
 /**
  * The result of an expression of CEL with a value as `self`. Undefined if it fails, such as one that calls a function
@@ -47,16 +47,23 @@ export function evaluate(expression: string, value: unknown, schema: Schema): un
 
 /** Numbers of CEL are whole (a bigint) or not, and Base64 stands for bytes. */
 function toCel(value: unknown, schema: Schema): unknown {
-  const { items = {}, properties = {}, additionalProperties, type, format } = schema;
-  if (Array.isArray(value)) return value.map((item) => toCel(item, items));
-  if (isRecord(value)) {
-    const others = typeof additionalProperties === 'object' ? additionalProperties : {};
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, toCel(item, properties[key] ?? others)]),
-    );
+  if (typeof value === 'object' && value !== null) {
+    let collection = converted.get(value);
+    // Rules about an object and about what it contains share it.
+    if (collection === undefined) converted.set(value, (collection = convertCollection(value, schema)));
+    return collection;
   }
+  const { type, format } = schema;
   if (format === 'byte' && typeof value === 'string') return new Uint8Array(Buffer.from(value, 'base64'));
   return Number.isInteger(value) && [type].flat().includes('integer') ? BigInt(Number(value)) : value;
+}
+
+function convertCollection(value: object, { items = {}, properties = {}, additionalProperties }: Schema): object {
+  if (Array.isArray(value)) return value.map((item) => toCel(item, items));
+  const others = typeof additionalProperties === 'object' ? additionalProperties : {};
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]: [string, unknown]) => [key, toCel(item, properties[key] ?? others)]),
+  );
 }
 
 /** The functions of Kubernetes that rules of OpenShift call (apiserver, pkg/cel/library). */

@@ -1,3 +1,4 @@
+import { MACHINE_CONFIG } from '../kinds.ts';
 import type { ManifestObject, ManifestSet } from '../manifest-set.ts';
 import { ifSelected, type Severity } from './rule.ts';
 
@@ -11,8 +12,8 @@ interface ValueRule {
 
 export const VALUE_RULES = {
   DuplicateEntry: {
-    severity: ifSelected,
-    message: (detail) => `${detail} is there twice: the bootstrap host fails`,
+    severity: (object, set) => (object.type === MACHINE_CONFIG ? ifSelected(object, set) : 'error'),
+    message: (detail) => `${detail} is there twice: the bootstrap of the cluster fails`,
     advice: 'delete one',
   },
   InvalidContents: {
