@@ -23,6 +23,8 @@ beforeAll(async () => {
   const readHelp = async (...args: string[]) => (await runProgram([...args, '--help'])).stdout;
   helps.set('', await readHelp());
   for (const name of await listCommands()) helps.set(name, await readHelp(name));
+  const ofCheck = [helps.get('check'), await readHelp('check', 'manifests'), await readHelp('check', 'bootstrap')];
+  helps.set('check', ofCheck.join('\n'));
 });
 
 test('the help and README.md name every exit code', () => {
@@ -108,7 +110,7 @@ test('docs/codes.md explains every code once, in the words of the program', () =
   );
 });
 
-test('docs/inspect.md shows what check --manifests prints, and lists the keys of its JSON', async () => {
+test('docs/inspect.md shows what check manifests prints, and lists the keys of its JSON', async () => {
   const [, section = ''] = /^### Before the install\n(.*?)^### /ms.exec(readFile('docs/inspect.md')) ?? [];
   const directory = createTemporaryDirectory();
   const mirrors = ['idms-release-0', 'idms-operator-0'].map((name) => {
@@ -116,11 +118,11 @@ test('docs/inspect.md shows what check --manifests prints, and lists the keys of
     return `---\n${type}\nmetadata:\n  name: ${name}\nspec: {}\n`;
   });
   writeFiles(directory, { 'openshift/idms-oc-mirror.yaml': mirrors.join('') });
-  const { stdout } = await runProgram(['check', '--manifests', directory]);
+  const { stdout } = await runProgram(['check', 'manifests', directory]);
   const [console = ''] = findAll(section, /```console\n([^]*?)```/g);
   const simplify = (text: string) => text.replaceAll(directory, 'cluster').replaceAll(/\s+/g, ' ');
   expect(simplify(console)).toBe(simplify(stdout));
-  const report: unknown = JSON.parse((await runProgram(['check', '--manifests', directory, '-o', 'json'])).stdout);
+  const report: unknown = JSON.parse((await runProgram(['check', 'manifests', directory, '-o', 'json'])).stdout);
   const [listed = ''] = findAll(section, /^Keys of `--output json`: ([^]*?)\n\n/gm);
   for (const [, key] of JSON.stringify(report).matchAll(/"(\w+)":/g))
     expect(listed).toMatch(new RegExp(`\`${key}[\`[]`));

@@ -44,7 +44,7 @@ async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
     () => readObstaclesOfDrain(api),
     () => readReferencesReport(api, [toConfigName(used)]),
     () => verifyProtection(api),
-    // As check --bootstrap-dir.
+    // As check bootstrap.
     () => readObject(api, `${PATHS.configs}/${used}`),
     // As `oc get mcguard`.
     () => readObject(api, GUARDS_PATH, 'list'),
