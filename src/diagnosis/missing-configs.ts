@@ -45,7 +45,7 @@ export function findMissingOfPool(pool: InspectedPool, cluster: Cluster): readon
   });
 }
 
-/** The operator sets the status to the spec once all machines of the pool are updated (pkg/controller/node/status.go). */
+/** Once all machines are updated, the operator sets the status to the spec (pkg/controller/node/status.go). */
 function isSettling(pool: InspectedPool, cluster: Cluster): boolean {
   const target = findReferencedConfig(pool.referrer, 'spec');
   const isAtTarget = ({ referrer }: InspectedNode) =>

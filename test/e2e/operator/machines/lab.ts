@@ -203,7 +203,7 @@ export class Lab {
     await this.#admin.create(PATHS.configs, { apiVersion, kind, metadata: { name: this.nameOf(letter) }, spec });
   }
 
-  /** Sets annotations of the node, as a person does: configs by their letters, other texts as they are, or null to remove one. */
+  /** Sets annotations of the node, as a person does: configs by their letters, other texts as is. Null removes one. */
   async annotate(values: Readonly<Partial<Record<'currentConfig' | 'desiredConfig', string | null>>>): Promise<void> {
     const entries = Object.entries(values).map(([field, value]) => {
       return [field, this.#nameByLetter.get(value as Letter) ?? value] as const;
