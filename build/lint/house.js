@@ -1,3 +1,5 @@
+import path from 'node:path';
+
 /** Prettier wraps code at 120 columns, but no comments and no strings. */
 const MAX_COLUMNS = 120;
 const LONG_LINE = new RegExp(`(?<=^.{${MAX_COLUMNS}}).+`, 'gm');
@@ -47,4 +49,36 @@ const noClock = createRule((text) => {
   ];
 });
 
-export default { meta: { name: 'house' }, rules: { 'max-line-length': maxLineLength, 'no-clock': noClock } };
+/** The room of a file, such as `kube` for `/repository/src/kube/lists/list.ts`. Undefined outside of `src/`. */
+const findRoom = (file) => /\/src\/(\w[-\w]*)\//.exec(file)?.[1];
+
+/**
+ * A room, which is a folder of `src/`, imports only itself and the rooms that its entry in the options lists. Type-only
+ * imports count, too. A room without an entry may import nothing.
+ */
+const rooms = {
+  meta: { schema: [{ type: 'object' }] },
+  create: (context) => {
+    const room = findRoom(context.filename);
+    if (room === undefined) return {};
+    const allowed = new Set([room, ...(context.options[0][room] ?? [])]);
+    const check = ({ source }) => {
+      if (typeof source?.value !== 'string' || !source.value.startsWith('.')) return;
+      const target = findRoom(path.resolve(path.dirname(context.filename), source.value));
+      if (target === undefined || allowed.has(target)) return;
+      const message = `src/${room} may not import src/${target}: see docs/internals/development.md.`;
+      context.report({ message, node: source });
+    };
+    return {
+      ExportAllDeclaration: check,
+      ExportNamedDeclaration: check,
+      ImportDeclaration: check,
+      ImportExpression: check,
+    };
+  },
+};
+
+export default {
+  meta: { name: 'house' },
+  rules: { 'max-line-length': maxLineLength, 'no-clock': noClock, rooms },
+};

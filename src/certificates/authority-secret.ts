@@ -6,7 +6,7 @@ import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { describeError } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { waitOrAbort } from '../common/wait.ts';
 import { type Authority, issueLeaf, parseAuthority } from './authority.ts';
 import { findRenewalReason, type ServedPair, ServingCertificate, UnusableKeyPair } from './key-pair.ts';

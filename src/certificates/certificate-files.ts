@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { repeat } from '../common/wait.ts';
 import { ServingCertificate, type KeyPair, parseKeyPair, readValidity } from './key-pair.ts';
 

@@ -1,5 +1,5 @@
 import type { ApiObject } from '../kube/api-object.ts';
-import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
+import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { diffSpecs, explainDifferences } from '../rendered-config/config-parts.ts';
 import type { RenderedConfig } from '../rendered-config/rendered-config.ts';
@@ -7,6 +7,7 @@ import { readObject } from './cluster-access.ts';
 import { formatTable, NONE } from './output/table.ts';
 import type { TextFormat } from './output/text-format.ts';
 import { readWithRetries } from './poll.ts';
+import { MACHINE_CONFIGS_PATH } from '../mco/api-paths.ts';
 
 type Spec = RenderedConfig['spec'];
 

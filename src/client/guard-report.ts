@@ -1,9 +1,9 @@
-import type { MissingConfigReport } from '../diagnosis/problem.ts';
-import { parseSettings } from '../decision/settings.ts';
-import { createFindLastNaming } from '../status/hold-status.ts';
-import { GUARD_PATH } from '../kube/api-paths.ts';
+import type { MissingConfigReport } from '../diagnosis/cause.ts';
+import { createFindLastUse } from '../status/hold-status.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ClusterAccessError, readObject } from './cluster-access.ts';
+import { GUARD_PATH } from '../api/paths.ts';
+import { parseSettings } from '../api/settings.ts';
 
 /** The fields that an older guard does not write are absent. */
 export interface StoredGuard {
@@ -28,7 +28,7 @@ export async function readHold(api: KubeApi, signal: AbortSignal) {
   const guard = await readGuard(api, signal);
   if (guard === undefined) return { holdMs: 0 };
   const holdMs = parseSettings(guard).settings.holdSupersededMs;
-  return { holdMs, findLastNaming: createFindLastNaming(guard.status, holdMs) };
+  return { holdMs, findLastUse: createFindLastUse(guard.status, holdMs) };
 }
 
 /** What the guard says about missing configs. `check` works without it, and without the right to read it. */

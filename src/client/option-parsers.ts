@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { MAX_DAYS } from '../certificates/key-pair.ts';
 import { joinFirst } from '../common/printable-text.ts';
-import { type ConfigName, RENDERED_PREFIX, toConfigName } from '../decision/references.ts';
 import { parseDuration } from '../common/duration.ts';
-import { isHold } from '../decision/settings.ts';
+import { isHold } from '../api/settings.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
+import { type ConfigName, RENDERED_PREFIX, toConfigName } from '../mco/machine-config.ts';
 
 const MAX_NAMES = 5;
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { createAuthority, issueLeaf } from '../certificates/authority.ts';
 import { ServingCertificate } from '../certificates/key-pair.ts';
-import { DEFAULT_SETTINGS } from '../decision/settings.ts';
+import { DEFAULT_SETTINGS } from '../api/settings.ts';
 import { type Guard, startGuard } from '../guard/guard.ts';
 import { buildWebhookConfiguration } from '../install/registration.ts';
 import { KubeApi } from '../kube/api.ts';

@@ -1,6 +1,6 @@
-import { MCO_GROUP } from '../kube/api-paths.ts';
 import { computeRenderedName } from '../rendered-config/config-hash.ts';
 import type { InMemoryCluster } from './cluster/in-memory-cluster.ts';
+import { MCO_GROUP } from '../mco/api-paths.ts';
 
 const POOL = 'master';
 const MASTER_LABEL = 'node-role.kubernetes.io/master';

@@ -3,12 +3,13 @@ import { formatCheckReport } from '../cli/check/format-report.ts';
 import { restore } from '../cli/restore/restore-run.ts';
 import { CommandFormatter } from '../client/output/advice.ts';
 import { applyStyle, type Style, type TextFormat, wrapBeside } from '../client/output/text-format.ts';
-import { MACHINE_CONFIGS_PATH, objectPath } from '../kube/api-paths.ts';
+import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError } from '../kube/errors.ts';
 import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
 import { withDemoCluster } from './demo-cluster.ts';
 import { FIRST, Masters, SECOND } from './masters.ts';
+import { MACHINE_CONFIGS_PATH } from '../mco/api-paths.ts';
 
 const INTRO = `
 Simulated: hosts, API server and operator. Real: the guard, check and restore.
@@ -78,13 +79,11 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
 
   const checkAndRestore = async (masters: Masters, api: KubeApi): Promise<boolean> => {
     print('\n$ machineconfig-guard check\n', 'bold', INDENT);
-    const { repairs, ...report } = await checkCluster(api);
+    const { report, causes } = await checkCluster(api);
+    const firstRepair = { ...report, repairs: report.repairs.slice(0, 1) };
     const width = format.width - INDENT.length;
     const commands = new CommandFormatter('machineconfig-guard', {});
-    const text = formatCheckReport(
-      { ...format, width, columns: width, commands },
-      { ...report, repairs: repairs.slice(0, 1) },
-    );
+    const text = formatCheckReport({ ...format, width, columns: width, commands }, { report: firstRepair, causes });
     write(text.replaceAll(/^(?=.)/gm, INDENT));
     print('\n$ machineconfig-guard restore --from node/control2 --confirm\n', 'bold', INDENT);
     await restore(api, {

@@ -1,5 +1,6 @@
 import { toSeconds } from '../common/duration.ts';
-import { type ConfigName, type PoolReferrer, type Referrer, type ReferrerKind } from '../decision/references.ts';
+import type { PoolReferrer, Referrer, ReferrerKind } from '../mco/referrer.ts';
+import type { ConfigName } from '../mco/machine-config.ts';
 
 export interface DanglingReference {
   readonly kind: ReferrerKind;

@@ -1,5 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
-import { RENDERED_PREFIX } from '../decision/references.ts';
+import { RENDERED_PREFIX } from '../mco/machine-config.ts';
 
 /** At the end of a rendered config's name (machine-config-operator, pkg/controller/render/hash.go). */
 const HASH = /(?<=-)[0-9a-f]{32}$/;

@@ -3,24 +3,26 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { DEFAULT_SETTINGS } from '../decision/settings.ts';
+import { DEFAULT_SETTINGS } from '../api/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { Replaceable } from '../common/replaceable.ts';
 import { NEVER_ABORTED, sleep, waitOrAbort, withTimeout } from '../common/wait.ts';
-import { createAdmissionApp, type JudgedReview } from '../webhook/admission-app.ts';
-import { ConnectionLimiter } from '../webhook/connection-limiter.ts';
-import { createHealthServer } from '../webhook/health-server.ts';
-import { createMetricsApp, ScrapeAuthorizer } from '../webhook/metrics-app.ts';
+import { createAdmissionApp } from '../review/admission-app.ts';
+import { ConnectionLimiter } from '../serving/connection-limiter.ts';
+import { createHealthServer } from '../serving/health-server.ts';
+import { createMetricsApp } from '../serving/metrics-app.ts';
 import { Metrics } from '../status/metrics.ts';
-import { INTERMEDIATE, type TlsPolicy } from '../webhook/tls-profile.ts';
-import { close, createTlsServer, listen } from '../webhook/tls-server.ts';
-import { AnswerRecorder } from './answer-recorder.ts';
-import { createJudge } from './judge.ts';
+import { INTERMEDIATE, type TlsPolicy } from '../serving/tls-profile.ts';
+import { close, createTlsServer, listen } from '../serving/tls-server.ts';
+import { AnswerRecorder } from '../review/answer-recorder.ts';
 import { SettingsFollower, type SettingsFollowerOptions } from './settings-follower.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
-import { INSTALLED_NAME } from '../kube/api-paths.ts';
 import { TlsProfileFollower } from './tls-profile-follower.ts';
+import { INSTALLED_NAME } from '../api/paths.ts';
+import { createJudge } from './create-judge.ts';
+import type { JudgedReview } from '../review/review.ts';
+import { ScrapeAuthorizer } from '../serving/scrape-authorizer.ts';
 
 export interface GuardOptions {
   readonly api: KubeApi;
@@ -38,6 +40,8 @@ export interface GuardOptions {
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'tlsProfile'>;
 }
 
+/** The `reportingController` of the guard's Events. */
+const EVENT_CONTROLLER = 'machineconfig-guard.io/guard';
 const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
 const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
@@ -49,23 +53,30 @@ const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
 const MAX_CONNECTIONS = 500;
 const MAX_SCRAPE_CONNECTIONS = 100;
 
-export type Guard = Awaited<ReturnType<typeof startGuard>>;
+export interface Guard {
+  /** The ports on which it listens. `metricsPort` is undefined if it serves no metrics. */
+  readonly ports: Readonly<Record<'securePort' | 'healthPort', number> & { metricsPort: number | undefined }>;
+  /** Resolves when every kind was listed, or cannot be. Rejects with the signal's reason. */
+  readonly whenReady: (until: AbortSignal) => Promise<void>;
+  /** Becomes unready, serves for the shutdown delay, finishes the open requests and ends. Never rejects. */
+  readonly stop: () => Promise<void>;
+}
 
 /**
  * Connects all parts of the guard for `serve` and the demo, and starts it. Rejects with the system's error if a port
  * cannot be used.
  */
-export async function startGuard(options: GuardOptions) {
+export async function startGuard(options: GuardOptions): Promise<Guard> {
   const { api, log, certificate, status, bindAddress, securePort, healthPort, metricsPort } = options;
-  const { settings: source = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
-  const settings = () => source.settings ?? DEFAULT_SETTINGS;
+  const { settings: follower = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
+  const settings = () => follower.settings ?? DEFAULT_SETTINGS;
   let isDraining = false;
-  const { judge, index, configs, live, facts } = createJudge({ api, log, settings: () => source.settings });
-  const events = new EventRecorder(api, log);
+  const { judge, index, configs, live, history } = createJudge({ api, log, settings: () => follower.settings });
+  const events = new EventRecorder({ api, log, controller: EVENT_CONTROLLER, namePrefix: INSTALLED_NAME });
   const metrics = new Metrics({ index, live, certificate, mode: () => settings().mode, reporter: () => reporter });
   const onTaskFailure = metrics.countTaskFailure.bind(metrics);
-  const stored = () => source.object;
-  const reported = { api, log, index, configs, facts, events, certificate, settings, stored, onTaskFailure };
+  const stored = () => follower.object;
+  const reported = { api, log, index, configs, history, events, certificate, settings, stored, onTaskFailure };
   const reporter = status === undefined ? undefined : new StatusReporter({ ...reported, ...status });
   const recordAnswer = (judged: JudgedReview): void => reporter?.recordAnswer(judged);
   const recorder = new AnswerRecorder({ log, metrics, events, recordAnswer });
@@ -74,7 +85,7 @@ export async function startGuard(options: GuardOptions) {
     // An object that no guard can read must not keep the modes and overrides from working.
     const untried = index.reflectors.filter((each) => !each.isSynced && each.contentProblem === undefined);
     if (untried.length > 0) return `not listed yet: ${untried.map(({ resource }) => resource.name).join(', ')}`;
-    return source.settings === undefined ? 'machineconfigguard not read yet' : undefined;
+    return follower.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   };
 
   const onAnswer = recorder.record.bind(recorder);
@@ -116,14 +127,12 @@ export async function startGuard(options: GuardOptions) {
   let stopped: Promise<void> | undefined;
   return {
     ports,
-    /** Waits until every kind was listed, or cannot be. Rejects with the signal's reason. */
     async whenReady(until: AbortSignal): Promise<void> {
       while (describeUnreadiness() !== undefined) {
         until.throwIfAborted();
         await sleep(READY_INTERVAL_MS, until);
       }
     },
-    /** Becomes unready, serves for the shutdown delay, finishes the open requests and ends. */
     async stop(): Promise<void> {
       await (stopped ??= finish());
     },

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { DEFAULT_SETTINGS, type Mode, parseSettings, type Settings } from '../decision/settings.ts';
+import { DEFAULT_SETTINGS, type Mode, type ParsedSettings, parseSettings, type Settings } from '../api/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
+import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../api/paths.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -56,7 +56,7 @@ export class SettingsFollower {
     await pollObject({ api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs, onRead, onFailure }, signal);
   }
 
-  #apply({ settings, problems }: ReturnType<typeof parseSettings>): void {
+  #apply({ settings, problems }: ParsedSettings): void {
     const { mode, holdSupersededMs } = settings;
     if (mode !== this.settings?.mode || holdSupersededMs !== this.settings.holdSupersededMs) {
       this.#options.log.info({ mode, holdSupersededMs, before: this.settings?.mode }, `mode is ${mode}`);

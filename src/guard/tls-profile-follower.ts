@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { Replaceable } from '../common/replaceable.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { API_SERVERS_PATH, objectPath } from '../kube/api-paths.ts';
+import { objectPath } from '../kube/api-paths.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import {
   describeTlsProfile,
   type FollowedTlsProfile,
@@ -14,7 +14,8 @@ import {
   parseTlsProfile,
   type TlsProfile,
   UnusableTlsProfile,
-} from '../webhook/tls-profile.ts';
+} from '../serving/tls-profile.ts';
+import { API_SERVERS_PATH } from '../mco/api-paths.ts';
 
 export interface TlsProfileFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;

@@ -1,5 +1,5 @@
 import type { Authority } from '../certificates/authority.ts';
-import type { Mode } from '../decision/settings.ts';
+import type { Mode } from '../api/settings.ts';
 import { ADMISSION_POLICY, FLOW_SCHEMA, MATCH_CONDITIONS } from './kubernetes-version.ts';
 import { buildManifests, setMetadata } from './kustomization.ts';
 import { createAuthoritySecret, encodeBase64, type Manifest, type OutputFile } from './manifest.ts';

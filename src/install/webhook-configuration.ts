@@ -1,5 +1,5 @@
 import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
-import type { ReferrerKind } from '../decision/references.ts';
+import type { ReferrerKind } from '../mco/referrer.ts';
 
 /** The API server puts it before every audit annotation of the guard. */
 export const WEBHOOK_NAME = 'guard.machineconfig-guard.io';

@@ -1,9 +1,3 @@
-import { isObjectName, toConfigName } from '../decision/references.ts';
-import type { HoldableConfig } from '../decision/verdict.ts';
-import { objectPath } from './api-paths.ts';
-import type { KubeApi, Purpose } from './api.ts';
-import { isAbsent, isNotFound } from './errors.ts';
-
 /** The fields of an API object that the guard reads. None of them is validated. */
 export interface ApiObject {
   readonly metadata?: {
@@ -23,7 +17,15 @@ export interface ApiObject {
   readonly status?: unknown;
 }
 
+/** An object lacks a field, or has one of another type. */
 export class MalformedObject extends Error {}
+
+/** Returns the name of an object. @throws MalformedObject if it has none */
+export function readName(object: Pick<ApiObject, 'metadata'>, kind: string): string {
+  const name = object.metadata?.name;
+  if (typeof name !== 'string' || name === '') throw new MalformedObject(`a ${kind} has no name`);
+  return name;
+}
 
 /** Parses RFC 3339, or milliseconds since 1970. Returns undefined unless the value is a time. */
 export function parseTime(value: unknown): Date | undefined {
@@ -31,29 +33,39 @@ export function parseTime(value: unknown): Date | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-export function parseHoldableConfig(metadata: NonNullable<ApiObject['metadata']>): HoldableConfig {
-  const { name, creationTimestamp, ownerReferences } = metadata;
-  const owners = Array.isArray(ownerReferences) ? (ownerReferences as (Record<string, unknown> | null)[]) : [];
-  const ownerPool = owners.find((owner) => owner?.['kind'] === 'MachineConfigPool')?.['name'];
-  return {
-    name: toConfigName(String(name)),
-    createdAt: parseTime(creationTimestamp),
-    ...(typeof ownerPool === 'string' && isObjectName(ownerPool) ? { ownerPool } : {}),
-  };
+/** The last write of an object by a manager that owns a field. The API server sets the time by its own clock. */
+export interface ManagedWrite {
+  /** The name of the field manager, such as `kubectl-annotate`. Any client can choose any name. */
+  readonly manager: string;
+  readonly at: Date;
 }
 
 /**
- * Returns when the managers that own a field last wrote the object. The API server sets these times by its own clock.
+ * Finds the last write of the managers that own a field, in `managedFields`.
  * @param path keys of `fieldsV1`, such as `['f:spec', 'f:paused']`
+ * @param subresource of the write, such as `status`. By default the object itself
+ * @param isWanted whether the writes of a manager count. By default all do
+ * @returns undefined if no manager owns the field
  */
-export function findWriteTime({ metadata }: ApiObject, path: readonly string[], subresource = ''): Date | undefined {
+export function findLastWrite(
+  { metadata }: ApiObject,
+  path: readonly string[],
+  subresource = '',
+  isWanted: (manager: string) => boolean = () => true,
+): ManagedWrite | undefined {
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
-  const times = entries.flatMap((entry) => {
-    const { time, subresource: written = '', fieldsV1 } = (entry ?? {}) as Record<string, unknown>;
-    const date = parseTime(time);
-    return date !== undefined && written === subresource && hasPath(fieldsV1, path) ? [date] : [];
+  const writes = entries.flatMap((entry) => {
+    const { manager, time, subresource: written = '', fieldsV1 } = (entry ?? {}) as Record<string, unknown>;
+    const at = parseTime(time);
+    const isOwner = written === subresource && isWanted(String(manager)) && hasPath(fieldsV1, path);
+    return at !== undefined && isOwner ? [{ manager: String(manager), at }] : [];
   });
-  return times.toSorted((a, b) => b.getTime() - a.getTime())[0];
+  return writes.toSorted((a, b) => b.at.getTime() - a.at.getTime())[0];
+}
+
+/** Like {@link findLastWrite}, but only the time. */
+export function findWriteTime(object: ApiObject, path: readonly string[], subresource = ''): Date | undefined {
+  return findLastWrite(object, path, subresource)?.at;
 }
 
 function hasPath(fields: unknown, path: readonly string[]): boolean {
@@ -65,29 +77,6 @@ function hasPath(fields: unknown, path: readonly string[]): boolean {
   return true;
 }
 
-export interface Resource<Item extends { readonly name: string }> {
-  readonly kind: string;
-  /** The plural name, for messages and the audit log. */
-  readonly name: string;
-  /** One collection for each API version, the preferred one first. A 404 leads to the next. */
-  readonly paths: readonly [string, ...string[]];
-  readonly isMetadataOnly?: boolean | undefined;
-  /** If present, a list of objects that have one of these annotations skips the others: see `NodeObject`. */
-  readonly annotations?: readonly string[];
-  readonly parse: (object: ApiObject) => Item;
-}
-
-/** Media type of protobuf (k8s.io/apimachinery, pkg/runtime/types.go). */
-export const PROTOBUF_MEDIA_TYPE = 'application/vnd.kubernetes.protobuf';
-
-/** The `accept` of metadata-only forms. A server that lacks them may send whole objects. */
-const toMetadataForm = (kind: string): string => `as=${kind};g=meta.k8s.io;v=v1`;
-const METADATA_LIST = toMetadataForm('PartialObjectMetadataList');
-export const ACCEPT_METADATA = `application/json;${toMetadataForm('PartialObjectMetadata')},application/json`;
-export const ACCEPT_METADATA_LIST = `application/json;${METADATA_LIST},application/json`;
-/** Protobuf costs the API server half as much as JSON. */
-export const ACCEPT_PROTOBUF_LIST = `${PROTOBUF_MEDIA_TYPE};${METADATA_LIST},${ACCEPT_METADATA_LIST}`;
-
 /** Whether `a` is older than `b`, or no number although `b` is one. Etcd counts resource versions upwards. */
 export function isOlderVersion(a: string, b: string): boolean {
   return isNumber(b) && (!isNumber(a) || BigInt(a) < BigInt(b));
@@ -95,31 +84,4 @@ export function isOlderVersion(a: string, b: string): boolean {
 
 export function isNumber(version: string): boolean {
   return /^\d{1,20}$/.test(version);
-}
-
-export function toListPath(collection: string, query: Readonly<Record<string, string>>): string {
-  const search = new URLSearchParams(query).toString();
-  return search === '' ? collection : `${collection}?${search}`;
-}
-
-/** Returns undefined if the object does not exist. A GET is a quorum read of etcd and never stale. */
-export async function getObject<Item extends { readonly name: string }>(
-  api: Pick<KubeApi, 'json'>,
-  { paths, isMetadataOnly, parse }: Resource<Item>,
-  name: string,
-  signal: AbortSignal,
-  purpose: Purpose = 'requests',
-): Promise<Item | undefined> {
-  const accept = isMetadataOnly ? ACCEPT_METADATA : undefined;
-  let notServed: unknown;
-  for (const path of paths) {
-    try {
-      return parse((await api.json({ path: objectPath(path, name), accept, purpose, signal })) as ApiObject);
-    } catch (error) {
-      if (isAbsent(error)) return undefined;
-      if (!isNotFound(error)) throw error;
-      notServed = error;
-    }
-  }
-  throw notServed;
 }

@@ -4,29 +4,39 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { KubeApi } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
-import { RateLimiter, ThrottledLog } from '../common/logs.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
+import { RateLimiter } from '../common/rate-limiter.ts';
+import { ThrottledLog } from '../common/throttled-log.ts';
+import type { Purpose } from './transport.ts';
 
+/** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
   readonly regarding: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string>>;
-  readonly reason: 'DeletionDenied' | 'DeletionOverridden' | 'DanglingReference';
-  readonly action: 'Delete' | 'Check';
+  /** In UpperCamelCase, such as `DeletionDenied`. */
+  readonly reason: string;
+  readonly action: string;
   /** Truncated to 1 KiB, the limit of the API. */
   readonly note: string;
-  /** Who sent the request. The note names the user, so each user gets an Event. */
-  readonly user?: string;
-  /** The config that a node names. A node gets an Event for each. */
-  readonly config?: string | undefined;
+  /** Distinguishes Events of one object and reason, such as those of different users. Each variant gets an Event. */
+  readonly variant?: string | undefined;
 }
 
-/** The `reportingController` of the guard's Events. */
-const EVENT_REPORTER = 'machineconfig-guard.io/guard';
+export interface EventRecorderOptions {
+  readonly api: Pick<KubeApi, 'json'>;
+  readonly log: Logger;
+  /** The `reportingController`. */
+  readonly controller: string;
+  /** The start of the name of each Event. */
+  readonly namePrefix: string;
+}
+
 /** The namespace of Events about cluster-scoped objects (client-go, tools/events). */
 const NAMESPACE = 'default';
 const COLLECTION = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
 /** Repetitions within this time are not written. The log and the metrics have all. */
 const PERIOD_MS = 6 * 60_000;
 const MAX_REMEMBERED = 1_000;
+export const EVENTS: Purpose = { name: 'events', maxConnections: 4 };
 const WRITE_TIMEOUT_MS = 5_000;
 /** Any client can make the guard record Events. After an etcd restore there can be one for each node. */
 const MAX_WRITES_AT_ONCE = 500;
@@ -35,27 +45,25 @@ const WRITE_INTERVAL_MS = 100;
 const MAX_NOTE_BYTES = 1_024;
 
 /**
- * Writes Events (`events.k8s.io/v1`) in the background, one for each object, reason, user and config in six minutes.
+ * Writes Events (`events.k8s.io/v1`) in the background, one for each object, reason and variant in six minutes.
  * The name of an Event follows from these, so the API server rejects the second of two replicas. An Event that cannot
  * be written is logged and dropped.
  */
 export class EventRecorder {
-  readonly #api: Pick<KubeApi, 'json'>;
-  readonly #log: Logger;
+  readonly #options: EventRecorderOptions;
   readonly #recent = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   readonly #writes = new Set<Promise<void>>();
   readonly #rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
   readonly #overflow: ThrottledLog;
 
-  constructor(api: Pick<KubeApi, 'json'>, log: Logger) {
-    this.#api = api;
-    this.#log = log;
-    this.#overflow = new ThrottledLog(log);
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#overflow = new ThrottledLog(options.log);
   }
 
   record(event: ClusterEvent): void {
     const now = Date.now();
-    const name = toEventName(event, Math.floor(now / PERIOD_MS));
+    const name = `${this.#options.namePrefix}.${hashEvent(event, Math.floor(now / PERIOD_MS))}`;
     if (this.#recent.has(name)) return;
     if (!this.#rate.tryAcquire()) {
       this.#overflow.warn('too many Events; dropping new ones', {});
@@ -71,6 +79,7 @@ export class EventRecorder {
   }
 
   async #write(name: string, now: number, { regarding, reason, action, note }: ClusterEvent): Promise<void> {
+    const { api, log, controller } = this.#options;
     const body = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -81,25 +90,25 @@ export class EventRecorder {
       reason,
       action,
       note: truncateNote(note),
-      reportingController: EVENT_REPORTER,
+      reportingController: controller,
       reportingInstance: hostname().slice(0, 128),
       regarding,
     };
     try {
-      const limits = { timeoutMs: WRITE_TIMEOUT_MS, purpose: 'events', signal: NEVER_ABORTED } as const;
-      await this.#api.json({ method: 'POST', path: COLLECTION, body, ...limits });
+      const limits = { timeoutMs: WRITE_TIMEOUT_MS, purpose: EVENTS, signal: NEVER_ABORTED } as const;
+      await api.json({ method: 'POST', path: COLLECTION, body, ...limits });
     } catch (error) {
       if (error instanceof ApiError && error.status === 409) return;
-      this.#log.warn({ reason: describeError(error) }, 'cannot write an Event');
+      log.warn({ reason: describeError(error) }, 'cannot write an Event');
       this.#recent.delete(name);
     }
   }
 }
 
-function toEventName({ regarding, reason, user, config }: ClusterEvent, period: number): string {
+function hashEvent({ regarding, reason, variant }: ClusterEvent, period: number): string {
   const { kind, uid, name } = regarding;
-  const identity = JSON.stringify([kind, uid, name, reason, user, config, period]);
-  return `machineconfig-guard.${createHash('sha256').update(identity).digest('hex').slice(0, 32)}`;
+  const identity = JSON.stringify([kind, uid, name, reason, variant, period]);
+  return createHash('sha256').update(identity).digest('hex').slice(0, 32);
 }
 
 function truncateNote(note: string): string {

@@ -1,19 +1,14 @@
 import type { Logger } from 'pino';
-import {
-  ACCEPT_METADATA,
-  ACCEPT_METADATA_LIST,
-  type ApiObject,
-  isNumber,
-  isOlderVersion,
-  MalformedObject,
-  type Resource,
-  toListPath,
-} from './api-object.ts';
+import { type ApiObject, isNumber, isOlderVersion, MalformedObject } from './api-object.ts';
 import type { KubeApi } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource, type ListResult } from './lists/list.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
+import { toListPath } from './api-paths.ts';
+import { ACCEPT_METADATA, ACCEPT_METADATA_LIST } from './media-types.ts';
+import type { Resource } from './resource.ts';
+import { WATCHES } from './transport.ts';
 
 export interface ReflectorTiming {
   /** The first and the longest pause after a failure. */
@@ -199,7 +194,7 @@ export class Reflector<Item extends { readonly name: string }> {
           resourceVersion: position.resourceVersion,
         }),
         accept: this.resource.isMetadataOnly ? ACCEPT_METADATA : undefined,
-        purpose: 'watches',
+        purpose: WATCHES,
         signal: watch.signal,
       });
       this.#clearProblem();

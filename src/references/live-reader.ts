@@ -1,14 +1,18 @@
-import { type ClusterState, type ConfigName, type Referrer, type UnreadableSource } from '../decision/references.ts';
-import { LATE_READ_MS } from '../decision/settings.ts';
-import { type ApiObject, isOlderVersion, type Resource } from '../kube/api-object.ts';
+import type { Referrer } from '../mco/referrer.ts';
+import { type ApiObject, isOlderVersion } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
 import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
 import { type ReferenceIndex, ReferrersByConfig } from './reference-index.ts';
-import { NODES, REFERRER_RESOURCES } from './sources.ts';
+import type { ConfigName } from '../mco/machine-config.ts';
+import { NODES, REFERRER_RESOURCES } from '../mco/resources.ts';
+import type { ClusterState, UnreadableKind } from './cluster-state.ts';
+import type { Resource } from '../kube/resource.ts';
 
 const MAX_CONCURRENT_READS = 2;
+/** After this time, the next live read starts beside a running one. */
+const LATE_READ_MS = 1_250;
 /** After this many restarts, the read is late because of changing objects, not a slow API server. */
 const MANY_RESTARTS = 2;
 /** All kinds but nodes. They seldom change, and references to configs move between them and the nodes. */
@@ -202,7 +206,7 @@ class LiveRead {
   }
 
   /** In a fixed order, because people and log searches compare messages. */
-  #findUnreadable(): UnreadableSource[] {
+  #findUnreadable(): UnreadableKind[] {
     const unreadable = REFERRER_RESOURCES.flatMap(({ name }) => {
       const reason = this.#problems.get(name);
       return reason === undefined ? [] : [{ name, reason }];

@@ -1,8 +1,8 @@
 import forge from 'node-forge';
 import { groupBy } from '../common/group-by.ts';
-import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../decision/references.ts';
 import { formatGoYaml, UnverifiableContent } from './go-yaml.ts';
 import { hasIgnitionContent, type RenderedConfig } from './rendered-config.ts';
+import { type ConfigName, parsePoolName, RENDERED_PREFIX, toConfigName } from '../mco/machine-config.ts';
 
 /** The salt of every release (machine-config-operator, pkg/controller/render/hash.go). */
 const SALT = Buffer.from(

@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type ConfigName, isRenderedConfig, toConfigName } from '../decision/references.ts';
-import { formatName } from '../decision/message.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile } from '../files/read-file.ts';
 import { parseYaml, YamlError } from '../files/yaml-document.ts';
+import { type ConfigName, formatName, isRenderedConfig, toConfigName } from '../mco/machine-config.ts';
 
 /** A rendered config as it is on a disk or in the API. Its spec can contain secrets. */
 export interface RenderedConfig {

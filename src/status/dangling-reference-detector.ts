@@ -1,12 +1,10 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type ConfigName, isPool, isRenderedConfig, parsePoolName, type PoolReferrer } from '../decision/references.ts';
-import { formatName } from '../decision/message.ts';
+import { isPool, type PoolReferrer } from '../mco/referrer.ts';
 import { createNearestFinder } from '../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
-import { getObject } from '../kube/api-object.ts';
 import { withTimeout } from '../common/wait.ts';
-import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
 import {
   type DanglingReference,
   explainEmptyStatus,
@@ -14,7 +12,10 @@ import {
   findDanglingReferences,
   judgeEmptyStatus,
 } from '../diagnosis/dangling-references.ts';
-import { MACHINE_CONFIGS } from '../references/sources.ts';
+import { type ConfigName, formatName, isRenderedConfig, parsePoolName } from '../mco/machine-config.ts';
+import { MACHINE_CONFIGS } from '../mco/resources.ts';
+import type { ConfigIndex } from '../references/config-index.ts';
+import { getObject } from '../kube/resource.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */
 export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name' | 'field'> {

@@ -2,49 +2,15 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Expiry } from '../certificates/key-pair.ts';
 import { countNoun, joinFirst } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
-import type { HoldFacts } from '../decision/hold.ts';
-import { formatName } from '../decision/message.ts';
-import { ALLOW_DELETION_ANNOTATION, type Settings } from '../decision/settings.ts';
-import type { ConfigIndex, ReferenceIndex } from '../references/reference-index.ts';
-import { MACHINE_CONFIGS, type WatchedConfig } from '../references/sources.ts';
-import { describeTlsProfile, type FollowedTlsProfile } from '../webhook/tls-profile.ts';
-import { type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
+import { describeTlsProfile } from '../serving/tls-profile.ts';
+import { describeFinding } from './dangling-reference-detector.ts';
 import { describeHolds, NO_HOLDS } from './hold-status.ts';
-import {
-  type ConfigName,
-  findUsedConfigs,
-  isPool,
-  isRenderedConfig,
-  type PoolReferrer,
-  type Referrer,
-} from '../decision/references.ts';
-
-export interface StatusSources {
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers' | 'pools'> & {
-    readonly reflectors: readonly Pick<
-      ReferenceIndex['reflectors'][number],
-      'resource' | 'isSynced' | 'contentProblem'
-    >[];
-  };
-  readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;
-  readonly facts: HoldFacts;
-  readonly settings: Settings;
-  readonly findings: readonly DanglingFinding[];
-  readonly protectedConfigs: number;
-  readonly expiries: readonly Expiry[];
-  readonly tlsProfile: FollowedTlsProfile | undefined;
-  readonly now: Date;
-}
-
-/** The part of the MachineConfigGuard's status that the leader writes. */
-export type GuardStatus = ReturnType<typeof describeStatus>;
-
-export interface Condition {
-  readonly type: keyof typeof CONDITIONS;
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
-  readonly message: string;
-}
+import { findUsedConfigs, isPool, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
+import { type ConfigName, formatName, isRenderedConfig, type WatchedConfig } from '../mco/machine-config.ts';
+import { MACHINE_CONFIGS } from '../mco/resources.ts';
+import { type Condition, CONDITION_TYPES, type GuardStatus } from './guard-status.ts';
+import type { StatusInput } from './status-input.ts';
 
 type Judgement = readonly [status: Condition['status'], reason: string, message: string];
 
@@ -57,7 +23,7 @@ const RENEWAL_ADVICE = {
 };
 const FORBIDDEN: Judgement = ['Unknown', 'Forbidden', 'the guard may not read MachineConfigs'];
 
-export const CONDITIONS = {
+const JUDGES: Readonly<Record<Condition['type'], (input: StatusInput) => Judgement | undefined>> = {
   Ready: judgeReadiness,
   ReferencesConsistent: judgeReferences,
   RestoresComplete: judgeRestores,
@@ -66,16 +32,16 @@ export const CONDITIONS = {
   TLSProfileApplied: judgeTlsProfile,
 };
 
-/** Null removes a field, because the guard cannot know it. */
-export function describeStatus(sources: StatusSources) {
-  const { configs, findings, index, protectedConfigs, settings } = sources;
+/** Describes what the guard has found, by the rules of its answers. */
+export function describeStatus(input: StatusInput): GuardStatus {
+  const { configs, findings, index, protectedConfigs, settings } = input;
   const { isForbidden } = configs;
   const hasListed = index.isSynced && configs.isSynced && !isForbidden;
-  const conditions = Object.entries(CONDITIONS).flatMap(([type, judge]): Condition[] => {
-    const judgement = judge(sources);
+  const conditions = CONDITION_TYPES.flatMap((type): Condition[] => {
+    const judgement = JUDGES[type](input);
     if (judgement === undefined) return [];
     const [status, reason, message] = judgement;
-    return [{ type: type as Condition['type'], status, reason, message }];
+    return [{ type, status, reason, message }];
   });
   return {
     mode: settings.mode,
@@ -87,26 +53,26 @@ export function describeStatus(sources: StatusSources) {
       const [since, deletedAt] = [toSeconds(finding.since), finding.deletedAt && toSeconds(finding.deletedAt)];
       return { kind, name, field, config: formatName(finding.config ?? ''), since, deletedAt, explanation, suggestion };
     }),
-    ...(hasListed ? describeHolds(sources) : NO_HOLDS),
+    ...(hasListed ? describeHolds(input) : NO_HOLDS),
     conditions,
   };
 }
 
-function findUnlisted({ index, configs }: StatusSources): readonly string[] {
+function findUnlisted({ index, configs }: StatusInput): readonly string[] {
   const unlisted = index.reflectors.filter(({ isSynced }) => !isSynced).map(({ resource }) => resource.name);
   return [...unlisted, ...(configs.isSynced || configs.isForbidden ? [] : [MACHINE_CONFIGS.name])];
 }
 
-function judgeReadiness(sources: StatusSources): Judgement {
-  const unlisted = findUnlisted(sources);
-  const problems = sources.index.reflectors.flatMap(({ contentProblem }) => contentProblem ?? []);
+function judgeReadiness(input: StatusInput): Judgement {
+  const unlisted = findUnlisted(input);
+  const problems = input.index.reflectors.flatMap(({ contentProblem }) => contentProblem ?? []);
   if (problems.length > 0) return ['False', 'Unreadable', problems.join(', ')];
   return unlisted.length === 0
     ? ['True', 'Serving', 'the guard serves and has listed the cluster']
     : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
 }
 
-function judgeReferences({ configs, findings }: StatusSources): Judgement {
+function judgeReferences({ configs, findings }: StatusInput): Judgement {
   if (configs.isForbidden) return FORBIDDEN;
   if (!configs.isSynced) return ['Unknown', 'Reading', `not listed yet: ${MACHINE_CONFIGS.name}`];
   if (findings.length === 0) return ['True', 'AllExist', 'every referenced MachineConfig exists'];
@@ -116,7 +82,7 @@ function judgeReferences({ configs, findings }: StatusSources): Judgement {
 }
 
 /** A pool that stays paused gets no update. */
-function judgeRestores({ index, now }: StatusSources): Judgement {
+function judgeRestores({ index, now }: StatusInput): Judgement {
   const stalled = findStalledRestores(index.referrers(), now);
   if (stalled.length === 0) return ['True', 'NoneStalled', 'no pool stays paused for a restore'];
   const pools = stalled.slice(0, MAX_DESCRIBED).map(({ name, pausedForRestore }) => {
@@ -129,10 +95,10 @@ function judgeRestores({ index, now }: StatusSources): Judgement {
 }
 
 /** Such an annotation lets any prune delete the config. */
-function judgeOverrides(sources: StatusSources): Judgement {
-  const { index, configs } = sources;
+function judgeOverrides(input: StatusInput): Judgement {
+  const { index, configs } = input;
   if (configs.isForbidden) return FORBIDDEN;
-  const unlisted = findUnlisted(sources);
+  const unlisted = findUnlisted(input);
   if (unlisted.length > 0) return ['Unknown', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
   const overridden = findOverridesInUse(configs.objects(), index.referrers()).map(formatName);
   if (overridden.length === 0) return ['True', 'NoneInUse', 'no config in use has the allow-deletion annotation'];
@@ -141,7 +107,7 @@ function judgeOverrides(sources: StatusSources): Judgement {
   return ['False', 'ConfigInUse', message];
 }
 
-function judgeCertificates({ expiries, now }: StatusSources): Judgement {
+function judgeCertificates({ expiries, now }: StatusInput): Judgement {
   const isDue = ({ notAfter, isRenewedByGuard }: Expiry): boolean =>
     !isRenewedByGuard && notAfter.getTime() - now.getTime() < EXPIRES_SOON_MS;
   const described = expiries.map((expiry) => {
@@ -153,7 +119,7 @@ function judgeCertificates({ expiries, now }: StatusSources): Judgement {
   return ['True', expiries.some(isDue) ? 'ExpiresSoon' : 'Valid', described.join(', ')];
 }
 
-function judgeTlsProfile({ tlsProfile }: StatusSources): Judgement | undefined {
+function judgeTlsProfile({ tlsProfile }: StatusInput): Judgement | undefined {
   if (tlsProfile === undefined) return undefined;
   const { profile, problem } = tlsProfile;
   if (problem === undefined) return ['True', profile.type, describeTlsProfile(profile)];

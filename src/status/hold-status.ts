@@ -1,25 +1,25 @@
 import { formatDuration, parseDuration, toSeconds } from '../common/duration.ts';
-import { API_TIME_RESOLUTION_MS, findHolds, type HoldFacts } from '../decision/hold.ts';
-import { explainHold, formatTime } from '../decision/message.ts';
-import { findUsedConfigs, isRenderedConfig } from '../decision/references.ts';
-import type { StatusSources } from './describe-status.ts';
+import { API_TIME_RESOLUTION_MS, findHolds, type UseHistory } from '../review/hold.ts';
+import { explainHold, formatTime } from '../review/message.ts';
+import { findUsedConfigs } from '../mco/referrer.ts';
+import { isRenderedConfig } from '../mco/machine-config.ts';
+import type { HoldStatus } from './guard-status.ts';
+import type { StatusInput } from './status-input.ts';
 
-export type HoldStatus = ReturnType<typeof describeHolds>;
-
-export const NO_HOLDS = { holdSuperseded: null, heldCount: null, heldConfigs: null, watchedPools: null };
+export const NO_HOLDS: HoldStatus = { holdSuperseded: null, heldCount: null, heldConfigs: null, watchedPools: null };
 
 const MAX_HELD_CONFIGS = 50;
 const MAX_POOLS = 100;
 
-type HoldSources = Pick<StatusSources, 'configs' | 'index' | 'settings' | 'now' | 'facts'>;
+type HoldInput = Pick<StatusInput, 'configs' | 'index' | 'settings' | 'now' | 'history'>;
 
 /** Describes what the guard holds, by the same rule as its answers. */
-export function describeHolds({ configs, index, settings, now, facts }: HoldSources) {
+export function describeHolds({ configs, index, settings, now, history }: HoldInput): HoldStatus {
   const holdMs = settings.holdSupersededMs;
   const referrers = [...index.referrers()];
   const used = findUsedConfigs(referrers);
   const unused = [...configs.objects()].filter(({ name }) => isRenderedConfig(name) && !used.has(name));
-  const holds = [...findHolds(unused, referrers, { ...facts, holdMs, now })];
+  const holds = [...findHolds(unused, referrers, { ...history, holdMs, now })];
   const longest = holds.toSorted(([a, { until }], [b, other]) => +other.until - +until || (a < b ? -1 : 1));
   return {
     holdSuperseded: formatDuration(holdMs),
@@ -36,11 +36,11 @@ export function describeHolds({ configs, index, settings, now, facts }: HoldSour
 }
 
 /** Clients compute the holds of the guard by what the status of any version tells about the last naming of a config. */
-export function createFindLastNaming(status: unknown, holdMs: number): NonNullable<HoldFacts['findLastNaming']> {
-  const { holdSuperseded = '', heldCount, heldConfigs, watchedPools } = (status ?? {}) as Partial<HoldStatus>;
-  const versions = new Map(watchedPools?.map(({ name, resourceVersion }) => [name, resourceVersion]));
-  const ends = new Map(heldConfigs?.map(({ name, until }) => [name, Date.parse(until)]));
-  const isComplete = ends.size === heldCount && parseDuration(holdSuperseded) === holdMs;
+export function createFindLastUse(status: unknown, holdMs: number): NonNullable<UseHistory['findLastUse']> {
+  const { holdSuperseded, heldCount, heldConfigs, watchedPools } = (status ?? {}) as Partial<HoldStatus>;
+  const versions = new Map((watchedPools ?? []).map(({ name, resourceVersion }) => [name, resourceVersion]));
+  const ends = new Map((heldConfigs ?? []).map(({ name, until }) => [name, Date.parse(until)]));
+  const isComplete = ends.size === heldCount && parseDuration(holdSuperseded ?? '') === holdMs;
   return ({ name, version }, config) => {
     // The guard has not seen this version of the pool, or knows less than the status could list.
     if (!isComplete || version === undefined || versions.get(name) !== version) return undefined;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { leasesPath, objectPath } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, orUndefined } from '../kube/errors.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { NEVER_ABORTED, repeat, withTimeout } from '../common/wait.ts';
 
 export interface LeaseOptions {

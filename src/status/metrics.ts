@@ -1,15 +1,15 @@
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../decision/references.ts';
-import { type Mode, MODES } from '../decision/settings.ts';
+import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
+import { type Mode, MODES } from '../api/settings.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
-import type { AnsweredCall, JudgedReview } from '../webhook/admission-app.ts';
+import type { AnsweredCall, JudgedReview } from '../review/review.ts';
 
-export interface MetricsSources {
+export interface MetricsOptions {
   readonly index: Pick<ReferenceIndex, 'referrers'> & {
     readonly reflectors: readonly Pick<ReferenceIndex['reflectors'][number], 'resource' | 'silentMs'>[];
   };
@@ -59,7 +59,7 @@ export class Metrics {
     registers: [this.#registry],
   });
 
-  constructor({ index, live, mode, reporter, certificate }: MetricsSources) {
+  constructor({ index, live, mode, reporter, certificate }: MetricsOptions) {
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     for (const [code, verdict] of Object.entries(COUNTED_CODES)) {

@@ -2,20 +2,22 @@ import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { toSeconds } from '../common/duration.ts';
 import { repeat } from '../common/wait.ts';
-import type { Settings } from '../decision/settings.ts';
-import { toRecordedReferrers } from '../decision/verdict.ts';
-import { INSTALLED_NAME } from '../kube/api-paths.ts';
+import type { Settings } from '../api/settings.ts';
+import { toRecordedReferrers } from '../review/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import type { ConfigIndex } from '../references/reference-index.ts';
-import type { JudgedReview } from '../webhook/admission-app.ts';
-import type { FollowedTlsProfile } from '../webhook/tls-profile.ts';
-import { DanglingReferenceDetector, type DanglingFinding, describeFinding } from './dangling-reference-detector.ts';
-import { describeStatus, type GuardStatus, type StatusSources } from './describe-status.ts';
+import type { FollowedTlsProfile } from '../serving/tls-profile.ts';
+import { type DanglingFinding, DanglingReferenceDetector, describeFinding } from './dangling-reference-detector.ts';
+import { describeStatus } from './describe-status.ts';
 import { Lease } from './lease.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
+import { INSTALLED_NAME } from '../api/paths.ts';
+import type { ConfigIndex } from '../references/config-index.ts';
+import type { JudgedReview } from '../review/review.ts';
+import type { GuardStatus } from './guard-status.ts';
+import type { StatusInput } from './status-input.ts';
 
-export interface StatusReporterOptions extends Pick<StatusSources, 'index' | 'facts'> {
+export interface StatusReporterOptions extends Pick<StatusInput, 'index' | 'history'> {
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'names' | 'objects' | 'deletedAt'>;
@@ -107,7 +109,8 @@ export class StatusReporter {
       reason: 'DanglingReference',
       action: 'Check',
       note: describeFinding(finding),
-      config,
+      // A node gets an Event for each config that it names.
+      variant: config,
     });
   }
 }

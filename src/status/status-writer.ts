@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { toRecordedReferrers } from '../decision/verdict.ts';
+import type { RecordedReferrer } from '../review/verdict.ts';
 import type { ApiObject } from '../kube/api-object.ts';
-import { GUARD_PATH } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
-import { ProblemLog } from '../common/logs.ts';
+import { ProblemLog } from '../common/problem-log.ts';
 import { toSeconds } from '../common/duration.ts';
-import { type Condition, CONDITIONS, type GuardStatus } from './describe-status.ts';
+import { GUARD_PATH } from '../api/paths.ts';
+import { type Condition, CONDITION_TYPES, type GuardStatus } from './guard-status.ts';
 
 interface StoredDeletion {
   readonly time: string;
@@ -17,7 +17,7 @@ interface StoredDeletion {
 
 export interface LastDenial extends StoredDeletion {
   readonly name: string;
-  readonly referrers: ReturnType<typeof toRecordedReferrers>;
+  readonly referrers: readonly RecordedReferrer[];
 }
 
 const ANSWERS_INTERVAL_MS = 10_000;
@@ -103,7 +103,7 @@ export class StatusWriter {
     const { conditions, ...rest } = status;
     const observedGeneration = guard.metadata?.generation ?? 0;
     const storedConditions = guard.status?.conditions ?? [];
-    const foreign = storedConditions.filter(({ type }) => !Object.hasOwn(CONDITIONS, type));
+    const foreign = storedConditions.filter(({ type }) => !CONDITION_TYPES.some((own) => own === type));
     const own = conditions.map(({ type, status: value, reason, message }): StoredCondition => {
       const same = storedConditions.find((other) => other.type === type && other.status === value);
       const lastTransitionTime = same?.lastTransitionTime ?? toSeconds(new Date());

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { CODE_DESCRIPTIONS } from '../../src/decision/verdict.ts';
+import { CODE_DESCRIPTIONS } from '../../src/api/codes.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 /** What the build reads, and what is packed. */

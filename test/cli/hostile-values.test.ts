@@ -3,11 +3,11 @@ import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import type { Fault } from '../support/faults.ts';
 import { CLUSTER_COMMAND_LINES, type InspectedCluster, OLD, startEmptyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 
 /** Writes to the clipboard of a terminal, clears the screen, starts a line, reverses the text and prints advice. */
 const HOSTILE = '\u001B]52;c;aGk=\u0007\u009B2J\rHOSTILE\u202E\u2028\n\nmachineconfig-guard:log-in-with:evil';
@@ -49,7 +49,7 @@ beforeEach(async () => {
 /** The arguments of each command. DIR stands for the directory. Each line is run with every format of the command. */
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   certs: ['--out DIR/certs'],
-  check: ['', '--bootstrap-dir DIR', '--manifests DIR', `--context ${HOSTILE}`, `--role ${HOSTILE}`],
+  check: ['', 'bootstrap DIR', 'manifests DIR', `--context ${HOSTILE}`, `--role ${HOSTILE}`],
   explain: [HOSTILE],
   render: [`--from-cluster --out DIR/manifests --image ${HOSTILE}`],
   restore: ['--from DIR', `--from DIR/${HOSTILE}`, `--from node/${HOSTILE}`, GONE],

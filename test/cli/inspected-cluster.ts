@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, vi } from 'vitest';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { startCommand } from './command-process.ts';
 import { runProgram } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 
 export const OLD = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3791';
 export const NEW = 'rendered-worker-b4983d88dabdc54ecf977ee120fd3796';

@@ -1,16 +1,18 @@
 import { beforeEach, expect, test } from 'vitest';
-import { toConfigName } from '../../src/decision/references.ts';
 import { ClusterAccessError } from '../../src/client/cluster-access.ts';
 import { readClusterSnapshot, readReferrers } from '../../src/client/cluster-reader.ts';
 import { MalformedObject } from '../../src/kube/api-object.ts';
-import { MACHINE_CONFIGS_PATH, MCO_GROUP, NODES_PATH, POOLS_PATH } from '../../src/kube/api-paths.ts';
+import { NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
 import { createNode, createPool, OLD } from '../cli/inspected-cluster.ts';
 import type { Fault } from '../support/faults.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
+import { MACHINE_CONFIGS_PATH, MCO_GROUP, POOLS_PATH } from '../../src/mco/api-paths.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 const CONFIG = toConfigName(OLD);
+const MCO_PATH = '/apis/machineconfiguration.openshift.io/v1';
 const { signal } = new AbortController();
 
 let cluster: TestCluster;
@@ -38,11 +40,13 @@ test('reads nodes, pools and then config names, each in one unpaged list', async
   expect([...configs]).toEqual([CONFIG]);
   const { requests } = cluster.faults;
   const paths = requests.map(({ path }) => path);
-  expect([paths.slice(0, 2).toSorted(), paths.slice(2)]).toEqual([[NODES_PATH, POOLS_PATH], [MACHINE_CONFIGS_PATH]]);
+  const imageMode = [`${MCO_PATH}/machineosbuilds`, `${MCO_PATH}/machineosconfigs`];
+  expect(paths).toEqual([NODES_PATH, POOLS_PATH, ...imageMode, MACHINE_CONFIGS_PATH]);
   for (const { path, query, headers } of requests) {
     expect(query.size).toBe(0);
-    // A list in protobuf would be parsed without managedFields, which say when a node was annotated.
-    expect(headers.accept?.startsWith('application/json;as=PartialObjectMetadataList')).toBe(path !== POOLS_PATH);
+    // Nodes and pools are needed whole. A list in protobuf would be parsed without managedFields.
+    const isMetadataOnly = headers.accept?.startsWith('application/json;as=PartialObjectMetadataList') === true;
+    expect(isMetadataOnly).toBe(path === MACHINE_CONFIGS_PATH);
   }
 });
 

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
-import { MODES } from '../../src/decision/settings.ts';
+import { MODES } from '../../src/api/settings.ts';
 import { PROFILES } from '../../src/install/profiles.ts';
 import { readPromises, splitTest, toPattern } from '../promises/promises.ts';
 import { findAll, listFiles, readFile } from './pages.ts';

@@ -1,12 +1,14 @@
-import { type ClusterState, type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/decision/references.ts';
-import type { ApiObject, Resource } from '../../src/kube/api-object.ts';
+import { type PoolReferrer, type Referrer } from '../../src/mco/referrer.ts';
+import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
 import type { LiveReader } from '../../src/references/live-reader.ts';
-import { BUILDS, NODES, POOLS } from '../../src/references/sources.ts';
 import { type Bound, HOLD_MS } from './bounds.ts';
 import type { BrokenGuard, GuardParts } from './explored-guard.ts';
 import { CONFIG_A, LONG_AGO } from './two-config-cluster.ts';
+import { BUILDS, NODES, POOLS } from '../../src/mco/resources.ts';
+import type { ClusterState } from '../../src/references/cluster-state.ts';
+import type { Resource } from '../../src/kube/resource.ts';
 
 function readWith(createRead: (parts: GuardParts, api: KubeApi) => LiveReader['read']): BrokenGuard {
   return (parts, api) => {
@@ -76,9 +78,9 @@ function changePools(change: (pool: PoolReferrer) => PoolReferrer): BrokenGuard 
   }));
 }
 
-const ignoreReason = changeState(({ referrers }) => ({
+const ignoreDesired = changeState(({ referrers }) => ({
   referrers: referrers.map((referrer): Referrer => {
-    return { ...referrer, references: referrer.references.filter(({ field }) => field !== REASON_FIELD) };
+    return { ...referrer, references: referrer.references.filter(({ field }) => field !== 'desiredConfig') };
   }),
 }));
 const denyAlways = changeState(() => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }));
@@ -87,13 +89,13 @@ const ignoreHold = changeState(({ referrers }) => ({ referrers: referrers.filter
 const ignoreTimes = changePools(({ kind, name, references }) => ({ kind, name, references }));
 const ignoreRollBack = changePools((pool) => ({ ...pool, specChangedAt: LONG_AGO }));
 
-type FindLastNaming = GuardParts['index']['pools']['findLastNaming'];
+type FindLastUse = GuardParts['index']['pools']['findLastUse'];
 
 /** Changes what the guard remembers of the pools. */
-function changeMemory(change: (find: FindLastNaming, parts: GuardParts) => FindLastNaming): BrokenGuard {
+function changeMemory(change: (find: FindLastUse, parts: GuardParts) => FindLastUse): BrokenGuard {
   return (parts) => {
     const { pools } = parts.index;
-    pools.findLastNaming = change(pools.findLastNaming.bind(pools), parts);
+    pools.findLastUse = change(pools.findLastUse.bind(pools), parts);
   };
 }
 
@@ -103,12 +105,12 @@ const ignoreLateWatch = changeMemory((find, { index }) => ({ name }, ...args) =>
   return seen && find(seen, ...args);
 });
 const forgetNamings = changeMemory((find) => (...args) => {
-  const naming = find(...args);
-  return naming?.isSeen === true ? { at: LONG_AGO, isSeen: false } : naming;
+  const lastUse = find(...args);
+  return lastUse?.isSeen === true ? { at: LONG_AGO, isSeen: false } : lastUse;
 });
 const forgetStart = changeMemory((find) => (...args) => {
-  const naming = find(...args);
-  return naming?.isSeen === false ? { at: LONG_AGO, isSeen: false } : naming;
+  const lastUse = find(...args);
+  return lastUse?.isSeen === false ? { at: LONG_AGO, isSeen: false } : lastUse;
 });
 /** As if the watch had delivered every version. */
 const ignoreGaps: BrokenGuard = ({ index: { pools } }) => {
@@ -136,7 +138,7 @@ export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, stri
   ['lists each kind once, nodes first', listOnce([NODES, POOLS, BUILDS]), THREE_WRITES, IN_USE],
   ['lists each kind once, nodes last', listOnce([POOLS, BUILDS, NODES]), THREE_WRITES, IN_USE],
   ['accepts a list that is older than its index', acceptOldLists, ONE_FAULT, IN_USE],
-  ['ignores the reason of a Degraded node', ignoreReason, { ...ONE_WRITE, writers: ['node-2'] }, IN_USE],
+  ['ignores the desired config of a node', ignoreDesired, { ...ONE_WRITE, writers: ['node-2'] }, IN_USE],
   ['ignores a kind that it cannot read', ignoreUnreadable, ONE_FAULT, IN_USE],
   ['lets a review join a running live read', joinRunningRead, TWO_DELETIONS, IN_USE],
   ['confirms a reference with an older GET', repeatGets, { ...TWO_DELETIONS, starts: [['node-1']] }, 'A was unused'],

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { waitOrAbort } from '../../src/common/wait.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
-import { BUILDS, POOLS } from '../../src/references/sources.ts';
 import { parseResource, type TwoConfigCluster } from './two-config-cluster.ts';
+import { BUILDS, POOLS } from '../../src/mco/resources.ts';
 
 const FAULTS_OF_GETS = ['is unreachable', 'is forbidden'] as const;
 /** An old list is older than what the index has seen: nothing names A in it. */

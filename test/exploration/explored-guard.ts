@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { pino } from 'pino';
-import { isPool } from '../../src/decision/references.ts';
-import { createJudge } from '../../src/guard/judge.ts';
+import { isPool } from '../../src/mco/referrer.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
-import { POOLS, REFERRER_RESOURCES } from '../../src/references/sources.ts';
 import { ControlledApi } from './controlled-api.ts';
 import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
 import { WatchApi } from './watch-api.ts';
+import { createJudge } from '../../src/guard/create-judge.ts';
+import { POOLS, REFERRER_RESOURCES } from '../../src/mco/resources.ts';
 
 export type GuardParts = ReturnType<typeof createJudge>;
 
@@ -26,7 +26,7 @@ export class ExploredGuard {
   seesPoolsSince = Date.now();
   readonly #parts: GuardParts;
   readonly #stopped = new AbortController();
-  readonly #findLastNaming: GuardParts['index']['pools']['findLastNaming'];
+  readonly #findLastUse: GuardParts['index']['pools']['findLastUse'];
   /** A digest of all that the guard has seen. The guard is deterministic, so nothing else determines what it does. */
   #seen = '';
 
@@ -46,7 +46,7 @@ export class ExploredGuard {
     });
     this.judge = this.#parts.judge;
     const { pools } = this.#parts.index;
-    this.#findLastNaming = pools.findLastNaming.bind(pools);
+    this.#findLastUse = pools.findLastUse.bind(pools);
     this.#observeIndex();
     broken?.(this.#parts, api);
     const { signal } = this.#stopped;
@@ -61,7 +61,7 @@ export class ExploredGuard {
   /** What the guard does next depends only on it. */
   get state(): unknown {
     const referrers = [...this.#parts.index.referrers()];
-    const memory = referrers.filter(isPool).map((pool) => this.#findLastNaming(pool, CONFIG_A.name, new Date()));
+    const memory = referrers.filter(isPool).map((pool) => this.#findLastUse(pool, CONFIG_A.name, new Date()));
     const calls = this.api.calls.map(({ name, answer }) => [name, answer]);
     return [this.#seen, referrers, memory, this.seesPoolsSince, this.watches.events, calls];
   }
@@ -87,6 +87,6 @@ export class ExploredGuard {
     const newestVersion = index.newestVersion.bind(index);
     index.findReferrers = (config) => note(all, findReferrers(config));
     index.newestVersion = (resource) => note([resource], newestVersion(resource));
-    index.pools.findLastNaming = (...args) => note([POOLS.name], this.#findLastNaming(...args));
+    index.pools.findLastUse = (...args) => note([POOLS.name], this.#findLastUse(...args));
   }
 }

@@ -1,6 +1,6 @@
-import type { Code } from '../../src/decision/verdict.ts';
-import type { Judge } from '../../src/guard/judge.ts';
+import type { Judge } from '../../src/review/judge.ts';
 import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
+import type { Code } from '../../src/api/codes.ts';
 
 const DEADLINE_MS = 3_800;
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Code } from '../../src/decision/verdict.ts';
 import { type Bound, IS_LONG } from './bounds.ts';
 import { explore } from './explorer.ts';
 import { World } from './world.ts';
+import type { Code } from '../../src/api/codes.ts';
 
 export const print = IS_LONG ? console.log : () => {};
 

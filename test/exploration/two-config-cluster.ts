@@ -1,11 +1,11 @@
 import { toSeconds } from '../../src/common/duration.ts';
-import { type ConfigName, toConfigName } from '../../src/decision/references.ts';
 import { type Change, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { parseResourcePath } from '../../src/demo/cluster/kinds.ts';
-import { MCO_GROUP } from '../../src/kube/api-paths.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
-import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../../src/references/sources.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
+import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../../src/mco/resources.ts';
 
 /** The client deletes A. Only pools with a hold name C. */
 const CONFIGS = ['A', 'B', 'C'] as const;
@@ -35,7 +35,7 @@ export const CONFIG_A = { name: nameConfig('A'), uid: 'uid of A', createdAt: LON
 
 /**
  * Two nodes and two pools, each of which names one of two configs, and perhaps a build with A. The second node names A
- * only in its reason, while it is Degraded. Each kind counts its
+ * only as its desired config. Each kind counts its
  * versions separately, as the API allows. Otherwise a list would tell whether an object of another kind was written.
  */
 export class TwoConfigCluster {
@@ -153,14 +153,9 @@ export class TwoConfigCluster {
       this.#clusters.get(NODES.name)?.erase(NODES.name, name);
     } else {
       // It always has a weak reference to A.
-      const isDegraded = name === 'node-2' && config === 'A';
-      const reason = `missing MachineConfig ${CONFIG_A.name}\nmachineconfig "${CONFIG_A.name}" not found`;
-      const fields = {
-        currentConfig: nameConfig(isDegraded ? 'B' : config),
-        firstPivotConfig: CONFIG_A.name,
-        state: isDegraded ? 'Degraded' : 'Done',
-        reason: isDegraded ? reason : '',
-      };
+      const desiredConfig = nameConfig(config);
+      const currentConfig = name === 'node-2' ? nameConfig('B') : desiredConfig;
+      const fields = { currentConfig, desiredConfig, firstPivotConfig: CONFIG_A.name };
       const annotations = Object.entries(fields).map(([field, value]) => [`${MCO_GROUP}/${field}`, value]);
       this.#put(NODES.name, name, { annotations: Object.fromEntries(annotations) });
     }

@@ -56,11 +56,11 @@ export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
 
   async request(request: ApiRequest): Promise<ApiResponse> {
     const body =
-      request.purpose === 'watches'
+      request.purpose?.isWatch === true
         ? new Readable({ read: () => {} })
         : Readable.from([Buffer.from(JSON.stringify(await this.json(request)))]);
     request.signal.addEventListener('abort', () => body.destroy());
-    if (request.purpose === 'watches') this.#watches.set(parseResource(request), { body, events: [] });
+    if (request.purpose?.isWatch === true) this.#watches.set(parseResource(request), { body, events: [] });
     return { status: 200, headers: {}, body: body as ApiResponse['body'] };
   }
 }

@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto';
 import { vi } from 'vitest';
-import { POOLS, REFERRER_RESOURCES } from '../../src/references/sources.ts';
-import type { Code } from '../../src/decision/verdict.ts';
 import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { type Bound, type Event, IS_LONG } from './bounds.ts';
 import type { Call, Fault } from './controlled-api.ts';
@@ -9,6 +7,8 @@ import { type BrokenGuard, ExploredGuard } from './explored-guard.ts';
 import type { Action, Run } from './explorer.ts';
 import { ReviewedDeletion } from './reviewed-deletion.ts';
 import { type ReferrerName, TwoConfigCluster, type Write } from './two-config-cluster.ts';
+import type { Code } from '../../src/api/codes.ts';
+import { POOLS, REFERRER_RESOURCES } from '../../src/mco/resources.ts';
 
 interface Step extends Omit<Action, 'perform'> {
   readonly event?: Event | undefined;

@@ -10,14 +10,14 @@ import { ServingCertificate } from '../../src/certificates/key-pair.ts';
 import { Replaceable } from '../../src/common/replaceable.ts';
 import { type GuardOptions, runGuard, startGuard } from '../../src/guard/guard.ts';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
-import { INSTALLED_NAME } from '../../src/kube/api-paths.ts';
-import { INTERMEDIATE, type TlsParameters } from '../../src/webhook/tls-profile.ts';
+import { INTERMEDIATE, type TlsParameters } from '../../src/serving/tls-profile.ts';
 import type { Fault } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { reviewBody } from '../support/review.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { testTls } from '../support/tls.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
+import { INSTALLED_NAME } from '../../src/api/paths.ts';
 
 const USED = `rendered-worker-${'a'.repeat(32)}`;
 const UNUSED = `rendered-worker-${'b'.repeat(32)}`;

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { formatHelpNote } from '../../src/decision/verdict.ts';
-import { isObjectName, parsePoolName, toConfigName } from '../../src/decision/references.ts';
 import { readPackageFile } from '../../src/files/package-file.ts';
 import { readField } from './read-field.ts';
+import { formatHelpNote } from '../../src/api/codes.ts';
+import { isObjectName } from '../../src/kube/object-name.ts';
+import { parsePoolName, toConfigName } from '../../src/mco/machine-config.ts';
 
 function read(file: string, keys: string): unknown {
   return readField(parse(readPackageFile(`manifests/${file}`)), keys);

@@ -11,12 +11,13 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
-import { type ApiRequest, KubeApi, type Purpose, Transport } from '../../src/kube/api.ts';
+import { type ApiRequest, KubeApi } from '../../src/kube/api.ts';
 import { KubeconfigError, KubeConnection } from '../../src/client/kube-connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
-import { listen } from '../../src/webhook/tls-server.ts';
+import { listen } from '../../src/serving/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import { LISTS, type Purpose, Transport, WATCHES } from '../../src/kube/transport.ts';
 
 /**
  * Starts a server and a client of it until the end of the test.
@@ -162,7 +163,7 @@ test('closes the idle connections after 1 s without a response to a GET, and sen
 
 test.each<[number, Purpose | undefined]>([
   [32, undefined],
-  [2, 'nodeLists'],
+  [2, { name: 'few', maxConnections: 2 }],
 ])('opens at most %i connections for %s, and closes them after 5 s without a request', async (count, purpose) => {
   const { sendInParallel, sockets, countOpen } = await startApi(answerTogether(count));
   await sendInParallel(100, { ...POST, ...(purpose === undefined ? {} : { purpose }) });
@@ -175,7 +176,7 @@ test('gives watches and lists own connections, and rejects a waiting request if 
   const { send, sendInParallel, sockets } = await startApi((_request, response) => responses.push(response));
   const others = sendInParallel(32, POST);
   await expect.poll(() => responses.length).toBe(32);
-  const own = (['watches', 'nodeLists'] as const).map((purpose) => send({ purpose }));
+  const own = [WATCHES, LISTS].map((purpose) => send({ purpose }));
   await expect.poll(() => responses.length).toBe(34);
   const abort = new AbortController();
   const waiting = send({ signal: abort.signal });

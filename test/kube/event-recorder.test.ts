@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
-import { type ClusterEvent, EventRecorder } from '../../src/kube/event-recorder.ts';
+import { type ClusterEvent, EventRecorder, EVENTS as PURPOSE } from '../../src/kube/event-recorder.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 
@@ -22,7 +22,7 @@ function createRecorder(answer: () => unknown = () => ({})) {
     requests.push(request);
     return await Promise.resolve(answer());
   };
-  const recorder = new EventRecorder({ json }, log);
+  const recorder = new EventRecorder({ api: { json }, log, controller: 'example.io/test', namePrefix: 'test' });
   const record = async (...changes: readonly Partial<ClusterEvent>[]) => {
     for (const change of changes) recorder.record({ ...DENIAL, ...change });
     await recorder.flush();
@@ -32,7 +32,7 @@ function createRecorder(answer: () => unknown = () => ({})) {
   return { recorder, record, requests, names, lines };
 }
 
-test('writes one Event of a config, reason, user and named config in six minutes', async () => {
+test('writes one Event of a config, reason and variant in six minutes', async () => {
   const { record, requests, names } = createRecorder();
   for (let retry = 0; retry < 500; retry += 1) {
     await record({ note: `denial ${retry}` });
@@ -40,9 +40,9 @@ test('writes one Event of a config, reason, user and named config in six minutes
   }
   const eventTime = '2026-11-20T12:00:00.000000Z';
   const body = { type: 'Warning', reason: 'DeletionDenied', eventTime, note: 'denial 0', regarding: CONFIG };
-  expect(requests).toMatchObject([{ method: 'POST', path: EVENTS, purpose: 'events', body }]);
+  expect(requests).toMatchObject([{ method: 'POST', path: EVENTS, purpose: PURPOSE, body }]);
   const regarding = { ...CONFIG, uid: 'another-uid' };
-  await record({ regarding }, { reason: 'DeletionOverridden' }, { user: 'another-user' }, { config: 'rendered-b' });
+  await record({ regarding }, { reason: 'DeletionOverridden' }, { variant: 'a-user' }, { variant: 'another-user' });
   vi.advanceTimersByTime(6 * 60_000 - 500 * 500);
   await record({});
   expect([names().length, new Set(names()).size]).toEqual([6, 6]);

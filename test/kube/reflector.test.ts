@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest';
-import type { Referrer } from '../../src/decision/references.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
 import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import { Reflector, type ReflectorTiming } from '../../src/kube/reflector.ts';
-import type { Resource } from '../../src/kube/api-object.ts';
-import { BUILDS, NODES } from '../../src/references/sources.ts';
 import type { Fault, SeenRequest } from '../support/faults.ts';
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
+import { BUILDS, NODES } from '../../src/mco/resources.ts';
+import type { Resource } from '../../src/kube/resource.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const TIMING = { backoffMs: [10, 50], absentMs: 30, probeMs: 60_000, silenceMs: 60_000, requestMs: 60_000 } as const;

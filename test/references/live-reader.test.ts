@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { limitSignal, NEVER_ABORTED as NO_DEADLINE, sleep, waitOrAbort } from '../../src/common/wait.ts';
-import { type ClusterState, summarizeReferences, toConfigName } from '../../src/decision/references.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
@@ -11,6 +10,9 @@ import type { Fault } from '../support/faults.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
+import { summarizeReferences } from '../../src/mco/reference-summary.ts';
+import type { ClusterState } from '../../src/references/cluster-state.ts';
 
 const CONFIG = toConfigName('rendered-worker-a');
 const OTHER = 'rendered-worker-b';

@@ -4,10 +4,10 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
-import { toConfigName } from '../../src/decision/references.ts';
 import { chooseCopies, computeRenderedName, hasMatchingName } from '../../src/rendered-config/config-hash.ts';
 import { UnverifiableContent } from '../../src/rendered-config/go-yaml.ts';
 import { UNVERIFIABLE_TEXTS } from '../support/yaml-texts.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 /**
  * Rendered configs that the real machine-config-controller made from varied sources of this project: `metadata.name`

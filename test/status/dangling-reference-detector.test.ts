@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import { type Referrer, toConfigName } from '../../src/decision/references.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../src/kube/errors.ts';
 import { DanglingReferenceDetector } from '../../src/status/dangling-reference-detector.ts';
-import { parseNodeReferrer, parsePoolReferrer } from '../../src/references/sources.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
 import { memoryLog } from '../support/log.ts';
 import { countTurns } from '../support/turns.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 const CURRENT_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
-import { findHold, type HoldFacts } from '../../src/decision/hold.ts';
-import { type ConfigName, type PoolReferrer, toConfigName } from '../../src/decision/references.ts';
-import type { Settings } from '../../src/decision/settings.ts';
-import type { ConfigIndex, ReferenceIndex } from '../../src/references/reference-index.ts';
-import { createFindLastNaming, describeHolds } from '../../src/status/hold-status.ts';
+import { findHold, type UseHistory } from '../../src/review/hold.ts';
+import type { PoolReferrer } from '../../src/mco/referrer.ts';
+import type { Settings } from '../../src/api/settings.ts';
+import type { ReferenceIndex } from '../../src/references/reference-index.ts';
+import { createFindLastUse, describeHolds } from '../../src/status/hold-status.ts';
+import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
+import type { ConfigIndex } from '../../src/references/config-index.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
 const HOLD_MS = 2 * 3_600_000;
@@ -20,9 +22,9 @@ const POOL: PoolReferrer = {
   specChangedAt: at('11:00:00'),
   updatedChangedAt: at('11:30:00'),
 };
-const facts: HoldFacts = {
+const history: UseHistory = {
   createdAt: () => undefined,
-  findLastNaming: (_pool, config) => ({ at: at(config === NAMED ? '11:00:00' : '01:00:00'), isSeen: true }),
+  findLastUse: (_pool, config) => ({ at: at(config === NAMED ? '11:00:00' : '01:00:00'), isSeen: true }),
 };
 const toConfig = (name: ConfigName) => ({ name, createdAt: at(name === CREATED ? '11:45:00' : '00:00:00') });
 
@@ -32,7 +34,7 @@ function describe() {
   const index = { pools, referrers: () => [POOL].values() } as unknown as ReferenceIndex;
   const configs = { objects: () => names.map(toConfig) } as unknown as ConfigIndex;
   const settings: Settings = { mode: 'Enforce', holdSupersededMs: HOLD_MS };
-  return describeHolds({ configs, index, settings, now: NOW, facts });
+  return describeHolds({ configs, index, settings, now: NOW, history });
 }
 
 /** By the rule that needs no memory. */
@@ -45,8 +47,8 @@ test.each<[string, unknown, Partial<PoolReferrer>, readonly (string | undefined)
   ['ignores the status if it does not list all holds', { ...describe(), heldCount: 3 }, {}, BY_POOL_ALONE],
   ['ignores the status of another hold', { ...describe(), holdSuperseded: '1h' }, {}, BY_POOL_ALONE],
 ])('a client that reads the status %s', (_case, status, change, expected) => {
-  const findLastNaming = createFindLastNaming(status, HOLD_MS);
-  const options = { holdMs: HOLD_MS, now: NOW, createdAt: facts.createdAt, findLastNaming };
+  const findLastUse = createFindLastUse(status, HOLD_MS);
+  const options = { holdMs: HOLD_MS, now: NOW, createdAt: history.createdAt, findLastUse };
   const holds = [OLD, NAMED, CREATED].map((name) => findHold(toConfig(name), [{ ...POOL, ...change }], options));
   expect(holds.map((hold) => hold?.until.toISOString().slice(11, 19))).toEqual(expected);
 });

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { type Referrer, toConfigName } from '../../src/decision/references.ts';
-import { NODES, POOLS } from '../../src/references/sources.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
 import { Metrics } from '../../src/status/metrics.ts';
-import { parseReview } from '../../src/webhook/admission-review.ts';
+import { parseReview } from '../../src/review/parse-review.ts';
 import { allowUnused, CALL, reviewBody } from '../support/review.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
+import { NODES, POOLS } from '../../src/mco/resources.ts';
 
 const config = toConfigName('rendered-worker-1');
 const NODE: Referrer = {
@@ -25,7 +26,7 @@ const PAUSED: Referrer = {
   pausedForRestore: { config, since: undefined },
 };
 
-test('counts decisions and reads its sources at each scrape', async () => {
+test('counts decisions and reads its input at each scrape', async () => {
   const live = { readCount: 3 };
   const nodes = { resource: NODES, silentMs: 1_500 };
   const pools = { resource: POOLS, silentMs: undefined };

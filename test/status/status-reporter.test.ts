@@ -1,16 +1,20 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Expiry } from '../../src/certificates/key-pair.ts';
-import { type ConfigName, type Referrer, toConfigName } from '../../src/decision/references.ts';
+import type { Referrer } from '../../src/mco/referrer.ts';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
-import { findStalledRestores, type GuardStatus } from '../../src/status/describe-status.ts';
-import { PoolHistory, type ReferenceIndex } from '../../src/references/reference-index.ts';
-import { NODES, parseNodeReferrer, parsePoolReferrer, type WatchedConfig } from '../../src/references/sources.ts';
-import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import { INTERMEDIATE } from '../../src/webhook/tls-profile.ts';
+import { findStalledRestores } from '../../src/status/describe-status.ts';
+import type { ReferenceIndex } from '../../src/references/reference-index.ts';
+import { parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
+import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
+import { INTERMEDIATE } from '../../src/serving/tls-profile.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
+import { type ConfigName, toConfigName, type WatchedConfig } from '../../src/mco/machine-config.ts';
+import { NODES } from '../../src/mco/resources.ts';
+import { PoolHistory } from '../../src/references/pool-history.ts';
+import type { GuardStatus } from '../../src/status/guard-status.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const CONFIG = toConfigName(`rendered-worker-${'a'.repeat(32)}`);
@@ -67,7 +71,7 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
       objects: () => configs,
       deletedAt: () => undefined,
     },
-    facts: { createdAt: () => undefined, findLastNaming: pools.findLastNaming.bind(pools) },
+    history: { createdAt: () => undefined, findLastUse: pools.findLastUse.bind(pools) },
     events: { record: () => {} },
     certificate: { expiries: () => [{ ...serving, ...expiry }] },
     settings: () => DEFAULT_SETTINGS,

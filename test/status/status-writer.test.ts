@@ -1,12 +1,12 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import type { GuardStatus } from '../../src/status/describe-status.ts';
 import { NO_HOLDS } from '../../src/status/hold-status.ts';
 import { type LastDenial, StatusWriter } from '../../src/status/status-writer.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
+import type { GuardStatus } from '../../src/status/guard-status.ts';
 
 const GUARDS = 'machineconfigguards';
 const DENIAL: LastDenial = { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'gc', referrers: [] };

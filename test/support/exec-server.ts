@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import { WebSocketServer } from 'ws';
-import { listen } from '../../src/webhook/tls-server.ts';
+import { listen } from '../../src/serving/tls-server.ts';
 import { testTls } from './tls.ts';
 
 export interface ExecResult {

@@ -1,6 +1,6 @@
-import { decide } from '../../src/decision/decide.ts';
-import { DEFAULT_SETTINGS } from '../../src/decision/settings.ts';
-import type { AnsweredCall, ReviewJudge } from '../../src/webhook/admission-app.ts';
+import { decide } from '../../src/review/decide.ts';
+import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
+import type { AnsweredCall, ReviewJudge } from '../../src/review/review.ts';
 
 export const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
-import { listen } from '../../src/webhook/tls-server.ts';
+import { listen } from '../../src/serving/tls-server.ts';
 
 export type TestTls = Awaited<ReturnType<typeof createTestTls>>;
 

@@ -3,12 +3,12 @@ import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
-import { isObjectName } from '../../decision/references.ts';
 import { parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatNext, wrapText } from '../../client/output/text-format.ts';
+import { isObjectName } from '../../kube/object-name.ts';
 
 /** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;

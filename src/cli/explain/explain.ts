@@ -2,8 +2,8 @@ import path from 'node:path';
 import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { applyStyle, createFormat, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
-import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../decision/verdict.ts';
 import { readPackageFile } from '../../files/package-file.ts';
+import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../api/codes.ts';
 
 export const PAGES = 'install operate codes inspect troubleshooting audit monitoring year fleet'.split(' ');
 const ALERT = /^\| \[(\w+)\]\(runbooks\//gm;

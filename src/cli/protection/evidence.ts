@@ -1,7 +1,7 @@
 import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
-import { parseSettings } from '../../decision/settings.ts';
+import { parseSettings } from '../../api/settings.ts';
 import {
   ADMISSION_POLICIES,
   findInjector,
@@ -9,17 +9,11 @@ import {
   WEBHOOK_NAME,
 } from '../../install/webhook-configuration.ts';
 import { formatFlagLabels } from '../../install/profiles.ts';
-import {
-  AUTHORITY_SECRET_PATH,
-  deploymentPath,
-  INSTALLED_NAME,
-  leasesPath,
-  objectPath,
-  WEBHOOK_CONFIGURATIONS_PATH,
-} from '../../kube/api-paths.ts';
+import { deploymentPath, leasesPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { orUndefined } from '../../kube/errors.ts';
+import { AUTHORITY_SECRET_PATH, INSTALLED_NAME } from '../../api/paths.ts';
 
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
 export type Evidence = Awaited<ReturnType<typeof readEvidence>>;

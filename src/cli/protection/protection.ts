@@ -1,10 +1,10 @@
 import { type Advice, advise } from '../../client/output/advice.ts';
-import type { ReferrerKind } from '../../decision/references.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
+import type { ReferrerKind } from '../../mco/referrer.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
-import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';
 import { type Evidence, findCondition } from './evidence.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
+import { INSTALLED_NAME } from '../../api/paths.ts';
 
 /**
  * PROTECTED: configs in use cannot be deleted, and others can. BLOCKED: configs in use cannot be deleted, but the

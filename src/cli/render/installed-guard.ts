@@ -5,17 +5,11 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { parseDuration } from '../../common/duration.ts';
-import { parseSettings } from '../../decision/settings.ts';
+import { parseSettings } from '../../api/settings.ts';
 import { IMAGE_ANNOTATION } from '../../install/installation.ts';
 import { parseKubernetesVersion } from '../../install/kubernetes-version.ts';
 import { readAuthoritySecret } from '../../install/manifest.ts';
-import {
-  AUTHORITY_SECRET_PATH,
-  deploymentPath,
-  INSTALLED_NAME,
-  objectPath,
-  WEBHOOK_CONFIGURATIONS_PATH,
-} from '../../kube/api-paths.ts';
+import { deploymentPath, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import {
   describeFlag,
@@ -26,6 +20,7 @@ import {
   RECORDED_FLAGS,
   type RenderFlags,
 } from './render-flags.ts';
+import { AUTHORITY_SECRET_PATH, INSTALLED_NAME } from '../../api/paths.ts';
 
 const INFRASTRUCTURE_PATH = '/apis/config.openshift.io/v1/infrastructures/cluster';
 /** Only a MachineConfigGuard that the guard creates gets them. */

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { ClusterFlags } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { parseHold } from '../../client/option-parsers.ts';
-import { MODES } from '../../decision/settings.ts';
+import { MODES } from '../../api/settings.ts';
 import type { InstallationOptions } from '../../install/installation.ts';
 import { FLAG_LABEL_PREFIX, isGuardProfile, needsRunningCluster, PROFILES } from '../../install/profiles.ts';
 

@@ -11,10 +11,10 @@ import { checkImage } from '../../install/image.ts';
 import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
-import { INSTALLED_NAME } from '../../kube/api-paths.ts';
 import { formatCommand } from '../../client/output/text-format.ts';
 import { keepInstalled, readInstalled, readVersion } from './installed-guard.ts';
 import { assertNoConflict, type RenderFlags, STDOUT } from './render-flags.ts';
+import { INSTALLED_NAME } from '../../api/paths.ts';
 
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
 const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.';
@@ -121,7 +121,7 @@ async function writeDirectory(
       : advise('for a running cluster', ['oc', 'apply', '-f', out]);
   const verify = advise('then verify that the guard denies a deletion', 'machineconfig-guard verify --wait');
   const parent = path.dirname(path.resolve(out));
-  const check = advise('check what the installer gets', ['machineconfig-guard', 'check', '--manifests', parent]);
+  const check = advise('check what the installer gets', ['machineconfig-guard', 'check', 'manifests', parent]);
   const steps = [...(isForInstaller ? [check] : []), install, apply, ...(image === undefined ? [] : [verify])];
   const lines = [
     `Wrote ${files.length} files to ${out}:`,

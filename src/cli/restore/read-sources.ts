@@ -6,15 +6,14 @@ import { type Advice, advise, PIPE } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
-import { type ConfigName, findReferencedConfig } from '../../decision/references.ts';
+import { findReferencedConfig } from '../../mco/referrer.ts';
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
-import { isOnDisk } from '../../diagnosis/findings.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { readRegularFile, readStream } from '../../files/read-file.ts';
 import { objectPath } from '../../kube/api-paths.ts';
 import { type KubeApi, readApiError } from '../../kube/api.ts';
 import { ApiError, ApiUnreachable, describeError } from '../../kube/errors.ts';
-import { findPoolOfNode } from '../../references/node-pool.ts';
+import { findPoolOfNode } from '../../mco/pool-of-node.ts';
 import {
   addCopy,
   type FoundConfigs,
@@ -24,6 +23,7 @@ import {
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
+import type { ConfigName } from '../../mco/machine-config.ts';
 
 const STDIN = '-';
 const NODE_PREFIX = /^nodes?\//;
@@ -148,7 +148,7 @@ function findWantedNames(node: InspectedNode, snapshot: ClusterSnapshot): readon
   if (missing.length > 0) return missing;
   const paused = named.filter((config) => snapshot.pools.some(({ pausedFor }) => pausedFor === config));
   if (paused.length > 0) return paused;
-  if (isOnDisk(node)) return [];
+  if (node.daemonReason.type === 'diskDiffers') return [];
   if (named.length === 0) throw fail(`node ${node.referrer.name} names no config`);
   return named;
 }

@@ -1,20 +1,19 @@
 import { Argument, Command, Option } from 'commander';
-import { type ConfigName, parsePoolName, toConfigName } from '../../decision/references.ts';
 import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
 import { type ConfigDifference, formatDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { resolveConfigName } from '../../client/option-parsers.ts';
-import type { KubeApi } from '../../kube/api.ts';
-import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import {
   createNumberParser,
   createOutputOption,
   createParser,
   parseConfigName,
+  resolveConfigName,
   toDurationOption,
 } from '../../client/option-parsers.ts';
+import type { KubeApi } from '../../kube/api.ts';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { withStopSignal } from '../../client/signals.ts';
@@ -32,6 +31,7 @@ import { readSources } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
 import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
+import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
 
 const MAX_DIFFERENCES = 20;
 

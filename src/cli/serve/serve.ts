@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { Logger } from 'pino';
 import { CertificateFilesError } from '../../certificates/certificate-files.ts';
 import type { ServingCertificate } from '../../certificates/key-pair.ts';
-import { type Mode, MODES } from '../../decision/settings.ts';
+import { type Mode, MODES } from '../../api/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';

@@ -1,13 +1,14 @@
 import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
 import { advise } from '../../client/output/advice.ts';
 import { toDeletion } from '../../client/write.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
 import { POLICY_BINDINGS_PATH } from '../../install/webhook-configuration.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
-import { INSTALLED_NAME, objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
+import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { orUndefined } from '../../kube/errors.ts';
 import type { Step } from '../steps/step-run.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
+import { INSTALLED_NAME } from '../../api/paths.ts';
 
 /** Part of the JSON of `uninstall`. */
 export interface InstalledObject {

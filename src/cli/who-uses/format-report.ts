@@ -1,13 +1,14 @@
-import { formatName, formatTime } from '../../decision/message.ts';
+import { formatTime } from '../../review/message.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../decision/settings.ts';
-import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
-import type { ReferencesReport, ConfigReport, ReferenceEntry } from './references-report.ts';
+import { REFERRER_KINDS, REFERRER_NOUNS } from '../../mco/referrer.ts';
+import type { ConfigReport, ReferenceEntry, ReferencesReport } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
-import { formatShortName, formatAge, formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
+import { formatAge, formatObjectNames, formatResourceName, formatShortName } from '../../client/output/short-forms.ts';
 import { formatTable, NONE } from '../../client/output/table.ts';
 import { applyStyle, formatNext, type ReportFormat, wrapParagraph, wrapText } from '../../client/output/text-format.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
+import { formatName } from '../../mco/machine-config.ts';
 
 const CHECK_ADVICE = advise(
   'nodes and pools that name a missing config cannot update; list them with',

@@ -1,20 +1,15 @@
 import { groupBy } from '../../common/group-by.ts';
-import {
-  type ConfigName,
-  findUsedConfigs,
-  isRenderedConfig,
-  isUnreportedNode,
-  parsePoolName,
-  summarizeReferences,
-} from '../../decision/references.ts';
+import { findUsedConfigs, isUnreportedNode } from '../../mco/referrer.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
 import { createNearestFinder } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { readConfigs, readReferrers } from '../../client/cluster-reader.ts';
 import { readHold } from '../../client/guard-report.ts';
-import { findHolds } from '../../decision/hold.ts';
+import { findHolds } from '../../review/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/option-parsers.ts';
+import { type ConfigName, isRenderedConfig, parsePoolName } from '../../mco/machine-config.ts';
+import { summarizeReferences } from '../../mco/reference-summary.ts';
 
 /** The JSON of `who-uses --output json`. Its keys are a contract. */
 export type ReferencesReport = Awaited<ReturnType<typeof readReferencesReport>>;

@@ -1,8 +1,8 @@
 import { joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
-import { MCO_GROUP } from '../../kube/api-paths.ts';
-import { formatName } from '../../decision/message.ts';
-import { REFERRER_KINDS, REFERRER_NOUNS } from '../../decision/references.ts';
+import { REFERRER_KINDS, REFERRER_NOUNS } from '../../mco/referrer.ts';
 import type { TextFormat } from './text-format.ts';
+import { MCO_GROUP } from '../../mco/api-paths.ts';
+import { formatName } from '../../mco/machine-config.ts';
 
 const SHORT_NAME = /^rendered-(.+-[0-9a-f]{8})[0-9a-f]{24}$/;
 const MAX_NAME_LENGTH = 1_000;

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:https';
 import { PassThrough, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { KeyPair } from '../../certificates/key-pair.ts';
-import { listen } from '../../webhook/tls-server.ts';
+import { listen } from '../../serving/tls-server.ts';
 import { handleRequest } from './handle-request.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
 

@@ -1,19 +1,14 @@
 import { finished } from 'node:stream/promises';
-import {
-  ACCEPT_METADATA_LIST,
-  ACCEPT_PROTOBUF_LIST,
-  type ApiObject,
-  parseTime,
-  PROTOBUF_MEDIA_TYPE,
-  type Resource,
-  toListPath,
-} from '../api-object.ts';
-import { parseCollection } from '../api-paths.ts';
+import { type ApiObject, parseTime } from '../api-object.ts';
+import { parseCollection, toListPath } from '../api-paths.ts';
 import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
 import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
-import { ProtobufListParser } from './protobuf-list.ts';
+import { ProtobufListParser } from './protobuf-list-parser.ts';
+import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
+import type { Resource } from '../resource.ts';
+import { LISTS } from '../transport.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
@@ -42,7 +37,7 @@ export async function listResource(
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
 ): Promise<ListResult | undefined> {
-  const { paths, kind } = resource;
+  const { paths, isAlwaysServed } = resource;
   let notFound: unknown;
   for (const path of paths) {
     try {
@@ -53,8 +48,7 @@ export async function listResource(
       notFound = error;
     }
   }
-  // Every cluster serves nodes.
-  if (kind === 'Node') throw notFound;
+  if (isAlwaysServed) throw notFound;
   await assertNotServed(api, paths, signal);
   return undefined;
 }
@@ -67,7 +61,7 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isNamespaced' | 'annotations' | 'listPurpose'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
@@ -78,7 +72,7 @@ export async function listCollection(
     path: toListPath(path, query),
     // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
     accept: isMetadataOnly ? (annotations ? ACCEPT_PROTOBUF_LIST : ACCEPT_METADATA_LIST) : undefined,
-    purpose: kind === 'Node' ? 'nodeLists' : 'lists',
+    purpose: resource.listPurpose ?? LISTS,
     signal,
   });
   let itemCount = 0;
@@ -86,7 +80,7 @@ export async function listCollection(
     itemCount += 1;
     if (itemCount > MAX_ITEMS) throw new MalformedList(`the list has more than ${MAX_ITEMS} items`);
     // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
-    if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
+    if (!isNamespaced && resource.isNamespaced !== true && (object.metadata?.namespace ?? '') !== '')
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };

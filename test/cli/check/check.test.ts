@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import type { CheckReport } from '../../../src/cli/check/check-cluster.ts';
-import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
+import { NODES_PATH } from '../../../src/kube/api-paths.ts';
 import { annotate, createNode, createPool, GONE, NEW, OLD, startHealthyCluster, TIME } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
+import { GUARD_PATH } from '../../../src/api/paths.ts';
+import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
 
 const TYPO = NEW.replace('rendered', 'render');
 

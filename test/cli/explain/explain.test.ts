@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { PAGES } from '../../../src/cli/explain/explain.ts';
-import { CODE_DESCRIPTIONS } from '../../../src/decision/verdict.ts';
 import { findAll, listFiles, readFile } from '../../docs/pages.ts';
 import { runProgram, usageError } from '../run-program.ts';
+import { CODE_DESCRIPTIONS } from '../../../src/api/codes.ts';
 
 const CODES = Object.entries(CODE_DESCRIPTIONS);
 const ALERTS = findAll(listFiles('docs/runbooks').join('\n'), /(\w+)\.md$/gm);

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import type { Evidence } from '../../../src/cli/protection/evidence.ts';
 import { deriveProtection, isComplete, type Protection } from '../../../src/cli/protection/protection.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
-import type { ReferrerKind } from '../../../src/decision/references.ts';
+import type { ReferrerKind } from '../../../src/mco/referrer.ts';
 import { GUARDED } from './guarded-evidence.ts';
 
 type Rows = readonly (readonly string[])[];

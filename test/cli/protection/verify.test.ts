@@ -1,9 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Evidence } from '../../../src/cli/protection/evidence.ts';
-import { listWarnings, type VerifyReport, verifyProtection } from '../../../src/cli/protection/verify.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
+import { listWarnings, verifyProtection, type VerifyReport } from '../../../src/cli/protection/verify.ts';
 import { WEBHOOK_NAME } from '../../../src/install/webhook-configuration.ts';
-import { MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
 import { register, stubWebhook } from '../../support/stub-webhook.ts';
 import { startTestCluster, type TestCluster } from '../../support/test-cluster.ts';
@@ -20,6 +18,8 @@ import {
 import { runProgram, usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
 import { GUARDED, WEBHOOK } from './guarded-evidence.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
+import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
 
 const OVERRIDDEN = { annotations: { [ALLOW_DELETION_ANNOTATION]: '' } };
 const TERMINATING = { deletionTimestamp: '2026-11-23T12:00:00Z' };

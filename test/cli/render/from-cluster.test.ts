@@ -4,12 +4,13 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createAuthority } from '../../../src/certificates/authority.ts';
 import { parseFlagLabels } from '../../../src/cli/render/render-flags.ts';
-import { AUTHORITY_SECRET_PATH, GUARD_PATH, WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
+import { WEBHOOK_CONFIGURATIONS_PATH } from '../../../src/kube/api-paths.ts';
 import type { Fault } from '../../support/faults.ts';
 import { buildInstallation, type InstallationOptions } from '../../../src/install/installation.ts';
 import { DEFAULT_OPTIONS } from '../../install/installation-options.ts';
 import { readField } from '../../install/read-field.ts';
 import { startEmptyCluster } from '../inspected-cluster.ts';
+import { AUTHORITY_SECRET_PATH, GUARD_PATH } from '../../../src/api/paths.ts';
 
 const IMAGE = `registry.example.com/guard@sha256:${'a'.repeat(64)}`;
 const AUTHORITY = await createAuthority({ days: 30, now: new Date() });

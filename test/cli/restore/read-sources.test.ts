@@ -2,7 +2,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { execInPod, readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import type { CliError } from '../../../src/client/exit.ts';
 import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
-import type { ConfigName } from '../../../src/decision/references.ts';
 import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { ApiUnreachable } from '../../../src/kube/errors.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
@@ -11,6 +10,7 @@ import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-clu
 import { InProcessApi } from '../../support/in-process-api.ts';
 import { type ExecResult, startExecServer } from '../../support/exec-server.ts';
 import { kubeconfig } from '../../e2e/control-plane/control-plane.ts';
+import type { ConfigName } from '../../../src/mco/machine-config.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { MACHINE_CONFIGS_PATH, NODES_PATH, POOLS_PATH } from '../../../src/kube/api-paths.ts';
+import { NODES_PATH } from '../../../src/kube/api-paths.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import {
   annotate,
@@ -15,6 +15,7 @@ import {
 } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { createTemporaryDirectory } from '../temporary-directory.ts';
+import { MACHINE_CONFIGS_PATH, POOLS_PATH } from '../../../src/mco/api-paths.ts';
 
 const OTHER_GONE = GONE.replace('-c', '-d');
 

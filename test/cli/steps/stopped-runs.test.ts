@@ -3,10 +3,11 @@ import { restore } from '../../../src/cli/restore/restore-run.ts';
 import type { Ending, StepReport } from '../../../src/cli/steps/step-run.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
 import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
-import { MCO_GROUP, PAUSED_FOR_RESTORE } from '../../../src/kube/api-paths.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { createGuardedCluster, listInstalled } from '../uninstall/guarded-cluster.ts';
 import { skipWaits, type Stop, StoppingApi, STOPS } from './stopping-api.ts';
+import { PAUSED_FOR_RESTORE } from '../../../src/api/annotations.ts';
+import { MCO_GROUP } from '../../../src/mco/api-paths.ts';
 
 interface Outcome {
   readonly report: { readonly ok: boolean; readonly written: boolean; readonly problem: string | null };

@@ -1,5 +1,5 @@
-import { INSTALLED_NAME } from '../../../src/kube/api-paths.ts';
 import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { INSTALLED_NAME } from '../../../src/api/paths.ts';
 
 export const LABELS = Object.fromEntries(
   ['name', 'managed-by', 'part-of'].map((label) => [`app.kubernetes.io/${label}`, INSTALLED_NAME]),

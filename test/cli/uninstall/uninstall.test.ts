@@ -2,13 +2,14 @@ import { expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
 import { throwUnlessComplete } from '../../../src/cli/steps/step-run.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../../../src/decision/settings.ts';
-import { INSTALLED_NAME, MACHINE_CONFIGS_PATH } from '../../../src/kube/api-paths.ts';
 import type { ApiRequest } from '../../../src/kube/api.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import { startEmptyCluster } from '../inspected-cluster.ts';
 import { skipWaits, StoppingApi } from '../steps/stopping-api.ts';
-import { createGuardedCluster, INSTALLED, IN_USE, LABELS, listInstalled } from './guarded-cluster.ts';
+import { createGuardedCluster, IN_USE, INSTALLED, LABELS, listInstalled } from './guarded-cluster.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
+import { INSTALLED_NAME } from '../../../src/api/paths.ts';
+import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
 
 /** A client whose API server answers some requests otherwise. */
 class OtherApi extends StoppingApi {

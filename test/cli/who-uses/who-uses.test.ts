@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
-import { GUARD_PATH, MACHINE_CONFIGS_PATH, NODES_PATH } from '../../../src/kube/api-paths.ts';
+import { NODES_PATH } from '../../../src/kube/api-paths.ts';
 import type { TestCluster } from '../../support/test-cluster.ts';
 import {
   annotate,
@@ -17,6 +17,8 @@ import {
 } from '../inspected-cluster.ts';
 import { usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
+import { GUARD_PATH } from '../../../src/api/paths.ts';
+import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
 
 const OTHER_POOL = 'rendered-infra-a4983d88dabdc54ecf977ee120fd3796';
 const TYPO = NEW.replace('rendered', 'render');
@@ -51,7 +53,7 @@ test.each([
   ['a missing config', TYPO, NEW, 1, `No object uses this exact name. Closest existing name: ${NEW}. 1 node has not`],
   ['a source config', '99-worker-ssh', NEW, 1, 'is a source config, merged by pool worker. It is not a rendered con'],
   ['another source config', '99-other', NEW, 1, '99-other is not in use. It is not a rendered config, so the guard'],
-  ['a missing config', TYPO, TYPO, 0, "It is still named by 1 node. No pool's spec names it, so waiting does not"],
+  ['a missing config', TYPO, TYPO, 0, "It is still named by 1 node. No pool's spec names it, so nothing renders it"],
   ['an unused config', OLD, NEW, 1, 'guard holds it until 20TIMEZ. Informational references of 1 node do not keep it.'],
 ])('explains the result for %s', async (_name, config, desiredConfig, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { toSeconds } from '../../../src/common/duration.ts';
-import type { HoldStatus } from '../../../src/status/hold-status.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
 import { unique } from '../support/cluster.ts';
@@ -9,6 +8,7 @@ import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS, renderedName } from '../support/objects.ts';
 import { runProgramOk } from '../support/programs.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
+import type { HoldStatus } from '../../../src/status/guard-status.ts';
 
 const installed = await sharedInstalledCluster();
 const { cluster, controlPlane } = installed;
@@ -68,8 +68,8 @@ test('who-uses --unused and the status know the holds of the guard', async () =>
   const names = await runProgramOk('who-uses', '--unused', '-o', 'name', '--kubeconfig', kubeconfig);
   expect([free, first, owned].filter((config) => names.includes(`/${config}\n`))).toEqual([free]);
   await cluster.awaitStatus((status) => {
-    const { heldConfigs = [] } = status as Partial<HoldStatus>;
-    return heldConfigs.some(({ name }) => name === first);
+    const { heldConfigs } = status as Partial<HoldStatus>;
+    return heldConfigs?.some(({ name }) => name === first) === true;
   });
   expect(await kubectlOk(controlPlane, ['get', 'mcguard', '-o', 'wide'])).toMatch(/HOLD +HELD +VERSION[^]* 1h +\d+ /);
 });

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
-import type { GuardStatus } from '../../../src/status/describe-status.ts';
 import type { LastDenial } from '../../../src/status/status-writer.ts';
 import type { ApiServer } from '../control-plane/api-server.ts';
 import { type KubeClient, type KubeObject, type KubeResponse, statusOf } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';
-import { auditedVerdicts, type AuditedVerdict, type AuditEvent } from './audit-log.ts';
+import { type AuditedVerdict, auditedVerdicts, type AuditEvent } from './audit-log.ts';
 import { MCO, nodePatch, operatorAnnotations, PATHS, renderedName } from './objects.ts';
+import type { GuardStatus } from '../../../src/status/guard-status.ts';
 
 type Query = Readonly<Record<string, string>>;
 type Referrer = AuditedVerdict['referrers'][number];

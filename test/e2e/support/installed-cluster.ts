@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import { parseDuration } from '../../../src/common/duration.ts';
-import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/decision/settings.ts';
+import { DEFAULT_SETTINGS, type Mode, type Settings } from '../../../src/api/settings.ts';
 import { ControlPlane } from '../control-plane/control-plane.ts';
 import { expectStatus } from '../control-plane/kube-client.ts';
 import { until } from '../control-plane/until.ts';

@@ -4,7 +4,7 @@ import type { KubeApi } from '../../../../src/kube/api.ts';
 import { expectStatus, type KubeClient, type KubeObject } from '../../control-plane/kube-client.ts';
 import { hasCondition, type Pool } from '../../support/cluster.ts';
 import { kubectlOk } from '../../support/kubectl.ts';
-import { nodePatch, PATHS } from '../../support/objects.ts';
+import { MCO, PATHS } from '../../support/objects.ts';
 import type { OperatorCluster } from '../operator-cluster.ts';
 import type { Machine } from './machine.ts';
 import { type NodeReport, NodeTimeline } from './node-timeline.ts';
@@ -203,12 +203,14 @@ export class Lab {
     await this.#admin.create(PATHS.configs, { apiVersion, kind, metadata: { name: this.nameOf(letter) }, spec });
   }
 
-  /** Sets annotations of the node: configs by their letters, other texts as they are, or null to remove one. */
+  /** Sets annotations of the node, as a person does: configs by their letters, other texts as is. Null removes one. */
   async annotate(values: Readonly<Partial<Record<'currentConfig' | 'desiredConfig', string | null>>>): Promise<void> {
     const entries = Object.entries(values).map(([field, value]) => {
       return [field, this.#nameByLetter.get(value as Letter) ?? value] as const;
     });
-    await this.#admin.patch(`${PATHS.nodes}/${this.node}`, nodePatch(Object.fromEntries(entries)));
+    const words = entries.map(([field, value]) => `${MCO}/${field}${value === null ? '-' : `=${value}`}`);
+    const args = ['annotate', 'node', this.node, '--overwrite', ...words];
+    await kubectlOk(this.#operator.installed.controlPlane, args);
   }
 
   cordon(): Promise<unknown> {

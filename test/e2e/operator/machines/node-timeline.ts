@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeApi } from '../../../../src/kube/api.ts';
+import { WATCHES } from '../../../../src/kube/transport.ts';
 import type { KubeObject } from '../../control-plane/kube-client.ts';
 import { until } from '../../control-plane/until.ts';
 import { PATHS, readAnnotations } from '../../support/objects.ts';
@@ -56,7 +57,7 @@ export class NodeTimeline {
   }
 
   async #read(api: KubeApi, path: string): Promise<never> {
-    const { body } = await api.request({ path, purpose: 'watches', signal: this.#stopped.signal });
+    const { body } = await api.request({ path, purpose: WATCHES, signal: this.#stopped.signal });
     for await (const line of createInterface({ input: body })) {
       const { type, object } = JSON.parse(line) as { readonly type: string; readonly object: KubeObject };
       // Between a deletion and a new registration, the node reports nothing.

@@ -354,13 +354,17 @@ export const SCENARIOS: readonly Scenario[] = [
       step('a person creates a source that cannot be rendered', (lab) => lab.breakRendering()),
       step('a person deletes Y', (lab) => lab.deleteConfig('Y')),
       step('a person unpauses the pool', (lab) => lab.unpause(), done('X', 'Y'), degraded(missing('Y'), 'X', 'Y')),
+      // Otherwise the operator sets desiredConfig back as soon as the pool names X.
+      PAUSE,
     ],
     commands: [
       `oc patch machineconfigpool POOL --type=merge -p '{"spec":{"configuration":{"name":"X"}}}'`,
       `${ANNOTATE} ${nameDesired('X')}`,
+      BY_HAND,
     ],
+    byHand: (lab) => lab.mendRendering(),
     followed: [degraded(missing('Y'), 'X'), done('X')],
-    afterwards: [step('the source is deleted', (lab) => lab.mendRendering(), ...UPDATED)],
+    afterwards: [UNPAUSE],
     disk: DISK_OF_Y,
     bootCount: 3,
   },
@@ -374,7 +378,10 @@ export const SCENARIOS: readonly Scenario[] = [
       step(
         'the daemon starts again',
         (lab) => lab.machine.killDaemon(),
-        report('', 'X', ''),
+        // A running daemon notices the new node only if that changes again before the daemon ends.
+        { ...degraded(missing(''), '', ''), isOptional: true },
+        { ...report('', 'X', ''), isOptional: true },
+        { ...degraded(missing(''), 'X', ''), isOptional: true },
         degraded(DESIRED_NOT_FOUND, 'X', ''),
       ),
     ],
@@ -398,9 +405,9 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'forced',
     title: 'a file is changed and the force file exists: writes X again with one reboot',
     booted: BOOTED,
-    steps: [CHANGE_FILE, step('a person creates the force file', FORCE)],
+    steps: [CHANGE_FILE, step('a person creates the force file', FORCE, done('X'))],
     commands: [],
-    followed: [done('X')],
+    followed: [],
     disk: { ...DISK_OF_X, [FORCE_FILE]: undefined },
     bootCount: 3,
   },
@@ -417,8 +424,7 @@ export const SCENARIOS: readonly Scenario[] = [
       ),
       { ...step('a person creates the force file', FORCE), failures: 3 },
     ],
-    commands: [BY_HAND],
-    byHand: (lab) => lab.machine.run('rpm-ostree', 'kargs', '--append=mcg-lab=1'),
+    commands: ['oc debug node/NODE -- chroot /host rpm-ostree kargs --append=mcg-lab=1'],
     followed: [done('X')],
     disk: DISK_OF_X,
     bootCount: 3,
@@ -457,10 +463,15 @@ export const SCENARIOS: readonly Scenario[] = [
         failures: 3,
       },
     ],
-    commands: [`${ANNOTATE} ${nameBoth('Y')}`],
-    followed: [degraded(unexpected('X'), 'Y'), done('Y')],
-    disk: DISK_OF_Y,
-    bootCount: 3,
+    commands: [BY_HAND],
+    // All that the content of Y has, because each file that differs is reported only after the one before it.
+    byHand: async (lab) => {
+      lab.machine.write(FILES.both, 'Y');
+      lab.machine.write(FILES.onlyY, 'Y');
+    },
+    followed: [done('X')],
+    disk: { ...DISK_OF_Y, [FILES.onlyX]: 'X' },
+    bootCount: 2,
   },
   {
     name: 'compared-with-disk',
@@ -479,7 +490,8 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
     commands: [BY_HAND],
     byHand: PUT_BACK,
-    followed: [done('Y')],
+    // The monitor of files can see the file while it is written.
+    followed: [{ ...degraded(MISMATCH, 'Y'), isOptional: true }, done('Y')],
     disk: DISK_OF_Y,
     bootCount: 3,
   },

@@ -1,0 +1,47 @@
+import { objectPath } from './api-paths.ts';
+import type { ApiObject } from './api-object.ts';
+import type { KubeApi } from './api.ts';
+import { isAbsent, isNotFound } from './errors.ts';
+import { ACCEPT_METADATA } from './media-types.ts';
+import type { Purpose } from './transport.ts';
+
+/** A kind of objects that the API server lists, and how to parse them. */
+export interface Resource<Item extends { readonly name: string }> {
+  readonly kind: string;
+  /** The plural name, for messages and the audit log. */
+  readonly name: string;
+  /** One collection for each API version, the preferred one first. A 404 leads to the next. */
+  readonly paths: readonly [string, ...string[]];
+  readonly isMetadataOnly?: boolean | undefined;
+  /** Whether the objects have namespaces, although the collection is that of all namespaces. */
+  readonly isNamespaced?: boolean | undefined;
+  /** Whether every cluster serves it, so that a 404 is always an error. */
+  readonly isAlwaysServed?: true;
+  /** The connections for its lists, `LISTS` by default. */
+  readonly listPurpose?: Purpose;
+  /** If present, a list of objects that have one of these annotations skips the others: see `NodeObject`. */
+  readonly annotations?: readonly string[];
+  readonly parse: (object: ApiObject) => Item;
+}
+
+/** Returns undefined if the object does not exist. A GET is a quorum read of etcd and never stale. */
+export async function getObject<Item extends { readonly name: string }>(
+  api: Pick<KubeApi, 'json'>,
+  { paths, isMetadataOnly, parse }: Resource<Item>,
+  name: string,
+  signal: AbortSignal,
+  purpose?: Purpose,
+): Promise<Item | undefined> {
+  const accept = isMetadataOnly ? ACCEPT_METADATA : undefined;
+  let notServed: unknown;
+  for (const path of paths) {
+    try {
+      return parse((await api.json({ path: objectPath(path, name), accept, purpose, signal })) as ApiObject);
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      if (!isNotFound(error)) throw error;
+      notServed = error;
+    }
+  }
+  throw notServed;
+}

@@ -1,0 +1,202 @@
+import {
+  type BuildReferrer,
+  NODE_FIELDS,
+  type NodeReferrer,
+  POOL_FIELDS,
+  type PoolReferrer,
+  type Reference,
+  type Strength,
+} from './referrer.ts';
+import { type ApiObject, findWriteTime, MalformedObject, parseTime, readName } from '../kube/api-object.ts';
+import { isWindows } from './pool-of-node.ts';
+import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import { MAX_NAME_LENGTH } from '../kube/object-name.ts';
+import { MCO_GROUP } from './api-paths.ts';
+import { toConfigName } from './machine-config.ts';
+
+/** Shared, because there are thousands of nodes. */
+const CONFIGURED = { type: 'configured' } as const;
+/**
+ * These references are weak: the operator compares `drain-<config>` and `uncordon-<config>` as strings and
+ * does not read the config (machine-config-operator, pkg/daemon/drain.go).
+ */
+const DRAIN_FIELDS = ['desiredDrain', 'lastAppliedDrain'] as const;
+const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
+/** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
+const FIRST_PIVOT_CONFIG = 'firstPivotConfig';
+/** Of Kubernetes (apimachinery, pkg/apis/meta/v1/types.go). */
+const FOREGROUND_DELETION = 'foregroundDeletion';
+/** Conditions of a build that no longer reads its config. */
+const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
+
+const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG] as const;
+type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
+const toAnnotation = <Field extends AnnotatedField>(field: Field) => `${MCO_GROUP}/${field}` as const;
+export const NODE_ANNOTATIONS = ANNOTATED_FIELDS.map(toAnnotation);
+
+/** What a list keeps of a node that has one of these annotations. A list keeps all labels and annotations of others. */
+export interface NodeObject {
+  readonly metadata?: {
+    readonly name?: unknown;
+    readonly creationTimestamp?: unknown;
+    readonly labels?: Readonly<Record<string, unknown>> | null;
+    readonly annotations?: Readonly<Partial<Record<(typeof NODE_ANNOTATIONS)[number], unknown>>> | null;
+  } | null;
+}
+
+/**
+ * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
+ * machine-config-daemon gets both configs at every start and sync, and degrades the node if one is missing
+ * (machine-config-operator, pkg/daemon/daemon.go). It never asks for a config that only its disk or its reason names
+ * (docs/internals/decisions/0011-restore.md).
+ */
+export function parseNodeReferrer(node: NodeObject): NodeReferrer {
+  const name = readName(node, 'Node');
+  const { annotations, labels, creationTimestamp } = node.metadata ?? {};
+  const read = (field: AnnotatedField): string | undefined => {
+    const value = annotations?.[toAnnotation(field)];
+    // The error text is only built if needed, because there are thousands of nodes.
+    return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
+  };
+  const references: Reference[] = [];
+  for (const field of NODE_FIELDS) addReference(references, field, 'strong', read(field));
+  const firstField = references[0]?.field;
+  for (const field of DRAIN_FIELDS) {
+    const value = read(field) ?? '';
+    if (DRAIN_PREFIX.test(value)) addReference(references, field, 'weak', value.replace(DRAIN_PREFIX, ''));
+  }
+  addReference(references, FIRST_PIVOT_CONFIG, 'weak', read(FIRST_PIVOT_CONFIG));
+  const referrer = { kind: 'Node', name, references } as const;
+  if (firstField === 'currentConfig') return { ...referrer, state: CONFIGURED };
+  const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(`${MCO_GROUP}/`));
+  // The operator does not manage Windows nodes, so they never report a config.
+  if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };
+  const createdAt = parseTime(creationTimestamp);
+  return { ...referrer, state: { type: 'unreported', createdAt, labels: isAnnotated ? undefined : (labels ?? {}) } };
+}
+
+/**
+ * A pool that is being deleted in the foreground has no references: it waits until its rendered configs are gone, so a
+ * reference would block both forever. Its nodes reference the configs that they run. A pool that waits for another
+ * finalizer keeps its references, because the machine-config-server still serves them.
+ */
+export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
+  const name = readName(pool, 'MachineConfigPool');
+  const subject = `pool ${name}`;
+  const { creationTimestamp, deletionTimestamp, finalizers, resourceVersion } = pool.metadata ?? {};
+  const isTerminating = (deletionTimestamp ?? undefined) !== undefined || undefined;
+  const references: Reference[] = [];
+  const referrer = {
+    kind: 'MachineConfigPool',
+    name,
+    version: typeof resourceVersion === 'string' ? resourceVersion : undefined,
+    references,
+    isTerminating,
+    nodeSelector: readValue(pool, ['spec', 'nodeSelector'], subject),
+  } as const;
+  if (isTerminating && Array.isArray(finalizers) && finalizers.includes(FOREGROUND_DELETION)) {
+    return { ...referrer, isDeletedInForeground: true };
+  }
+  for (const field of POOL_FIELDS) {
+    addReference(references, field, 'strong', readText(pool, [field, 'configuration', 'name'], subject));
+  }
+  const conditions = readValue(pool, ['status', 'conditions'], subject);
+  const updatedChangedAt = parseTime(findCondition(conditions, 'Updated')?.lastTransitionTime);
+  const updatedMachines = readValue(pool, ['status', 'updatedMachineCount'], subject);
+  const emptyStatus = {
+    // The operator writes this condition once the spec names a config, so until the status does, it dates the roll-out.
+    since: updatedChangedAt ?? parseTime(creationTimestamp),
+    hasUpdatedMachine: typeof updatedMachines === 'number' && updatedMachines > 0,
+    cannotRender: findCondition(conditions, 'RenderDegraded')?.status === 'True',
+  };
+  const isStatusEmpty = references.length === 1 && references[0]?.field === 'spec';
+  return {
+    ...referrer,
+    updatedChangedAt,
+    // The API server records when the fields that name configs were last written (docs/internals/decisions/0010).
+    specChangedAt: findWriteTime(pool, ['f:spec', 'f:configuration']),
+    statusChangedAt: findWriteTime(pool, ['f:status', 'f:configuration'], 'status'),
+    emptyStatus: isStatusEmpty ? emptyStatus : undefined,
+    pausedForRestore: findRestore(pool),
+  };
+}
+
+function findRestore(pool: ApiObject): PoolReferrer['pausedForRestore'] {
+  const config = pool.metadata?.annotations?.[PAUSED_FOR_RESTORE];
+  const { paused } = (pool.spec ?? {}) as { readonly paused?: unknown };
+  if (typeof config !== 'string' || paused !== true) return undefined;
+  const since = findWriteTime(pool, ['f:metadata', 'f:annotations', `f:${PAUSED_FOR_RESTORE}`]);
+  return { config: truncateName(config), since };
+}
+
+interface Condition {
+  readonly status?: unknown;
+  readonly lastTransitionTime?: unknown;
+}
+
+/** No reference depends on a condition of a pool, so anything but a condition of this type is ignored. */
+function findCondition(conditions: unknown, type: string): Condition | undefined {
+  if (!Array.isArray(conditions)) return undefined;
+  return (conditions as readonly unknown[]).find(
+    (condition): condition is Condition =>
+      typeof condition === 'object' && condition !== null && 'type' in condition && condition.type === type,
+  );
+}
+
+/** Strong until the build ends. v1 has `spec.machineConfig`, v1alpha1 (OpenShift 4.16, 4.17) `spec.desiredConfig`. */
+export function parseBuildReferrer(build: ApiObject): BuildReferrer {
+  const name = readName(build, 'MachineOSBuild');
+  const references: Reference[] = [];
+  const strength = hasEnded(build, name) ? 'weak' : 'strong';
+  for (const field of ['machineConfig', 'desiredConfig'] as const) {
+    addReference(references, field, strength, readText(build, ['spec', field, 'name'], `build ${name}`));
+  }
+  return { kind: 'MachineOSBuild', name, references };
+}
+
+function hasEnded(build: ApiObject, name: string): boolean {
+  const conditions = readValue(build, ['status', 'conditions'], `build ${name}`);
+  if (conditions === undefined) return false;
+  if (!Array.isArray(conditions)) throw new MalformedObject(`status.conditions of build ${name} is not a list`);
+  return conditions.some((condition: unknown) => {
+    const subject = `a condition of build ${name}`;
+    const isFinal = FINAL_CONDITIONS.has(readValue(condition, ['type'], subject));
+    return isFinal && readValue(condition, ['status'], subject) === 'True';
+  });
+}
+
+function addReference(references: Reference[], field: string, strength: Strength, config: string | undefined): void {
+  if (config === undefined || config === '') return;
+  // A drain annotation usually repeats the node's own current or desired config.
+  if (strength === 'weak' && references.some((reference) => reference.config === config)) return;
+  references.push({ field, config: toConfigName(truncateName(config)), strength });
+}
+
+/** An annotation can have 256 KiB. One character more than a name can have keeps the reference dangling. */
+function truncateName(name: string): string {
+  if (name.length <= MAX_NAME_LENGTH) return name;
+  return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
+}
+
+function readText(object: unknown, path: readonly string[], subject: string): string | undefined {
+  return toText(readValue(object, path, subject), () => `${path.join('.')} of ${subject}`);
+}
+
+/** Throws on another type, because an unreadable reference must not look like an absent one. */
+function toText(value: unknown, describeField: () => string): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') throw new MalformedObject(`${describeField()} is not a string`);
+  return value;
+}
+
+function readValue(object: unknown, path: readonly string[], subject: string): unknown {
+  let value = object;
+  for (const key of path) {
+    if (value === undefined || value === null) return undefined;
+    if (typeof value !== 'object' || Array.isArray(value)) {
+      throw new MalformedObject(`${path.join('.')} of ${subject} has a parent that is not an object`);
+    }
+    value = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+  }
+  return value ?? undefined;
+}

@@ -1,0 +1,100 @@
+import type { Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import type { Settings } from '../api/settings.ts';
+import { denyBadReview, denyUnverified } from './decide.ts';
+import type { Verdict } from './verdict.ts';
+import { withTimeout } from '../common/wait.ts';
+import { parseReview } from './parse-review.ts';
+import { createEndpointApp } from '../serving/endpoint-app.ts';
+import type { ConfigName } from '../mco/machine-config.ts';
+import { toAdmissionReview } from './admission-response.ts';
+import { BodyReader } from './body-reader.ts';
+import { computeDeadlineMs } from './deadline.ts';
+import { BadReview, ReviewFault } from './review-fault.ts';
+import type { AnsweredCall, JudgedReview, Review, ReviewJudge } from './review.ts';
+
+export interface AdmissionAppOptions {
+  readonly judge: ReviewJudge;
+  readonly settings: () => Settings;
+  readonly log: Logger;
+  /** Called after every answer. There is none if the client has closed the connection. */
+  readonly onAnswer: (judged: JudgedReview, call: AnsweredCall) => void;
+  readonly isDraining: () => boolean;
+}
+
+const BODY_TIMEOUT_MS = 5_000;
+/** Shared, because each new error would collect a stack. */
+const CLIENT_CLOSED = new DOMException('the client has closed the connection', 'AbortError');
+
+const UNREAD_REVIEW: Review = { uid: '', isDryRun: false, user: 'unknown', config: undefined };
+
+/**
+ * Answers every POST /validate with status 200 and a well-formed AdmissionReview. After any other answer,
+ * `failurePolicy: Ignore` would allow the deletion.
+ */
+export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining }: AdmissionAppOptions) {
+  const bodies = new BodyReader();
+
+  const receive = async (request: Request, deadlineMs: number): Promise<Review> => {
+    const review = await bodies.read(request, parseReview, Math.min(deadlineMs, BODY_TIMEOUT_MS));
+    const type = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+    if (type === 'application/json') return review;
+    throw new BadReview('the content type is not application/json', review.uid);
+  };
+  const denyForGuard = (reason: string, config?: ConfigName): Verdict =>
+    denyUnverified(config, [{ name: 'the guard', reason }], settings());
+  /**
+   * Every mode denies a malformed review, because the API server never sends one. After other faults the mode decides,
+   * because the review may be a good one and the guard may be the cause.
+   */
+  const judgeFault = (error: unknown, review: Review): JudgedReview => {
+    const fault = { path: 'none', configState: 'unknown' } as const;
+    if (error instanceof ReviewFault) {
+      const { message, uid } = error;
+      const verdict = error instanceof BadReview ? denyBadReview(message) : denyForGuard(message);
+      return { ...fault, review: { ...review, uid }, verdict };
+    }
+    log.error({ err: error }, 'cannot answer a review');
+    return { ...fault, review, verdict: denyForGuard('internal error', review.config?.name) };
+  };
+  /** Every answer to a review comes from here, and is logged and counted. */
+  const finish = (response: Response, judged: JudgedReview, arrivedAt: number): void => {
+    const { req: request } = response;
+    // An unread body would delay the next request on the connection.
+    if (isDraining() || !request.complete) response.setHeader('connection', 'close');
+    if (!response.destroyed) response.json(toAdmissionReview(judged.review.uid, judged.verdict));
+    const call: AnsweredCall = {
+      ms: performance.now() - arrivedAt,
+      address: request.socket.remoteAddress ?? 'unknown',
+      hasAuthorization: request.headers.authorization !== undefined,
+    };
+    // Recording takes as long as an answer, so other answers of this turn go first.
+    setImmediate(() => {
+      try {
+        onAnswer(judged, call);
+      } catch (error) {
+        log.error({ err: error }, 'cannot record a decision');
+      }
+    });
+  };
+  const answer: RequestHandler = async (request, response) => {
+    const arrivedAt = performance.now();
+    const deadlineMs = computeDeadlineMs(request.query['timeout']);
+    const closed = new AbortController();
+    response.on('close', () => closed.abort(CLIENT_CLOSED));
+    let review = UNREAD_REVIEW;
+    let judged: JudgedReview;
+    try {
+      review = await receive(request, deadlineMs);
+      const remainingMs = Math.max(1, deadlineMs - (performance.now() - arrivedAt));
+      // At the deadline the signal aborts, and the judge decides with what it has read.
+      judged = await withTimeout(remainingMs, closed.signal, (signal) => judge.judge(review, signal));
+    } catch (error) {
+      if (closed.signal.aborted || request.socket.destroyed) return;
+      judged = judgeFault(error, review);
+    }
+    // The client did not wait, such as kubectl after Ctrl-C. So nothing was denied.
+    if (!closed.signal.aborted) finish(response, judged, arrivedAt);
+  };
+  return createEndpointApp('post', { '/validate': [answer] }, 'the guard answers POST /validate');
+}

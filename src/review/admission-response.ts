@@ -1,0 +1,50 @@
+import { toPrintableLine } from '../common/printable-text.ts';
+import { type DenialStatus, toRecordedReferrers, type Verdict } from './verdict.ts';
+
+/** The outcome is the key: a DELETECOLLECTION is one audit event, which keeps only the first value of a key. */
+export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
+  if (verdict.config === undefined) return {};
+  const referrers = toRecordedReferrers(verdict);
+  return {
+    [verdict.outcome]: JSON.stringify({
+      name: toPrintableLine(verdict.config, 253),
+      code: verdict.code,
+      cause: verdict.cause,
+      referrers,
+      more: verdict.referencesTotal - referrers.length,
+      reason: verdict.overrideReason === undefined ? undefined : toPrintableLine(verdict.overrideReason, 256),
+    }),
+  };
+}
+
+/** The answer to a review (kubernetes, admission/v1/types.go). */
+export interface AdmissionReviewResponse {
+  readonly apiVersion: string;
+  readonly kind: 'AdmissionReview';
+  readonly response: {
+    readonly uid: string;
+    readonly allowed: boolean;
+    readonly status?: DenialStatus & { readonly status: 'Failure'; readonly message: string };
+    /** At most 120 characters each. */
+    readonly warnings?: readonly string[];
+    /** Values are JSON. The API server adds the name of the webhook to the keys. */
+    readonly auditAnnotations?: Readonly<Record<string, string>>;
+  };
+}
+
+/** A verdict without a denial status allows the deletion. */
+export function toAdmissionReview(uid: string, verdict: Verdict): AdmissionReviewResponse {
+  const { denialStatus, message, warnings } = verdict;
+  const auditAnnotations = toAuditAnnotations(verdict);
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: {
+      uid,
+      allowed: denialStatus === undefined,
+      ...(denialStatus === undefined ? {} : { status: { status: 'Failure', message, ...denialStatus } }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+      ...(Object.keys(auditAnnotations).length === 0 ? {} : { auditAnnotations }),
+    },
+  };
+}

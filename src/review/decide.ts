@@ -1,0 +1,131 @@
+import {
+  explainBadReview,
+  explainHeld,
+  explainInUse,
+  explainUnverified,
+  formatWarning,
+  formatWarnings,
+} from './message.ts';
+import { findHold, type UseHistory } from './hold.ts';
+import { type DenialStatus, MAX_RECORDED_REFERRERS, type Verdict } from './verdict.ts';
+import type { Settings } from '../api/settings.ts';
+import { findOverrideReason } from '../api/annotations.ts';
+import type { Code } from '../api/codes.ts';
+import { type ConfigName, formatName, isRenderedConfig } from '../mco/machine-config.ts';
+import { summarizeReferences } from '../mco/reference-summary.ts';
+import type { ClusterState, UnreadableKind } from '../references/cluster-state.ts';
+import type { ConfigToDelete, Review } from './review.ts';
+
+/** Not 409, because after it the garbage collector deletes without its precondition. */
+const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
+/** Without a Retry-After header clients print it and do not retry. */
+const UNAVAILABLE: DenialStatus = { code: 503, reason: 'ServiceUnavailable' };
+const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
+
+const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as const;
+
+/** One strong reference denies, even if a kind is unreadable. Otherwise all must be read after the review arrived. */
+export function decide(review: Review, state: ClusterState, settings: Settings, history: UseHistory): Verdict {
+  const { config } = review;
+  if (config === undefined) return allowOtherObject();
+  return (
+    // Again, because the mode may have changed since the review arrived.
+    decideWithoutClusterState(config, settings) ??
+    applyMode(decideByReferences(config, state, settings, history), settings)
+  );
+}
+
+export function denyUnverified(
+  config: ConfigName | undefined,
+  unreadable: readonly UnreadableKind[],
+  settings: Settings,
+): Verdict {
+  const denial = deny('MCG_UNVERIFIED', config, explainUnverified(config, unreadable), UNAVAILABLE);
+  return applyMode(denial, settings);
+}
+
+/** Denies a request that is not a readable review, in every mode. */
+export function denyBadReview(problem: string): Verdict {
+  return deny('MCG_BAD_REVIEW', undefined, explainBadReview(problem), BAD_REQUEST);
+}
+
+export function allowOtherObject(): Verdict {
+  return allow('MCG_NOT_RENDERED', undefined, 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig');
+}
+
+/** Decides if the config is not protected, its annotation allows the deletion, or the mode is Disabled. */
+export function decideWithoutClusterState(config: ConfigToDelete, { mode }: Settings): Verdict | undefined {
+  const { name } = config;
+  if (!isRenderedConfig(name)) return allowConfig('MCG_NOT_RENDERED', name, 'is not a rendered config');
+  const reason = findOverrideReason(config.allowDeletion);
+  if (reason !== undefined) {
+    return {
+      ...allowConfig('MCG_OVERRIDDEN', name, 'may be deleted: its allow-deletion annotation gives a reason'),
+      outcome: 'overridden',
+      warnings: [formatWarning(`MCG_OVERRIDDEN: deletion allowed by annotation: ${reason}`)],
+      overrideReason: reason,
+    };
+  }
+  if (mode !== 'Disabled') return undefined;
+  return allowConfig('MCG_DISABLED', name, 'was not checked: the guard is disabled');
+}
+
+function decideByReferences(
+  config: ConfigToDelete,
+  state: ClusterState,
+  settings: Settings,
+  history: UseHistory,
+): Verdict {
+  const { name, allowDeletion } = config;
+  const summary = summarizeReferences(name, state.referrers, MAX_RECORDED_REFERRERS);
+  if (summary.strong.total > 0) {
+    const message = explainInUse(name, summary, allowDeletion !== undefined);
+    const { references, total: referencesTotal } = summary.strong;
+    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), references, referencesTotal };
+  }
+  const { referrers, unreadable, readAt: now } = state;
+  if (unreadable.length > 0 || now === undefined) {
+    return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
+  }
+  const hold = findHold(config, referrers, { holdMs: settings.holdSupersededMs, now, ...history });
+  if (hold !== undefined) return deny('MCG_HELD', name, explainHeld(name, hold), FORBIDDEN);
+  return {
+    ...allowConfig('MCG_NOT_IN_USE', name, 'is not in use'),
+    references: summary.weak.references,
+    referencesTotal: summary.weak.total,
+    warnings: formatWarnings(name, summary),
+  };
+}
+
+function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
+  if (verdict.denialStatus === undefined || mode === 'Enforce') return verdict;
+  const { code, config, message, references, referencesTotal } = verdict;
+  const warning = `MCG_WOULD_DENY (${code}): mode Enforce would deny deleting`;
+  return {
+    outcome: 'would-deny',
+    code: 'MCG_WOULD_DENY',
+    cause: code,
+    config,
+    message: `MCG_WOULD_DENY: mode ${mode} allows this deletion; mode Enforce would deny it. ${message}`,
+    references,
+    referencesTotal,
+    warnings: mode === 'Warn' && config !== undefined ? [formatWarning(`${warning} ${config}`)] : [],
+  };
+}
+
+function allowConfig(code: Code, config: ConfigName, explanation: string): Verdict {
+  return allow(code, config, `${code}: ${formatName(config)} ${explanation}`);
+}
+
+function allow(code: Code, config: ConfigName | undefined, message: string): Verdict {
+  return { outcome: 'allowed', code, config, message, ...NOTHING_FOUND };
+}
+
+function deny(
+  code: 'MCG_IN_USE' | 'MCG_HELD' | 'MCG_UNVERIFIED' | 'MCG_BAD_REVIEW',
+  config: ConfigName | undefined,
+  message: string,
+  denialStatus: DenialStatus,
+): Verdict {
+  return { outcome: 'denied', code, config, message, denialStatus, ...NOTHING_FOUND };
+}

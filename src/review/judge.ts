@@ -1,0 +1,127 @@
+import type { Logger } from 'pino';
+import { hasStrongReference, isPool, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../api/settings.ts';
+import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from './decide.ts';
+import type { UseHistory } from './hold.ts';
+import type { Verdict } from './verdict.ts';
+import type { ApiObject } from '../kube/api-object.ts';
+import type { KubeApi } from '../kube/api.ts';
+import { describeError } from '../kube/errors.ts';
+import { withTimeout } from '../common/wait.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
+import type { LiveReader } from '../references/live-reader.ts';
+import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
+import type { ConfigName } from '../mco/machine-config.ts';
+import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../mco/resources.ts';
+import type { ClusterState } from '../references/cluster-state.ts';
+import type { ConfigIndex, LookupResult } from '../references/config-index.ts';
+import type { ConfigToDelete, JudgedReview, Review, ReviewJudge } from './review.ts';
+import { getObject } from '../kube/resource.ts';
+
+export const CONFIRM_TIMEOUT_MS = 1_250;
+/** The look-up for an override, which must also work while the API server cannot be reached. */
+const OVERRIDE_LOOK_UP_TIMEOUT_MS = 500;
+
+export interface JudgeOptions {
+  readonly api: KubeApi;
+  readonly index: Pick<ReferenceIndex, 'findReferrers'>;
+  readonly live: Pick<LiveReader, 'read'>;
+  readonly configs: Pick<ConfigIndex, 'has' | 'lookUp'>;
+  readonly history: UseHistory;
+  /** Undefined until they were read. */
+  readonly settings: () => Settings | undefined;
+  readonly log: Logger;
+}
+
+/** Denies from the index or a live read, and allows only after a live read (docs/internals/decisions/0001). */
+export class Judge implements ReviewJudge {
+  readonly #options: JudgeOptions;
+
+  constructor(options: JudgeOptions) {
+    this.#options = options;
+  }
+
+  async judge(review: Review, signal: AbortSignal): Promise<JudgedReview> {
+    const { config } = review;
+    if (config === undefined) return { review, verdict: allowOtherObject(), path: 'none', configState: 'missing' };
+    const early = decideWithoutClusterState(config, this.#settings());
+    const lookup = await this.#lookUp(config, early, signal);
+    const { state: configState } = lookup;
+    // If the state is still unknown at the deadline, the guard denies. If it is unknown earlier, because the guard may
+    // not read MachineConfigs, the references decide.
+    if (configState === 'missing' || (configState === 'unknown' && early === undefined && signal.aborted)) {
+      const unreadable = [{ name: MACHINE_CONFIGS.name, reason: lookup.reason }];
+      const verdict = denyUnverified(config.name, unreadable, this.#settings());
+      return { review, verdict, path: 'none', configState };
+    }
+    if (early !== undefined) return { review, verdict: early, path: 'none', configState };
+    // The index can be late. A denial needs a GET that confirms one strong reference. Only a live read that
+    // starts after the review arrived can allow.
+    const confirmed = await this.#confirmFromIndex(config.name, signal);
+    if (confirmed !== undefined) {
+      return { review, verdict: this.#decide(review, confirmed), path: 'index', configState };
+    }
+    const state = await this.#options.live.read(config.name, signal);
+    return { review, verdict: this.#decide(review, state), path: 'live', configState };
+  }
+
+  #settings(): Settings {
+    return this.#options.settings() ?? DEFAULT_SETTINGS;
+  }
+
+  /** Reads the settings after the last wait: they may have been unread, or have changed. */
+  #decide(review: Review, state: ClusterState): Verdict {
+    const { history, settings } = this.#options;
+    const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
+    const unreadable = [...state.unreadable, ...unread];
+    return decide(review, { ...state, unreadable }, this.#settings(), history);
+  }
+
+  /**
+   * Any client can send reviews, so a config must exist before its review may cause a list, an Event or a status
+   * (docs/internals/threat-model.md). A deletion that `early` allows causes none of them.
+   */
+  async #lookUp(config: ConfigToDelete, early: Verdict | undefined, signal: AbortSignal): Promise<LookupResult> {
+    const { api, configs } = this.#options;
+    if (configs.has(config)) return { state: 'exists' };
+    if (early?.outcome === 'allowed') return { state: 'unknown', reason: 'not read' };
+    if (early === undefined) return await configs.lookUp(api, config, signal);
+    return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.lookUp(api, config, limited));
+  }
+
+  /** Returns the indexed referrers, if a GET confirms that the first strong one still references the config. */
+  async #confirmFromIndex(config: ConfigName, signal: AbortSignal): Promise<ClusterState | undefined> {
+    const { api, index, log } = this.#options;
+    const referrers = index.findReferrers(config);
+    const position = referrers.findIndex((referrer) => hasStrongReference(config, referrer));
+    const candidate = referrers[position];
+    if (candidate === undefined) return undefined;
+    const { kind, name } = candidate;
+    const resource = REFERRER_RESOURCES.find((each) => each.kind === kind);
+    if (resource === undefined) return undefined;
+    // The index keeps no labels, because there are thousands of nodes.
+    const parse = (object: ApiObject) => {
+      return { name, referrer: resource.parse(object), labels: object.metadata?.labels ?? {} };
+    };
+    const get = (limited: AbortSignal) => getObject(api, { ...resource, parse }, name, limited);
+    try {
+      const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, get);
+      if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
+      const referrer = addConflictingPools(current.referrer, current.labels, referrers.filter(isPool));
+      return { referrers: referrers.with(position, referrer), unreadable: [] };
+    } catch (error) {
+      log.debug({ reason: describeError(error) }, 'cannot get the referrer from the index; starting a live read');
+      return undefined;
+    }
+  }
+}
+
+/** Early in an installation there are no pools. */
+function addConflictingPools(referrer: Referrer, labels: Labels, pools: readonly PoolReferrer[]): Referrer {
+  const { pool, conflicting } = findPoolOfNode(
+    labels,
+    pools.map((each) => ({ referrer: each })),
+  );
+  if (referrer.kind !== 'Node' || pools.length === 0 || pool !== undefined) return referrer;
+  return { ...referrer, conflictingPools: conflicting.map((each) => each.referrer.name).toSorted() };
+}

@@ -1,0 +1,41 @@
+import type { Code } from '../api/codes.ts';
+import type { ConfigName } from '../mco/machine-config.ts';
+import type { NamedReference } from '../mco/referrer.ts';
+
+/** Audit events, log lines and the status are kept for a long time. */
+export const MAX_RECORDED_REFERRERS = 10;
+
+/** Also the key of the audit annotation. */
+export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'overridden';
+
+export interface DenialStatus {
+  readonly code: 400 | 403 | 503;
+  readonly reason: 'BadRequest' | 'Forbidden' | 'ServiceUnavailable';
+}
+
+/** The response, the audit annotation, the log and the metrics derive from it. */
+export interface Verdict {
+  readonly outcome: Outcome;
+  readonly code: Code;
+  /** In the modes Warn and Audit: the code of mode Enforce. */
+  readonly cause?: Code;
+  /** Undefined if the request was not about a MachineConfig. */
+  readonly config: ConfigName | undefined;
+  readonly message: string;
+  /** Present exactly if the outcome is `denied`. */
+  readonly denialStatus?: DenialStatus;
+  /** The first references to the config: strong ones in a denial, weak ones otherwise. */
+  readonly references: readonly NamedReference[];
+  readonly referencesTotal: number;
+  /** For the client, at most 120 characters each. */
+  readonly warnings: readonly string[];
+  readonly overrideReason?: string;
+}
+
+/** A reference in the audit log, the log and the status. */
+export type RecordedReferrer = Pick<NamedReference, 'kind' | 'name' | 'field'>;
+
+/** Returns the first references of a verdict. */
+export function toRecordedReferrers({ references }: Verdict): RecordedReferrer[] {
+  return references.slice(0, MAX_RECORDED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field }));
+}

@@ -1,0 +1,110 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { checkProperty } from '../../support/check-property.ts';
+import { MalformedList } from '../../../src/kube/errors.ts';
+import { ProtobufListParser } from '../../../src/kube/lists/protobuf-list-parser.ts';
+import { NODE_ANNOTATIONS, parseNodeReferrer } from '../../../src/mco/parse-referrer.ts';
+import { bytesField, encodeAnswer, encodeList, type EncodedObject, numberField } from './protobuf-encoding.ts';
+
+const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
+const NODE = { name: 'w0', annotations: { [CURRENT]: 'rendered-worker-1' } };
+
+function parse(bytes: Buffer, cuts: number[] = []) {
+  const items: unknown[] = [];
+  const parser = new ProtobufListParser((item) => items.push(item));
+  const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
+  for (const [index, from] of edges.slice(0, -1).entries()) parser.write(bytes.subarray(from, edges[index + 1]));
+  return { items, resourceVersion: parser.end() };
+}
+
+/** The object as a JSON response has it, but with times in milliseconds. */
+function toJson(object: EncodedObject): unknown {
+  const { name, uid = '', creationSeconds, deletionSeconds, labels = {}, annotations = {} } = object;
+  const [creationTimestamp, deletionTimestamp] = [creationSeconds, deletionSeconds].map((time) => time && 1_000 * time);
+  const times = { creationTimestamp, deletionTimestamp };
+  return { metadata: { name, uid, ...times, labels, annotations, ownerReferences: object.owners ?? [] } };
+}
+
+// Texts that look like structure, and lengths around the one that takes a second byte.
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 40 }),
+  fc.constantFrom('rendered-worker-0', '\u0012\u0003abc', '__proto__', 'constructor'),
+  fc.nat(300).map((length) => 'x'.repeat(length)),
+);
+const map = fc.dictionary(text, text, { maxKeys: 4 });
+const seconds = fc.integer({ min: 1, max: 4_000_000_000 });
+const object: fc.Arbitrary<EncodedObject> = fc.record(
+  {
+    name: text,
+    uid: text,
+    creationSeconds: seconds,
+    deletionSeconds: seconds,
+    labels: map,
+    annotations: map,
+    owners: fc.array(fc.record({ kind: text, name: text }), { maxLength: 2 }),
+    managed: fc.uint8Array({ maxLength: 300 }),
+    hasValuesFirst: fc.boolean(),
+  },
+  { requiredKeys: ['name'] },
+);
+
+test('parses any list that arrives in any chunks', () => {
+  checkProperty(
+    fc.property(fc.array(object, { maxLength: 5 }), fc.array(fc.nat(2_000), { maxLength: 12 }), (items, cuts) => {
+      const bytes = encodeAnswer(encodeList(items));
+      expect(parse(bytes, cuts)).toEqual({ items: items.map(toJson), resourceVersion: '7' });
+    }),
+    500,
+  );
+});
+
+test('rejects a list that is cut short anywhere', () => {
+  const whole = encodeAnswer(encodeList([NODE, { name: 'w1' }]));
+  // The two fields after the list are empty.
+  const end = whole.length - 4;
+  for (let length = 0; length < end; length += 1) {
+    expect(() => parse(whole.subarray(0, length)), `first ${length} bytes`).toThrow(MalformedList);
+  }
+  expect(parse(whole.subarray(0, end)).items).toHaveLength(2);
+});
+
+const list = encodeList([NODE]);
+
+test.each([
+  ['a page', encodeAnswer(encodeList([], { continue: 'abc' }))],
+  ['no version', encodeAnswer(encodeList([], { resourceVersion: '' }))],
+  ['an empty envelope', encodeAnswer(Buffer.alloc(0))],
+  ['another kind', encodeAnswer(list, { kind: 'Status' })],
+  ['two lists', Buffer.concat([encodeAnswer(list), bytesField(2, list)])],
+  ['an item that is longer than the list', encodeAnswer(Buffer.concat([list, Buffer.from([0x12, 2])]))],
+  ['a number where an item should be', encodeAnswer(Buffer.concat([list, numberField(2, 1)]))],
+  ['an unknown wire type in an item', encodeAnswer(bytesField(2, Buffer.from([0x0b])))],
+])('rejects %s', (_title, bytes) => {
+  expect(() => parse(bytes)).toThrow(MalformedList);
+});
+
+test('keeps all that the guard reads of nodes if it keeps only the wanted metadata', () => {
+  const key = fc.oneof(fc.constantFrom(...NODE_ANNOTATIONS), text);
+  const config = fc.constantFrom('', 'rendered-1', 'drain-rendered-1', 'uncordon-rendered-2', 'x');
+  const node = fc.record({
+    name: fc.constantFrom('w0', 'w1'),
+    labels: fc.dictionary(fc.oneof(fc.constant('kubernetes.io/os'), text), fc.constantFrom('linux', 'windows')),
+    annotations: fc.dictionary(key, config),
+    hasValuesFirst: fc.boolean(),
+    creationSeconds: fc.option(seconds, { nil: undefined }),
+  });
+  checkProperty(
+    fc.property(fc.array(node, { maxLength: 12 }), (items) => {
+      const referrers: unknown[] = [];
+      const parser = new ProtobufListParser((item) => void referrers.push(parseNodeReferrer(item)), NODE_ANNOTATIONS);
+      parser.write(encodeAnswer(encodeList(items)));
+      parser.end();
+      const expected = items.map(({ creationSeconds, ...metadata }) => {
+        const creationTimestamp = creationSeconds && new Date(creationSeconds * 1_000).toISOString();
+        return parseNodeReferrer({ metadata: { ...metadata, creationTimestamp } });
+      });
+      expect(referrers).toEqual(expected);
+    }),
+    500,
+  );
+});

@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest';
+import { isObjectName } from '../../src/kube/object-name.ts';
+
+test('an object can have the name of an RFC 1123 subdomain, and no other', () => {
+  const names = ['a', '0', 'a-b.c9', 'x'.repeat(253)];
+  const others = ['x'.repeat(254), '', '-a', 'a-', 'a\n', 'A', 'a_b', 'a/b'];
+  expect([...names, ...others].filter(isObjectName)).toEqual(names);
+});

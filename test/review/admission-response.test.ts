@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { decide } from '../../src/review/decide.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
+import { toAuditAnnotations } from '../../src/review/admission-response.ts';
+
+const CONFIG = toConfigName('rendered-worker-a');
+
+test.each([
+  ['Enforce', 'denied', { code: 'MCG_IN_USE' }],
+  ['Audit', 'would-deny', { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' }],
+] as const)('the audit annotation in mode %s is %s, names ten referrers and counts the others', (mode, key, codes) => {
+  const config = { name: CONFIG, uid: 'c', createdAt: undefined };
+  const review = { uid: 'u', isDryRun: false, user: 'someone', config };
+  const references = [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] as const;
+  const node = { kind: 'Node', references, state: { type: 'configured' } } as const;
+  const state = { referrers: Array.from({ length: 13 }, (_, at) => ({ ...node, name: `n${at}` })), unreadable: [] };
+  const verdict = decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
+  const annotations = toAuditAnnotations(verdict);
+  expect(Object.keys(annotations)).toEqual([key]);
+  const { referrers, ...rest } = JSON.parse(annotations[key] ?? '') as { referrers: unknown[] };
+  expect(rest).toEqual({ name: CONFIG, ...codes, more: 3 });
+  expect(referrers).toHaveLength(10);
+  expect(referrers[9]).toEqual({ kind: 'Node', name: 'n9', field: 'currentConfig' });
+});

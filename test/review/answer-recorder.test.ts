@@ -1,0 +1,128 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import { decide, denyBadReview, denyUnverified } from '../../src/review/decide.ts';
+import type { Verdict } from '../../src/review/verdict.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
+import { AnswerRecorder } from '../../src/review/answer-recorder.ts';
+import { memoryLog } from '../support/log.ts';
+import { CALL } from '../support/review.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
+import type { ClusterState } from '../../src/references/cluster-state.ts';
+import type { ConfigState, Review } from '../../src/review/review.ts';
+
+const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
+const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };
+const REVIEW: Review = { uid: 'review-uid', isDryRun: false, user: 'kube:admin', config: CONFIG };
+const REFERENCE = { field: 'currentConfig', config: NAME, strength: 'strong' } as const;
+const USED: ClusterState = {
+  referrers: [{ kind: 'Node', name: 'w0', state: { type: 'configured' }, references: [REFERENCE] }],
+  unreadable: [],
+};
+const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
+
+const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>
+  decide(review, USED, settings, { createdAt: () => undefined });
+const IN_USE = decideUsed();
+const WOULD_DENY = decideUsed(REVIEW, AUDIT);
+const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: 'CHG-7\u202e' } });
+const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
+const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
+const ABOUT = `Event machineconfiguration.openshift.io/v1 MachineConfig ${NAME} ${CONFIG.uid} Delete`;
+const DENIAL_EVENT = `${ABOUT} DeletionDenied: kube:admin: ${IN_USE.message}`;
+const OVERRIDE_STATUS = `status overridden ${NAME}`;
+const OVERRIDE_EVENT = `${ABOUT} DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
+
+let recorder: AnswerRecorder;
+let lines: Record<string, unknown>[];
+/** Everything but log lines, in order. */
+let records: string[];
+
+beforeEach(() => {
+  fakeUntilEnd('performance');
+  records = [];
+  const memory = memoryLog();
+  ({ lines } = memory);
+  recorder = new AnswerRecorder({
+    log: memory.log,
+    metrics: {
+      countAnswer: ({ verdict, configState }, { hasAuthorization }) =>
+        void records.push(
+          `call ${hasAuthorization}`,
+          `${configState === 'missing' ? 'missing' : 'decision'} ${verdict.code}`,
+        ),
+    },
+    events: {
+      record: ({ regarding, action, reason, note }) =>
+        void records.push(`Event ${Object.values(regarding).join(' ')} ${action} ${reason}: ${note}`),
+    },
+    recordAnswer: ({ verdict }) => void records.push(`status ${verdict.outcome} ${verdict.config}`),
+  });
+});
+
+function record(verdict: Verdict, configState: ConfigState, { review = REVIEW, address = '10.0.0.1' } = {}) {
+  recorder.record({ review, verdict, path: 'none', configState }, { ...CALL, address });
+}
+
+test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
+  ['a denial', IN_USE, 'exists', REVIEW, ['decision MCG_IN_USE', `status denied ${NAME}`, DENIAL_EVENT]],
+  ['a denied dry run', IN_USE, 'exists', { ...REVIEW, isDryRun: true }, ['decision MCG_IN_USE']],
+  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY', `status would-deny ${NAME}`]],
+  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED', `status allowed ${NAME}`]],
+  ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, ['decision MCG_DISABLED']],
+  ['an override', OVERRIDDEN, 'exists', REVIEW, ['decision MCG_OVERRIDDEN', OVERRIDE_STATUS, OVERRIDE_EVENT]],
+  ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
+])('logs and counts %s', (_case, verdict, configState, review, expected) => {
+  record(verdict, configState, { review });
+  expect(records).toEqual(['call false', ...expected]);
+  const { code, outcome, config = '' } = verdict;
+  const fields = { uid: 'review-uid', user: 'kube:admin', code, verdict: outcome, name: config, ms: 12 };
+  const referrers = verdict.references.map(() => ({ kind: 'Node', name: 'w0', field: 'currentConfig' }));
+  const reason = outcome === 'overridden' ? { overrideReason: 'CHG-7' } : {};
+  const others = { dryRun: review.isDryRun, path: 'none', referrers, referrersTotal: referrers.length };
+  expect(lines).toMatchObject([{ ...fields, ...others, ...reason }]);
+  expect(lines[0]?.['level']).toBe(outcome === 'allowed' ? 30 : 40);
+});
+
+function recordMany(count: number, verdict: Verdict, configState: ConfigState, lastDigits = 1) {
+  for (let at = 0; at < count; at += 1) record(verdict, configState, { address: `10.0.0.${9 - (at % lastDigits)}` });
+}
+
+test.each<[string, Verdict, ConfigState, string, object]>([
+  [
+    'of a config that does not exist apart',
+    UNVERIFIED,
+    'missing',
+    'missing MCG_UNVERIFIED',
+    { msg: 'answered a review of an unknown config', name: NAME, code: 'MCG_UNVERIFIED' },
+  ],
+  [
+    'that is malformed',
+    denyBadReview('not JSON'),
+    'unknown',
+    'decision MCG_BAD_REVIEW',
+    { msg: 'received a malformed review', problem: expect.stringContaining('not JSON') as string },
+  ],
+])('counts a review %s, and logs one in 10 s', (_case, verdict, configState, counted, line) => {
+  recordMany(20, verdict, configState);
+  vi.advanceTimersByTime(10_001);
+  record(verdict, configState);
+  expect(records).toEqual(Array.from({ length: 21 }, () => ['call false', counted]).flat());
+  expect(lines).toMatchObject([line, { ...line, suppressed: 19 }]);
+});
+
+const countLogged = (code: string) => lines.filter((line) => line['code'] === code).length;
+const countRecords = (start: string) => records.filter((text) => text.startsWith(start)).length;
+
+test('logs 5,000 reviews of an address at once and 20 per second, and counts all', () => {
+  recordMany(6_000, IN_USE, 'exists');
+  expect(countLogged('MCG_IN_USE')).toBe(5_000);
+  expect(['decision MCG_IN_USE', 'Event', 'status denied'].map(countRecords)).toEqual([6_000, 5_000, 5_000]);
+  const unlogged = { msg: 'a client sends too many reviews; not logging all', address: '10.0.0.9' };
+  expect(lines.filter(({ code }) => code === undefined)).toMatchObject([unlogged]);
+  vi.advanceTimersByTime(1_000);
+  recordMany(100, IN_USE, 'exists');
+  expect(countLogged('MCG_IN_USE')).toBe(5_020);
+  // At most 20,000 of all addresses.
+  recordMany(30_000, UNVERIFIED, 'exists', 10);
+  expect(countLogged('MCG_UNVERIFIED')).toBe(20_000 - 5_020 + 80);
+});

@@ -1,0 +1,108 @@
+import type { Express } from 'express';
+import request from 'supertest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import type { ApiRequest } from '../../src/kube/api.ts';
+import { ApiUnreachable } from '../../src/kube/errors.ts';
+import { createMetricsApp } from '../../src/serving/metrics-app.ts';
+import { memoryLog } from '../support/log.ts';
+import { fakeUntilEnd } from '../support/until-end.ts';
+import { ScrapeAuthorizer } from '../../src/serving/scrape-authorizer.ts';
+
+const PROMETHEUS = 'system:serviceaccount:openshift-monitoring:prometheus-k8s';
+
+const metrics = {
+  scrape: async () => await Promise.resolve({ text: 'x 1\n', contentType: 'text/plain; version=0.0.4' }),
+};
+let app: Express;
+let authorizer: ScrapeAuthorizer;
+let users: Record<string, string>;
+let isUnreachable: boolean;
+let requests: ApiRequest[];
+let lines: unknown[];
+
+beforeEach(() => {
+  users = { good: PROMETHEUS, other: 'someone', expired: PROMETHEUS };
+  isUnreachable = false;
+  fakeUntilEnd('performance');
+  // In lru-cache, an entry of the time 0 does not expire.
+  vi.advanceTimersByTime(1);
+  requests = [];
+  const json = async (apiRequest: ApiRequest): Promise<unknown> => {
+    requests.push(apiRequest);
+    await Promise.resolve();
+    if (isUnreachable) throw new ApiUnreachable('api:6443 cannot be reached: ECONNREFUSED');
+    const { kind, spec } = apiRequest.body as { kind: string; spec: { token?: string; user?: string } };
+    if (kind !== 'TokenReview') return { status: { allowed: spec.user === PROMETHEUS } };
+    const username = users[spec.token ?? ''];
+    const authenticated = username !== undefined && spec.token !== 'expired';
+    return { status: { authenticated, user: { username, groups: ['g'] } } };
+  };
+  const memory = memoryLog();
+  lines = memory.lines;
+  authorizer = new ScrapeAuthorizer({ json });
+  app = createMetricsApp({ metrics, authorizer, log: memory.log });
+});
+
+const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
+const scrape = async (token: string) => await request(app).get('/metrics').set(bearer(token));
+
+const scrapeAll = async (tokens: readonly string[]) =>
+  (await Promise.all(tokens.map(scrape))).map(({ status }) => status);
+
+const countTokenReviews = () => requests.filter(({ path }) => path.endsWith('/tokenreviews')).length;
+const unknownTokens = (count: number) => Array.from({ length: count }, (_, index) => `unknown${index}`);
+
+test.each([
+  [401, 'no token', {}],
+  [401, 'an unknown token', bearer('bad')],
+  [401, 'an expired token', bearer('expired')],
+  [401, 'a malformed token', bearer('a b\tc')],
+  [403, 'an owner without the right', bearer('other')],
+] as const)('answers %d to %s', async (status, _case, headers) => {
+  const response = await request(app).get('/metrics').set(headers);
+  expect(response.status).toBe(status);
+  expect(response.text).not.toContain('x 1');
+});
+
+test('answers 413 to a request with a body, without asking the API server, and closes the connection', async () => {
+  const { status, headers } = await request(app).get('/metrics').set(bearer('good')).send('x=1');
+  expect({ status, connection: headers['connection'] }).toEqual({ status: 413, connection: 'close' });
+  expect(requests).toEqual([]);
+});
+
+test('answers 503 if the API server is unreachable, does not log the token, and reviews it again', async () => {
+  isUnreachable = true;
+  expect(await scrapeAll(['good', 'good'])).toEqual([503, 503]);
+  expect(lines).toMatchObject([{ reason: 'api:6443 cannot be reached: ECONNREFUSED' }]);
+  expect(JSON.stringify(lines)).not.toContain('good');
+  isUnreachable = false;
+  const { status, text, headers } = await scrape('good');
+  expect({ status, text }).toEqual({ status: 200, text: 'x 1\n' });
+  expect(headers['content-type']).toContain('version=0.0.4');
+  const nonResourceAttributes = { path: '/metrics', verb: 'get' };
+  const spec = { user: PROMETHEUS, groups: ['g'], nonResourceAttributes };
+  expect(requests.at(-1)?.body).toMatchObject({ kind: 'SubjectAccessReview', spec });
+});
+
+test('asks again about a denied token, and about an allowed one after a minute', async () => {
+  const scrapeBoth = async () => [(await scrape('good')).status, (await scrape('bad')).status];
+  expect(await scrapeBoth()).toEqual([200, 401]);
+  users = { bad: PROMETHEUS };
+  expect(await scrapeBoth()).toEqual([200, 200]);
+  vi.advanceTimersByTime(60_001);
+  expect(await scrapeBoth()).toEqual([401, 200]);
+});
+
+test('reviews 10 of 500 unknown tokens and then one per second, and answers 429 to the others', async () => {
+  const statuses = await scrapeAll(unknownTokens(500));
+  expect(statuses.filter((status) => status === 401)).toHaveLength(10);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(490);
+  expect((await scrape('another')).headers['retry-after']).toBe('1');
+  expect(countTokenReviews()).toBe(10);
+  // Neither known tokens nor other addresses have to wait.
+  expect(await authorizer.authorize('good', '10.0.0.1')).toBe('allowed');
+  expect((await scrape('good')).status).toBe(200);
+  vi.advanceTimersByTime(3_000);
+  await scrapeAll(unknownTokens(500).toReversed());
+  expect(countTokenReviews()).toBe(14);
+});
