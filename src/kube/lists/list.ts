@@ -4,9 +4,9 @@ import { parseCollection, toListPath } from '../api-paths.ts';
 import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
-import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
+import { JsonListParser, type ListParser, METADATA, TABLE_METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
-import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
+import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, ACCEPT_TABLE, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
 import type { Resource } from '../resource.ts';
 import { LISTS } from '../transport.ts';
 
@@ -61,17 +61,16 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isNamespaced' | 'annotations' | 'listPurpose'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'annotations' | 'listPurpose'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
 ): Promise<ListResult> {
-  const { kind, isMetadataOnly, annotations } = resource;
+  const { kind, isMetadataOnly = false, isTable = false } = resource;
   const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
     path: toListPath(path, query),
-    // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
-    accept: isMetadataOnly ? (annotations ? ACCEPT_PROTOBUF_LIST : ACCEPT_METADATA_LIST) : undefined,
+    accept: chooseMediaType(resource),
     purpose: resource.listPurpose ?? LISTS,
     signal,
   });
@@ -87,10 +86,25 @@ export async function listCollection(
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   const parser =
     isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, annotations)
-      : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
+      ? new ProtobufListParser(addObject, resource.annotations)
+      : new JsonListParser(addObject, [
+          { apiVersion, kind },
+          ...(isMetadataOnly ? [METADATA] : []),
+          ...(isTable ? [TABLE_METADATA] : []),
+        ]);
   await parseBody(response.body, parser, signal);
   return { path, resourceVersion: parser.end(), servedAt: readServedAt(response) };
+}
+
+function chooseMediaType({
+  isMetadataOnly = false,
+  isTable = false,
+  annotations,
+}: Pick<AnyResource, 'isMetadataOnly' | 'isTable' | 'annotations'>): string | undefined {
+  if (isTable) return ACCEPT_TABLE;
+  if (!isMetadataOnly) return undefined;
+  // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
+  return annotations === undefined ? ACCEPT_METADATA_LIST : ACCEPT_PROTOBUF_LIST;
 }
 
 /** Every HTTP server with a clock sends the time (RFC 9110). A time in the future would end holds. */
