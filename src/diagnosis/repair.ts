@@ -4,6 +4,7 @@ import { groupBy } from '../common/group-by.ts';
 const REPAIR_ORDER = [
   'startOperator',
   'assignPool',
+  'leavePool',
   'resetSpec',
   'resetDesired',
   'uncordon',

@@ -212,6 +212,16 @@ export const SCENARIOS: readonly Scenario[] = [
     bootCount: 4,
   },
   {
+    name: 'pool-deleted',
+    title: 'a person deletes the pool and changes a label: updates to the config of pool worker',
+    booted: BOOTED,
+    steps: [step('a person deletes the pool, and changes a label', (lab) => lab.deletePool(), ...UPDATED)],
+    commands: [],
+    followed: [],
+    disk: { [FILES.both]: undefined, [FILES.onlyX]: undefined, [FILES.onlyY]: undefined },
+    bootCount: 3,
+  },
+  {
     name: 'deleted',
     title: 'X is deleted: Degraded after the next change of the node, Done when it exists again',
     hasLongWaits: true,
