@@ -86,7 +86,7 @@ async function list<T>(
   const items: T[] = [];
   const addItem = (object: ApiObject): void => void items.push(parse(object));
   const { servedAt } = await accessCluster('list', path, signal, () =>
-    listCollection(api, path, { kind, isMetadataOnly }, addItem, signal, query),
+    listCollection(api, path, { kind, isMetadataOnly }, addItem, signal, { query }),
   );
   return { items, servedAt };
 }

@@ -26,7 +26,7 @@ export function createJudge({ api, watchApi = api, ...options }: CreateJudgeOpti
   const configs = new ConfigIndex({ api: watchApi, log });
   const live = new LiveReader({ api, index });
   const history: UseHistory = {
-    createdAt: (name) => configs.get(name)?.createdAt,
+    createdAt: (name) => configs.objects.get(name)?.createdAt,
     findLastUse: (...args) => index.pools.findLastUse(...args),
   };
   const judge = new Judge({ api, index, live, configs, history, ...options });

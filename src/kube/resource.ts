@@ -15,8 +15,6 @@ export interface Resource<Item extends { readonly name: string }> {
   readonly isMetadataOnly?: boolean | undefined;
   /** Whether every cluster serves it, so that a 404 is always an error. */
   readonly isAlwaysServed?: true;
-  /** The connections for its lists, `LISTS` by default. */
-  readonly listPurpose?: Purpose;
   /** If present, a list of objects that have one of these annotations skips the others: see `NodeObject`. */
   readonly annotations?: readonly string[];
   readonly parse: (object: ApiObject) => Item;

@@ -39,8 +39,10 @@ const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']
 
 const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG, STATE_FIELD, REASON_FIELD] as const;
 type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
-const toAnnotation = <Field extends AnnotatedField>(field: Field) => `${MCO_GROUP}/${field}` as const;
-export const NODE_ANNOTATIONS = ANNOTATED_FIELDS.map(toAnnotation);
+type NodeAnnotation = `${typeof MCO_GROUP}/${AnnotatedField}`;
+export const NODE_ANNOTATIONS = ANNOTATED_FIELDS.map((field): NodeAnnotation => `${MCO_GROUP}/${field}`);
+/** To make them again for each of thousands of nodes would take longer than all else here. */
+const ANNOTATION_BY_FIELD = new Map(ANNOTATED_FIELDS.map((field, index) => [field, NODE_ANNOTATIONS[index]]));
 
 /** What a list keeps of a node that has one of these annotations. A list keeps all labels and annotations of others. */
 export interface NodeObject {
@@ -48,7 +50,7 @@ export interface NodeObject {
     readonly name?: unknown;
     readonly creationTimestamp?: unknown;
     readonly labels?: Readonly<Record<string, unknown>> | null;
-    readonly annotations?: Readonly<Partial<Record<(typeof NODE_ANNOTATIONS)[number], unknown>>> | null;
+    readonly annotations?: Readonly<Partial<Record<NodeAnnotation, unknown>>> | null;
   } | null;
 }
 
@@ -62,7 +64,8 @@ export function parseNodeReferrer(node: NodeObject): NodeReferrer {
   const name = readName(node, 'Node');
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const read = (field: AnnotatedField): string | undefined => {
-    const value = annotations?.[toAnnotation(field)];
+    const key = ANNOTATION_BY_FIELD.get(field);
+    const value = key && annotations?.[key];
     // The error text is only built if needed, because there are thousands of nodes.
     return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
   };
@@ -77,7 +80,8 @@ export function parseNodeReferrer(node: NodeObject): NodeReferrer {
   addReference(references, FIRST_PIVOT_CONFIG, 'weak', read(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
   if (firstField === 'currentConfig') return { ...referrer, state: CONFIGURED };
-  const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(`${MCO_GROUP}/`));
+  const isOfOperator = ([key, value]: [string, unknown]): boolean => value !== undefined && key.startsWith(MCO_GROUP);
+  const isAnnotated = Object.entries(annotations ?? {}).some(isOfOperator);
   // The operator does not manage Windows nodes, so they never report a config.
   if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };
   const createdAt = parseTime(creationTimestamp);
@@ -92,13 +96,13 @@ export function parseNodeReferrer(node: NodeObject): NodeReferrer {
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
   const subject = `pool ${name}`;
-  const { creationTimestamp, deletionTimestamp, finalizers, resourceVersion } = pool.metadata ?? {};
+  const { creationTimestamp, deletionTimestamp, finalizers } = pool.metadata ?? {};
   const isTerminating = (deletionTimestamp ?? undefined) !== undefined || undefined;
   const references: Reference[] = [];
   const referrer = {
     kind: 'MachineConfigPool',
     name,
-    version: typeof resourceVersion === 'string' ? resourceVersion : undefined,
+    version: readVersion(pool),
     references,
     isTerminating,
     nodeSelector: readValue(pool, ['spec', 'nodeSelector'], subject),
@@ -160,7 +164,7 @@ export function parseBuildReferrer(build: ApiObject): BuildReferrer {
   for (const field of ['machineConfig', 'desiredConfig'] as const) {
     addReference(references, field, strength, readText(build, ['spec', field, 'name'], `build ${name}`));
   }
-  return { kind: 'MachineOSBuild', name, references };
+  return { kind: 'MachineOSBuild', name, version: readVersion(build), references };
 }
 
 function hasEnded(build: ApiObject, name: string): boolean {
@@ -193,6 +197,11 @@ function addReason(references: Reference[], reason: string): void {
 function truncateName(name: string): string {
   if (name.length <= MAX_NAME_LENGTH) return name;
   return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
+}
+
+function readVersion({ metadata }: ApiObject): string | undefined {
+  const version = metadata?.resourceVersion;
+  return typeof version === 'string' ? version : undefined;
 }
 
 function readText(object: unknown, path: readonly string[], subject: string): string | undefined {

@@ -39,11 +39,6 @@ interface ReferencingObject {
 export interface NodeReferrer extends ReferencingObject {
   readonly kind: 'Node';
   readonly state: NodeState;
-  /**
-   * Present if the operator moves the node to no other config: the custom pools that select it, of which the operator
-   * accepts one, or none if no pool selects it. Only known of a node for which a GET confirmed a reference.
-   */
-  readonly conflictingPools?: readonly string[] | undefined;
 }
 
 export type NodeState =
@@ -76,6 +71,7 @@ export interface PoolReferrer extends ReferencingObject {
 
 export interface BuildReferrer extends ReferencingObject {
   readonly kind: 'MachineOSBuild';
+  readonly version?: string | undefined;
 }
 
 /** A pool whose spec names a config and whose status names none. */
@@ -91,9 +87,10 @@ export function findReferencedConfig(referrer: Referrer, field: string): ConfigN
   return referrer.references.find((reference) => reference.field === field)?.config;
 }
 
-export function isUnreportedNode(
-  referrer: Referrer,
-): referrer is NodeReferrer & { readonly state: { readonly type: 'unreported' } } {
+/** A node that has not reported a `currentConfig`. */
+export type UnreportedNode = NodeReferrer & { readonly state: { readonly type: 'unreported' } };
+
+export function isUnreportedNode(referrer: Referrer): referrer is UnreportedNode {
   return referrer.kind === 'Node' && referrer.state.type === 'unreported';
 }
 

@@ -36,11 +36,11 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
   }
 
   has({ name, uid }: Pick<WatchedConfig, 'name' | 'uid'>): boolean {
-    return this.get(name)?.uid === uid;
+    return this.objects.get(name)?.uid === uid;
   }
 
   names(): ReadonlySet<ConfigName> {
-    return new Set([...this.objects()].map(({ name }) => name));
+    return new Set([...this.objects.values()].map(({ name }) => name));
   }
 
   deletedAt(name: ConfigName): Date | undefined {

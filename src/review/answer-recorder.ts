@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { toPrintableLine } from '../common/printable-text.ts';
-import { toRecordedReferrers } from './verdict.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
@@ -63,7 +62,7 @@ export class AnswerRecorder {
       verdict: outcome,
       code,
       cause,
-      referrers: toRecordedReferrers(verdict),
+      referrers: verdict.references,
       referrersTotal: referencesTotal,
       overrideReason: overrideReason && toPrintableLine(overrideReason, MAX_REASON_LENGTH),
       path,

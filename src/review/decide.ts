@@ -12,9 +12,9 @@ import type { Settings } from '../api/settings.ts';
 import { findOverrideReason } from '../api/annotations.ts';
 import type { Code } from '../api/codes.ts';
 import { type ConfigName, formatName, isRenderedConfig } from '../mco/machine-config.ts';
-import { summarizeReferences } from '../mco/reference-summary.ts';
 import type { ClusterState, UnreadableKind } from '../references/cluster-state.ts';
 import type { ConfigToDelete, Review } from './review.ts';
+import type { ReferenceGroup } from '../references/config-referrers.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
@@ -77,24 +77,26 @@ function decideByReferences(
   history: UseHistory,
 ): Verdict {
   const { name, allowDeletion } = config;
-  const summary = summarizeReferences(name, state.referrers, MAX_RECORDED_REFERRERS);
-  if (summary.strong.total > 0) {
-    const message = explainInUse(name, summary, allowDeletion !== undefined);
-    const { references, total: referencesTotal } = summary.strong;
-    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), references, referencesTotal };
+  const { references, pools, unreportedNodes, unreadable, readAt: now } = state;
+  if (references.strong.total > 0) {
+    const message = explainInUse(name, state, allowDeletion !== undefined);
+    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), ...toRecorded(references.strong) };
   }
-  const { referrers, unreadable, readAt: now } = state;
   if (unreadable.length > 0 || now === undefined) {
     return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
   }
-  const hold = findHold(config, referrers, { holdMs: settings.holdSupersededMs, now, ...history });
+  const hold = findHold(config, [...pools, ...unreportedNodes], { holdMs: settings.holdSupersededMs, now, ...history });
   if (hold !== undefined) return deny('MCG_HELD', name, explainHeld(name, hold), FORBIDDEN);
   return {
     ...allowConfig('MCG_NOT_IN_USE', name, 'is not in use'),
-    references: summary.weak.references,
-    referencesTotal: summary.weak.total,
-    warnings: formatWarnings(name, summary),
+    ...toRecorded(references.weak),
+    warnings: formatWarnings(name, references.weak, unreportedNodes.length),
   };
+}
+
+function toRecorded({ references, total }: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
+  const first = references.slice(0, MAX_RECORDED_REFERRERS);
+  return { references: first.map(({ kind, name, field }) => ({ kind, name, field })), referencesTotal: total };
 }
 
 function applyMode(verdict: Verdict, { mode }: Settings): Verdict {

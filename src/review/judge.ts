@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { hasStrongReference, isPool, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
+import { hasStrongReference, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../api/settings.ts';
 import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from './decide.ts';
 import type { UseHistory } from './hold.ts';
@@ -13,7 +13,7 @@ import type { LiveReader } from '../references/live-reader.ts';
 import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../mco/resources.ts';
-import type { ClusterState } from '../references/cluster-state.ts';
+import type { ClusterState, StuckNode } from '../references/cluster-state.ts';
 import type { ConfigIndex, LookupResult } from '../references/config-index.ts';
 import type { ConfigToDelete, JudgedReview, Review, ReviewJudge } from './review.ts';
 import { getObject } from '../kube/resource.ts';
@@ -24,7 +24,7 @@ const OVERRIDE_LOOK_UP_TIMEOUT_MS = 500;
 
 export interface JudgeOptions {
   readonly api: KubeApi;
-  readonly index: Pick<ReferenceIndex, 'findReferrers'>;
+  readonly index: Pick<ReferenceIndex, 'find' | 'listPools'>;
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigIndex, 'has' | 'lookUp'>;
   readonly history: UseHistory;
@@ -89,39 +89,49 @@ export class Judge implements ReviewJudge {
     return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.lookUp(api, config, limited));
   }
 
-  /** Returns the indexed referrers, if a GET confirms that the first strong one still references the config. */
+  /** Returns the indexed references, if a GET confirms that the first strong one still exists. Never rejects. */
   async #confirmFromIndex(config: ConfigName, signal: AbortSignal): Promise<ClusterState | undefined> {
     const { api, index, log } = this.#options;
-    const referrers = index.findReferrers(config);
-    const position = referrers.findIndex((referrer) => hasStrongReference(config, referrer));
-    const candidate = referrers[position];
-    if (candidate === undefined) return undefined;
-    const { kind, name } = candidate;
-    const resource = REFERRER_RESOURCES.find((each) => each.kind === kind);
-    if (resource === undefined) return undefined;
+    const candidate = index.find(config)?.findStrong();
+    const resource = REFERRER_RESOURCES.find(({ kind }) => kind === candidate?.kind);
+    if (candidate === undefined || resource === undefined) return undefined;
+
     // The index keeps no labels, because there are thousands of nodes.
-    const parse = (object: ApiObject) => {
-      return { name, referrer: resource.parse(object), labels: object.metadata?.labels ?? {} };
-    };
-    const get = (limited: AbortSignal) => getObject(api, { ...resource, parse }, name, limited);
+    const parse = (object: ApiObject): ConfirmedReferrer => ({
+      name: candidate.name,
+      referrer: resource.parse(object),
+      labels: object.metadata?.labels ?? {},
+    });
+    const get = (limited: AbortSignal) => getObject(api, { ...resource, parse }, candidate.name, limited);
+    let current: ConfirmedReferrer | undefined;
     try {
-      const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, get);
-      if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
-      const referrer = addConflictingPools(current.referrer, current.labels, referrers.filter(isPool));
-      return { referrers: referrers.with(position, referrer), unreadable: [] };
+      current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, get);
     } catch (error) {
       log.debug({ reason: describeError(error) }, 'cannot get the referrer from the index; starting a live read');
-      return undefined;
     }
+    if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
+    // A watch can meanwhile have delivered what happened after the GET.
+    const indexed = index.find(config);
+    if (indexed?.findStrong()?.name !== candidate.name) return undefined;
+
+    const pools = index.listPools();
+    const references = indexed.summarize(current.referrer);
+    const stuckNode = findStuckNode(current, pools);
+    return { references, pools, unreportedNodes: [], unreadable: [], stuckNode };
   }
 }
 
+interface ConfirmedReferrer {
+  readonly name: string;
+  readonly referrer: Referrer;
+  readonly labels: Labels;
+}
+
 /** Early in an installation there are no pools. */
-function addConflictingPools(referrer: Referrer, labels: Labels, pools: readonly PoolReferrer[]): Referrer {
-  const { pool, conflicting } = findPoolOfNode(
-    labels,
-    pools.map((each) => ({ referrer: each })),
-  );
-  if (referrer.kind !== 'Node' || pools.length === 0 || pool !== undefined) return referrer;
-  return { ...referrer, conflictingPools: conflicting.map((each) => each.referrer.name).toSorted() };
+function findStuckNode({ referrer, labels }: ConfirmedReferrer, pools: readonly PoolReferrer[]): StuckNode | undefined {
+  if (referrer.kind !== 'Node' || pools.length === 0) return undefined;
+  const candidates = pools.map((each) => ({ referrer: each }));
+  const { pool, conflicting } = findPoolOfNode(labels, candidates);
+  if (pool !== undefined) return undefined;
+  return { name: referrer.name, conflictingPools: conflicting.map((each) => each.referrer.name).toSorted() };
 }

@@ -1,64 +1,98 @@
-import { type NamedReference, REASON_FIELD, REFERRER_KINDS, REFERRER_NOUNS } from '../mco/referrer.ts';
+import {
+  type NamedReference,
+  type PoolReferrer,
+  REASON_FIELD,
+  REFERRER_KINDS,
+  REFERRER_NOUNS,
+} from '../mco/referrer.ts';
 import type { Hold } from './hold.ts';
 import { groupBy } from '../common/group-by.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import { toSeconds } from '../common/duration.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
 import { type Code, formatHelpNote } from '../api/codes.ts';
-import { type ConfigName, formatName } from '../mco/machine-config.ts';
-import type { ReferenceGroup, ReferenceSummary } from '../mco/reference-summary.ts';
-import type { UnreadableKind } from '../references/cluster-state.ts';
+import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
+import type { ClusterState, StuckNode, UnreadableKind } from '../references/cluster-state.ts';
+import type { ReferenceGroup } from '../references/config-referrers.ts';
 
 /** The audit annotation lists more names. */
 const MAX_NAMES_PER_KIND = 3;
 /** The limit for one Warning header that Kubernetes recommends ("Dynamic Admission Control"). */
 const MAX_WARNING_LENGTH = 120;
 
-export function explainInUse(name: ConfigName, summary: ReferenceSummary, hasEmptyOverride: boolean): string {
-  return formatDenial('MCG_IN_USE', [
-    `${formatName(name)} is in use by ${formatReferrers(summary.strong)}.`,
-    ...formatConsequence(summary),
-    hasEmptyOverride ? 'Its allow-deletion annotation has no reason, so it is ignored.' : '',
-  ]);
+/** Explains a denial because of strong references. */
+export function explainInUse(name: ConfigName, state: ClusterState, hasEmptyOverride: boolean): string {
+  const { strong } = state.references;
+  const sentences = [`${formatName(name)} is in use by ${formatReferrers(strong)}.`];
+  sentences.push(formatConsequence(strong), formatWayOut(name, state));
+  if (hasEmptyOverride) sentences.push('Its allow-deletion annotation has no reason, so it is ignored.');
+  return formatDenial('MCG_IN_USE', sentences);
 }
 
-/** Returns the effect of a deletion, and when it becomes possible. */
-function formatConsequence({ strong, isPoolDeleted, stuckNode }: ReferenceSummary): readonly [string, string] {
-  const nodeCount = strong.referrersByKind.Node;
-  const nodeAndPoolCount = nodeCount + strong.referrersByKind.MachineConfigPool;
-  if (nodeAndPoolCount === 0) return ['Deleting it would make the build fail.', 'Delete it once the build has ended.'];
-  const [objectPhrase, subjectPhrase] =
-    nodeAndPoolCount > 1
-      ? ['them', 'they have']
-      : nodeCount > 0
-        ? ['the node', 'the node has']
-        : ['the pool', 'the pool has'];
-  if (strong.references.every(({ field }) => field === REASON_FIELD)) {
-    // The machine-config-daemon then empties the reason.
-    const state = nodeCount > 1 ? 'none of them is' : 'the node is no longer';
-    return [`Deleting it could keep ${objectPhrase} Degraded.`, `Delete it once ${state} Degraded.`];
-  }
+/** How sentences speak of the referrers that would turn Degraded. */
+interface Phrases {
+  /** Such as `Deleting it would leave the node Degraded`. */
+  readonly object: string;
+  /** Such as `once the node has moved`. */
+  readonly subject: string;
+}
+
+function toPhrases({ Node, MachineConfigPool }: ReferenceGroup['referrersByKind']): Phrases {
+  if (Node + MachineConfigPool > 1) return { object: 'them', subject: 'they have' };
+  if (Node === 1) return { object: 'the node', subject: 'the node has' };
+  return { object: 'the pool', subject: 'the pool has' };
+}
+
+function isOnlyReason({ references }: ReferenceGroup): boolean {
+  return references.every(({ field }) => field === REASON_FIELD);
+}
+
+function isOnlyBuild({ Node, MachineConfigPool }: ReferenceGroup['referrersByKind']): boolean {
+  return Node + MachineConfigPool === 0;
+}
+
+/** Returns the effect of a deletion. */
+function formatConsequence(strong: ReferenceGroup): string {
+  if (isOnlyBuild(strong.referrersByKind)) return 'Deleting it would make the build fail.';
+  const { object } = toPhrases(strong.referrersByKind);
+  if (isOnlyReason(strong)) return `Deleting it could keep ${object} Degraded.`;
   // A published runbook deletes rendered configs to force a render.
   const isSpec = strong.references.some(({ kind, field }) => kind === 'MachineConfigPool' && field === 'spec');
-  const noRender = isSpec ? ', and would not force a new render' : '';
-  const result = `Deleting it would leave ${objectPhrase} Degraded${noRender}.`;
-  if (stuckNode !== undefined) return [result, formatWayIntoPool(stuckNode)];
-  if (nodeCount === 0 || !isPoolDeleted) return [result, `Delete it once ${subjectPhrase} moved on to another config.`];
-  const [nodePhrase, pronounPhrase] = nodeCount > 1 ? ['the nodes', 'they have'] : ['the node', 'it has'];
-  // Seen with the real operator: without a change of a label it moves no node of a deleted pool.
-  const advice = [
-    `Its pool is deleted: remove the pool's label from ${nodePhrase},`,
-    'or change another label if it is gone already, because only then the operator moves a node.',
-    `Delete the config once ${pronounPhrase} moved to another one.`,
-  ];
-  return [result, advice.join(' ')];
+  return `Deleting it would leave ${object} Degraded${isSpec ? ', and would not force a new render' : ''}.`;
 }
 
-function formatWayIntoPool({ name, conflictingPools = [] }: NonNullable<ReferenceSummary['stuckNode']>): string {
-  const [place, label] =
-    conflictingPools.length === 0
-      ? ['in no pool', 'add the label of a pool']
-      : [`in the custom pools ${joinWithAnd(conflictingPools.map(formatName))}`, 'keep the label of one'];
+/** Returns when the deletion becomes possible. */
+function formatWayOut(name: ConfigName, { references: { strong }, pools, stuckNode }: ClusterState): string {
+  const nodeCount = strong.referrersByKind.Node;
+  if (isOnlyBuild(strong.referrersByKind)) return 'Delete it once the build has ended.';
+  // The machine-config-daemon then empties the reason.
+  if (isOnlyReason(strong))
+    return `Delete it once ${nodeCount > 1 ? 'none of them is' : 'the node is no longer'} Degraded.`;
+  if (stuckNode !== undefined) return formatWayIntoPool(stuckNode);
+  if (nodeCount > 0 && isPoolDeleted(name, pools)) return formatWayOutOfDeletedPool(nodeCount > 1);
+  return `Delete it once ${toPhrases(strong.referrersByKind).subject} moved on to another config.`;
+}
+
+/** Whether the pool of the config is being deleted, or does not exist. Early in an installation there are no pools. */
+function isPoolDeleted(config: ConfigName, pools: readonly PoolReferrer[]): boolean {
+  const pool = parsePoolName(config);
+  if (pool === undefined || pools.length === 0) return false;
+  return !pools.some(({ name, isTerminating }) => name === pool && isTerminating !== true);
+}
+
+/** Seen with the real operator: without a change of a label it moves no node of a deleted pool. */
+function formatWayOutOfDeletedPool(hasSeveralNodes: boolean): string {
+  return [
+    `Its pool is deleted: remove the pool's label from ${hasSeveralNodes ? 'the nodes' : 'the node'},`,
+    'or change another label if it is gone already, because only then the operator moves a node.',
+    `Delete the config once ${hasSeveralNodes ? 'they have' : 'it has'} moved to another one.`,
+  ].join(' ');
+}
+
+function formatWayIntoPool({ name, conflictingPools }: StuckNode): string {
+  const isInNoPool = conflictingPools.length === 0;
+  const place = isInNoPool ? 'in no pool' : `in the custom pools ${joinWithAnd(conflictingPools.map(formatName))}`;
+  const label = isInNoPool ? 'add the label of a pool' : 'keep the label of one';
   const cause = `Node ${formatName(name)} is ${place}, so the operator does not move it: ${label}.`;
   return `${cause} Delete the config once the node has moved to another one.`;
 }
@@ -106,7 +140,8 @@ export function explainBadReview(problem: string): string {
   return formatDenial('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
 }
 
-export function formatWarnings(name: ConfigName, { weak, unreportedNodes }: ReferenceSummary): string[] {
+/** Returns what the client should know of a deletion that is allowed. */
+export function formatWarnings(name: ConfigName, weak: ReferenceGroup, unreportedNodes: number): string[] {
   const warnings: string[] = [];
   // The name comes first: a long warning is cut at its end.
   if (weak.total > 0) warnings.push(formatWarning(`${name} is still referenced by ${formatReferrers(weak)}`));
@@ -120,22 +155,24 @@ export function formatWarnings(name: ConfigName, { weak, unreportedNodes }: Refe
 /** `7 nodes (n1 currentConfig, n2 currentConfig, n3 desiredConfig and 4 more) and pool worker (spec)`. */
 export function formatReferrers({ references, referrersByKind }: ReferenceGroup): string {
   const kinds = REFERRER_KINDS.filter((kind) => referrersByKind[kind] > 0);
-  return joinWithAnd(
-    kinds.map((kind) => {
-      const ofKind = references.filter((reference) => reference.kind === kind);
-      return formatKind(REFERRER_NOUNS[kind], referrersByKind[kind], [...groupBy(ofKind, ({ name }) => name)]);
-    }),
-  );
+  const texts = kinds.map((kind) => {
+    const ofKind = references.filter((reference) => reference.kind === kind);
+    return formatKind(REFERRER_NOUNS[kind], referrersByKind[kind], ofKind);
+  });
+  return joinWithAnd(texts);
 }
 
-function formatKind(noun: string, count: number, referrers: readonly [name: string, NamedReference[]][]): string {
-  const [separator, start, end] = count === 1 ? [', ', '(', ')'] : ['+', '', ''];
-  const texts = referrers.slice(0, MAX_NAMES_PER_KIND).map(([name, references]) => {
-    return `${formatName(name)} ${start}${references.map(({ field }) => field).join(separator)}${end}`;
-  });
-  if (count === 1) return `${noun} ${texts.join('')}`;
-  const more = count - texts.length;
-  return `${countNoun(count, noun)} (${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
+function formatKind(noun: string, count: number, references: readonly NamedReference[]): string {
+  const fieldsByName = groupBy(references, ({ name }) => name);
+  const first = [...fieldsByName].slice(0, MAX_NAMES_PER_KIND);
+  const [only] = first;
+  if (count === 1 && only !== undefined) {
+    const [name, fields] = only;
+    return `${noun} ${formatName(name)} (${fields.map(({ field }) => field).join(', ')})`;
+  }
+  const names = first.map(([name, fields]) => `${formatName(name)} ${fields.map(({ field }) => field).join('+')}`);
+  const more = count > names.length ? ` and ${count - names.length} more` : '';
+  return `${countNoun(count, noun)} (${names.join(', ')}${more})`;
 }
 
 export function formatWarning(text: string): string {

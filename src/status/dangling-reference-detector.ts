@@ -1,6 +1,5 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { isPool, type PoolReferrer } from '../mco/referrer.ts';
 import { createNearestFinder } from '../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../common/wait.ts';
@@ -9,7 +8,6 @@ import {
   type DanglingReference,
   explainEmptyStatus,
   explainMissingConfig,
-  findDanglingReferences,
   judgeEmptyStatus,
 } from '../diagnosis/dangling-references.ts';
 import { type ConfigName, formatName, isRenderedConfig, parsePoolName } from '../mco/machine-config.ts';
@@ -29,7 +27,7 @@ export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name'
 
 export interface DanglingReferenceDetectorOptions {
   readonly api: Pick<KubeApi, 'json'>;
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers'>;
+  readonly index: Pick<ReferenceIndex, 'byConfig' | 'isSynced' | 'listPools'>;
   readonly configs: Pick<ConfigIndex, 'deletedAt' | 'names' | 'isSynced'>;
   readonly log: Logger;
   readonly onFound?: (finding: DanglingFinding) => void;
@@ -64,7 +62,7 @@ export class DanglingReferenceDetector {
     const { index, configs, now = () => new Date() } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
     const names = configs.names();
-    const { dangling, poolsWithEmptyStatus } = await this.#readIndex(names);
+    const dangling = this.#findDangling(names);
     const missing = await this.#confirmMissing(dangling, signal);
     const findNearest = createNearestFinder(dangling.length === 0 ? [] : names);
     const findings = new Map<string, DanglingFinding>();
@@ -81,8 +79,10 @@ export class DanglingReferenceDetector {
       const explanation = explainMissingConfig(deletedAt, this.#startedAt);
       add({ ...reference, deletedAt, explanation, suggestion: findNearest(config) });
     }
-    for (const pool of poolsWithEmptyStatus) {
+    for (const pool of index.listPools()) {
       const { kind, name } = pool;
+      // While a pool cannot render, its condition RenderDegraded already reports the cause.
+      if (pool.emptyStatus?.cannotRender !== false) continue;
       const code = judgeEmptyStatus(pool, poolsWithDanglingNode.has(name), now());
       if (code === undefined) continue;
       const explanation = explainEmptyStatus(code);
@@ -92,20 +92,16 @@ export class DanglingReferenceDetector {
     this.#findings = findings;
   }
 
-  async #readIndex(names: ReadonlySet<ConfigName>) {
+  /** Returns the strong references to configs that the index does not have, and counts the configs in use. */
+  #findDangling(names: ReadonlySet<ConfigName>): readonly DanglingReference[] {
     const dangling: DanglingReference[] = [];
-    const poolsWithEmptyStatus: PoolReferrer[] = [];
-    const inUse = new Set<ConfigName>();
-    for await (const referrer of withPauses(this.#options.index.referrers())) {
-      dangling.push(...findDanglingReferences([referrer], names));
-      // While a pool cannot render, its condition RenderDegraded already reports the cause.
-      if (isPool(referrer) && referrer.emptyStatus?.cannotRender === false) poolsWithEmptyStatus.push(referrer);
-      for (const { config, strength } of referrer.references) {
-        if (strength === 'strong' && isRenderedConfig(config) && names.has(config)) inUse.add(config);
-      }
+    this.#protectedConfigs = 0;
+    for (const [config, referrers] of this.#options.index.byConfig) {
+      if (names.has(config))
+        this.#protectedConfigs += Number(isRenderedConfig(config) && referrers.findStrong() !== undefined);
+      else dangling.push(...referrers.summarize(undefined, Number.POSITIVE_INFINITY).strong.references);
     }
-    this.#protectedConfigs = inUse.size;
-    return { dangling, poolsWithEmptyStatus };
+    return dangling;
   }
 
   /** Returns the configs of new references that do not exist. The next check gets those that this one cannot get. */

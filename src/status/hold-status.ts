@@ -1,7 +1,6 @@
 import { formatDuration, parseDuration, toSeconds } from '../common/duration.ts';
 import { API_TIME_RESOLUTION_MS, findHolds, type UseHistory } from '../review/hold.ts';
 import { explainHold, formatTime } from '../review/message.ts';
-import { findUsedConfigs } from '../mco/referrer.ts';
 import { isRenderedConfig } from '../mco/machine-config.ts';
 import type { HoldStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
@@ -16,9 +15,8 @@ type HoldInput = Pick<StatusInput, 'configs' | 'index' | 'settings' | 'now' | 'h
 /** Describes what the guard holds, by the same rule as its answers. */
 export function describeHolds({ configs, index, settings, now, history }: HoldInput): HoldStatus {
   const holdMs = settings.holdSupersededMs;
-  const referrers = [...index.referrers()];
-  const used = findUsedConfigs(referrers);
-  const unused = [...configs.objects()].filter(({ name }) => isRenderedConfig(name) && !used.has(name));
+  const unused = [...configs.objects.values()].filter(({ name }) => isRenderedConfig(name) && !index.isUsed(name));
+  const referrers = [...index.listPools(), ...index.listUnreportedNodes()];
   const holds = [...findHolds(unused, referrers, { ...history, holdMs, now })];
   const longest = holds.toSorted(([a, { until }], [b, other]) => +other.until - +until || (a < b ? -1 : 1));
   return {

@@ -1,17 +1,18 @@
 import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
+import { REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
 import { type Mode, MODES } from '../api/settings.ts';
 import type { LiveReader } from '../references/live-reader.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
+import type { FollowedKind, ReferenceIndex } from '../references/reference-index.ts';
 import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
 import type { AnsweredCall, JudgedReview } from '../review/review.ts';
+import type { ConfigReferrers } from '../references/config-referrers.ts';
 
 export interface MetricsOptions {
-  readonly index: Pick<ReferenceIndex, 'referrers'> & {
-    readonly reflectors: readonly Pick<ReferenceIndex['reflectors'][number], 'resource' | 'silentMs'>[];
+  readonly index: Pick<ReferenceIndex, 'byConfig' | 'listPools'> & {
+    readonly reflectors: readonly Pick<FollowedKind, 'resource' | 'silentMs'>[];
   };
   readonly live: Pick<LiveReader, 'readCount'>;
   readonly mode: () => Mode;
@@ -84,7 +85,7 @@ export class Metrics {
     const danglingHelp = 'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, () => reporter()?.danglingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
-    const countStalled = (): number => findStalledRestores(index.referrers(), new Date()).length;
+    const countStalled = (): number => findStalledRestores(index.listPools(), new Date()).length;
     this.#addGauge('mcguard_stalled_restores', stalledHelp, countStalled);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, () => reporter()?.protectedConfigs);
@@ -95,7 +96,7 @@ export class Metrics {
       );
     this.#addGauge('mcguard_index_age_seconds', ageHelp, readAges, 'resource');
     const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';
-    this.#addGauge('mcguard_references', referencesHelp, () => countStrongReferences(index.referrers()), 'kind');
+    this.#addGauge('mcguard_references', referencesHelp, () => countStrongReferences(index.byConfig.values()), 'kind');
     const version = new Map([[packageJson.version, 1]]);
     this.#addGauge('mcguard_build_info', 'Always 1; the label tells the version.', () => version, 'version');
     this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
@@ -140,11 +141,10 @@ export class Metrics {
   }
 }
 
-function countStrongReferences(referrers: Iterable<Referrer>): Map<ReferrerKind, number> {
+function countStrongReferences(configs: Iterable<ConfigReferrers>): Map<ReferrerKind, number> {
   const counts = new Map(REFERRER_KINDS.map((kind) => [kind, 0]));
-  for (const { kind, references } of referrers) {
-    const strong = references.filter(({ strength }) => strength === 'strong').length;
-    counts.set(kind, (counts.get(kind) ?? 0) + strong);
+  for (const referrers of configs) {
+    for (const [kind, count] of counts) counts.set(kind, count + referrers.countStrong(kind));
   }
   return counts;
 }

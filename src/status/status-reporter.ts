@@ -3,11 +3,15 @@ import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { toSeconds } from '../common/duration.ts';
 import { repeat } from '../common/wait.ts';
 import type { Settings } from '../api/settings.ts';
-import { toRecordedReferrers } from '../review/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { FollowedTlsProfile } from '../serving/tls-profile.ts';
-import { type DanglingFinding, DanglingReferenceDetector, describeFinding } from './dangling-reference-detector.ts';
+import {
+  type DanglingFinding,
+  DanglingReferenceDetector,
+  type DanglingReferenceDetectorOptions,
+  describeFinding,
+} from './dangling-reference-detector.ts';
 import { describeStatus } from './describe-status.ts';
 import { Lease } from './lease.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
@@ -17,7 +21,8 @@ import type { JudgedReview } from '../review/review.ts';
 import type { GuardStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
 
-export interface StatusReporterOptions extends Pick<StatusInput, 'index' | 'history'> {
+export interface StatusReporterOptions extends Pick<StatusInput, 'history'> {
+  readonly index: StatusInput['index'] & DanglingReferenceDetectorOptions['index'];
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'names' | 'objects' | 'deletedAt'>;
@@ -81,7 +86,7 @@ export class StatusReporter {
   recordAnswer({ review: { user }, verdict }: JudgedReview): void {
     const { config: name = '' } = verdict;
     const answer = { time: toSeconds(this.#now()), name, user };
-    if (verdict.outcome === 'denied') this.#writer.recordDenial({ ...answer, referrers: toRecordedReferrers(verdict) });
+    if (verdict.outcome === 'denied') this.#writer.recordDenial({ ...answer, referrers: verdict.references });
     else this.#writer.recordAllowedDeletion(answer);
   }
 

@@ -39,7 +39,7 @@ test('docs/monitoring.md lists every alert with its severity', () => {
 
 test('docs/monitoring.md lists every metric with its type and labels', async () => {
   const metrics = new Metrics({
-    index: { reflectors: [{ resource: NODES, silentMs: 1 }], referrers: function* () {} },
+    index: { reflectors: [{ resource: NODES, silentMs: 1 }], byConfig: new Map(), listPools: () => [] },
     live: { readCount: 1 },
     mode: () => 'Enforce',
     reporter: () => ({ danglingCount: 0, protectedConfigs: 0 }),

@@ -1,3 +1,4 @@
+import { toClusterState } from '../support/cluster-state.ts';
 import { type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/mco/referrer.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
@@ -16,23 +17,25 @@ function readWith(createRead: (parts: GuardParts, api: KubeApi) => LiveReader['r
   };
 }
 
-const decideFromIndex = readWith(({ index }) => async () => {
-  const referrers = index.findReferrers(CONFIG_A.name);
-  return await Promise.resolve({ referrers, unreadable: [], readAt: new Date() });
+const decideFromIndex = readWith(({ index }) => async (config) => {
+  const { references } = toClusterState(config, []);
+  const indexed = index.find(config)?.summarize() ?? references;
+  const state = toClusterState(config, [...index.listPools(), ...index.listUnreportedNodes()]);
+  return await Promise.resolve({ ...state, references: indexed });
 });
 
 const neverAnswer = readWith(() => async () => await new Promise(() => {}));
 
 /** Without the second list of pools and builds. */
 function listOnce(resources: readonly Resource<Referrer>[]): BrokenGuard {
-  return readWith((_parts, api) => async (_config, signal) => {
+  return readWith((_parts, api) => async (config, signal) => {
     const referrers: Referrer[] = [];
     for (const resource of resources) {
       const add = (object: ApiObject): void => void referrers.push(resource.parse(object));
       // No bound of this guard has faults. Only the end of a schedule aborts a list.
       await listResource(api, resource, add, signal).catch(() => undefined);
     }
-    return { referrers, unreadable: [], readAt: new Date() };
+    return toClusterState(config, referrers);
   });
 }
 
@@ -73,19 +76,19 @@ function changeState(change: (state: ClusterState) => Partial<ClusterState>): Br
 }
 
 function changePools(change: (pool: PoolReferrer) => PoolReferrer): BrokenGuard {
-  return changeState(({ referrers }) => ({
-    referrers: referrers.map((referrer) => (referrer.kind === 'MachineConfigPool' ? change(referrer) : referrer)),
-  }));
+  return changeState(({ pools }) => ({ pools: pools.map(change) }));
 }
 
-const ignoreReason = changeState(({ referrers }) => ({
-  referrers: referrers.map((referrer): Referrer => {
-    return { ...referrer, references: referrer.references.filter(({ field }) => field !== REASON_FIELD) };
-  }),
-}));
-const denyAlways = changeState(() => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }));
+const ignoreReason = changeState(({ references }) => {
+  const strong = references.strong.references.filter(({ field }) => field !== REASON_FIELD);
+  return { references: { ...references, strong: { ...references.strong, references: strong, total: strong.length } } };
+});
+const denyAlways = changeState((state) => {
+  const { references } = toClusterState(CONFIG_A.name, []);
+  return { ...state, references, unreadable: [{ name: 'nodes', reason: 'broken' }] };
+});
 const ignoreUnreadable = changeState(() => ({ unreadable: [] }));
-const ignoreHold = changeState(({ referrers }) => ({ referrers: referrers.filter(({ kind }) => kind === 'Node') }));
+const ignoreHold = changeState(() => ({ pools: [] }));
 const ignoreTimes = changePools(({ kind, name, references }) => ({ kind, name, references }));
 const ignoreRollBack = changePools((pool) => ({ ...pool, specChangedAt: LONG_AGO }));
 
@@ -101,7 +104,7 @@ function changeMemory(change: (find: FindLastUse, parts: GuardParts) => FindLast
 
 const forgetPools = changeMemory(() => () => undefined);
 const ignoreLateWatch = changeMemory((find, { index }) => ({ name }, ...args) => {
-  const seen = index.findReferrers(CONFIG_A.name).find((pool): pool is PoolReferrer => pool.name === name);
+  const seen = index.listPools().find((pool) => pool.name === name);
   return seen && find(seen, ...args);
 });
 const forgetNamings = changeMemory((find) => (...args) => {

@@ -1,12 +1,11 @@
 import { hash } from 'node:crypto';
 import { pino } from 'pino';
-import { isPool } from '../../src/mco/referrer.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ControlledApi } from './controlled-api.ts';
 import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
 import { WatchApi } from './watch-api.ts';
 import { createJudge } from '../../src/guard/create-judge.ts';
-import { POOLS, REFERRER_RESOURCES } from '../../src/mco/resources.ts';
+import { BUILDS, POOLS, REFERRER_RESOURCES } from '../../src/mco/resources.ts';
 
 export type GuardParts = ReturnType<typeof createJudge>;
 
@@ -60,8 +59,10 @@ export class ExploredGuard {
 
   /** What the guard does next depends only on it. */
   get state(): unknown {
-    const referrers = [...this.#parts.index.referrers()];
-    const memory = referrers.filter(isPool).map((pool) => this.#findLastUse(pool, CONFIG_A.name, new Date()));
+    const { index } = this.#parts;
+    const referrers = [...index.byConfig].map(([config, each]) => [config, each.summarize()]);
+    const pools = index.pools.current();
+    const memory = pools.map((pool) => [pool, this.#findLastUse(pool, CONFIG_A.name, new Date())]);
     const calls = this.api.calls.map(({ name, answer }) => [name, answer]);
     return [this.#seen, referrers, memory, this.seesPoolsSince, this.watches.events, calls];
   }
@@ -83,9 +84,17 @@ export class ExploredGuard {
       this.observe(JSON.stringify([resources, result]));
       return result;
     };
-    const findReferrers = index.findReferrers.bind(index);
     const newestVersion = index.newestVersion.bind(index);
-    index.findReferrers = (config) => note(all, findReferrers(config));
+    const formatPoolsAndBuilds = index.formatPoolsAndBuilds.bind(index);
+    const listPools = index.listPools.bind(index);
+    const find = index.find.bind(index);
+    index.find = (config) => {
+      const referrers = find(config);
+      note(all, referrers?.summarize());
+      return referrers;
+    };
+    index.listPools = () => note([POOLS.name], listPools());
+    index.formatPoolsAndBuilds = () => note([POOLS.name, BUILDS.name], formatPoolsAndBuilds());
     index.newestVersion = (resource) => note([resource], newestVersion(resource));
     index.pools.findLastUse = (...args) => note([POOLS.name], this.#findLastUse(...args));
   }

@@ -16,9 +16,10 @@ import { NAME, reviewBody } from '../support/review.ts';
 import { inputsNear } from './inputs.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/api/annotations.ts';
 import { REFERRER_RESOURCES } from '../../src/mco/resources.ts';
-import type { ClusterState } from '../../src/references/cluster-state.ts';
+import { toClusterState } from '../support/cluster-state.ts';
 import { toAdmissionReview } from '../../src/review/admission-response.ts';
 import { BadReview } from '../../src/review/review-fault.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 const RUNS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -38,11 +39,9 @@ function tryParse<Result>(parse: () => Result, Expected: new (...args: never[]) 
 function runReview(bytes: Buffer): string {
   const review = tryParse(() => parseReview(bytes), BadReview);
   if (review === undefined) return 'bad review';
-  const state: ClusterState = {
-    referrers: [parseNodeReferrer(NODE)],
-    unreadable: [],
+  const state = toClusterState(review.config?.name ?? toConfigName(''), [parseNodeReferrer(NODE)], {
     readAt: new Date(0),
-  };
+  });
   const verdict = decide(review, state, DEFAULT_SETTINGS, { createdAt: () => undefined });
   const { uid, allowed } = toAdmissionReview(review.uid, verdict).response;
   if (uid === '') throw new Error('the answer has no uid');

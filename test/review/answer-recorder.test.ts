@@ -7,17 +7,16 @@ import { memoryLog } from '../support/log.ts';
 import { CALL } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
-import type { ClusterState } from '../../src/references/cluster-state.ts';
+import { toClusterState } from '../support/cluster-state.ts';
 import type { ConfigState, Review } from '../../src/review/review.ts';
 
 const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };
 const REVIEW: Review = { uid: 'review-uid', isDryRun: false, user: 'kube:admin', config: CONFIG };
 const REFERENCE = { field: 'currentConfig', config: NAME, strength: 'strong' } as const;
-const USED: ClusterState = {
-  referrers: [{ kind: 'Node', name: 'w0', state: { type: 'configured' }, references: [REFERENCE] }],
-  unreadable: [],
-};
+const USED = toClusterState(NAME, [
+  { kind: 'Node', name: 'w0', state: { type: 'configured' }, references: [REFERENCE] },
+]);
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
 const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>

@@ -1,5 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Referrer } from '../../src/mco/referrer.ts';
+import { indexOf } from '../support/reference-index.ts';
+import { toClusterState } from '../support/cluster-state.ts';
 import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/api/settings.ts';
 import { Judge } from '../../src/review/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
@@ -16,14 +18,13 @@ const DELETED = { name: CONFIG, uid: 'c', createdAt: new Date(0) };
 const REVIEW: Review = { uid: 'u', isDryRun: false, user: 'someone', config: DELETED };
 const OVERRIDE: Review = { ...REVIEW, config: { ...DELETED, allowDeletion: 'ticket 7' } };
 
-const UNUSED: ClusterState = { referrers: [], unreadable: [], readAt: new Date() };
+const UNUSED = toClusterState(CONFIG, []);
 const UNREADABLE: ClusterState = { ...UNUSED, unreadable: [{ name: 'nodes', reason: 'gone' }] };
-const USED: ClusterState = { ...UNUSED, referrers: [referrer('w7')] };
+const USED = toClusterState(CONFIG, [referrer('w7')]);
 /** A pool that has just left the config. */
-const CHANGED: ClusterState = {
-  ...UNUSED,
-  referrers: [{ kind: 'MachineConfigPool', name: 'worker', references: [], specChangedAt: new Date() }],
-};
+const CHANGED = toClusterState(CONFIG, [
+  { kind: 'MachineConfigPool', name: 'worker', references: [], specChangedAt: new Date() },
+]);
 
 const NO_HOLD: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 const WARN: Settings = { ...NO_HOLD, mode: 'Warn' };
@@ -80,7 +81,7 @@ async function judge(situation: Situation) {
   });
   const judge = new Judge({
     api: { json } as unknown as KubeApi,
-    index: { findReferrers: () => index },
+    index: indexOf(index),
     live: { read },
     configs: { has: () => config.state === 'exists', lookUp },
     history: { createdAt: () => undefined },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { findHold, type UseHistory } from '../../src/review/hold.ts';
 import type { PoolReferrer } from '../../src/mco/referrer.ts';
 import type { Settings } from '../../src/api/settings.ts';
-import type { ReferenceIndex } from '../../src/references/reference-index.ts';
+import { indexOf } from '../support/reference-index.ts';
 import { createFindLastUse, describeHolds } from '../../src/status/hold-status.ts';
 import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 import type { ConfigIndex } from '../../src/references/config-index.ts';
@@ -31,8 +31,8 @@ const toConfig = (name: ConfigName) => ({ name, createdAt: at(name === CREATED ?
 function describe() {
   const names = [OLD, NAMED, CREATED, CURRENT, toConfigName('00-worker')];
   const pools = { list: () => [{ name: 'worker', version: '7', since: at('00:30:00') }] };
-  const index = { pools, referrers: () => [POOL].values() } as unknown as ReferenceIndex;
-  const configs = { objects: () => names.map(toConfig) } as unknown as ConfigIndex;
+  const index = Object.assign(indexOf([POOL]), { pools: Object.assign(indexOf([POOL]).pools, pools) });
+  const configs = { objects: new Map(names.map((name) => [name, toConfig(name)])) } as unknown as ConfigIndex;
   const settings: Settings = { mode: 'Enforce', holdSupersededMs: HOLD_MS };
   return describeHolds({ configs, index, settings, now: NOW, history });
 }

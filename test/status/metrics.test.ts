@@ -1,3 +1,4 @@
+import { indexOf } from '../support/reference-index.ts';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Referrer } from '../../src/mco/referrer.ts';
@@ -30,9 +31,10 @@ test('counts decisions and reads its input at each scrape', async () => {
   const live = { readCount: 3 };
   const nodes = { resource: NODES, silentMs: 1_500 };
   const pools = { resource: POOLS, silentMs: undefined };
+  const index = indexOf([NODE, PAUSED]);
   let danglingCount: number | undefined = 2;
   const metrics = new Metrics({
-    index: { reflectors: [nodes, pools], referrers: () => [NODE, PAUSED].values() as Generator<Referrer> },
+    index: { reflectors: [nodes, pools], byConfig: index.byConfig, listPools: () => index.listPools() },
     live,
     mode: () => 'Audit',
     reporter: () => ({ danglingCount, protectedConfigs: 5 }),

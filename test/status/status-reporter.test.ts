@@ -1,3 +1,4 @@
+import { indexOf } from '../support/reference-index.ts';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Expiry } from '../../src/certificates/key-pair.ts';
 import type { Referrer } from '../../src/mco/referrer.ts';
@@ -13,7 +14,6 @@ import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 import { type ConfigName, toConfigName, type WatchedConfig } from '../../src/mco/machine-config.ts';
 import { NODES } from '../../src/mco/resources.ts';
-import { PoolHistory } from '../../src/references/pool-history.ts';
 import type { GuardStatus } from '../../src/status/guard-status.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
@@ -51,8 +51,8 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
   const cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   const failedTasks: string[] = [];
-  const pools = new PoolHistory();
-  for (const pool of referrers) pools.update(undefined, pool, 'list');
+  const index = indexOf(referrers);
+  const { pools } = index;
   const { log, messages } = memoryLog();
   const serving: Expiry = { certificate: 'serving', notAfter: new Date('2027-11-21'), isRenewedByGuard: false };
   const reporter = new StatusReporter({
@@ -61,14 +61,17 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
     index: {
       isSynced: nodes.isSynced !== false,
       reflectors: [{ resource: NODES, isSynced: true, contentProblem: undefined, ...nodes }],
-      referrers: () => referrers.values() as Generator<Referrer>,
+      byConfig: index.byConfig,
+      isUsed: (config) => index.isUsed(config),
+      listPools: () => index.listPools(),
+      listUnreportedNodes: () => index.listUnreportedNodes(),
       pools,
     },
     configs: {
       isSynced: areConfigsSynced,
       isForbidden,
       names: () => new Set([CONFIG]),
-      objects: () => configs,
+      objects: new Map(configs.map((config) => [config.name, config])),
       deletedAt: () => undefined,
     },
     history: { createdAt: () => undefined, findLastUse: pools.findLastUse.bind(pools) },

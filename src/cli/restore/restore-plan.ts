@@ -17,7 +17,7 @@ import type { RestoreOptions } from './restore-run.ts';
 import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { type ConfigName, parsePoolName } from '../../mco/machine-config.ts';
-import { summarizeReferences } from '../../mco/reference-summary.ts';
+import { summarizeReferences } from '../../references/config-referrers.ts';
 
 export interface Content {
   readonly config: RenderedConfig;

@@ -9,7 +9,7 @@ import { findHolds } from '../../review/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/option-parsers.ts';
 import { type ConfigName, isRenderedConfig, parsePoolName } from '../../mco/machine-config.ts';
-import { summarizeReferences } from '../../mco/reference-summary.ts';
+import { summarizeReferences } from '../../references/config-referrers.ts';
 
 /** The JSON of `who-uses --output json`. Its keys are a contract. */
 export type ReferencesReport = Awaited<ReturnType<typeof readReferencesReport>>;

@@ -8,7 +8,7 @@ import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
 import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
 import type { Resource } from '../resource.ts';
-import { LISTS } from '../transport.ts';
+import { LISTS, type Purpose } from '../transport.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
@@ -36,13 +36,14 @@ export async function listResource(
   resource: AnyResource,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
+  purpose?: Purpose,
 ): Promise<ListResult | undefined> {
   const { paths, isAlwaysServed } = resource;
   let notFound: unknown;
   for (const path of paths) {
     try {
       // Each served version of a kind has all its objects.
-      return await listCollection(api, path, resource, onObject, signal);
+      return await listCollection(api, path, resource, onObject, signal, { purpose });
     } catch (error) {
       if (!isNotFound(error)) throw error;
       notFound = error;
@@ -53,6 +54,12 @@ export async function listResource(
   return undefined;
 }
 
+export interface CollectionOptions {
+  readonly query?: Readonly<Record<string, string>>;
+  /** `LISTS` by default. */
+  readonly purpose?: Purpose | undefined;
+}
+
 /**
  * Lists one collection and calls `onObject` for each object. A list of another kind is malformed, because
  * without the fields of this kind its objects would look unreferenced.
@@ -61,10 +68,10 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations' | 'listPurpose'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
-  query: Readonly<Record<string, string>> = {},
+  { query = {}, purpose = LISTS }: CollectionOptions = {},
 ): Promise<ListResult> {
   const { kind, isMetadataOnly, annotations } = resource;
   const { apiVersion, isNamespaced } = parseCollection(path);
@@ -72,7 +79,7 @@ export async function listCollection(
     path: toListPath(path, query),
     // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
     accept: isMetadataOnly ? (annotations ? ACCEPT_PROTOBUF_LIST : ACCEPT_METADATA_LIST) : undefined,
-    purpose: resource.listPurpose ?? LISTS,
+    purpose,
     signal,
   });
   let itemCount = 0;

@@ -28,17 +28,19 @@ const TIME = { seconds: 1 } as const;
 /** A tag and a length, each at most ten bytes. */
 const MAX_HEADER_BYTES = 20;
 
-type TextMap = Record<string, string>;
+type TextMap = Record<string, string | undefined>;
 
 /** Times are in milliseconds, because a formatted time takes longer than all other fields of a node together. */
-type ParsedMetadata = Record<'labels' | 'annotations', TextMap> & {
+type ParsedMetadata = {
   -readonly [Key in keyof NonNullable<ApiObject['metadata']>]: NonNullable<ApiObject['metadata']>[Key];
-} & { readonly ownerReferences: Readonly<Record<'kind' | 'name', string>>[] };
+};
 
 /** Parses a metadata-only list in protobuf, in a third of the time of JSON. It skips 95 % of a node's metadata. */
 export class ProtobufListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
-  readonly #wanted: ReadonlySet<string> | undefined;
+  /** Of all wanted keys. To copy it is faster than to add the keys to each object. */
+  readonly #noAnnotations: TextMap | undefined;
+  readonly #texts = new TextCache();
   /** A length alone excludes almost every other annotation, without a text for its key. */
   readonly #wantedLengths: ReadonlySet<number>;
   #hasMagic = false;
@@ -51,12 +53,13 @@ export class ProtobufListParser extends ListParser {
   constructor(onItem: (item: ApiObject) => void, wanted?: readonly string[]) {
     super();
     this.#onItem = onItem;
-    this.#wanted = wanted && new Set(wanted);
+    this.#noAnnotations = wanted && Object.fromEntries(wanted.map((key) => [key, undefined]));
     this.#wantedLengths = new Set(wanted?.map((key) => Buffer.byteLength(key)));
   }
 
   /** Every field of the envelope and of the list has a length. */
   protected override parse(bytes: Buffer, isEnd: boolean): number {
+    const reader = new ProtobufReader(bytes, this.#texts);
     const lastStart = bytes.length - (isEnd ? 1 : MAX_HEADER_BYTES);
     let start = this.#hasMagic || lastStart < 0 ? 0 : MAGIC.length;
     if (start > 0 && !bytes.subarray(0, start).equals(MAGIC)) throw new MalformedList('the response is not protobuf');
@@ -75,7 +78,7 @@ export class ProtobufListParser extends ListParser {
       }
       const end = length.end + length.value;
       if (end > bytes.length) break;
-      const reader = new ProtobufReader(bytes, length.end);
+      reader.moveTo(length.end);
       if (isInList) {
         this.#listBytesLeft = (this.#listBytesLeft ?? 0) - (end - start);
         if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
@@ -96,55 +99,81 @@ export class ProtobufListParser extends ListParser {
   }
 
   #parseItem(reader: ProtobufReader, end: number): ParsedMetadata {
-    // No prototype, because the keys are untrusted.
-    const [labels, annotations] = [Object.create(null) as TextMap, Object.create(null) as TextMap];
-    const metadata: ParsedMetadata = { labels, annotations, ownerReferences: [] };
+    let metadata: ParsedMetadata | undefined;
     while (reader.next(end)) {
       if (reader.field !== OBJECT.metadata) continue;
+      if (metadata !== undefined) throw new MalformedList('an item of the list has metadata twice');
       const { start } = reader;
-      const metadataEnd = reader.enter();
+      metadata = this.#parseWanted(reader, reader.enter());
+      if (metadata !== undefined) continue;
       // Labels precede annotations, so an object without a wanted annotation is parsed again.
-      if (this.#wanted !== undefined && this.#parseMetadata(reader, metadataEnd, metadata, this.#wanted)) continue;
       reader.moveTo(start);
-      this.#parseMetadata(reader, metadataEnd, metadata);
+      metadata = parseMetadata(reader, reader.end);
     }
-    return metadata;
+    return metadata ?? {};
   }
 
-  #parseMetadata(reader: ProtobufReader, end: number, metadata: ParsedMetadata, wanted?: ReadonlySet<string>): boolean {
+  /** Parses what is wanted of an object with a wanted annotation. Returns undefined for another object. */
+  #parseWanted(reader: ProtobufReader, end: number): ParsedMetadata | undefined {
+    const noAnnotations = this.#noAnnotations;
+    if (noAnnotations === undefined) return undefined;
+    const annotations = { ...noAnnotations };
+    const metadata: ParsedMetadata = { annotations };
     let hasWanted = false;
     while (reader.next(end)) {
       const { field } = reader;
-      if (field === META.annotations) hasWanted = this.#parseEntry(reader, metadata.annotations, wanted) || hasWanted;
+      if (field === META.annotations) hasWanted = this.#parseWantedEntry(reader, annotations) || hasWanted;
       else if (field === META.name) metadata.name = reader.text();
       else if (field === META.namespace) metadata.namespace = reader.text();
       else if (field === META.creationTimestamp) metadata.creationTimestamp = readTime(reader);
-      else if (wanted !== undefined) continue;
-      else if (field === META.labels) this.#parseEntry(reader, metadata.labels);
-      else if (field === META.ownerReferences) metadata.ownerReferences.push(readTexts(reader, reader.enter(), OWNER));
-      else if (field === META.uid) metadata.uid = reader.text();
-      else if (field === META.deletionTimestamp) metadata.deletionTimestamp = readTime(reader);
     }
-    return hasWanted;
+    return hasWanted ? metadata : undefined;
   }
 
-  /** Parses an entry of a map, unless another one is wanted. Returns whether it was parsed. */
-  #parseEntry(reader: ProtobufReader, target: TextMap, wanted?: ReadonlySet<string>): boolean {
-    let [key, value] = ['', ''];
+  /** Returns whether the annotation is wanted. */
+  #parseWantedEntry(reader: ProtobufReader, annotations: TextMap): boolean {
+    // Almost all other annotations end here.
+    if (!reader.canStartWithText(this.#wantedLengths)) return false;
     const end = reader.enter();
+    let key = '';
+    let value = '';
     while (reader.next(end)) {
-      const isKey = reader.field === ENTRY.key;
-      if (isKey && wanted !== undefined && !this.#wantedLengths.has(reader.end - reader.start)) {
-        reader.moveTo(end);
-        return false;
-      }
-      if (isKey) key = reader.text();
-      else if (reader.field === ENTRY.value) value = reader.text();
+      if (reader.field === ENTRY.value) value = reader.commonText();
+      if (reader.field !== ENTRY.key) continue;
+      key = reader.commonText();
+      // The key precedes the value, which can be long.
+      if (!Object.hasOwn(annotations, key)) reader.moveTo(end);
     }
-    if (wanted?.has(key) === false) return false;
-    target[key] = value;
+    if (!Object.hasOwn(annotations, key)) return false;
+    annotations[key] = value;
     return true;
   }
+}
+
+function parseMetadata(reader: ProtobufReader, end: number): ParsedMetadata {
+  // No prototypes, because the keys are untrusted.
+  const labels = Object.create(null) as TextMap;
+  const annotations = Object.create(null) as TextMap;
+  const ownerReferences: Readonly<Record<'kind' | 'name', string>>[] = [];
+  const metadata: ParsedMetadata = { labels, annotations, ownerReferences };
+  while (reader.next(end)) {
+    const { field } = reader;
+    if (field === META.annotations) addEntry(reader, annotations);
+    else if (field === META.labels) addEntry(reader, labels);
+    else if (field === META.name) metadata.name = reader.text();
+    else if (field === META.namespace) metadata.namespace = reader.text();
+    else if (field === META.creationTimestamp) metadata.creationTimestamp = readTime(reader);
+    else if (field === META.ownerReferences) ownerReferences.push(readTexts(reader, reader.enter(), OWNER));
+    else if (field === META.uid) metadata.uid = reader.text();
+    else if (field === META.deletionTimestamp) metadata.deletionTimestamp = readTime(reader);
+  }
+  return metadata;
+}
+
+/** Adds an entry of a map. */
+function addEntry(reader: ProtobufReader, target: TextMap): void {
+  const { key, value } = readTexts(reader, reader.enter(), ENTRY);
+  target[key] = value;
 }
 
 /** Reads the texts of these fields. An absent text is empty. */
@@ -167,6 +196,10 @@ function readTime(reader: ProtobufReader): number | undefined {
 }
 
 const VARINT = 0;
+/** The tag of field 1 with a length. */
+const FIRST_FIELD_TEXT = 0x0a;
+/** A byte from here on continues in the next one. */
+const MULTIBYTE = 0x80;
 const LENGTH_DELIMITED = 2;
 /** The bytes of wire types whose length is fixed. */
 const FIXED_LENGTHS: Readonly<Record<number, number>> = { [VARINT]: 0, 1: 8, 5: 4 };
@@ -186,11 +219,14 @@ export class ProtobufReader {
   /** Exact up to 2^53. */
   value = 0;
   readonly #bytes: Buffer;
-  #at: number;
+  readonly #view: DataView;
+  readonly #texts: TextCache;
+  #at = 0;
 
-  constructor(bytes: Buffer, at: number) {
+  constructor(bytes: Buffer, texts = new TextCache()) {
     this.#bytes = bytes;
-    this.#at = at;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.#texts = texts;
   }
 
   /** Moves to the next field of the message that ends at `limit`. Throws MalformedList. */
@@ -219,8 +255,19 @@ export class ProtobufReader {
     this.#at = at;
   }
 
+  /** Whether the message in the current field can start with a text in field 1 that has one of these lengths. */
+  canStartWithText(lengths: ReadonlySet<number>): boolean {
+    const length = this.#bytes[this.start + 1] ?? 0;
+    return this.#bytes[this.start] !== FIRST_FIELD_TEXT || length >= MULTIBYTE || lengths.has(length);
+  }
+
   text(): string {
     return this.#bytes.toString('utf8', this.start, this.end);
+  }
+
+  /** The same for a text that many objects have. */
+  commonText(): string {
+    return this.#texts.read(this.#bytes, this.#view, this.start, this.end);
   }
 
   #varint(): number {
@@ -234,6 +281,53 @@ export class ProtobufReader {
     this.#at = end;
     return value;
   }
+}
+
+/** A name of a config or of an annotation is shorter. */
+const MAX_CACHED_LENGTH = 128;
+const CACHE_SLOTS = 256;
+const WORD_BYTES = 4;
+
+interface CachedText {
+  readonly bytes: DataView;
+  /** Of the bytes. */
+  readonly length: number;
+  readonly text: string;
+}
+
+/**
+ * Remembers short texts. Thousands of nodes have the same keys and configs. To compare bytes takes a tenth of the time
+ * that a new string takes, and the index keeps one string instead of thousands.
+ */
+export class TextCache {
+  readonly #slots: (CachedText | undefined)[] = Array.from({ length: CACHE_SLOTS });
+
+  /** Decodes UTF-8. Returns an equal text that it has returned before, if it still knows it. */
+  read(bytes: Buffer, view: DataView, start: number, end: number): string {
+    const length = end - start;
+    if (length === 0 || length > MAX_CACHED_LENGTH) return bytes.toString('utf8', start, end);
+    // Keys differ near their end: `currentConfig` and `desiredConfig` before the last six characters.
+    const slot = (length + 31 * (bytes[end - 1] ?? 0) + 7 * (bytes[end - 7] ?? 0)) % CACHE_SLOTS;
+    const cached = this.#slots[slot];
+    if (cached?.length === length && isEqual(cached, view, start)) return cached.text;
+    const text = bytes.toString('utf8', start, end);
+    this.#slots[slot] = {
+      bytes: new DataView(Uint8Array.prototype.slice.call(bytes, start, end).buffer),
+      length,
+      text,
+    };
+    return text;
+  }
+}
+
+/** Whether the other bytes contain these at `start`. */
+function isEqual({ bytes, length }: CachedText, other: DataView, start: number): boolean {
+  let at = 0;
+  for (; at + WORD_BYTES <= length; at += WORD_BYTES) {
+    if (bytes.getUint32(at) !== other.getUint32(start + at)) return false;
+  }
+  for (; at < length; at += 1) if (bytes.getUint8(at) !== other.getUint8(start + at)) return false;
+  return true;
 }
 
 /** Reads the number that starts at `start`, and returns where it ends. Throws MalformedList if it is cut off. */
