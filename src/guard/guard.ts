@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { DEFAULT_SETTINGS } from '../api/settings.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings } from '../api/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { Replaceable } from '../common/replaceable.ts';
@@ -35,7 +35,8 @@ export interface GuardOptions {
   readonly tlsPolicy?: TlsPolicy | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
-  readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
+  /** The defaults if absent. `object` is the MachineConfigGuard. */
+  readonly settings?: FollowedSettings & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'tlsProfile'>;
 }
@@ -63,20 +64,21 @@ export interface Guard {
 }
 
 /**
- * Connects all parts of the guard for `serve` and the demo, and starts it. Rejects with the system's error if a port
- * cannot be used.
+ * Connects all parts of the guard for `serve` and the demo, and starts it. @throws ListenError
  */
 export async function startGuard(options: GuardOptions): Promise<Guard> {
   const { api, log, certificate, status, bindAddress, securePort, healthPort, metricsPort } = options;
-  const { settings: follower = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
-  const settings = () => follower.settings ?? DEFAULT_SETTINGS;
+  const { settings: followed = { current: () => DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } =
+    options;
+  const settings = () => followed.current() ?? DEFAULT_SETTINGS;
   let isDraining = false;
-  const { judge, index, configs, live, history } = createJudge({ api, log, settings: () => follower.settings });
+  const { judge, index, configs, live, history } = createJudge({ api, log, settings: () => followed.current() });
   const events = new EventRecorder({ api, log, controller: EVENT_CONTROLLER, namePrefix: INSTALLED_NAME });
-  const metrics = new Metrics({ index, live, certificate, mode: () => settings().mode, reporter: () => reporter });
+  const metrics = new Metrics({ index, live, certificate, settings: followed, reporter: () => reporter });
   const onTaskFailure = metrics.countTaskFailure.bind(metrics);
-  const stored = () => follower.object;
-  const reported = { api, log, index, configs, history, events, certificate, settings, stored, onTaskFailure };
+  const stored = () => followed.object;
+  const now = () => api.now();
+  const reported = { api, log, index, configs, history, events, certificate, settings, stored, now, onTaskFailure };
   const reporter = status === undefined ? undefined : new StatusReporter({ ...reported, ...status });
   const recordAnswer = (judged: JudgedReview): void => reporter?.recordAnswer(judged);
   const recorder = new AnswerRecorder({ log, metrics, events, recordAnswer });
@@ -85,7 +87,7 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
     // An object that no guard can read must not keep the modes and overrides from working.
     const untried = index.reflectors.filter((each) => !each.isSynced && each.contentProblem === undefined);
     if (untried.length > 0) return `not listed yet: ${untried.map(({ resource }) => resource.name).join(', ')}`;
-    return follower.settings === undefined ? 'machineconfigguard not read yet' : undefined;
+    return followed.current() === undefined ? 'machineconfigguard not read yet' : undefined;
   };
 
   const onAnswer = recorder.record.bind(recorder);
@@ -148,7 +150,7 @@ export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'set
 
 /**
  * Runs a guard that follows its settings, its certificate and the TLS profile of the cluster, until it has stopped.
- * Throws what `loadCertificate` throws, or the system's error if a port cannot be used.
+ * @throws ListenError, and what `loadCertificate` throws
  */
 export async function runGuard(
   { loadCertificate, initialSpec, leaseNamespace, ...options }: RunGuardOptions,

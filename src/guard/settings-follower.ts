@@ -1,5 +1,13 @@
 import type { Logger } from 'pino';
-import { DEFAULT_SETTINGS, type Mode, type ParsedSettings, parseSettings, type Settings } from '../api/settings.ts';
+import {
+  DEFAULT_SETTINGS,
+  type FollowedSettings,
+  MAX_SETTINGS_AGE_MS,
+  type Mode,
+  type ParsedSettings,
+  parseSettings,
+  type Settings,
+} from '../api/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
@@ -24,16 +32,18 @@ const CREATE_TIMEOUT_MS = 5_000;
 /**
  * Reads the settings in the MachineConfigGuard `cluster` every second, and by default creates that object if absent.
  *
- * Without the object or its CRD the default settings apply. While it is unreadable the last known settings apply.
+ * Without the object or its CRD the default settings apply. While it is unreadable the last known settings apply, but
+ * after 15 s the mode counts as Enforce.
  */
-export class SettingsFollower {
-  settings: Settings | undefined;
+export class SettingsFollower implements FollowedSettings {
   /** As it was last read. Undefined before, and if it does not exist. */
   object: ApiObject | undefined;
   readonly #options: SettingsFollowerOptions;
   readonly #problem: ProblemLog;
   readonly #createProblem: ProblemLog;
   #createAt = 0;
+  #settings: Settings | undefined;
+  #readAt = Number.NaN;
 
   constructor(options: SettingsFollowerOptions) {
     this.#options = options;
@@ -41,6 +51,17 @@ export class SettingsFollower {
     this.#createProblem = new ProblemLog(options.log);
   }
 
+  current(): Settings | undefined {
+    const settings = this.#settings;
+    if (settings === undefined || performance.now() - this.#readAt <= MAX_SETTINGS_AGE_MS) return settings;
+    return { ...settings, mode: 'Enforce', outdatedMode: settings.mode };
+  }
+
+  get silentMs(): number | undefined {
+    return this.#settings && performance.now() - this.#readAt;
+  }
+
+  /** Reads the settings until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     const onRead = async (object: ApiObject | undefined): Promise<void> => {
@@ -49,8 +70,9 @@ export class SettingsFollower {
       if (object === undefined) await this.#createIfDue(signal);
     };
     const onFailure = (error: unknown): void => {
-      const mode = this.settings?.mode;
-      const consequence = mode === undefined ? 'denying deletions until then' : `keeping mode ${mode}`;
+      const { mode, outdatedMode } = this.current() ?? {};
+      const verb = outdatedMode === undefined ? 'keeping' : 'using';
+      const consequence = mode === undefined ? 'denying deletions until then' : `${verb} mode ${mode}`;
       this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
     };
     await pollObject({ api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs, onRead, onFailure }, signal);
@@ -58,10 +80,12 @@ export class SettingsFollower {
 
   #apply({ settings, problems }: ParsedSettings): void {
     const { mode, holdSupersededMs } = settings;
-    if (mode !== this.settings?.mode || holdSupersededMs !== this.settings.holdSupersededMs) {
-      this.#options.log.info({ mode, holdSupersededMs, before: this.settings?.mode }, `mode is ${mode}`);
+    const before = this.#settings;
+    if (mode !== before?.mode || holdSupersededMs !== before.holdSupersededMs) {
+      this.#options.log.info({ mode, holdSupersededMs, before: before?.mode }, `mode is ${mode}`);
     }
-    this.settings = settings;
+    this.#settings = settings;
+    this.#readAt = performance.now();
     if (problems.length === 0) this.#problem.clear();
     else this.#problem.warn(`machineconfigguard ${GUARD_NAME}: ${problems.join('; ')}`);
   }

@@ -4,6 +4,7 @@ import { ApiError, ApiUnreachable, describeError } from './errors.ts';
 import { limitSignal, waitOrAbort } from '../common/wait.ts';
 import { type Purpose, REQUESTS, Transport } from './transport.ts';
 import { PROTOBUF_MEDIA_TYPE } from './media-types.ts';
+import { parseTime } from './api-object.ts';
 
 export type Credentials = Pick<
   RequestOptions,
@@ -52,6 +53,8 @@ export class KubeApi {
   readonly #userAgent: string;
   readonly #requestTimeoutMs: number | undefined;
   readonly #transport = new Transport();
+  /** The last `Date` of the API server, and when it arrived by the monotonic clock. */
+  #lastDate: { readonly date: Date; readonly at: number } | undefined;
 
   /** @param requestTimeoutMs limits each request that is not a watch, until the end of its response */
   constructor(connection: Connection, userAgent = 'machineconfig-guard', requestTimeoutMs?: number) {
@@ -62,6 +65,12 @@ export class KubeApi {
 
   get address(): string {
     return this.connection.server.host;
+  }
+
+  /** The time by the clock of the API server, in its whole seconds, or by the own clock before the first response. */
+  now(): Date {
+    if (this.#lastDate === undefined) return new Date();
+    return new Date(this.#lastDate.date.getTime() + performance.now() - this.#lastDate.at);
   }
 
   /**
@@ -148,6 +157,8 @@ export class KubeApi {
     };
     // A request that waits for a connection does not notice the abort itself.
     const response = await waitOrAbort(this.#transport.send(options, payload), signal);
+    const date = parseTime(response.headers.date);
+    if (date !== undefined) this.#lastDate = { date, at: performance.now() };
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return { status, headers: response.headers, body: response };
     throw await readApiError(status, response, signal);

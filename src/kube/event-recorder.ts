@@ -41,6 +41,9 @@ const WRITE_TIMEOUT_MS = 5_000;
 /** Any client can make the guard record Events. After an etcd restore there can be one for each node. */
 const MAX_WRITES_AT_ONCE = 500;
 const WRITE_INTERVAL_MS = 100;
+/** Of one object, as in client-go (tools/record/events_cache.go): reviews with ever new users could cause them. */
+const MAX_WRITES_OF_OBJECT = 25;
+const OBJECT_INTERVAL_MS = 5 * 60_000;
 /** The API counts bytes (kubernetes, pkg/apis/core/validation/events.go). */
 const MAX_NOTE_BYTES = 1_024;
 
@@ -54,6 +57,7 @@ export class EventRecorder {
   readonly #recent = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   readonly #writes = new Set<Promise<void>>();
   readonly #rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
+  readonly #rateOfObject = new RateLimiter(MAX_WRITES_OF_OBJECT, OBJECT_INTERVAL_MS);
   readonly #overflow: ThrottledLog;
 
   constructor(options: EventRecorderOptions) {
@@ -65,7 +69,8 @@ export class EventRecorder {
     const now = Date.now();
     const name = `${this.#options.namePrefix}.${hashEvent(event, Math.floor(now / PERIOD_MS))}`;
     if (this.#recent.has(name)) return;
-    if (!this.#rate.tryAcquire()) {
+    const { kind, name: object, uid } = event.regarding;
+    if (!this.#rateOfObject.tryAcquire(`${kind} ${object} ${uid}`) || !this.#rate.tryAcquire()) {
       this.#overflow.warn('too many Events; dropping new ones', {});
       return;
     }

@@ -26,8 +26,8 @@ const MAX_REASON_LENGTH = 256;
  */
 export class AnswerRecorder {
   readonly #options: AnswerRecorderOptions;
-  readonly #limitByAddress = new RateLimiter(LOGGED_BURST, LOG_INTERVAL_MS);
-  readonly #limit = new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4);
+  /** Overrides have their own limits, so that a flood of other reviews hides none. */
+  readonly #limits = { overrides: createLimits(), others: createLimits() };
   readonly #throttledLog: ThrottledLog;
 
   constructor(options: AnswerRecorderOptions) {
@@ -43,12 +43,17 @@ export class AnswerRecorder {
       this.#throttledLog.warn('answered a review of an unknown config', { name, user: review.user, code });
     } else if (code === 'MCG_BAD_REVIEW') {
       this.#throttledLog.warn('received a malformed review', { problem: toPrintableLine(message, 500) });
-    } else if (this.#limitByAddress.tryAcquire(call.address) && this.#limit.tryAcquire()) {
+    } else if (this.#isWithinLimits(judged, call)) {
       this.#log(judged, call);
       if (configState === 'exists' && !review.isDryRun) this.#announce(judged);
     } else {
       this.#throttledLog.warn('a client sends too many reviews; not logging all', { address: call.address });
     }
+  }
+
+  #isWithinLimits({ verdict }: JudgedReview, { address }: AnsweredCall): boolean {
+    const { byAddress, total } = verdict.outcome === 'overridden' ? this.#limits.overrides : this.#limits.others;
+    return byAddress.tryAcquire(address) && total.tryAcquire();
   }
 
   /** Logs selected fields: never a header, a token or the body of an object. */
@@ -86,4 +91,11 @@ export class AnswerRecorder {
     const override = toPrintableLine(overrideReason, MAX_REASON_LENGTH);
     if (outcome === 'overridden') record('DeletionOverridden', `${message}: ${override}`);
   }
+}
+
+function createLimits(): Readonly<Record<'byAddress' | 'total', RateLimiter>> {
+  return {
+    byAddress: new RateLimiter(LOGGED_BURST, LOG_INTERVAL_MS),
+    total: new RateLimiter(4 * LOGGED_BURST, LOG_INTERVAL_MS / 4),
+  };
 }

@@ -1,8 +1,9 @@
 import {
-  explainBadReview,
   explainHeld,
   explainInUse,
+  explainOutdatedMode,
   explainUnverified,
+  formatDenial,
   formatWarning,
   formatWarnings,
 } from './message.ts';
@@ -15,6 +16,7 @@ import { type ConfigName, formatName, isRenderedConfig } from '../mco/machine-co
 import type { ClusterState, UnreadableKind } from '../references/cluster-state.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import type { ReferenceGroup } from '../references/config-referrers.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
@@ -40,13 +42,12 @@ export function denyUnverified(
   unreadable: readonly UnreadableKind[],
   settings: Settings,
 ): Verdict {
-  const denial = deny('MCG_UNVERIFIED', config, explainUnverified(config, unreadable), UNAVAILABLE);
-  return applyMode(denial, settings);
+  return applyMode(denyUnread(config, unreadable, settings), settings);
 }
 
 /** Denies a request that is not a readable review, in every mode. */
 export function denyBadReview(problem: string): Verdict {
-  return deny('MCG_BAD_REVIEW', undefined, explainBadReview(problem), BAD_REQUEST);
+  return deny('MCG_BAD_REVIEW', undefined, [`${toPrintableLine(problem, 300)}.`], BAD_REQUEST);
 }
 
 export function allowOtherObject(): Verdict {
@@ -79,19 +80,29 @@ function decideByReferences(
   const { name, allowDeletion } = config;
   const { references, pools, unreportedNodes, unreadable, readAt: now } = state;
   if (references.strong.total > 0) {
-    const message = explainInUse(name, state, allowDeletion !== undefined);
-    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), ...toRecorded(references.strong) };
+    const sentences = [...explainInUse(name, state, allowDeletion !== undefined), ...explainOutdatedMode(settings)];
+    return { ...deny('MCG_IN_USE', name, sentences, FORBIDDEN), ...toRecorded(references.strong) };
   }
-  if (unreadable.length > 0 || now === undefined) {
-    return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
-  }
+  if (unreadable.length > 0 || now === undefined) return denyUnread(name, unreadable, settings);
+
   const hold = findHold(config, [...pools, ...unreportedNodes], { holdMs: settings.holdSupersededMs, now, ...history });
-  if (hold !== undefined) return deny('MCG_HELD', name, explainHeld(name, hold), FORBIDDEN);
+  if (hold !== undefined) {
+    return deny('MCG_HELD', name, [...explainHeld(name, hold), ...explainOutdatedMode(settings)], FORBIDDEN);
+  }
   return {
     ...allowConfig('MCG_NOT_IN_USE', name, 'is not in use'),
     ...toRecorded(references.weak),
     warnings: formatWarnings(name, references.weak, unreportedNodes.length),
   };
+}
+
+function denyUnread(
+  config: ConfigName | undefined,
+  unreadable: readonly UnreadableKind[],
+  settings: Settings,
+): Verdict {
+  const sentences = [...explainUnverified(config, unreadable), ...explainOutdatedMode(settings)];
+  return deny('MCG_UNVERIFIED', config, sentences, UNAVAILABLE);
 }
 
 function toRecorded({ references, total }: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
@@ -126,8 +137,8 @@ function allow(code: Code, config: ConfigName | undefined, message: string): Ver
 function deny(
   code: 'MCG_IN_USE' | 'MCG_HELD' | 'MCG_UNVERIFIED' | 'MCG_BAD_REVIEW',
   config: ConfigName | undefined,
-  message: string,
+  sentences: readonly string[],
   denialStatus: DenialStatus,
 ): Verdict {
-  return { outcome: 'denied', code, config, message, denialStatus, ...NOTHING_FOUND };
+  return { outcome: 'denied', code, config, message: formatDenial(code, sentences), denialStatus, ...NOTHING_FOUND };
 }

@@ -14,6 +14,7 @@ import { type Code, formatHelpNote } from '../api/codes.ts';
 import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
 import type { ClusterState, StuckNode, UnreadableKind } from '../references/cluster-state.ts';
 import type { ReferenceGroup } from '../references/config-referrers.ts';
+import type { Settings } from '../api/settings.ts';
 
 /** The audit annotation lists more names. */
 const MAX_NAMES_PER_KIND = 3;
@@ -21,12 +22,12 @@ const MAX_NAMES_PER_KIND = 3;
 const MAX_WARNING_LENGTH = 120;
 
 /** Explains a denial because of strong references. */
-export function explainInUse(name: ConfigName, state: ClusterState, hasEmptyOverride: boolean): string {
+export function explainInUse(name: ConfigName, state: ClusterState, hasEmptyOverride: boolean): string[] {
   const { strong } = state.references;
   const sentences = [`${formatName(name)} is in use by ${formatReferrers(strong)}.`];
   sentences.push(formatConsequence(strong), formatWayOut(name, state));
   if (hasEmptyOverride) sentences.push('Its allow-deletion annotation has no reason, so it is ignored.');
-  return formatDenial('MCG_IN_USE', sentences);
+  return sentences;
 }
 
 /** How sentences speak of the referrers that would turn Degraded. */
@@ -97,11 +98,12 @@ function formatWayIntoPool({ name, conflictingPools }: StuckNode): string {
   return `${cause} Delete the config once the node has moved to another one.`;
 }
 
-export function explainHeld(name: ConfigName, hold: Hold): string {
-  return formatDenial('MCG_HELD', [
+/** Explains a denial because of a hold. */
+export function explainHeld(name: ConfigName, hold: Hold): string[] {
+  return [
     `${formatName(name)} is held until ${formatTime(hold.until)}: ${explainHold(hold)}.`,
     `Delete it after that time, or give a reason in its annotation ${ALLOW_DELETION_ANNOTATION}.`,
-  ]);
+  ];
 }
 
 export function explainHold({ cause, since, pool, node = '' }: Hold): string {
@@ -126,18 +128,20 @@ export function formatTime(time: Date): string {
 }
 
 /** Does not state that the config is in use, because that is unknown. */
-export function explainUnverified(name: ConfigName | undefined, unreadable: readonly UnreadableKind[]): string {
+export function explainUnverified(name: ConfigName | undefined, unreadable: readonly UnreadableKind[]): string[] {
   const causes = unreadable.map((kind) => `${kind.name}: ${toPrintableLine(kind.reason, 160)}`);
   const config = name === undefined ? 'the config' : formatName(name);
-  return formatDenial('MCG_UNVERIFIED', [
+  return [
     `could not verify whether ${config} is in use (${joinWithAnd(causes)}).`,
     'Nothing was deleted. Retry.',
     "If it persists, check the guard's logs, its RBAC and its connection to the API server.",
-  ]);
+  ];
 }
 
-export function explainBadReview(problem: string): string {
-  return formatDenial('MCG_BAD_REVIEW', [`${toPrintableLine(problem, 300)}.`]);
+/** Explains why a mode that would allow the deletion does not apply. */
+export function explainOutdatedMode({ outdatedMode }: Settings): string[] {
+  if (outdatedMode === undefined || outdatedMode === 'Enforce') return [];
+  return [`The mode ${outdatedMode} cannot be read at present, so Enforce applies.`];
 }
 
 /** Returns what the client should know of a deletion that is allowed. */
@@ -179,6 +183,7 @@ export function formatWarning(text: string): string {
   return toPrintableLine(text, MAX_WARNING_LENGTH);
 }
 
-function formatDenial(code: Code, sentences: readonly string[]): string {
-  return `${code}: ${sentences.filter(Boolean).join(' ')} ${formatHelpNote(code)}`;
+/** `CODE: sentences`, and where the code is explained. */
+export function formatDenial(code: Code, sentences: readonly string[]): string {
+  return `${code}: ${sentences.join(' ')} ${formatHelpNote(code)}`;
 }

@@ -31,7 +31,7 @@ export interface DanglingReferenceDetectorOptions {
   readonly configs: Pick<ConfigIndex, 'deletedAt' | 'names' | 'isSynced'>;
   readonly log: Logger;
   readonly onFound?: (finding: DanglingFinding) => void;
-  readonly now?: () => Date;
+  readonly now: () => Date;
 }
 
 const CONFIRM_TIMEOUT_MS = 5_000;
@@ -47,7 +47,7 @@ export class DanglingReferenceDetector {
 
   constructor(options: DanglingReferenceDetectorOptions) {
     this.#options = options;
-    this.#startedAt = options.now?.() ?? new Date();
+    this.#startedAt = options.now();
   }
 
   get findings(): readonly DanglingFinding[] {
@@ -59,7 +59,7 @@ export class DanglingReferenceDetector {
   }
 
   async check(signal: AbortSignal): Promise<void> {
-    const { index, configs, now = () => new Date() } = this.#options;
+    const { index, configs, now } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
     const names = configs.names();
     const dangling = this.#findDangling(names);

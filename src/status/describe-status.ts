@@ -68,6 +68,11 @@ function judgeReadiness(input: StatusInput): Judgement {
   const unlisted = findUnlisted(input);
   const problems = input.index.reflectors.flatMap(({ contentProblem }) => contentProblem ?? []);
   if (problems.length > 0) return ['False', 'Unreadable', problems.join(', ')];
+  const { outdatedMode } = input.settings;
+  if (outdatedMode !== undefined) {
+    const message = `the MachineConfigGuard cannot be read, so mode Enforce applies instead of ${outdatedMode}`;
+    return ['False', 'SettingsUnreadable', message];
+  }
   return unlisted.length === 0
     ? ['True', 'Serving', 'the guard serves and has listed the cluster']
     : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
-import { type Mode, MODES } from '../api/settings.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings, MODES } from '../api/settings.ts';
 import type { LiveReader } from '../references/live-reader.ts';
 import type { FollowedKind, ReferenceIndex } from '../references/reference-index.ts';
 import { findStalledRestores } from './describe-status.ts';
@@ -15,7 +15,7 @@ export interface MetricsOptions {
     readonly reflectors: readonly Pick<FollowedKind, 'resource' | 'silentMs'>[];
   };
   readonly live: Pick<LiveReader, 'readCount'>;
-  readonly mode: () => Mode;
+  readonly settings: FollowedSettings;
   readonly reporter: () => Pick<StatusReporter, 'danglingCount' | 'protectedConfigs'> | undefined;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
 }
@@ -60,7 +60,7 @@ export class Metrics {
     registers: [this.#registry],
   });
 
-  constructor({ index, live, mode, reporter, certificate }: MetricsOptions) {
+  constructor({ index, live, settings, reporter, certificate }: MetricsOptions) {
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     for (const [code, verdict] of Object.entries(COUNTED_CODES)) {
@@ -80,7 +80,10 @@ export class Metrics {
     const readExpiries = () =>
       certificate.expiries().map(({ certificate: name, notAfter }) => [name, notAfter.getTime() / 1000] as const);
     this.#addGauge('mcguard_certificate_expiry_timestamp_seconds', expiryHelp, readExpiries, 'certificate');
-    const readModes = () => MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0] as const);
+    const readModes = () => {
+      const { mode } = settings.current() ?? DEFAULT_SETTINGS;
+      return MODES.map((candidate) => [candidate, candidate === mode ? 1 : 0] as const);
+    };
     this.#addGauge('mcguard_mode', '1 for the current mode, 0 for the others.', readModes, 'mode');
     const danglingHelp = 'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, () => reporter()?.danglingCount);
@@ -90,10 +93,11 @@ export class Metrics {
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, () => reporter()?.protectedConfigs);
     const ageHelp = 'Time since the last message from the API server about the resource.';
-    const readAges = () =>
-      index.reflectors.flatMap(({ resource, silentMs }) =>
-        silentMs === undefined ? [] : [[resource.name, silentMs / 1000] as const],
-      );
+    const readAges = () => {
+      const followed = index.reflectors.map(({ resource, silentMs }) => ({ name: resource.name, silentMs }));
+      const all = [...followed, { name: 'machineconfigguards', silentMs: settings.silentMs }];
+      return all.flatMap(({ name, silentMs }) => (silentMs === undefined ? [] : [[name, silentMs / 1000] as const]));
+    };
     this.#addGauge('mcguard_index_age_seconds', ageHelp, readAges, 'resource');
     const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';
     this.#addGauge('mcguard_references', referencesHelp, () => countStrongReferences(index.byConfig.values()), 'kind');

@@ -35,7 +35,8 @@ export interface StatusReporterOptions extends Pick<StatusInput, 'history'> {
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
   readonly leaseHolder: string;
   readonly onTaskFailure: (task: string) => void;
-  readonly now?: () => Date;
+  /** By the clock of the API server. */
+  readonly now: () => Date;
 }
 
 /** A finding is in the status within five seconds. */
@@ -44,7 +45,6 @@ const INTERVAL_MS = 1_000;
 /** Writes the status, and records Events about nodes whose config does not exist. No decision depends on it. */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
-  readonly #now: () => Date;
   readonly #detector: DanglingReferenceDetector;
   readonly #lease: Lease;
   readonly #writer: StatusWriter;
@@ -52,7 +52,6 @@ export class StatusReporter {
   constructor(options: StatusReporterOptions) {
     const { api, log, leaseNamespace: namespace, leaseHolder: identity, onTaskFailure } = options;
     this.#options = options;
-    this.#now = options.now ?? (() => new Date());
     const onFound = (finding: DanglingFinding): void => this.#recordEvent(finding);
     this.#detector = new DanglingReferenceDetector({ ...options, onFound });
     const onFailure = (): void => onTaskFailure('acquire the Lease');
@@ -85,7 +84,7 @@ export class StatusReporter {
 
   recordAnswer({ review: { user }, verdict }: JudgedReview): void {
     const { config: name = '' } = verdict;
-    const answer = { time: toSeconds(this.#now()), name, user };
+    const answer = { time: toSeconds(this.#options.now()), name, user };
     if (verdict.outcome === 'denied') this.#writer.recordDenial({ ...answer, referrers: verdict.references });
     else this.#writer.recordAllowedDeletion(answer);
   }
@@ -100,7 +99,7 @@ export class StatusReporter {
       protectedConfigs,
       expiries: certificate.expiries(),
       tlsProfile: tlsProfile?.(),
-      now: this.#now(),
+      now: this.#options.now(),
     });
   }
 

@@ -45,6 +45,8 @@ export interface StatusWriterOptions {
   readonly log: Logger;
   /** The last MachineConfigGuard that was read; undefined if it does not exist. */
   readonly stored: () => ApiObject | undefined;
+  /** By the clock of the API server, because replicas compare what they write. */
+  readonly now: () => Date;
 }
 
 /**
@@ -55,6 +57,8 @@ export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #problem: ProblemLog;
   #lastRead: ApiObject | undefined;
+  /** As last read or written. Undefined after a conflict, until the next read. */
+  #guard: StoredGuard | undefined;
   /** The last status that was written, and what the API server then stored. */
   #written: { readonly desired: object; readonly stored: object } | undefined;
   #denial: LastDenial | undefined;
@@ -78,16 +82,17 @@ export class StatusWriter {
   /** The status is undefined unless this replica is the leader. The replica that answered writes the answers. */
   async write(status: GuardStatus | undefined, signal: AbortSignal): Promise<void> {
     const read = this.#options.stored();
-    if (read === undefined || read === this.#lastRead) return;
+    if (read !== this.#lastRead) this.#guard = read as StoredGuard | undefined;
     this.#lastRead = read;
-    let guard: StoredGuard = read as StoredGuard;
     let failure: unknown;
     for (const write of [this.#writeStatus.bind(this, status), this.#writeAnswers.bind(this)]) {
+      // The object can be writable although it is unreadable: then its status says so.
+      if (this.#guard === undefined) return;
       try {
-        guard = await write(guard, signal);
+        this.#guard = await write(this.#guard, signal);
       } catch (error) {
-        // After a conflict, the next read contains what another client has written.
-        if (!(error instanceof ApiError && error.status === 409)) failure ??= error;
+        if (error instanceof ApiError && error.status === 409) this.#guard = undefined;
+        else failure ??= error;
       }
     }
     if (failure === undefined) this.#problem.clear();
@@ -106,7 +111,7 @@ export class StatusWriter {
     const foreign = storedConditions.filter(({ type }) => !CONDITION_TYPES.some((own) => own === type));
     const own = conditions.map(({ type, status: value, reason, message }): StoredCondition => {
       const same = storedConditions.find((other) => other.type === type && other.status === value);
-      const lastTransitionTime = same?.lastTransitionTime ?? toSeconds(new Date());
+      const lastTransitionTime = same?.lastTransitionTime ?? toSeconds(this.#options.now());
       return { type, status: value, reason, message, observedGeneration, lastTransitionTime };
     });
     const desired = { ...rest, observedGeneration, conditions: [...own, ...foreign] };
@@ -126,8 +131,9 @@ export class StatusWriter {
     const hasAnswers = denial !== undefined || this.#deletions.size > 0;
     if (!hasAnswers || now - this.#answersWrittenAt < ANSWERS_INTERVAL_MS) return guard;
     const { status = {} } = guard;
-    // Another replica may have denied later.
-    const isLast = denial !== undefined && (status.lastDenial?.time ?? '') <= denial.time;
+    // Another replica may have denied later. A time in the future is wrong.
+    const { time: lastTime = '' } = status.lastDenial ?? {};
+    const isLast = denial !== undefined && (lastTime <= denial.time || lastTime > toSeconds(this.#options.now()));
     // Each replica patches its own keys, and removes the oldest.
     const all = Object.entries({ ...status.deletions, ...deletions });
     const oldest = all.toSorted(([, a], [, b]) => (a.time < b.time ? 1 : -1)).slice(MAX_DELETIONS);

@@ -41,7 +41,7 @@ test('docs/monitoring.md lists every metric with its type and labels', async () 
   const metrics = new Metrics({
     index: { reflectors: [{ resource: NODES, silentMs: 1 }], byConfig: new Map(), listPools: () => [] },
     live: { readCount: 1 },
-    mode: () => 'Enforce',
+    settings: { current: () => ({ mode: 'Enforce', holdSupersededMs: 0 }), silentMs: 1_000 },
     reporter: () => ({ danglingCount: 0, protectedConfigs: 0 }),
     certificate: {
       expiries: () => [{ certificate: 'serving', notAfter: new Date(0), isRenewedByGuard: true }],

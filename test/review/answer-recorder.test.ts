@@ -125,3 +125,12 @@ test('logs 5,000 reviews of an address at once and 20 per second, and counts all
   recordMany(30_000, UNVERIFIED, 'exists', 10);
   expect(countLogged('MCG_UNVERIFIED')).toBe(20_000 - 5_020 + 80);
 });
+
+test('logs and announces an override during a flood of other reviews from the same and other addresses', () => {
+  recordMany(50_000, IN_USE, 'exists', 9);
+  const before = countRecords('Event');
+  record(OVERRIDDEN, 'exists', { address: '10.0.0.9' });
+  expect(countLogged('MCG_OVERRIDDEN')).toBe(1);
+  expect(records.slice(-2)).toEqual([OVERRIDE_STATUS, OVERRIDE_EVENT]);
+  expect(countRecords('Event')).toBe(before + 1);
+});

@@ -38,7 +38,7 @@ interface Case extends Situation {
 }
 
 function decideSituation({ name: text = NAME, allowDeletion, referrers = [], ...situation }: Situation) {
-  const { mode = 'Enforce', holdSupersededMs = 0, unreadable = [], readAt = NOW } = situation;
+  const { mode = 'Enforce', outdatedMode, holdSupersededMs = 0, unreadable = [], readAt = NOW } = situation;
   const name = toConfigName(text);
   const annotation = allowDeletion === undefined ? {} : { allowDeletion };
   const review = {
@@ -54,7 +54,8 @@ function decideSituation({ name: text = NAME, allowDeletion, referrers = [], ...
   const stuck = referrers.find(({ conflictingPools }) => conflictingPools !== undefined);
   const stuckNode = stuck && { name: stuck.name ?? '', conflictingPools: stuck.conflictingPools ?? [] };
   const state = toClusterState(name, all, { unreadable, readAt: readAt ?? undefined, stuckNode });
-  return decide(review, state, { mode, holdSupersededMs }, { createdAt: () => undefined });
+  const settings = { mode, holdSupersededMs, ...(outdatedMode && { outdatedMode }) };
+  return decide(review, state, settings, { createdAt: () => undefined });
 }
 
 const CASES = parse(readFileSync(new URL('messages.yaml', import.meta.url), 'utf8'), {

@@ -36,7 +36,7 @@ test('counts decisions and reads its input at each scrape', async () => {
   const metrics = new Metrics({
     index: { reflectors: [nodes, pools], byConfig: index.byConfig, listPools: () => index.listPools() },
     live,
-    mode: () => 'Audit',
+    settings: { current: () => ({ mode: 'Audit', holdSupersededMs: 0 }), silentMs: 1_000 },
     reporter: () => ({ danglingCount, protectedConfigs: 5 }),
     certificate: {
       expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedByGuard: false }],

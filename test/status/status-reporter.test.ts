@@ -7,7 +7,7 @@ import { StatusReporter, type StatusReporterOptions } from '../../src/status/sta
 import { findStalledRestores } from '../../src/status/describe-status.ts';
 import type { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
-import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
 import { INTERMEDIATE } from '../../src/serving/tls-profile.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
@@ -31,6 +31,7 @@ interface Situation extends Pick<StatusReporterOptions, 'tlsProfile'> {
   readonly isForbidden?: boolean;
   readonly expiry?: Partial<Expiry>;
   readonly configs?: readonly WatchedConfig[];
+  readonly settings?: Partial<Settings>;
 }
 
 function toConfig(name: ConfigName, isOverridden = false): WatchedConfig {
@@ -46,7 +47,7 @@ beforeEach(() => fakeUntilEnd('setTimeout', 'clearTimeout', 'performance'));
 
 /** A reporter that runs until the end of the test. It is the leader. */
 function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ...situation }: Situation) {
-  const { isForbidden = false, expiry = {}, configs = [toConfig(CONFIG)] } = situation;
+  const { isForbidden = false, expiry = {}, configs = [toConfig(CONFIG)], settings = {} } = situation;
   const { tlsProfile } = situation;
   const cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
@@ -77,7 +78,7 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
     history: { createdAt: () => undefined, findLastUse: pools.findLastUse.bind(pools) },
     events: { record: () => {} },
     certificate: { expiries: () => [{ ...serving, ...expiry }] },
-    settings: () => DEFAULT_SETTINGS,
+    settings: () => ({ ...DEFAULT_SETTINGS, ...settings }),
     stored: () => structuredClone(cluster.get(GUARDS, 'cluster')),
     onTaskFailure: (task) => void failedTasks.push(task),
     leaseNamespace: 'ns',
@@ -141,6 +142,11 @@ test.each<[string, Situation, string]>([
     'CertificatesValid=True ExpiresSoon: serving until 2026-12-01 (renew it at its issuer)',
   ],
   ['a certificate that the guard renews', { expiry: RENEWED }, 'CertificatesValid=True Valid: '],
+  [
+    'settings that cannot be read',
+    { settings: { outdatedMode: 'Disabled' } },
+    'Ready=False SettingsUnreadable: the MachineConfigGuard cannot be read, so mode Enforce applies instead of Disabled',
+  ],
   ['a TLS profile', { tlsProfile: () => ({ profile: INTERMEDIATE }) }, 'TLSProfileApplied=True Intermediate: TLS 1.2'],
   ['an unreadable TLS profile', { tlsProfile: () => UNREADABLE_PROFILE }, 'TLSProfileApplied=Unknown Forbidden: x'],
 ])('describes %s in a condition', async (_title, situation, expected) => {

@@ -9,6 +9,8 @@ import { fakeUntilEnd } from '../support/until-end.ts';
 import type { GuardStatus } from '../../src/status/guard-status.ts';
 
 const GUARDS = 'machineconfigguards';
+/** By the clock of the API server. */
+const NOW = new Date('2026-11-21T12:00:10Z');
 const DENIAL: LastDenial = { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'gc', referrers: [] };
 
 let cluster: InMemoryCluster;
@@ -25,12 +27,16 @@ beforeEach(() => {
   api = new InProcessApi(cluster);
   const memory = memoryLog();
   ({ lines } = memory);
-  writer = new StatusWriter({ api, log: memory.log, stored });
+  writer = new StatusWriter({ api, log: memory.log, stored: () => stored(), now: () => now });
   status = toStatus(1);
+  stored = read;
+  now = NOW;
 });
 
 /** Each read returns another object. */
-const stored = () => structuredClone(cluster.get(GUARDS, 'cluster'));
+const read = () => structuredClone(cluster.get(GUARDS, 'cluster'));
+let stored = read;
+let now: Date;
 
 function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True'): GuardStatus {
   return {
@@ -105,11 +111,38 @@ test('writes nothing over what another client has written since the read, and lo
   expect(lines).toEqual([]);
 });
 
+test('writes the status of an object that can no longer be read, and again only after the next read', async () => {
+  const last = read();
+  stored = () => last;
+  await write();
+  status = toStatus(2);
+  expect(await write()).toHaveLength(2);
+  patchStatus({ version: 'x' });
+  status = toStatus(3);
+  await write();
+  expect(await write()).toHaveLength(3);
+  expect(readStatus()).toMatchObject({ protectedConfigs: 2 });
+  stored = read;
+  await write();
+  expect(readStatus()).toMatchObject({ protectedConfigs: 3 });
+});
+
+test.each([
+  ['an earlier', '2026-11-21T11:59:59Z', DENIAL.time],
+  ['a later', '2026-11-21T12:00:09Z', '2026-11-21T12:00:09Z'],
+  ['a future', '2026-11-21T13:00:00Z', DENIAL.time],
+])('keeps the newest denial after %s one by the clock of the API server', async (_case, before, expected) => {
+  patchStatus({ lastDenial: { ...DENIAL, time: before } });
+  writer.recordDenial(DENIAL);
+  await write();
+  expect(readStatus()).toMatchObject({ lastDenial: { time: expected } });
+});
+
 test('changes the transition time of a condition only with its status', async () => {
   const transitionTime = () => readStatus().conditions[0]?.lastTransitionTime;
   await write();
   const before = transitionTime();
-  vi.advanceTimersByTime(60_000);
+  now = new Date(NOW.getTime() + 60_000);
   status = toStatus(2);
   await write();
   expect(transitionTime()).toBe(before);
