@@ -39,20 +39,11 @@ const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']
 
 const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG, STATE_FIELD, REASON_FIELD] as const;
 type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
-type NodeAnnotation = `${typeof MCO_GROUP}/${AnnotatedField}`;
-export const NODE_ANNOTATIONS = ANNOTATED_FIELDS.map((field): NodeAnnotation => `${MCO_GROUP}/${field}`);
+const MCO_PREFIX = `${MCO_GROUP}/`;
 /** To make them again for each of thousands of nodes would take longer than all else here. */
-const ANNOTATION_BY_FIELD = new Map(ANNOTATED_FIELDS.map((field, index) => [field, NODE_ANNOTATIONS[index]]));
-
-/** What a list keeps of a node that has one of these annotations. A list keeps all labels and annotations of others. */
-export interface NodeObject {
-  readonly metadata?: {
-    readonly name?: unknown;
-    readonly creationTimestamp?: unknown;
-    readonly labels?: Readonly<Record<string, unknown>> | null;
-    readonly annotations?: Readonly<Partial<Record<NodeAnnotation, unknown>>> | null;
-  } | null;
-}
+export const NODE_ANNOTATIONS: ReadonlyMap<AnnotatedField, string> = new Map(
+  ANNOTATED_FIELDS.map((field) => [field, `${MCO_PREFIX}${field}`]),
+);
 
 /**
  * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
@@ -60,12 +51,11 @@ export interface NodeObject {
  * (machine-config-operator, pkg/daemon/daemon.go). The reason is strong until the node is no longer Degraded: it can be
  * the only place that names a config which the node needs (docs/internals/decisions/0011).
  */
-export function parseNodeReferrer(node: NodeObject): NodeReferrer {
+export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const name = readName(node, 'Node');
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const read = (field: AnnotatedField): string | undefined => {
-    const key = ANNOTATION_BY_FIELD.get(field);
-    const value = key && annotations?.[key];
+    const value = annotations?.[NODE_ANNOTATIONS.get(field) ?? ''];
     // The error text is only built if needed, because there are thousands of nodes.
     return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
   };
@@ -80,7 +70,8 @@ export function parseNodeReferrer(node: NodeObject): NodeReferrer {
   addReference(references, FIRST_PIVOT_CONFIG, 'weak', read(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
   if (firstField === 'currentConfig') return { ...referrer, state: CONFIGURED };
-  const isOfOperator = ([key, value]: [string, unknown]): boolean => value !== undefined && key.startsWith(MCO_GROUP);
+  // A list sets each annotation that it looked for, also to undefined.
+  const isOfOperator = ([key, value]: [string, unknown]): boolean => value !== undefined && key.startsWith(MCO_PREFIX);
   const isAnnotated = Object.entries(annotations ?? {}).some(isOfOperator);
   // The operator does not manage Windows nodes, so they never report a config.
   if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };

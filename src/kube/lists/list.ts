@@ -77,8 +77,7 @@ export async function listCollection(
   const { apiVersion, isNamespaced } = parseCollection(path);
   const response = await api.request({
     path: toListPath(path, query),
-    // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
-    accept: isMetadataOnly ? (annotations ? ACCEPT_PROTOBUF_LIST : ACCEPT_METADATA_LIST) : undefined,
+    accept: chooseMediaType(resource),
     purpose,
     signal,
   });
@@ -98,6 +97,12 @@ export async function listCollection(
       : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
   await parseBody(response.body, parser, signal);
   return { path, resourceVersion: parser.end(), servedAt: readServedAt(response) };
+}
+
+/** The parser of protobuf skips managedFields, so it is only for those who want certain annotations. */
+function chooseMediaType({ isMetadataOnly, annotations }: Pick<AnyResource, 'isMetadataOnly' | 'annotations'>) {
+  if (!isMetadataOnly) return undefined;
+  return annotations === undefined ? ACCEPT_METADATA_LIST : ACCEPT_PROTOBUF_LIST;
 }
 
 /** Every HTTP server with a clock sends the time (RFC 9110). A time in the future would end holds. */

@@ -31,18 +31,23 @@ const MAX_HEADER_BYTES = 20;
 type TextMap = Record<string, string | undefined>;
 
 /** Times are in milliseconds, because a formatted time takes longer than all other fields of a node together. */
-type ParsedMetadata = {
+type ParsedMetadata = Record<'labels' | 'annotations', TextMap> & {
   -readonly [Key in keyof NonNullable<ApiObject['metadata']>]: NonNullable<ApiObject['metadata']>[Key];
-};
+} & { readonly ownerReferences: Readonly<Record<'kind' | 'name', string>>[] };
+
+/** The annotations to keep. */
+interface Wanted {
+  /** To copy all keys at once takes half the time of adding one after the other. */
+  readonly template: TextMap;
+  /** Of the keys. A length alone excludes almost every other annotation. */
+  readonly lengths: ReadonlySet<number>;
+}
 
 /** Parses a metadata-only list in protobuf, in a third of the time of JSON. It skips 95 % of a node's metadata. */
 export class ProtobufListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
-  /** Of all wanted keys. To copy it is faster than to add the keys to each object. */
-  readonly #noAnnotations: TextMap | undefined;
+  readonly #wanted: Wanted | undefined;
   readonly #texts = new TextCache();
-  /** A length alone excludes almost every other annotation, without a text for its key. */
-  readonly #wantedLengths: ReadonlySet<number>;
   #hasMagic = false;
   /** How many bytes of the list follow. Undefined before the list. */
   #listBytesLeft: number | undefined;
@@ -53,8 +58,10 @@ export class ProtobufListParser extends ListParser {
   constructor(onItem: (item: ApiObject) => void, wanted?: readonly string[]) {
     super();
     this.#onItem = onItem;
-    this.#noAnnotations = wanted && Object.fromEntries(wanted.map((key) => [key, undefined]));
-    this.#wantedLengths = new Set(wanted?.map((key) => Buffer.byteLength(key)));
+    this.#wanted = wanted && {
+      template: Object.fromEntries(wanted.map((key) => [key, undefined])),
+      lengths: new Set(wanted.map((key) => Buffer.byteLength(key))),
+    };
   }
 
   /** Every field of the envelope and of the list has a length. */
@@ -99,81 +106,60 @@ export class ProtobufListParser extends ListParser {
   }
 
   #parseItem(reader: ProtobufReader, end: number): ParsedMetadata {
-    let metadata: ParsedMetadata | undefined;
+    let metadata = createMetadata();
     while (reader.next(end)) {
       if (reader.field !== OBJECT.metadata) continue;
-      if (metadata !== undefined) throw new MalformedList('an item of the list has metadata twice');
       const { start } = reader;
-      metadata = this.#parseWanted(reader, reader.enter());
-      if (metadata !== undefined) continue;
+      const metadataEnd = reader.enter();
+      metadata = createMetadata(this.#wanted);
+      if (parseMetadata(reader, metadataEnd, metadata, this.#wanted)) continue;
       // Labels precede annotations, so an object without a wanted annotation is parsed again.
       reader.moveTo(start);
-      metadata = parseMetadata(reader, reader.end);
+      metadata = createMetadata();
+      parseMetadata(reader, metadataEnd, metadata);
     }
-    return metadata ?? {};
-  }
-
-  /** Parses what is wanted of an object with a wanted annotation. Returns undefined for another object. */
-  #parseWanted(reader: ProtobufReader, end: number): ParsedMetadata | undefined {
-    const noAnnotations = this.#noAnnotations;
-    if (noAnnotations === undefined) return undefined;
-    const annotations = { ...noAnnotations };
-    const metadata: ParsedMetadata = { annotations };
-    let hasWanted = false;
-    while (reader.next(end)) {
-      const { field } = reader;
-      if (field === META.annotations) hasWanted = this.#parseWantedEntry(reader, annotations) || hasWanted;
-      else if (field === META.name) metadata.name = reader.text();
-      else if (field === META.namespace) metadata.namespace = reader.text();
-      else if (field === META.creationTimestamp) metadata.creationTimestamp = readTime(reader);
-    }
-    return hasWanted ? metadata : undefined;
-  }
-
-  /** Returns whether the annotation is wanted. */
-  #parseWantedEntry(reader: ProtobufReader, annotations: TextMap): boolean {
-    // Almost all other annotations end here.
-    if (!reader.canStartWithText(this.#wantedLengths)) return false;
-    const end = reader.enter();
-    let key = '';
-    let value = '';
-    while (reader.next(end)) {
-      if (reader.field === ENTRY.value) value = reader.commonText();
-      if (reader.field !== ENTRY.key) continue;
-      key = reader.commonText();
-      // The key precedes the value, which can be long.
-      if (!Object.hasOwn(annotations, key)) reader.moveTo(end);
-    }
-    if (!Object.hasOwn(annotations, key)) return false;
-    annotations[key] = value;
-    return true;
+    return metadata;
   }
 }
 
-function parseMetadata(reader: ProtobufReader, end: number): ParsedMetadata {
-  // No prototypes, because the keys are untrusted.
-  const labels = Object.create(null) as TextMap;
-  const annotations = Object.create(null) as TextMap;
-  const ownerReferences: Readonly<Record<'kind' | 'name', string>>[] = [];
-  const metadata: ParsedMetadata = { labels, annotations, ownerReferences };
+function createMetadata(wanted?: Wanted): ParsedMetadata {
+  return { labels: {}, annotations: { ...wanted?.template }, ownerReferences: [] };
+}
+
+/** Returns whether the object has an annotation that is wanted. */
+function parseMetadata(reader: ProtobufReader, end: number, metadata: ParsedMetadata, wanted?: Wanted): boolean {
+  let hasWanted = false;
   while (reader.next(end)) {
     const { field } = reader;
-    if (field === META.annotations) addEntry(reader, annotations);
-    else if (field === META.labels) addEntry(reader, labels);
+    if (field === META.annotations) hasWanted = addEntry(reader, metadata.annotations, wanted) || hasWanted;
     else if (field === META.name) metadata.name = reader.text();
     else if (field === META.namespace) metadata.namespace = reader.text();
     else if (field === META.creationTimestamp) metadata.creationTimestamp = readTime(reader);
-    else if (field === META.ownerReferences) ownerReferences.push(readTexts(reader, reader.enter(), OWNER));
+    else if (wanted !== undefined) continue;
+    else if (field === META.labels) addEntry(reader, metadata.labels);
+    else if (field === META.ownerReferences) metadata.ownerReferences.push(readTexts(reader, reader.enter(), OWNER));
     else if (field === META.uid) metadata.uid = reader.text();
     else if (field === META.deletionTimestamp) metadata.deletionTimestamp = readTime(reader);
   }
-  return metadata;
+  return hasWanted;
 }
 
-/** Adds an entry of a map. */
-function addEntry(reader: ProtobufReader, target: TextMap): void {
-  const { key, value } = readTexts(reader, reader.enter(), ENTRY);
+/** Adds an entry of a map unless another one is wanted. Returns whether it was added. */
+function addEntry(reader: ProtobufReader, target: TextMap, wanted?: Wanted): boolean {
+  const end = reader.enter();
+  let key: string | undefined;
+  let value = '';
+  while (reader.next(end)) {
+    if (reader.field === ENTRY.value) value = reader.commonText();
+    if (reader.field !== ENTRY.key) continue;
+    if (wanted?.lengths.has(reader.end - reader.start) === false) reader.moveTo(end);
+    else key = reader.commonText();
+  }
+  // No label or annotation can have this name, which would change the prototype.
+  if (key === undefined || key === '__proto__') return false;
+  if (wanted !== undefined && !Object.hasOwn(wanted.template, key)) return false;
   target[key] = value;
+  return true;
 }
 
 /** Reads the texts of these fields. An absent text is empty. */
@@ -196,10 +182,6 @@ function readTime(reader: ProtobufReader): number | undefined {
 }
 
 const VARINT = 0;
-/** The tag of field 1 with a length. */
-const FIRST_FIELD_TEXT = 0x0a;
-/** A byte from here on continues in the next one. */
-const MULTIBYTE = 0x80;
 const LENGTH_DELIMITED = 2;
 /** The bytes of wire types whose length is fixed. */
 const FIXED_LENGTHS: Readonly<Record<number, number>> = { [VARINT]: 0, 1: 8, 5: 4 };
@@ -253,12 +235,6 @@ export class ProtobufReader {
 
   moveTo(at: number): void {
     this.#at = at;
-  }
-
-  /** Whether the message in the current field can start with a text in field 1 that has one of these lengths. */
-  canStartWithText(lengths: ReadonlySet<number>): boolean {
-    const length = this.#bytes[this.start + 1] ?? 0;
-    return this.#bytes[this.start] !== FIRST_FIELD_TEXT || length >= MULTIBYTE || lengths.has(length);
   }
 
   text(): string {
