@@ -37,7 +37,7 @@ export async function withDemoCluster<Result>(
         healthPort: 0,
         shutdownDelayMs: 0,
         // The clean-up job deletes an unused config in the next minutes.
-        settings: { current: () => ({ ...DEFAULT_SETTINGS, holdSupersededMs: 0 }) },
+        settings: { settings: { ...DEFAULT_SETTINGS, holdSupersededMs: 0 } },
       });
       await guard.whenReady(AbortSignal.timeout(READY_TIMEOUT_MS));
       const url = `https://${HOST}:${guard.ports.securePort}/validate`;

@@ -10,9 +10,9 @@ import {
 import { isMissingForever, isOnDisk } from './findings.ts';
 import type { Cluster, Problem, ProblemCode } from './problem.ts';
 import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
-import { isObjectName } from '../kube/object-name.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
+import { isObjectName } from '../kube/api-object.ts';
 
 export interface Repair {
   readonly text: string;

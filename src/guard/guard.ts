@@ -1,3 +1,4 @@
+import { type OpenMetricsContentType, Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -21,8 +22,8 @@ import { StatusReporter, type StatusReporterOptions } from '../status/status-rep
 import { TlsProfileFollower } from './tls-profile-follower.ts';
 import { INSTALLED_NAME } from '../api/paths.ts';
 import { createJudge } from './create-judge.ts';
-import type { JudgedReview } from '../review/review.ts';
 import { ScrapeAuthorizer } from '../serving/scrape-authorizer.ts';
+import { findCurrentSettings } from '../review/decide.ts';
 
 export interface GuardOptions {
   readonly api: KubeApi;
@@ -68,30 +69,30 @@ export interface Guard {
  */
 export async function startGuard(options: GuardOptions): Promise<Guard> {
   const { api, log, certificate, status, bindAddress, securePort, healthPort, metricsPort } = options;
-  const { settings: followed = { current: () => DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } =
-    options;
-  const settings = () => followed.current() ?? DEFAULT_SETTINGS;
-  let isDraining = false;
-  const { judge, index, configs, live, history } = createJudge({ api, log, settings: () => followed.current() });
+  const { settings: followed = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
+  const settings = () => findCurrentSettings(followed) ?? DEFAULT_SETTINGS;
+  const serving = { isDraining: false };
+  const { judge, index, configs, live, history } = createJudge({ api, log, settings: followed });
   const events = new EventRecorder({ api, log, controller: EVENT_CONTROLLER, namePrefix: INSTALLED_NAME });
-  const metrics = new Metrics({ index, live, certificate, settings: followed, reporter: () => reporter });
+  const registry = new Registry<OpenMetricsContentType>();
+  const now = api.now.bind(api);
+  const answers = new AnswerRecorder({ log, registry, events, now });
+  const metrics = new Metrics({ registry, index, live, certificate, settings: followed, reporter: () => reporter });
   const onTaskFailure = metrics.countTaskFailure.bind(metrics);
   const stored = () => followed.object;
-  const now = () => api.now();
-  const reported = { api, log, index, configs, history, events, certificate, settings, stored, now, onTaskFailure };
-  const reporter = status === undefined ? undefined : new StatusReporter({ ...reported, ...status });
-  const recordAnswer = (judged: JudgedReview): void => reporter?.recordAnswer(judged);
-  const recorder = new AnswerRecorder({ log, metrics, events, recordAnswer });
+  const reported = { api, log, index, configs, history, events, certificate, settings, stored, answers };
+
+  const reporter =
+    status === undefined ? undefined : new StatusReporter({ ...reported, now, onTaskFailure, ...status });
   const describeUnreadiness = (): string | undefined => {
-    if (isDraining) return 'stopping';
+    if (serving.isDraining) return 'stopping';
     // An object that no guard can read must not keep the modes and overrides from working.
     const untried = index.reflectors.filter((each) => !each.isSynced && each.contentProblem === undefined);
     if (untried.length > 0) return `not listed yet: ${untried.map(({ resource }) => resource.name).join(', ')}`;
-    return followed.current() === undefined ? 'machineconfigguard not read yet' : undefined;
+    return followed.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   };
 
-  const onAnswer = recorder.record.bind(recorder);
-  const app = createAdmissionApp({ judge, settings, log, isDraining: () => isDraining, onAnswer });
+  const app = createAdmissionApp({ judge, settings: followed, log, serving, recorder: answers });
   const tls = { certificate, tlsPolicy, log };
   const webhookServer = createTlsServer({ ...tls, app, connections: new ConnectionLimiter(MAX_CONNECTIONS) });
   const metricsApp = createMetricsApp({ metrics, authorizer: new ScrapeAuthorizer(api), log });
@@ -116,7 +117,7 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
   const backgroundWork = Promise.all([index.run(signal), configs.run(signal), reporter?.run(signal)]);
 
   const finish = async (): Promise<void> => {
-    isDraining = true;
+    serving.isDraining = true;
     await sleep(options.shutdownDelayMs, NEVER_ABORTED);
     await close(webhookServer);
     await withTimeout(FLUSH_TIMEOUT_MS, NEVER_ABORTED, (limited) => waitOrAbort(events.flush(), limited)).catch(

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import {
   DEFAULT_SETTINGS,
   type FollowedSettings,
-  MAX_SETTINGS_AGE_MS,
   type Mode,
   type ParsedSettings,
   parseSettings,
@@ -14,6 +13,7 @@ import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../api/paths.ts';
+import { findCurrentSettings } from '../review/decide.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -36,29 +36,19 @@ const CREATE_TIMEOUT_MS = 5_000;
  * after 15 s the mode counts as Enforce.
  */
 export class SettingsFollower implements FollowedSettings {
+  settings: Settings | undefined;
+  readAt: number | undefined;
   /** As it was last read. Undefined before, and if it does not exist. */
   object: ApiObject | undefined;
   readonly #options: SettingsFollowerOptions;
   readonly #problem: ProblemLog;
   readonly #createProblem: ProblemLog;
   #createAt = 0;
-  #settings: Settings | undefined;
-  #readAt = Number.NaN;
 
   constructor(options: SettingsFollowerOptions) {
     this.#options = options;
     this.#problem = new ProblemLog(options.log, `machineconfigguard ${GUARD_NAME} is readable again`);
     this.#createProblem = new ProblemLog(options.log);
-  }
-
-  current(): Settings | undefined {
-    const settings = this.#settings;
-    if (settings === undefined || performance.now() - this.#readAt <= MAX_SETTINGS_AGE_MS) return settings;
-    return { ...settings, mode: 'Enforce', outdatedMode: settings.mode };
-  }
-
-  get silentMs(): number | undefined {
-    return this.#settings && performance.now() - this.#readAt;
   }
 
   /** Reads the settings until the signal aborts. Never rejects. */
@@ -70,7 +60,7 @@ export class SettingsFollower implements FollowedSettings {
       if (object === undefined) await this.#createIfDue(signal);
     };
     const onFailure = (error: unknown): void => {
-      const { mode, outdatedMode } = this.current() ?? {};
+      const { mode, outdatedMode } = findCurrentSettings(this) ?? {};
       const verb = outdatedMode === undefined ? 'keeping' : 'using';
       const consequence = mode === undefined ? 'denying deletions until then' : `${verb} mode ${mode}`;
       this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
@@ -80,12 +70,12 @@ export class SettingsFollower implements FollowedSettings {
 
   #apply({ settings, problems }: ParsedSettings): void {
     const { mode, holdSupersededMs } = settings;
-    const before = this.#settings;
+    const before = this.settings;
     if (mode !== before?.mode || holdSupersededMs !== before.holdSupersededMs) {
       this.#options.log.info({ mode, holdSupersededMs, before: before?.mode }, `mode is ${mode}`);
     }
-    this.#settings = settings;
-    this.#readAt = performance.now();
+    this.settings = settings;
+    this.readAt = performance.now();
     if (problems.length === 0) this.#problem.clear();
     else this.#problem.warn(`machineconfigguard ${GUARD_NAME}: ${problems.join('; ')}`);
   }

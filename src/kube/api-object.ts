@@ -64,3 +64,12 @@ export function isOlderVersion(a: string, b: string): boolean {
 export function isNumber(version: string): boolean {
   return /^\d{1,20}$/.test(version);
 }
+
+/** Kubernetes limits the names of objects (RFC 1123). */
+export const MAX_NAME_LENGTH = 253;
+const SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
+
+/** Whether an object can have this name (RFC 1123 subdomain). */
+export function isObjectName(name: string): boolean {
+  return name.length <= MAX_NAME_LENGTH && SUBDOMAIN.test(name);
+}

@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { KubeApi } from './api.ts';
+import type { KubeApi, Purpose } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
-import type { Purpose } from './transport.ts';
 
 /** An Event about a cluster-scoped object. */
 export interface ClusterEvent {

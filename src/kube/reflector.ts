@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type ApiObject, isNumber, isOlderVersion, MalformedObject } from './api-object.ts';
-import type { ApiResponse, KubeApi } from './api.ts';
+import { type ApiResponse, type KubeApi, type Purpose, WATCHES } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
 import { listResource } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
@@ -9,7 +9,6 @@ import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 import { toListPath } from './api-paths.ts';
 import { ACCEPT_METADATA, ACCEPT_METADATA_LIST } from './media-types.ts';
 import type { Resource } from './resource.ts';
-import { type Purpose, WATCHES } from './transport.ts';
 
 export interface ReflectorTiming {
   /** The first and the longest pause after a failure. */
@@ -62,14 +61,14 @@ interface Position {
  * What the reflector does. A list leads from each state to `watching`, or to `absent` if the cluster does not serve the
  * kind. A list that the guard cannot read leads to `unreadable`. An error of the connection changes no state.
  */
-type State =
+export type ReflectorState =
   | { readonly phase: 'listing' | 'absent' }
-  /** It watches, or will again from this position. Any doubt leads to `listing`. See {@link Doubt}. */
+  /** It watches, or will again from this position. A {@link Doubt} leads to `listing`. */
   | { readonly phase: 'watching'; readonly position: Position; readonly isResumed: boolean }
   /** Its objects stay as they were before. It lists again and again. */
   | { readonly phase: 'unreadable'; readonly problem: string };
 
-const LISTING: State = { phase: 'listing' };
+const LISTING: ReflectorState = { phase: 'listing' };
 
 /** The objects may differ from those of the API server, such as after an event that is missing or cannot be read. */
 class Doubt extends Error {}
@@ -83,6 +82,7 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
   /** By name. The same map at all times. */
   readonly objects: ReadonlyMap<string, Item>;
+  state: ReflectorState = LISTING;
   /** Undefined before the first list. It goes back only if a probe finds that the API server's versions went back. */
   newestVersion: string | undefined;
   readonly #api: KubeApi;
@@ -92,7 +92,6 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
   readonly #objects = new Map<string, Item>();
-  #state: State = LISTING;
   #error: unknown;
   #lastMessageAt = Number.NaN;
 
@@ -112,11 +111,6 @@ export class Reflector<Item extends { readonly name: string }> {
     return !Number.isNaN(this.#lastMessageAt);
   }
 
-  /** Whether the objects are those of a moment at the API server, as far as the reflector knows. */
-  get isFollowing(): boolean {
-    return this.#state.phase === 'watching' || this.#state.phase === 'absent';
-  }
-
   /** Whether the last list or watch failed because this user has no right to it. */
   get isForbidden(): boolean {
     return this.#error instanceof ApiError && this.#error.status === 403;
@@ -124,7 +118,7 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Why the objects of the cluster cannot be read. Undefined if they can, or if the next list may succeed. */
   get contentProblem(): string | undefined {
-    return this.#state.phase === 'unreadable' ? this.#state.problem : undefined;
+    return this.state.phase === 'unreadable' ? this.state.problem : undefined;
   }
 
   /**
@@ -149,14 +143,14 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   async #advance(signal: AbortSignal): Promise<void> {
-    const state = this.#state;
+    const state = this.state;
     if (state.phase === 'absent') await sleep(this.#timing.absentMs, signal);
     if (state.phase !== 'watching') {
-      this.#state = await this.#list(signal);
+      this.state = await this.#list(signal);
       return;
     }
     if (state.isResumed) await this.#assertContinuous(state.position, signal);
-    this.#state = { ...state, isResumed: true };
+    this.state = { ...state, isResumed: true };
     await this.#watch(state.position, signal);
     // The server may end each watch immediately.
     await sleep(this.#backoff.next(), signal);
@@ -165,13 +159,13 @@ export class Reflector<Item extends { readonly name: string }> {
   #handle(error: unknown): void {
     const reason = describeError(error);
     if (error instanceof Doubt) {
-      this.#state = LISTING;
+      this.state = LISTING;
       this.#log.info(`listing again: ${reason}`);
       return;
     }
     this.#error = error;
     if (CONTENT_ERRORS.some((type) => error instanceof type)) {
-      this.#state = { phase: 'unreadable', problem: `${this.resource.name}: ${reason}` };
+      this.state = { phase: 'unreadable', problem: `${this.resource.name}: ${reason}` };
     }
     this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
   }
@@ -182,7 +176,7 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   /** Returns the next state. @throws like `listResource`, MalformedList if the list is older than what was seen */
-  async #list(signal: AbortSignal): Promise<State> {
+  async #list(signal: AbortSignal): Promise<ReflectorState> {
     const listed = new Map<string, Item>();
     const add = (object: ApiObject): void => {
       const item = this.resource.parse(object);
@@ -282,7 +276,7 @@ export class Reflector<Item extends { readonly name: string }> {
     // A version that goes back would disarm the check for stale lists.
     if (this.newestVersion !== undefined && isOlderVersion(resourceVersion, this.newestVersion)) return;
     this.newestVersion = resourceVersion;
-    this.#state = { phase: 'watching', position: { path, resourceVersion }, isResumed: true };
+    this.state = { phase: 'watching', position: { path, resourceVersion }, isResumed: true };
   }
 
   /** A watch would deliver an unreadable object again and again. A list tells whether it is still there. */
@@ -307,8 +301,8 @@ export class Reflector<Item extends { readonly name: string }> {
   async #probeRegularly(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
-      if (signal.aborted || this.#state.phase !== 'watching') return;
-      await this.#probe(this.#state.position, signal);
+      if (signal.aborted || this.state.phase !== 'watching') return;
+      await this.#probe(this.state.position, signal);
       // The watch has lasted.
       this.#backoff.reset();
     }

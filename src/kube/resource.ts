@@ -1,9 +1,8 @@
 import { objectPath } from './api-paths.ts';
 import type { ApiObject } from './api-object.ts';
-import type { KubeApi } from './api.ts';
+import type { KubeApi, Purpose } from './api.ts';
 import { isAbsent, isNotFound } from './errors.ts';
 import { ACCEPT_METADATA } from './media-types.ts';
-import type { Purpose } from './transport.ts';
 
 /** A kind of objects that the API server lists, and how to parse them. */
 export interface Resource<Item extends { readonly name: string }> {

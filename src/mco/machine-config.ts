@@ -1,7 +1,13 @@
-import { ALLOW_DELETION_ANNOTATION, findOverrideReason } from '../api/annotations.ts';
-import { toPrintableLine } from '../common/printable-text.ts';
-import { type ApiObject, MalformedObject, parseTime, readName } from '../kube/api-object.ts';
-import { isObjectName, MAX_NAME_LENGTH } from '../kube/object-name.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
+import { isVisible, toPrintableLine } from '../common/printable-text.ts';
+import {
+  type ApiObject,
+  isObjectName,
+  MalformedObject,
+  MAX_NAME_LENGTH,
+  parseTime,
+  readName,
+} from '../kube/api-object.ts';
 
 /** Branded: another object's name, passed by mistake, would look unused, and its deletion be allowed. */
 export type ConfigName = string & { readonly __brand: 'ConfigName' };
@@ -67,4 +73,10 @@ export function parseConfigMetadata(object: ApiObject): WatchedConfig {
   const isTerminating = (deletionTimestamp ?? undefined) !== undefined;
   const isOverridden = findOverrideReason(annotations?.[ALLOW_DELETION_ANNOTATION]) !== undefined;
   return { ...config, createdAt, uid: String(uid), isTerminating, isOverridden };
+}
+
+/** Returns the reason in the annotation. Without a visible one it allows nothing. */
+export function findOverrideReason(annotation: unknown): string | undefined {
+  const reason = typeof annotation === 'string' ? annotation.trim() : '';
+  return isVisible(reason) ? reason : undefined;
 }

@@ -8,10 +8,16 @@ import {
   type Reference,
   type Strength,
 } from './referrer.ts';
-import { type ApiObject, findWriteTime, MalformedObject, parseTime, readName } from '../kube/api-object.ts';
+import {
+  type ApiObject,
+  findWriteTime,
+  MalformedObject,
+  MAX_NAME_LENGTH,
+  parseTime,
+  readName,
+} from '../kube/api-object.ts';
 import { isWindows } from './pool-of-node.ts';
 import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
-import { MAX_NAME_LENGTH } from '../kube/object-name.ts';
 import { MCO_GROUP } from './api-paths.ts';
 import { toConfigName } from './machine-config.ts';
 

@@ -22,16 +22,22 @@ export interface ReferenceGroup {
 /** All references to one config, as far as a message needs them. */
 export type ReferenceSummary = Readonly<Record<Strength, ReferenceGroup>>;
 
+const NO_GROUP: ReferenceGroup = {
+  references: [],
+  referrersByKind: { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 },
+  total: 0,
+};
+export const NO_REFERENCES: ReferenceSummary = { strong: NO_GROUP, weak: NO_GROUP };
+
 /**
  * The referrers of one config. It counts them while they come and go, so that a summary costs the same for one node and
  * for thousands of them. A changed referrer keeps its position, so that repeated denials name the same nodes.
  */
 export class ConfigReferrers {
-  readonly #config: ConfigName | undefined;
+  readonly #config: ConfigName;
   readonly #groups: Readonly<Record<Strength, ReferrerGroup>> = { strong: createGroup(), weak: createGroup() };
 
-  /** @param config undefined for no config, and so no referrers */
-  constructor(config?: ConfigName, referrers: Iterable<Referrer> = []) {
+  constructor(config: ConfigName, referrers: Iterable<Referrer> = []) {
     this.#config = config;
     for (const referrer of referrers) this.update(undefined, referrer);
   }
@@ -77,7 +83,7 @@ export class ConfigReferrers {
 
   #summarizeGroup(strength: Strength, current: Referrer | undefined, maxReferrers: number): ReferenceGroup {
     const references: NamedReference[] = [];
-    const referrersByKind = { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 };
+    const referrersByKind = { ...NO_GROUP.referrersByKind };
     let total = 0;
     for (const kind of REFERRER_KINDS) {
       const { byName, total: totalOfKind } = this.#groups[strength][kind];

@@ -1,16 +1,15 @@
 import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
 import { type ApiObject, isOlderVersion } from '../kube/api-object.ts';
-import type { KubeApi } from '../kube/api.ts';
+import type { KubeApi, Purpose } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
 import type { Resource } from '../kube/resource.ts';
-import type { Purpose } from '../kube/transport.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { isManagedByOperator } from '../mco/pool-of-node.ts';
-import { isPool, isUnreportedNode, type PoolReferrer, type Referrer, type UnreportedNode } from '../mco/referrer.ts';
+import type { PoolReferrer, Referrer, UnreportedNode } from '../mco/referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../mco/resources.ts';
 import type { ClusterState, UnreadableKind } from './cluster-state.ts';
-import { ConfigReferrers } from './config-referrers.ts';
+import { ConfigReferrers, NO_REFERENCES } from './config-referrers.ts';
 import { formatVersions, type ReferenceIndex } from './reference-index.ts';
 
 /** Also a bound on what a slow API server has to do for a replica. */
@@ -113,7 +112,7 @@ export class LiveReader {
 
 const NOT_STARTED = { name: 'references', reason: 'the live read did not start in time' };
 const NO_STATE: ClusterState = {
-  references: new ConfigReferrers().summarize(),
+  references: NO_REFERENCES,
   pools: [],
   unreportedNodes: [],
   unreadable: [NOT_STARTED],
@@ -162,7 +161,8 @@ class LiveRead {
   findState(config: ConfigName): ClusterState {
     const referrers = [...this.#referrers.values()].flat();
     this.#poolsAndNodes ??= selectPoolsAndNodes(referrers);
-    const references = new ConfigReferrers(config, referrers).summarize();
+    const named = referrers.filter((referrer) => referrer.references.some((each) => each.config === config));
+    const references = named.length === 0 ? NO_REFERENCES : new ConfigReferrers(config, named).summarize();
     return { references, ...this.#poolsAndNodes, unreadable: this.#findUnreadable(), readAt: this.#readAt };
   }
 
@@ -235,7 +235,8 @@ class LiveRead {
   }
 
   #isNeeded(node: Referrer): boolean {
-    return isUnreportedNode(node) || node.references.some(({ config }) => this.#configs.has(config));
+    const isUnreported = node.kind === 'Node' && node.state.type === 'unreported';
+    return isUnreported || node.references.some(({ config }) => this.#configs.has(config));
   }
 
   /** In a fixed order, because people and log searches compare messages. */
@@ -252,7 +253,12 @@ class LiveRead {
 }
 
 function selectPoolsAndNodes(referrers: readonly Referrer[]): PoolsAndNodes {
-  const pools: readonly PoolReferrer[] = referrers.filter(isPool);
-  const unreported: readonly UnreportedNode[] = referrers.filter(isUnreportedNode);
+  const pools: PoolReferrer[] = [];
+  const unreported: UnreportedNode[] = [];
+  for (const referrer of referrers) {
+    if (referrer.kind === 'MachineConfigPool') pools.push(referrer);
+    else if (referrer.kind === 'Node' && referrer.state.type === 'unreported')
+      unreported.push(referrer as UnreportedNode);
+  }
   return { pools, unreportedNodes: unreported.filter((node) => isManagedByOperator(node, pools)) };
 }

@@ -49,11 +49,6 @@ export class PoolHistory {
     this.#pools.set(after.name, watched);
   }
 
-  /** The last version of each pool. */
-  current(): readonly PoolReferrer[] {
-    return [...this.#pools.values()].map(({ pool }) => pool);
-  }
-
   /** The last version of each pool, and since when the guard has seen all. */
   list(): { readonly name: string; readonly version: string; readonly since: Date }[] {
     return [...this.#pools].map(([name, { pool, watchedSince }]) => {

@@ -30,14 +30,15 @@ export class ReferenceIndex {
   readonly reflectors: readonly FollowedKind[];
   readonly #byConfig = new Map<ConfigName, ConfigReferrers>();
   readonly #unreported = new Map<string, UnreportedNode>();
-  readonly #pools: Reflector<PoolReferrer>;
+  readonly #poolsByName = new Map<string, PoolReferrer>();
+  readonly #poolReflector: Reflector<PoolReferrer>;
   readonly #builds: Reflector<BuildReferrer>;
 
   constructor(options: ReferenceIndexOptions) {
     const onChange = this.update.bind(this);
-    this.#pools = new Reflector({ ...options, resource: POOLS, onChange });
+    this.#poolReflector = new Reflector({ ...options, resource: POOLS, onChange });
     this.#builds = new Reflector({ ...options, resource: BUILDS, onChange });
-    this.reflectors = [new Reflector({ ...options, resource: NODES, onChange }), this.#pools, this.#builds];
+    this.reflectors = [new Reflector({ ...options, resource: NODES, onChange }), this.#poolReflector, this.#builds];
   }
 
   get isSynced(): boolean {
@@ -65,7 +66,7 @@ export class ReferenceIndex {
   }
 
   listPools(): readonly PoolReferrer[] {
-    return this.pools.current();
+    return [...this.#poolsByName.values()];
   }
 
   /** Those that the operator manages. */
@@ -79,8 +80,9 @@ export class ReferenceIndex {
    * kinds. Equal texts mean that nothing has changed in between, because the API server repeats no version.
    */
   formatPoolsAndBuilds(): string | undefined {
-    if (!this.#pools.isFollowing || !this.#builds.isFollowing) return undefined;
-    return [this.#pools, this.#builds].map((reflector) => formatVersions(reflector.objects.values())).join(' ');
+    const followed = [this.#poolReflector, this.#builds];
+    if (!followed.every(({ state: { phase } }) => phase === 'watching' || phase === 'absent')) return undefined;
+    return followed.map(({ objects }) => formatVersions(objects.values())).join(' ');
   }
 
   /** Runs the watches until the signal aborts. Never rejects. */
@@ -99,6 +101,8 @@ export class ReferenceIndex {
     }
     if (before?.kind === 'Node') this.#unreported.delete(before.name);
     if (after !== undefined && isUnreportedNode(after)) this.#unreported.set(after.name, after);
+    if (after?.kind === 'MachineConfigPool') this.#poolsByName.set(after.name, after);
+    else if (before?.kind === 'MachineConfigPool') this.#poolsByName.delete(before.name);
     this.pools.update(before, after, origin);
   }
 }

@@ -1,18 +1,9 @@
-import {
-  explainHeld,
-  explainInUse,
-  explainOutdatedMode,
-  explainUnverified,
-  formatDenial,
-  formatWarning,
-  formatWarnings,
-} from './message.ts';
-import { findHold, type UseHistory } from './hold.ts';
+import { explainInUse, explainUnverified, formatWarning, formatWarnings } from './message.ts';
+import { explainHeld, findHold, type UseHistory } from './hold.ts';
 import { type DenialStatus, MAX_RECORDED_REFERRERS, type Verdict } from './verdict.ts';
-import type { Settings } from '../api/settings.ts';
-import { findOverrideReason } from '../api/annotations.ts';
-import type { Code } from '../api/codes.ts';
-import { type ConfigName, formatName, isRenderedConfig } from '../mco/machine-config.ts';
+import type { FollowedSettings, Settings } from '../api/settings.ts';
+import { type Code, DOCS_BASE } from '../api/codes.ts';
+import { type ConfigName, findOverrideReason, formatName, isRenderedConfig } from '../mco/machine-config.ts';
 import type { ClusterState, UnreadableKind } from '../references/cluster-state.ts';
 import type { ConfigToDelete, Review } from './review.ts';
 import type { ReferenceGroup } from '../references/config-referrers.ts';
@@ -25,6 +16,18 @@ const UNAVAILABLE: DenialStatus = { code: 503, reason: 'ServiceUnavailable' };
 const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 
 const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as const;
+
+/** An older mode counts as Enforce, because it can have changed to Enforce since. */
+const MAX_SETTINGS_AGE_MS = 15_000;
+
+/** Returns the settings that apply now, or undefined until they were read. `now` is of the monotonic clock. */
+export function findCurrentSettings(
+  { settings, readAt }: FollowedSettings,
+  now = performance.now(),
+): Settings | undefined {
+  if (settings === undefined || readAt === undefined || now - readAt <= MAX_SETTINGS_AGE_MS) return settings;
+  return { ...settings, mode: 'Enforce', outdatedMode: settings.mode };
+}
 
 /** One strong reference denies, even if a kind is unreadable. Otherwise all must be read after the review arrived. */
 export function decide(review: Review, state: ClusterState, settings: Settings, history: UseHistory): Verdict {
@@ -78,21 +81,22 @@ function decideByReferences(
   history: UseHistory,
 ): Verdict {
   const { name, allowDeletion } = config;
-  const { references, pools, unreportedNodes, unreadable, readAt: now } = state;
+  const { references, unreportedNodes, unreadable, readAt: now } = state;
   if (references.strong.total > 0) {
     const sentences = [...explainInUse(name, state, allowDeletion !== undefined), ...explainOutdatedMode(settings)];
     return { ...deny('MCG_IN_USE', name, sentences, FORBIDDEN), ...toRecorded(references.strong) };
   }
   if (unreadable.length > 0 || now === undefined) return denyUnread(name, unreadable, settings);
 
-  const hold = findHold(config, [...pools, ...unreportedNodes], { holdMs: settings.holdSupersededMs, now, ...history });
+  const hold = findHold(config, state, { holdMs: settings.holdSupersededMs, now, ...history });
   if (hold !== undefined) {
     return deny('MCG_HELD', name, [...explainHeld(name, hold), ...explainOutdatedMode(settings)], FORBIDDEN);
   }
+  const needsWarning = references.weak.total + unreportedNodes.length > 0;
   return {
     ...allowConfig('MCG_NOT_IN_USE', name, 'is not in use'),
     ...toRecorded(references.weak),
-    warnings: formatWarnings(name, references.weak, unreportedNodes.length),
+    warnings: needsWarning ? formatWarnings(name, references.weak, unreportedNodes.length) : [],
   };
 }
 
@@ -141,4 +145,20 @@ function deny(
   denialStatus: DenialStatus,
 ): Verdict {
   return { outcome: 'denied', code, config, message: formatDenial(code, sentences), denialStatus, ...NOTHING_FOUND };
+}
+
+/** `CODE: sentences`, and where the code is explained. */
+function formatDenial(code: Code, sentences: readonly string[]): string {
+  return `${code}: ${sentences.join(' ')} ${formatHelpNote(code)}`;
+}
+
+/** A disconnected cluster cannot reach the page, so the note also names the command that prints it. */
+export function formatHelpNote(code: Code): string {
+  return `Run machineconfig-guard explain ${code}, or see ${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
+}
+
+/** Explains why a mode that would allow the deletion does not apply. */
+function explainOutdatedMode({ outdatedMode }: Settings): string[] {
+  if (outdatedMode === undefined || outdatedMode === 'Enforce') return [];
+  return [`The mode ${outdatedMode} cannot be read at present, so Enforce applies.`];
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { hasStrongReference, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
-import { DEFAULT_SETTINGS, type Settings } from '../api/settings.ts';
-import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from './decide.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings, type Settings } from '../api/settings.ts';
+import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified, findCurrentSettings } from './decide.ts';
 import type { UseHistory } from './hold.ts';
 import type { Verdict } from './verdict.ts';
 import type { ApiObject } from '../kube/api-object.ts';
@@ -28,8 +28,7 @@ export interface JudgeOptions {
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigIndex, 'has' | 'lookUp'>;
   readonly history: UseHistory;
-  /** Undefined until they were read. */
-  readonly settings: () => Settings | undefined;
+  readonly settings: FollowedSettings;
   readonly log: Logger;
 }
 
@@ -66,13 +65,13 @@ export class Judge implements ReviewJudge {
   }
 
   #settings(): Settings {
-    return this.#options.settings() ?? DEFAULT_SETTINGS;
+    return findCurrentSettings(this.#options.settings) ?? DEFAULT_SETTINGS;
   }
 
   /** Reads the settings after the last wait: they may have been unread, or have changed. */
   #decide(review: Review, state: ClusterState): Verdict {
     const { history, settings } = this.#options;
-    const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
+    const unread = settings.settings === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
     const unreadable = [...state.unreadable, ...unread];
     return decide(review, { ...state, unreadable }, this.#settings(), history);
   }

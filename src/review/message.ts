@@ -5,16 +5,10 @@ import {
   REFERRER_KINDS,
   REFERRER_NOUNS,
 } from '../mco/referrer.ts';
-import type { Hold } from './hold.ts';
-import { groupBy } from '../common/group-by.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
-import { toSeconds } from '../common/duration.ts';
-import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
-import { type Code, formatHelpNote } from '../api/codes.ts';
 import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
 import type { ClusterState, StuckNode, UnreadableKind } from '../references/cluster-state.ts';
 import type { ReferenceGroup } from '../references/config-referrers.ts';
-import type { Settings } from '../api/settings.ts';
 
 /** The audit annotation lists more names. */
 const MAX_NAMES_PER_KIND = 3;
@@ -98,35 +92,6 @@ function formatWayIntoPool({ name, conflictingPools }: StuckNode): string {
   return `${cause} Delete the config once the node has moved to another one.`;
 }
 
-/** Explains a denial because of a hold. */
-export function explainHeld(name: ConfigName, hold: Hold): string[] {
-  return [
-    `${formatName(name)} is held until ${formatTime(hold.until)}: ${explainHold(hold)}.`,
-    `Delete it after that time, or give a reason in its annotation ${ALLOW_DELETION_ANNOTATION}.`,
-  ];
-}
-
-export function explainHold({ cause, since, pool, node = '' }: Hold): string {
-  const time = formatTime(since);
-  if (cause === 'NodeUnreported') {
-    return `node ${formatName(node)}, which may be booting with it, has not reported its config`;
-  }
-  const poolName = `pool ${formatName(pool)}`;
-  const sentences = {
-    ConfigCreated: `it was created at ${time}`,
-    PoolChanged: `${poolName} last changed at ${time}`,
-    PoolNamed: `${poolName} last named it at ${time}`,
-    PoolUndated: `nothing dates the last change of ${poolName}`,
-    PoolWatched: `the guard has watched ${poolName} only since ${time}`,
-  };
-  return `${sentences[cause]}, and a machine may be booting with it`;
-}
-
-/** RFC 3339 in whole seconds, rounded up. */
-export function formatTime(time: Date): string {
-  return toSeconds(new Date(Math.ceil(time.getTime() / 1_000) * 1_000));
-}
-
 /** Does not state that the config is in use, because that is unknown. */
 export function explainUnverified(name: ConfigName | undefined, unreadable: readonly UnreadableKind[]): string[] {
   const causes = unreadable.map((kind) => `${kind.name}: ${toPrintableLine(kind.reason, 160)}`);
@@ -136,12 +101,6 @@ export function explainUnverified(name: ConfigName | undefined, unreadable: read
     'Nothing was deleted. Retry.',
     "If it persists, check the guard's logs, its RBAC and its connection to the API server.",
   ];
-}
-
-/** Explains why a mode that would allow the deletion does not apply. */
-export function explainOutdatedMode({ outdatedMode }: Settings): string[] {
-  if (outdatedMode === undefined || outdatedMode === 'Enforce') return [];
-  return [`The mode ${outdatedMode} cannot be read at present, so Enforce applies.`];
 }
 
 /** Returns what the client should know of a deletion that is allowed. */
@@ -167,23 +126,15 @@ export function formatReferrers({ references, referrersByKind }: ReferenceGroup)
 }
 
 function formatKind(noun: string, count: number, references: readonly NamedReference[]): string {
-  const fieldsByName = groupBy(references, ({ name }) => name);
-  const first = [...fieldsByName].slice(0, MAX_NAMES_PER_KIND);
-  const [only] = first;
-  if (count === 1 && only !== undefined) {
-    const [name, fields] = only;
-    return `${noun} ${formatName(name)} (${fields.map(({ field }) => field).join(', ')})`;
-  }
-  const names = first.map(([name, fields]) => `${formatName(name)} ${fields.map(({ field }) => field).join('+')}`);
+  const fieldsOf = (name: string) =>
+    references.filter((reference) => reference.name === name).map(({ field }) => field);
+  const names = [...new Set(references.map(({ name }) => name))].slice(0, MAX_NAMES_PER_KIND);
+  if (count === 1) return names.map((name) => `${noun} ${formatName(name)} (${fieldsOf(name).join(', ')})`).join('');
+  const texts = names.map((name) => `${formatName(name)} ${fieldsOf(name).join('+')}`);
   const more = count > names.length ? ` and ${count - names.length} more` : '';
-  return `${countNoun(count, noun)} (${names.join(', ')}${more})`;
+  return `${countNoun(count, noun)} (${texts.join(', ')}${more})`;
 }
 
 export function formatWarning(text: string): string {
   return toPrintableLine(text, MAX_WARNING_LENGTH);
-}
-
-/** `CODE: sentences`, and where the code is explained. */
-export function formatDenial(code: Code, sentences: readonly string[]): string {
-  return `${code}: ${sentences.join(' ')} ${formatHelpNote(code)}`;
 }

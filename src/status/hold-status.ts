@@ -1,6 +1,5 @@
 import { formatDuration, parseDuration, toSeconds } from '../common/duration.ts';
-import { API_TIME_RESOLUTION_MS, findHolds, type UseHistory } from '../review/hold.ts';
-import { explainHold, formatTime } from '../review/message.ts';
+import { API_TIME_RESOLUTION_MS, explainHold, findHolds, formatTime, type UseHistory } from '../review/hold.ts';
 import { isRenderedConfig } from '../mco/machine-config.ts';
 import type { HoldStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
@@ -16,8 +15,8 @@ type HoldInput = Pick<StatusInput, 'configs' | 'index' | 'settings' | 'now' | 'h
 export function describeHolds({ configs, index, settings, now, history }: HoldInput): HoldStatus {
   const holdMs = settings.holdSupersededMs;
   const unused = [...configs.objects.values()].filter(({ name }) => isRenderedConfig(name) && !index.isUsed(name));
-  const referrers = [...index.listPools(), ...index.listUnreportedNodes()];
-  const holds = [...findHolds(unused, referrers, { ...history, holdMs, now })];
+  const holders = { pools: index.listPools(), unreportedNodes: index.listUnreportedNodes() };
+  const holds = [...findHolds(unused, holders, { ...history, holdMs, now })];
   const longest = holds.toSorted(([a, { until }], [b, other]) => +other.until - +until || (a < b ? -1 : 1));
   return {
     holdSuperseded: formatDuration(holdMs),

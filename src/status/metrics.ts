@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
+import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServingCertificate } from '../certificates/key-pair.ts';
 import { REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
@@ -7,10 +7,12 @@ import type { LiveReader } from '../references/live-reader.ts';
 import type { FollowedKind, ReferenceIndex } from '../references/reference-index.ts';
 import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
-import type { AnsweredCall, JudgedReview } from '../review/review.ts';
 import type { ConfigReferrers } from '../references/config-referrers.ts';
+import { findCurrentSettings } from '../review/decide.ts';
 
 export interface MetricsOptions {
+  /** Also has the metrics of others. */
+  readonly registry: Registry<OpenMetricsContentType>;
   readonly index: Pick<ReferenceIndex, 'byConfig' | 'listPools'> & {
     readonly reflectors: readonly Pick<FollowedKind, 'resource' | 'silentMs'>[];
   };
@@ -20,53 +22,21 @@ export interface MetricsOptions {
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
 }
 
-/** These series start with 0, because `increase()` misses the first increment of a new series. */
-const COUNTED_CODES = { MCG_IN_USE: 'denied', MCG_HELD: 'denied', MCG_UNVERIFIED: 'denied', MCG_NOT_IN_USE: 'allowed' };
-
-/** From a denial by the index to the timeout of the webhook. */
-const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-
-/** The guard's metrics. Labels have few values, none of them from a request. */
+/** What the guard reports at each scrape. Labels have few values. */
 export class Metrics {
-  readonly #registry = new Registry<OpenMetricsContentType>();
-  readonly #decisions = new Counter({
-    name: 'mcguard_decisions_total',
-    help: 'Answered reviews by verdict, code and whether they were dry runs.',
-    labelNames: ['verdict', 'code', 'dry_run'],
-    registers: [this.#registry],
-  });
-  readonly #calls = new Counter({
-    name: 'mcguard_webhook_calls_total',
-    help: 'Answered calls by whether they had an Authorization header, whose value the guard does not read.',
-    labelNames: ['authorization'],
-    registers: [this.#registry],
-  });
-  readonly #duration = new Histogram({
-    name: 'mcguard_decision_duration_seconds',
-    help: 'Time from the arrival of a review to its answer, by path: none, index or live.',
-    labelNames: ['path'],
-    buckets: BUCKETS_SECONDS,
-    registers: [this.#registry],
-  });
-  readonly #missingConfigs = new Counter({
-    name: 'mcguard_missing_config_reviews_total',
-    help: 'Reviews that are not about an existing MachineConfig, which the API server almost never sends.',
-    registers: [this.#registry],
-  });
-  readonly #taskFailures = new Counter({
-    name: 'mcguard_task_failures_total',
-    help: 'Failures of background tasks, by task. The guard repeats the task.',
-    labelNames: ['task'],
-    registers: [this.#registry],
-  });
+  readonly #registry: MetricsOptions['registry'];
+  readonly #taskFailures: Counter;
 
-  constructor({ index, live, settings, reporter, certificate }: MetricsOptions) {
+  constructor({ registry, index, live, settings, reporter, certificate }: MetricsOptions) {
+    this.#registry = registry;
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    for (const [code, verdict] of Object.entries(COUNTED_CODES)) {
-      for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict, code, dry_run }, 0);
-    }
-    for (const authorization of ['false', 'true']) this.#calls.inc({ authorization }, 0);
+    this.#taskFailures = new Counter({
+      name: 'mcguard_task_failures_total',
+      help: 'Failures of background tasks, by task. The guard repeats the task.',
+      labelNames: ['task'],
+      registers: [registry],
+    });
     const reads: Counter = new Counter({
       name: 'mcguard_live_reads_total',
       help: 'Live reads of all references.',
@@ -81,7 +51,7 @@ export class Metrics {
       certificate.expiries().map(({ certificate: name, notAfter }) => [name, notAfter.getTime() / 1000] as const);
     this.#addGauge('mcguard_certificate_expiry_timestamp_seconds', expiryHelp, readExpiries, 'certificate');
     const readModes = () => {
-      const { mode } = settings.current() ?? DEFAULT_SETTINGS;
+      const { mode } = findCurrentSettings(settings) ?? DEFAULT_SETTINGS;
       return MODES.map((candidate) => [candidate, candidate === mode ? 1 : 0] as const);
     };
     this.#addGauge('mcguard_mode', '1 for the current mode, 0 for the others.', readModes, 'mode');
@@ -95,8 +65,11 @@ export class Metrics {
     const ageHelp = 'Time since the last message from the API server about the resource.';
     const readAges = () => {
       const followed = index.reflectors.map(({ resource, silentMs }) => ({ name: resource.name, silentMs }));
-      const all = [...followed, { name: 'machineconfigguards', silentMs: settings.silentMs }];
-      return all.flatMap(({ name, silentMs }) => (silentMs === undefined ? [] : [[name, silentMs / 1000] as const]));
+      const { readAt = Number.NaN } = settings;
+      const all = [...followed, { name: 'machineconfigguards', silentMs: performance.now() - readAt }];
+      return all.flatMap(({ name, silentMs }) =>
+        silentMs === undefined || Number.isNaN(silentMs) ? [] : [[name, silentMs / 1000] as const],
+      );
     };
     this.#addGauge('mcguard_index_age_seconds', ageHelp, readAges, 'resource');
     const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';
@@ -107,16 +80,6 @@ export class Metrics {
     // Computed once, because each result would differ by microseconds.
     const startedAt = Date.now() / 1000 - process.uptime();
     this.#addGauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
-  }
-
-  countAnswer({ review, verdict, path, configState }: JudgedReview, { hasAuthorization, ms }: AnsweredCall): void {
-    this.#calls.inc({ authorization: String(hasAuthorization) });
-    if (configState === 'missing') {
-      this.#missingConfigs.inc();
-      return;
-    }
-    this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(review.isDryRun) });
-    this.#duration.observe({ path }, ms / 1000);
   }
 
   countTaskFailure(task: string): void {

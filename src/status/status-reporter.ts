@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { toSeconds } from '../common/duration.ts';
 import { repeat } from '../common/wait.ts';
 import type { Settings } from '../api/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
@@ -17,7 +16,6 @@ import { Lease } from './lease.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import { INSTALLED_NAME } from '../api/paths.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
-import type { JudgedReview } from '../review/review.ts';
 import type { GuardStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
 
@@ -30,6 +28,7 @@ export interface StatusReporterOptions extends Pick<StatusInput, 'history'> {
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly settings: () => Settings;
   readonly stored: StatusWriterOptions['stored'];
+  readonly answers: StatusWriterOptions['answers'];
   readonly tlsProfile?: (() => FollowedTlsProfile) | undefined;
   readonly leaseNamespace: string;
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
@@ -80,13 +79,6 @@ export class StatusReporter {
         onTaskFailure(task);
       });
     await Promise.all([...Object.entries(tasks).map(repeatTask), this.#lease.run(signal)]);
-  }
-
-  recordAnswer({ review: { user }, verdict }: JudgedReview): void {
-    const { config: name = '' } = verdict;
-    const answer = { time: toSeconds(this.#options.now()), name, user };
-    if (verdict.outcome === 'denied') this.#writer.recordDenial({ ...answer, referrers: verdict.references });
-    else this.#writer.recordAllowedDeletion(answer);
   }
 
   #status(): GuardStatus {

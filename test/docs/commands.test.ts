@@ -7,8 +7,9 @@ import { listCommands, runProgram } from '../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../support/config-on-disk.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
-import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/api/codes.ts';
+import { CODE_DESCRIPTIONS } from '../../src/api/codes.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
+import { formatHelpNote } from '../../src/review/decide.ts';
 
 const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
 const CODES = Object.values(EXIT_CODE).map(String);

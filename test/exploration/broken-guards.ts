@@ -92,13 +92,13 @@ const ignoreHold = changeState(() => ({ pools: [] }));
 const ignoreTimes = changePools(({ kind, name, references }) => ({ kind, name, references }));
 const ignoreRollBack = changePools((pool) => ({ ...pool, specChangedAt: LONG_AGO }));
 
-type FindLastUse = GuardParts['index']['pools']['findLastUse'];
+type FindLastUse = NonNullable<GuardParts['history']['findLastUse']>;
 
 /** Changes what the guard remembers of the pools. */
 function changeMemory(change: (find: FindLastUse, parts: GuardParts) => FindLastUse): BrokenGuard {
   return (parts) => {
-    const { pools } = parts.index;
-    pools.findLastUse = change(pools.findLastUse.bind(pools), parts);
+    const { findLastUse = () => undefined } = parts.history;
+    Object.assign(parts.history, { findLastUse: change(findLastUse, parts) });
   };
 }
 

@@ -11,13 +11,12 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
-import { type ApiRequest, KubeApi } from '../../src/kube/api.ts';
+import { type ApiRequest, KubeApi, LISTS, type Purpose, Transport, WATCHES } from '../../src/kube/api.ts';
 import { KubeconfigError, KubeConnection } from '../../src/client/kube-connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
 import { listen } from '../../src/serving/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
-import { LISTS, type Purpose, Transport, WATCHES } from '../../src/kube/transport.ts';
 
 /**
  * Starts a server and a client of it until the end of the test.

@@ -238,7 +238,7 @@ test('lists again and again after an event with a malformed object, and says so 
   await expect.poll(listCount).toBeGreaterThanOrEqual(4);
   const problem = 'annotation currentConfig of node a is not a string';
   expect(reflector.contentProblem).toBe(`nodes: ${problem}`);
-  expect([reflector.isSynced, reflector.isFollowing, ...known()]).toEqual([true, false, 'a rendered-1']);
+  expect([reflector.isSynced, reflector.state.phase, ...known()]).toEqual([true, 'unreadable', 'a rendered-1']);
   // Only the first watch has refreshed the age.
   vi.advanceTimersByTime(60_000);
   const age = reflector.silentMs ?? 0;
@@ -251,7 +251,7 @@ test('lists again and again after an event with a malformed object, and says so 
   setConfig(cluster, 'a', 'rendered-2');
   await expect.poll(known).toEqual(['a rendered-2', 'b rendered-2']);
   await awaitWatch();
-  expect([reflector.contentProblem, reflector.isFollowing]).toEqual([undefined, true]);
+  expect([reflector.contentProblem, reflector.state.phase]).toEqual([undefined, 'watching']);
   expect(reflector.silentMs).toBeLessThan(age);
   expect(messages().at(-1)).toBe('watching nodes again');
 });

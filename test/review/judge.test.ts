@@ -85,7 +85,11 @@ async function judge(situation: Situation) {
     live: { read },
     configs: { has: () => config.state === 'exists', lookUp },
     history: { createdAt: () => undefined },
-    settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
+    settings: {
+      get settings() {
+        return allSettings.length > 1 ? allSettings.shift() : allSettings[0];
+      },
+    },
     log: memoryLog().log,
   });
   const { verdict, ...judged } = await judge.judge(review, deadline.signal);

@@ -49,6 +49,8 @@ test.each<[string, unknown, Partial<PoolReferrer>, readonly (string | undefined)
 ])('a client that reads the status %s', (_case, status, change, expected) => {
   const findLastUse = createFindLastUse(status, HOLD_MS);
   const options = { holdMs: HOLD_MS, now: NOW, createdAt: history.createdAt, findLastUse };
-  const holds = [OLD, NAMED, CREATED].map((name) => findHold(toConfig(name), [{ ...POOL, ...change }], options));
+  const holds = [OLD, NAMED, CREATED].map((name) =>
+    findHold(toConfig(name), { pools: [{ ...POOL, ...change }], unreportedNodes: [] }, options),
+  );
   expect(holds.map((hold) => hold?.until.toISOString().slice(11, 19))).toEqual(expected);
 });

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { indexOf } from '../support/reference-index.ts';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Expiry } from '../../src/certificates/key-pair.ts';
@@ -77,6 +78,7 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
     },
     history: { createdAt: () => undefined, findLastUse: pools.findLastUse.bind(pools) },
     events: { record: () => {} },
+    answers: { deletions: new LRUCache({ max: 1 }), lastDenial: undefined },
     certificate: { expiries: () => [{ ...serving, ...expiry }] },
     settings: () => ({ ...DEFAULT_SETTINGS, ...settings }),
     stored: () => structuredClone(cluster.get(GUARDS, 'cluster')),

@@ -1,14 +1,12 @@
 import { finished } from 'node:stream/promises';
 import { type ApiObject, parseTime } from '../api-object.ts';
-import { parseCollection, toListPath } from '../api-paths.ts';
-import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
+import { type ApiResponse, type KubeApi, LISTS, type Purpose, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
 import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
 import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
 import type { Resource } from '../resource.ts';
-import { LISTS, type Purpose } from '../transport.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
@@ -74,9 +72,11 @@ export async function listCollection(
   { query = {}, purpose = LISTS }: CollectionOptions = {},
 ): Promise<ListResult> {
   const { kind, isMetadataOnly, annotations } = resource;
-  const { apiVersion, isNamespaced } = parseCollection(path);
+  // `/api/v1/nodes` or `/apis/GROUP/VERSION/RESOURCE`.
+  const apiVersion = path.startsWith('/apis/') ? path.split('/').slice(2, 4).join('/') : 'v1';
+  const search = new URLSearchParams(query).toString();
   const response = await api.request({
-    path: toListPath(path, query),
+    path: search === '' ? path : `${path}?${search}`,
     accept: chooseMediaType(resource),
     purpose,
     signal,
@@ -86,7 +86,7 @@ export async function listCollection(
     itemCount += 1;
     if (itemCount > MAX_ITEMS) throw new MalformedList(`the list has more than ${MAX_ITEMS} items`);
     // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
-    if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
+    if (!path.includes('/namespaces/') && (object.metadata?.namespace ?? '') !== '')
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };
