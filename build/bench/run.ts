@@ -236,15 +236,16 @@ ${circumstances}.
 
 ${formatTable(columns, rows.map(formatRow))}
 - All nodes are of one pool and name the config whose deletion is denied. ${NODE_SIZE}
-- Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × 8 allowed in parallel, in new processes for each number of
-  nodes. Then the memory: VmHWM, MB are 10⁶ bytes.
+- Dry runs: ${denials} denials, ${allows} allowed, ${parallels} × 8 allowed in parallel, in new processes for each
+  number of nodes. Then the memory: VmHWM, MB are 10⁶ bytes.
 - An answer that is later than 5 s counts with its time.
 - The plain list: one consistent list of the nodes' metadata in protobuf, by a client that only reads the bytes.
 - controller-runtime 0.21 in Go, without its limit of 20 requests a second. It denies from its cache of metadata and
   allows after a list of nodes and pools. Indexed: the cache has an index of configs.
 - The guard also gets the node of a denial again, lists builds, and logs.
-- With ${formatNumber(comparedNodes)} nodes: ${starts} starts. The burst: ${burst} parallel DELETEs. In time: within 5 s (API server) and 4 s
-  (guard). The slow API server: each answer arrives ${SLOW_MS} ms later, during ${parallels} × 8 allowed in parallel.
+- With ${formatNumber(comparedNodes)} nodes: ${starts} starts. The burst: ${burst} parallel DELETEs. In time: within 5 s
+  (API server) and 4 s (guard). The slow API server: each answer arrives ${SLOW_MS} ms later, during ${parallels} × 8
+  allowed in parallel.
 `;
 }
 

@@ -214,7 +214,7 @@ export interface Purpose {
   readonly isWatch?: true;
 }
 
-export const REQUESTS: Purpose = { name: 'requests', maxConnections: 32 };
+const REQUESTS: Purpose = { name: 'requests', maxConnections: 32 };
 export const LISTS: Purpose = { name: 'lists', maxConnections: 8 };
 export const WATCHES: Purpose = { name: 'watches', maxConnections: Number.POSITIVE_INFINITY, isWatch: true };
 

@@ -187,7 +187,7 @@ export class Reflector<Item extends { readonly name: string }> {
     );
     if (result !== undefined) await this.#checkListVersion(result, signal);
 
-    for (const name of [...this.#objects.keys()]) if (!listed.has(name)) this.#set(name, undefined, 'list');
+    for (const name of this.#objects.keys()) if (!listed.has(name)) this.#set(name, undefined, 'list');
     for (const [name, item] of listed) this.#set(name, item, 'list');
     this.#lastMessageAt = performance.now();
     this.#clearProblem();
@@ -206,8 +206,8 @@ export class Reflector<Item extends { readonly name: string }> {
   }
 
   /**
-   * Before the next watch. In a long outage, the versions of a restored etcd can overtake the position, and a watch from
-   * there would miss changes. The probe itself can wait for the end of the outage, so the time counts after it.
+   * Called before the next watch. In a long outage, the versions of a restored etcd can overtake the position, and a
+   * watch from there would miss changes. The probe can wait for the end of the outage, so the time counts after it.
    * @throws Doubt, or an error of the request
    */
   async #assertContinuous(position: Position, signal: AbortSignal): Promise<void> {

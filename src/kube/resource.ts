@@ -14,7 +14,7 @@ export interface Resource<Item extends { readonly name: string }> {
   readonly isMetadataOnly?: boolean | undefined;
   /** Whether every cluster serves it, so that a 404 is always an error. */
   readonly isAlwaysServed?: true;
-  /** If present, a metadata-only list keeps nothing but these of an object that has one of them: see `parseNodeReferrer`. */
+  /** If present, a metadata-only list keeps only these of an object that has one of them: see `parseNodeReferrer`. */
   readonly annotations?: readonly string[];
   readonly parse: (object: ApiObject) => Item;
 }

@@ -77,8 +77,8 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const referrer = { kind: 'Node', name, references } as const;
   if (firstField === 'currentConfig') return { ...referrer, state: CONFIGURED };
   // A list sets each annotation that it looked for, also to undefined.
-  const isOfOperator = ([key, value]: [string, unknown]): boolean => value !== undefined && key.startsWith(MCO_PREFIX);
-  const isAnnotated = Object.entries(annotations ?? {}).some(isOfOperator);
+  const present = Object.entries(annotations ?? {}).filter(([, value]) => value !== undefined);
+  const isAnnotated = present.some(([key]) => key.startsWith(MCO_PREFIX));
   // The operator does not manage Windows nodes, so they never report a config.
   if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };
   const createdAt = parseTime(creationTimestamp);

@@ -1,5 +1,6 @@
 import type { ConfigName } from '../mco/machine-config.ts';
 import {
+  hasStrongReference,
   type NamedReference,
   type Referrer,
   REFERRER_KINDS,
@@ -8,7 +9,7 @@ import {
 } from '../mco/referrer.ts';
 
 /** Of each kind. Messages, audit events and the status name no more. */
-const MAX_SUMMARIZED_REFERRERS = 10;
+export const MAX_NAMED_REFERRERS = 10;
 
 /** The references of one strength to one config. */
 export interface ReferenceGroup {
@@ -22,118 +23,111 @@ export interface ReferenceGroup {
 /** All references to one config, as far as a message needs them. */
 export type ReferenceSummary = Readonly<Record<Strength, ReferenceGroup>>;
 
-const NO_GROUP: ReferenceGroup = {
+export const NO_REFERENCES: ReferenceGroup = {
   references: [],
   referrersByKind: { Node: 0, MachineConfigPool: 0, MachineOSBuild: 0 },
   total: 0,
 };
-export const NO_REFERENCES: ReferenceSummary = { strong: NO_GROUP, weak: NO_GROUP };
 
 /**
- * The referrers of one config. It counts them while they come and go, so that a summary costs the same for one node and
- * for thousands of them. A changed referrer keeps its position, so that repeated denials name the same nodes.
+ * The referrers whose strong references keep one config. It counts them while they come and go, so that a summary costs
+ * the same for one node and for thousands of them. A changed referrer keeps its position, so that repeated denials name
+ * the same nodes.
  */
 export class ConfigReferrers {
   readonly #config: ConfigName;
-  readonly #groups: Readonly<Record<Strength, ReferrerGroup>> = { strong: createGroup(), weak: createGroup() };
+  readonly #byKind: Readonly<Record<ReferrerKind, Map<string, Referrer>>> = {
+    Node: new Map(),
+    MachineConfigPool: new Map(),
+    MachineOSBuild: new Map(),
+  };
+  /** How many references there are of each kind. */
+  readonly #totals = { ...NO_REFERENCES.referrersByKind };
 
-  constructor(config: ConfigName, referrers: Iterable<Referrer> = []) {
+  constructor(config: ConfigName) {
     this.#config = config;
-    for (const referrer of referrers) this.update(undefined, referrer);
-  }
-
-  get isEmpty(): boolean {
-    return STRENGTHS.every((strength) => REFERRER_KINDS.every((kind) => this.#groups[strength][kind].total === 0));
   }
 
   /** `before` is undefined for a new referrer, and `after` for a deleted one. Either may not name the config. */
   update(before: Referrer | undefined, after: Referrer | undefined): void {
-    for (const strength of STRENGTHS) {
-      const countBefore = this.#count(before, strength);
-      const countAfter = this.#count(after, strength);
-      if (after !== undefined && countAfter > 0) this.#groups[strength][after.kind].byName.set(after.name, after);
-      else if (before !== undefined && countBefore > 0) this.#groups[strength][before.kind].byName.delete(before.name);
-      const kind = (before ?? after)?.kind;
-      if (kind !== undefined) this.#groups[strength][kind].total += countAfter - countBefore;
-    }
+    if (before !== undefined) this.#totals[before.kind] -= this.#select([before]).length;
+    if (after !== undefined) this.#totals[after.kind] += this.#select([after]).length;
+    if (after !== undefined && hasStrongReference(this.#config, after)) this.#byKind[after.kind].set(after.name, after);
+    else if (before !== undefined) this.#byKind[before.kind].delete(before.name);
   }
 
-  /** Returns the first referrer whose reference denies a deletion. Nodes come first: one small GET confirms a node. */
-  findStrong(): Referrer | undefined {
-    for (const kind of REFERRER_KINDS) {
-      const first = this.#groups.strong[kind].byName.values().next();
-      if (first.done !== true) return first.value;
-    }
-    return undefined;
+  /** Returns the first referrer, if there is any. Nodes come first: one small GET confirms a node. */
+  findFirst(): Referrer | undefined {
+    return this.#listFirst(1)[0];
   }
 
-  /** Returns how many references of this kind deny a deletion. */
-  countStrong(kind: ReferrerKind): number {
-    return this.#groups.strong[kind].total;
+  /** Returns how many references of this kind there are. */
+  count(kind: ReferrerKind): number {
+    return this.#totals[kind];
   }
 
   /**
-   * @param current replaces the referrer of this kind and name, which names the config
+   * @param current replaces the referrer of this kind and name
    * @param maxReferrers of each kind whose references are listed; all are counted
    */
-  summarize(current?: Referrer, maxReferrers = MAX_SUMMARIZED_REFERRERS): ReferenceSummary {
-    const summarize = (strength: Strength) => this.#summarizeGroup(strength, current, maxReferrers);
-    return { strong: summarize('strong'), weak: summarize('weak') };
+  summarize(current?: Referrer, maxReferrers = MAX_NAMED_REFERRERS): ReferenceGroup {
+    const first = this.#listFirst(maxReferrers).map((referrer) => {
+      return current?.kind === referrer.kind && current.name === referrer.name ? current : referrer;
+    });
+    const { Node, MachineConfigPool, MachineOSBuild } = this.#byKind;
+    const referrersByKind = {
+      Node: Node.size,
+      MachineConfigPool: MachineConfigPool.size,
+      MachineOSBuild: MachineOSBuild.size,
+    };
+    const total = REFERRER_KINDS.reduce((sum, kind) => sum + this.#totals[kind], 0);
+    return { references: this.#select(first), referrersByKind, total };
   }
 
-  #summarizeGroup(strength: Strength, current: Referrer | undefined, maxReferrers: number): ReferenceGroup {
-    const references: NamedReference[] = [];
-    const referrersByKind = { ...NO_GROUP.referrersByKind };
-    let total = 0;
+  /** Visits no more referrers than it returns. */
+  #listFirst(maxOfKind: number): readonly Referrer[] {
+    const first: Referrer[] = [];
     for (const kind of REFERRER_KINDS) {
-      const { byName, total: totalOfKind } = this.#groups[strength][kind];
-      referrersByKind[kind] = byName.size;
-      total += totalOfKind;
-      for (const indexed of takeFirst(byName.values(), maxReferrers)) {
-        const isReplaced = current?.kind === kind && current.name === indexed.name;
-        const referrer = isReplaced ? current : indexed;
-        total += this.#count(referrer, strength) - this.#count(indexed, strength);
-        references.push(...this.#select(referrer, strength));
+      let left = maxOfKind;
+      for (const referrer of this.#byKind[kind].values()) {
+        if (left === 0) break;
+        left -= 1;
+        first.push(referrer);
       }
     }
-    return { references, referrersByKind, total };
+    return first;
   }
 
-  #select({ kind, name, references }: Referrer, strength: Strength): NamedReference[] {
-    const named = references.filter(
-      (reference) => reference.config === this.#config && reference.strength === strength,
-    );
-    return named.map((reference) => ({ kind, name, ...reference }));
-  }
-
-  #count(referrer: Referrer | undefined, strength: Strength): number {
-    return referrer === undefined ? 0 : this.#select(referrer, strength).length;
+  #select(referrers: readonly Referrer[]): readonly NamedReference[] {
+    return selectReferences(this.#config, 'strong', referrers);
   }
 }
 
 /** Summarizes the references of a list of referrers, most of which may name other configs. */
 export function summarizeReferences(
   config: ConfigName,
-  referrers: Iterable<Referrer>,
+  referrers: readonly Referrer[],
   maxReferrers = Number.POSITIVE_INFINITY,
 ): ReferenceSummary {
-  return new ConfigReferrers(config, referrers).summarize(undefined, maxReferrers);
+  const summarize = (strength: Strength): ReferenceGroup => {
+    const referrersByKind = { ...NO_REFERENCES.referrersByKind };
+    const references: NamedReference[] = [];
+    let total = 0;
+    for (const referrer of referrers) {
+      const selected = selectReferences(config, strength, [referrer]);
+      if (selected.length === 0) continue;
+      total += selected.length;
+      referrersByKind[referrer.kind] += 1;
+      if (referrersByKind[referrer.kind] <= maxReferrers) references.push(...selected);
+    }
+    return { references, referrersByKind, total };
+  };
+  return { strong: summarize('strong'), weak: summarize('weak') };
 }
 
-const STRENGTHS = ['strong', 'weak'] as const;
-
-type ReferrerGroup = Readonly<Record<ReferrerKind, { readonly byName: Map<string, Referrer>; total: number }>>;
-
-function createGroup(): ReferrerGroup {
-  const create = () => ({ byName: new Map<string, Referrer>(), total: 0 });
-  return { Node: create(), MachineConfigPool: create(), MachineOSBuild: create() };
-}
-
-function* takeFirst<Item>(items: Iterable<Item>, max: number): Generator<Item> {
-  let left = max;
-  for (const item of items) {
-    if (left === 0) return;
-    left -= 1;
-    yield item;
-  }
+function selectReferences(config: ConfigName, strength: Strength, referrers: readonly Referrer[]): NamedReference[] {
+  return referrers.flatMap(({ kind, name, references }) => {
+    const selected = references.filter((reference) => reference.config === config && reference.strength === strength);
+    return selected.map((reference) => ({ kind, name, ...reference }));
+  });
 }

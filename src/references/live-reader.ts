@@ -9,7 +9,7 @@ import { isManagedByOperator } from '../mco/pool-of-node.ts';
 import type { PoolReferrer, Referrer, UnreportedNode } from '../mco/referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../mco/resources.ts';
 import type { ClusterState, UnreadableKind } from './cluster-state.ts';
-import { ConfigReferrers, NO_REFERENCES } from './config-referrers.ts';
+import { MAX_NAMED_REFERRERS, NO_REFERENCES, summarizeReferences } from './config-referrers.ts';
 import { formatVersions, type ReferenceIndex } from './reference-index.ts';
 
 /** Also a bound on what a slow API server has to do for a replica. */
@@ -112,14 +112,11 @@ export class LiveReader {
 
 const NOT_STARTED = { name: 'references', reason: 'the live read did not start in time' };
 const NO_STATE: ClusterState = {
-  references: NO_REFERENCES,
+  references: { strong: NO_REFERENCES, weak: NO_REFERENCES },
   pools: [],
   unreportedNodes: [],
   unreadable: [NOT_STARTED],
 };
-
-/** What a hold and a warning depend on, whichever config they are about. */
-type PoolsAndNodes = Pick<ClusterState, 'pools' | 'unreportedNodes'>;
 
 /**
  * A list of each kind. It retries each list until it succeeds or fails permanently, such as with 403.
@@ -140,7 +137,6 @@ class LiveRead {
   readonly #aborted = new AbortController();
   readonly #problems = new Map<string, string>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
-  #poolsAndNodes: PoolsAndNodes | undefined;
   #restarts = 0;
   #isConsistent = false;
   /** When the API server answered the first of the lists. A later one could end a hold too early. */
@@ -160,10 +156,13 @@ class LiveRead {
   /** Returns what was read so far. */
   findState(config: ConfigName): ClusterState {
     const referrers = [...this.#referrers.values()].flat();
-    this.#poolsAndNodes ??= selectPoolsAndNodes(referrers);
     const named = referrers.filter((referrer) => referrer.references.some((each) => each.config === config));
-    const references = named.length === 0 ? NO_REFERENCES : new ConfigReferrers(config, named).summarize();
-    return { references, ...this.#poolsAndNodes, unreadable: this.#findUnreadable(), readAt: this.#readAt };
+    return {
+      references: named.length === 0 ? NO_STATE.references : summarizeReferences(config, named, MAX_NAMED_REFERRERS),
+      ...this.#selectPoolsAndNodes(referrers),
+      unreadable: this.#findUnreadable(),
+      readAt: this.#readAt,
+    };
   }
 
   async #readReferrers(): Promise<void> {
@@ -198,7 +197,6 @@ class LiveRead {
         const referrers = await this.#list(resource);
         this.#referrers.set(resource.name, referrers);
         this.#problems.delete(resource.name);
-        this.#poolsAndNodes = undefined;
         return formatVersions(referrers);
       } catch (error) {
         if (signal.aborted) return undefined;
@@ -250,15 +248,16 @@ class LiveRead {
     }
     return unreadable;
   }
-}
 
-function selectPoolsAndNodes(referrers: readonly Referrer[]): PoolsAndNodes {
-  const pools: PoolReferrer[] = [];
-  const unreported: UnreportedNode[] = [];
-  for (const referrer of referrers) {
-    if (referrer.kind === 'MachineConfigPool') pools.push(referrer);
-    else if (referrer.kind === 'Node' && referrer.state.type === 'unreported')
-      unreported.push(referrer as UnreportedNode);
+  /** Returns what a hold depends on. */
+  #selectPoolsAndNodes(referrers: readonly Referrer[]): Pick<ClusterState, 'pools' | 'unreportedNodes'> {
+    const pools: PoolReferrer[] = [];
+    const unreported: UnreportedNode[] = [];
+    for (const referrer of referrers) {
+      if (referrer.kind === 'MachineConfigPool') pools.push(referrer);
+      else if (referrer.kind === 'Node' && referrer.state.type === 'unreported')
+        unreported.push(referrer as UnreportedNode);
+    }
+    return { pools, unreportedNodes: unreported.filter((node) => isManagedByOperator(node, pools)) };
   }
-  return { pools, unreportedNodes: unreported.filter((node) => isManagedByOperator(node, pools)) };
 }

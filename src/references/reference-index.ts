@@ -50,19 +50,14 @@ export class ReferenceIndex {
     return this.reflectors.find((reflector) => reflector.resource.name === resource)?.newestVersion;
   }
 
-  /** The referrers of each config that has any. */
+  /** The referrers of each config in use: those whose references deny its deletion. */
   get byConfig(): ReadonlyMap<ConfigName, ConfigReferrers> {
     return this.#byConfig;
   }
 
-  /** Undefined if nothing names the config. */
+  /** Undefined if the config is not in use. */
   find(config: ConfigName): ConfigReferrers | undefined {
     return this.#byConfig.get(config);
-  }
-
-  /** Whether a reference denies the deletion of the config. */
-  isUsed(config: ConfigName): boolean {
-    return this.#byConfig.get(config)?.findStrong() !== undefined;
   }
 
   listPools(): readonly PoolReferrer[] {
@@ -96,7 +91,7 @@ export class ReferenceIndex {
     for (const config of new Set(references.map((reference) => reference.config))) {
       const referrers = this.#byConfig.get(config) ?? new ConfigReferrers(config);
       referrers.update(before, after);
-      if (referrers.isEmpty) this.#byConfig.delete(config);
+      if (referrers.findFirst() === undefined) this.#byConfig.delete(config);
       else this.#byConfig.set(config, referrers);
     }
     if (before?.kind === 'Node') this.#unreported.delete(before.name);

@@ -11,7 +11,7 @@ import { toAdmissionReview } from './admission-response.ts';
 import { BodyReader } from './body-reader.ts';
 import { BadReview, ReviewFault } from './review-fault.ts';
 import type { AnsweredCall, JudgedReview, Review, ReviewJudge } from './review.ts';
-import { AnswerRecorder } from './answer-recorder.ts';
+import type { AnswerRecorder } from './answer-recorder.ts';
 
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;

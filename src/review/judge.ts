@@ -17,6 +17,7 @@ import type { ClusterState, StuckNode } from '../references/cluster-state.ts';
 import type { ConfigIndex, LookupResult } from '../references/config-index.ts';
 import type { ConfigToDelete, JudgedReview, Review, ReviewJudge } from './review.ts';
 import { getObject } from '../kube/resource.ts';
+import { NO_REFERENCES } from '../references/config-referrers.ts';
 
 export const CONFIRM_TIMEOUT_MS = 1_250;
 /** The look-up for an override, which must also work while the API server cannot be reached. */
@@ -91,7 +92,7 @@ export class Judge implements ReviewJudge {
   /** Returns the indexed references, if a GET confirms that the first strong one still exists. Never rejects. */
   async #confirmFromIndex(config: ConfigName, signal: AbortSignal): Promise<ClusterState | undefined> {
     const { api, index, log } = this.#options;
-    const candidate = index.find(config)?.findStrong();
+    const candidate = index.find(config)?.findFirst();
     const resource = REFERRER_RESOURCES.find(({ kind }) => kind === candidate?.kind);
     if (candidate === undefined || resource === undefined) return undefined;
 
@@ -111,10 +112,10 @@ export class Judge implements ReviewJudge {
     if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
     // A watch can meanwhile have delivered what happened after the GET.
     const indexed = index.find(config);
-    if (indexed?.findStrong()?.name !== candidate.name) return undefined;
+    if (indexed?.findFirst()?.name !== candidate.name) return undefined;
 
     const pools = index.listPools();
-    const references = indexed.summarize(current.referrer);
+    const references = { strong: indexed.summarize(current.referrer), weak: NO_REFERENCES };
     const stuckNode = findStuckNode(current, pools);
     return { references, pools, unreportedNodes: [], unreadable: [], stuckNode };
   }

@@ -27,7 +27,7 @@ export interface Verdict {
   readonly message: string;
   /** Present exactly if the outcome is `denied`. */
   readonly denialStatus?: DenialStatus;
-  /** The first references to the config, at most {@link MAX_RECORDED_REFERRERS}: strong ones in a denial, or weak ones. */
+  /** The first references to the config, at most {@link MAX_RECORDED_REFERRERS}. Of a denial, the strong ones. */
   readonly references: readonly RecordedReferrer[];
   readonly referencesTotal: number;
   /** For the client, at most 120 characters each. */

@@ -144,6 +144,6 @@ export function findStalledRestores(pools: readonly PoolReferrer[], now: Date): 
 }
 
 /** Somebody may have forgotten the annotation, or planted it with the right to patch alone. */
-function isOverrideInUse({ name, isOverridden }: WatchedConfig, index: Pick<ReferenceIndex, 'isUsed'>): boolean {
-  return isOverridden && isRenderedConfig(name) && index.isUsed(name);
+function isOverrideInUse({ name, isOverridden }: WatchedConfig, index: Pick<ReferenceIndex, 'byConfig'>): boolean {
+  return isOverridden && isRenderedConfig(name) && index.byConfig.has(name);
 }

@@ -111,7 +111,7 @@ export class Metrics {
 function countStrongReferences(configs: Iterable<ConfigReferrers>): Map<ReferrerKind, number> {
   const counts = new Map(REFERRER_KINDS.map((kind) => [kind, 0]));
   for (const referrers of configs) {
-    for (const [kind, count] of counts) counts.set(kind, count + referrers.countStrong(kind));
+    for (const [kind, count] of counts) counts.set(kind, count + referrers.count(kind));
   }
   return counts;
 }

@@ -8,7 +8,7 @@ import type { DanglingFinding } from './dangling-reference-detector.ts';
 
 /** What the status is described from. */
 export interface StatusInput {
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'isUsed' | 'listPools' | 'listUnreportedNodes' | 'pools'> & {
+  readonly index: Pick<ReferenceIndex, 'byConfig' | 'isSynced' | 'listPools' | 'listUnreportedNodes' | 'pools'> & {
     readonly reflectors: readonly Pick<FollowedKind, 'contentProblem' | 'isSynced' | 'resource'>[];
   };
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'objects'>;

@@ -7,12 +7,8 @@ import { ProblemLog } from '../common/problem-log.ts';
 import { toSeconds } from '../common/duration.ts';
 import { GUARD_PATH } from '../api/paths.ts';
 import { type Condition, CONDITION_TYPES, type GuardStatus } from './guard-status.ts';
-import {
-  AnswerRecorder,
-  MAX_DELETIONS,
-  type RecordedDeletion,
-  type RecordedDenial,
-} from '../review/answer-recorder.ts';
+import type { AnswerRecorder } from '../review/answer-recorder.ts';
+import { MAX_DELETIONS, type RecordedDeletion, type RecordedDenial } from '../review/answer-recorder.ts';
 
 /** As the status has them: times are in whole seconds. */
 type StoredDeletion = Omit<RecordedDeletion, 'time'> & { readonly time: string };

@@ -19,9 +19,9 @@ function readWith(createRead: (parts: GuardParts, api: KubeApi) => LiveReader['r
 
 const decideFromIndex = readWith(({ index }) => async (config) => {
   const { references } = toClusterState(config, []);
-  const indexed = index.find(config)?.summarize() ?? references;
+  const strong = index.find(config)?.summarize() ?? references.strong;
   const state = toClusterState(config, [...index.listPools(), ...index.listUnreportedNodes()]);
-  return await Promise.resolve({ ...state, references: indexed });
+  return await Promise.resolve({ ...state, references: { ...references, strong } });
 });
 
 const neverAnswer = readWith(() => async () => await new Promise(() => {}));

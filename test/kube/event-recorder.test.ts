@@ -85,7 +85,7 @@ test('writes 500 Events at once, then ten each second, and logs once that it dro
   expect(requests).toHaveLength(510);
 });
 
-test('writes 25 Events of an object at once, then one in five minutes, whatever the variants, and those of others', async () => {
+test('writes 25 Events of an object at once, then one in five minutes, and those of other objects', async () => {
   const { record, names } = createRecorder();
   const recordVariants = async (count: number, name = CONFIG.name) => {
     for (let at = 0; at < count; at += 1) {

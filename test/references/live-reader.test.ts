@@ -269,7 +269,7 @@ describe('over HTTPS', () => {
     const { unreadable } = await reader.read(CONFIG, NO_DEADLINE);
     expect([unreadable, lists]).toEqual([[], 3]);
     stop.abort();
-    await expect(relist).rejects.toThrow();
+    await expect(relist).rejects.toThrow('aborted');
   });
 
   test('sends uncompressed lists without parameters, of pools and builds before and after nodes', async () => {

@@ -3,9 +3,10 @@ import { findHold, type UseHistory } from '../../src/review/hold.ts';
 import type { PoolReferrer } from '../../src/mco/referrer.ts';
 import type { Settings } from '../../src/api/settings.ts';
 import { indexOf } from '../support/reference-index.ts';
-import { createFindLastUse, describeHolds } from '../../src/status/hold-status.ts';
+import { describeHolds } from '../../src/status/hold-status.ts';
 import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 import type { ConfigIndex } from '../../src/references/config-index.ts';
+import { createFindLastUse } from '../../src/client/guard-report.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
 const HOLD_MS = 2 * 3_600_000;

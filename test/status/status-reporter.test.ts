@@ -64,7 +64,6 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
       isSynced: nodes.isSynced !== false,
       reflectors: [{ resource: NODES, isSynced: true, contentProblem: undefined, ...nodes }],
       byConfig: index.byConfig,
-      isUsed: (config) => index.isUsed(config),
       listPools: () => index.listPools(),
       listUnreportedNodes: () => index.listUnreportedNodes(),
       pools,
@@ -147,7 +146,7 @@ test.each<[string, Situation, string]>([
   [
     'settings that cannot be read',
     { settings: { outdatedMode: 'Disabled' } },
-    'Ready=False SettingsUnreadable: the MachineConfigGuard cannot be read, so mode Enforce applies instead of Disabled',
+    'SettingsUnreadable: the MachineConfigGuard cannot be read, so mode Enforce applies instead of Disabled',
   ],
   ['a TLS profile', { tlsProfile: () => ({ profile: INTERMEDIATE }) }, 'TLSProfileApplied=True Intermediate: TLS 1.2'],
   ['an unreadable TLS profile', { tlsProfile: () => UNREADABLE_PROFILE }, 'TLSProfileApplied=Unknown Forbidden: x'],
