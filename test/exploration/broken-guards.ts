@@ -120,6 +120,20 @@ const ignoreGaps: BrokenGuard = ({ index: { pools } }) => {
   const update = pools.update.bind(pools);
   pools.update = (before, after) => update(before, after, 'watch');
 };
+/** As if an event with a pool that it cannot read had changed nothing. */
+const skipMalformed: BrokenGuard = ({ index }) => {
+  const reflector = index.reflectors.find(({ resource }) => resource.name === POOLS.name);
+  const parse = (object: ApiObject): PoolReferrer => {
+    const known = index.listPools().find(({ name }) => name === object.metadata?.name);
+    try {
+      return POOLS.parse(object);
+    } catch (error) {
+      if (known === undefined) throw error;
+      return known;
+    }
+  };
+  Object.assign(reflector ?? {}, { resource: { ...POOLS, parse } });
+};
 
 /** They are parts of the bounds of `npm test`. */
 const ONE_WRITE: Bound = { starts: [[]], writers: ['node-1'], writes: 1, deliveries: 1, deletions: 1 };
@@ -130,6 +144,7 @@ const HOLD: Bound = { ...ONE_WRITE, writers: ['worker'], writes: 2, deliveries: 
 
 const MEMORY: Bound = { ...HOLD, watchedMs: HOLD_MS + 2_000 };
 const RELIST: Bound = { ...MEMORY, deliveries: 0, relists: 1 };
+const MALFORMED: Bound = { ...MEMORY, deliveries: 1, malformed: 1 };
 const RESTART: Bound = { ...MEMORY, starts: [['worker']], restarts: 1 };
 
 const IN_USE = 'A was in use the whole time';
@@ -155,4 +170,5 @@ export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, stri
   ['forgets which configs a pool has named', forgetNamings, MEMORY, HELD],
   ['believes after a restart that it has always watched', forgetStart, RESTART, HELD],
   ['believes after a list that it has missed nothing', ignoreGaps, RELIST, HELD],
+  ['skips an event with a malformed object', skipMalformed, MALFORMED, HELD],
 ];
