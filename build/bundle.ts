@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,6 +23,26 @@ const filesInside: Plugin = {
             const text = FILES[name];
             if (text === undefined) throw new Error('there is no file ' + name);
             return text;
+          }`,
+      };
+    });
+  },
+};
+
+/** The schemas of all kinds, which only one command reads. */
+const schemasInside: Plugin = {
+  name: 'schemas-inside',
+  setup(bundler) {
+    bundler.onLoad({ filter: /[\\/]manifests[\\/]schema-file\.ts$/ }, async () => {
+      const text = await readFile(path.join(ROOT, 'src/manifests/schemas.jsonl'));
+      // The highest quality saves a sixth, and takes seconds.
+      const compressed = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } });
+      return {
+        loader: 'ts',
+        contents: `import { brotliDecompressSync } from 'node:zlib';
+          const COMPRESSED = ${JSON.stringify(compressed.toString('base64'))};
+          export function readSchemaFile(): string {
+            return brotliDecompressSync(Buffer.from(COMPRESSED, 'base64')).toString();
           }`,
       };
     });
@@ -64,7 +85,7 @@ export async function bundle(outfile: string): Promise<Metafile> {
     minifySyntax: true,
     // The licenses are in a file of their own, whole.
     legalComments: 'none',
-    plugins: [filesInside, leanClient, atFirstUse, writeSbom],
+    plugins: [filesInside, schemasInside, leanClient, atFirstUse, writeSbom],
     metafile: true,
     logLevel: 'warning',
   });

@@ -16,7 +16,7 @@ interface Component {
   readonly version: string;
   readonly licenses?: readonly { readonly license?: { readonly id?: string }; readonly expression?: string }[];
   /** The texts of its license files, in base64. */
-  readonly evidence?: { readonly licenses: readonly { readonly license: { readonly text: { content: string } } }[] };
+  readonly evidence?: { readonly licenses?: readonly { readonly license: { readonly text: { content: string } } }[] };
 }
 
 const SBOM = 'sbom.cdx.json';
@@ -61,7 +61,7 @@ function describeLicense({ group, name, version, licenses = [], evidence }: Comp
   if (!declared.split(/[() ]+/).some((id) => ACCEPTED.has(id)) || declared.includes(' AND ')) {
     throw new Error(`${title} has the license "${declared}", which is not accepted (build/packages.ts)`);
   }
-  const texts = evidence?.licenses.map(({ license }) => Buffer.from(license.text.content, 'base64').toString().trim());
+  const texts = evidence?.licenses?.map(({ license }) => Buffer.from(license.text.content, 'base64').toString().trim());
   const text = texts?.join('\n\n') ?? `(The package carries no license text; its package.json says ${declared}.)`;
   return `${title}\nLicense: ${declared}\n\n${text.replaceAll('\r\n', '\n')}`;
 }

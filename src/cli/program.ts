@@ -132,7 +132,14 @@ function configureOutput(root: Command, io: ProcessIo, name: string): void {
       },
     });
   // addCommand() copies no settings. Without this copy, an unknown flag of a subcommand exits with 1.
-  for (const command of root.commands) command.copyInheritedSettings(root);
+  copySettings(root);
+}
+
+function copySettings(parent: Command): void {
+  for (const command of parent.commands) {
+    command.copyInheritedSettings(parent);
+    copySettings(command);
+  }
 }
 
 /** Sorts by long names. Commander's `sortOptions` sorts by short names. */

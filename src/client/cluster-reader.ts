@@ -1,28 +1,52 @@
 import { parse } from 'yaml';
 import { groupBy } from '../common/group-by.ts';
-import type { Referrer } from '../mco/referrer.ts';
-import type { InspectedNode, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
-import { type ApiObject, findWriteTime, parseTime } from '../kube/api-object.ts';
+import { type ControlPlaneSize, type InspectedNode, listReferrers } from '../diagnosis/cluster-snapshot.ts';
+import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
-import { isManagedByOperator } from '../mco/pool-of-node.ts';
-import { listPoolSources } from '../rendered-config/rendered-config.ts';
-import { accessCluster, isRetryableRead, readObject } from './cluster-access.ts';
-import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import { accessCluster, isRetryableRead, orForbidden, readObject } from './cluster-access.ts';
+import {
+  parseInspectedBuild,
+  parseInspectedNode,
+  parseInspectedOsConfig,
+  parseInspectedPool,
+} from './inspected-objects.ts';
+import type { Resource } from '../kube/resource.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
 import type { WatchedConfig } from '../mco/machine-config.ts';
+import { isManagedByOperator } from '../mco/pool-of-node.ts';
+import type { Referrer } from '../mco/referrer.ts';
 import { BUILDS, MACHINE_CONFIGS, NODES, POOLS } from '../mco/resources.ts';
-import type { Resource } from '../kube/resource.ts';
 
 // All read functions throw a ClusterAccessError, or the signal's reason.
 
-/** Lists the configs last, so that a missing config did not exist after the references were read. */
+/** The metadata of nodes with their column `Status`. Whole nodes are three times as large. */
+const NODE_TABLE = { ...NODES, isMetadataOnly: false, isTable: true };
+const WHOLE_NODES = { ...NODES, isMetadataOnly: false };
+/** Beyond it, one list of all nodes is faster. */
+const MAX_SINGLE_NODES = 100;
+/** v1 from OpenShift 4.18 on, v1alpha1 as a preview in 4.16 and 4.17. Earlier releases serve none. */
+const OS_CONFIGS = {
+  kind: 'MachineOSConfig',
+  name: 'machineosconfigs',
+  paths: [`/apis/${MCO_GROUP}/v1/machineosconfigs`, `/apis/${MCO_GROUP}/v1alpha1/machineosconfigs`],
+} as const;
+
+/**
+ * Reads what a diagnosis needs: one list of each kind.
+ *
+ * Lists the configs last, so that a missing config did not exist after the references were read.
+ * @param labelSelector of the nodes. Undefined selects all
+ */
 export async function readClusterSnapshot(api: KubeApi, labelSelector: string | undefined, signal: AbortSignal) {
-  const cluster = await readNodesAndPools(api, signal, labelSelector === undefined ? {} : { labelSelector });
+  const query = labelSelector === undefined ? {} : { labelSelector };
+  const cluster = await readNodesAndPools(api, signal, () => listNodesWithStatus(api, signal, query));
+  const imageMode = await readImageMode(api, signal);
   const all = await readConfigs(api, signal);
   const findNames = (isWanted: (config: WatchedConfig) => boolean) => all.filter(isWanted).map(({ name }) => name);
   return {
     ...cluster,
+    ...imageMode,
     configs: new Set(findNames(({ isTerminating }) => !isTerminating)),
     terminatingConfigs: new Set(findNames(({ isTerminating }) => isTerminating)),
     createdAt: new Map(all.map((config) => [config.name, config.createdAt])),
@@ -30,9 +54,24 @@ export async function readClusterSnapshot(api: KubeApi, labelSelector: string | 
   };
 }
 
+/** Image mode is optional, so a missing right only narrows the diagnosis. */
+async function readImageMode(api: KubeApi, signal: AbortSignal) {
+  const builds = await orForbidden(listServed(api, BUILDS, parseInspectedBuild, signal));
+  const osConfigs = await orForbidden(listServed(api, OS_CONFIGS, parseInspectedOsConfig, signal));
+  return {
+    ...(builds && { builds }),
+    ...(osConfigs && { osConfigs }),
+    unreadable: [builds ? [] : [BUILDS.name], osConfigs ? [] : [OS_CONFIGS.name]].flat(),
+  };
+}
+
 /** @returns also the time of the first list by the clock of the API server */
-async function readNodesAndPools(api: KubeApi, signal: AbortSignal, query: Readonly<Record<string, string>> = {}) {
-  const { items: allNodes, servedAt: at } = await list(api, NODES, parseInspectedNode, signal, query);
+async function readNodesAndPools(
+  api: KubeApi,
+  signal: AbortSignal,
+  listNodes: () => Promise<NodeList> = () => list(api, NODES, parseInspectedNode, signal),
+) {
+  const { items: allNodes, servedAt: at } = await listNodes();
   const pools = sortByName(await listAll(api, POOLS, parseInspectedPool, signal));
   const poolReferrers = pools.map(({ referrer }) => referrer);
   const managed = groupBy(sortByName(allNodes), ({ referrer }) => isManagedByOperator(referrer, poolReferrers));
@@ -40,36 +79,69 @@ async function readNodesAndPools(api: KubeApi, signal: AbortSignal, query: Reado
   return { nodes: managed.get(true) ?? [], skippedNodes, pools, at };
 }
 
+interface NodeList {
+  readonly items: readonly InspectedNode[];
+  readonly servedAt: Date;
+}
+
+/**
+ * Lists nodes with their readiness. A table says which nodes are not ready. Since when and why, only whole nodes say:
+ * these are listed by name, because a GET needs another right.
+ */
+async function listNodesWithStatus(
+  api: KubeApi,
+  signal: AbortSignal,
+  query: Readonly<Record<string, string>>,
+): Promise<NodeList> {
+  const table = await list(api, NODE_TABLE, parseInspectedNode, signal, query);
+  const groups = groupBy(table.items, lacksReason);
+  const incomplete = groups.get(true) ?? [];
+  if (incomplete.length > MAX_SINGLE_NODES) return await list(api, WHOLE_NODES, parseInspectedNode, signal, query);
+  const readWhole = async ({ referrer: { name } }: InspectedNode) =>
+    await listAll(api, WHOLE_NODES, parseInspectedNode, signal, { fieldSelector: `metadata.name=${name}` });
+  const whole = await Promise.all(incomplete.map(readWhole));
+  return { ...table, items: [...(groups.get(false) ?? []), ...whole.flat()] };
+}
+
+/** Whether a node is not ready and nothing says since when, because it is the row of a table. */
+function lacksReason({ readiness }: InspectedNode): boolean {
+  return readiness?.isReady === false && readiness.since === undefined;
+}
+
 export async function readConfigs(api: KubeApi, signal: AbortSignal): Promise<WatchedConfig[]> {
   return await listAll(api, MACHINE_CONFIGS, MACHINE_CONFIGS.parse, signal);
 }
 
+/** Reads everything that can name a config, for `who-uses`. Of the nodes, only their metadata. */
 export async function readReferrers(api: KubeApi, signal: AbortSignal) {
   const cluster = await readNodesAndPools(api, signal);
-  const referrers: Referrer[] = [...cluster.nodes, ...cluster.pools].map(({ referrer }) => referrer);
-  const addBuild = (build: ApiObject): void => void referrers.push(BUILDS.parse(build));
-  await accessCluster('list', BUILDS.paths[0], signal, () => listResource(api, BUILDS, addBuild, signal));
-  return { ...cluster, referrers };
+  const builds = await listServed(api, BUILDS, parseInspectedBuild, signal);
+  return { ...cluster, builds, referrers: listReferrers({ ...cluster, builds }) };
 }
 
 /** The installer stores its configuration here, and the etcd operator reads the same field. */
 const INSTALL_CONFIG_PATH = '/api/v1/namespaces/kube-system/configmaps/cluster-config-v1';
 
-/** The wanted number of control plane machines. Undefined if the cluster does not say it, or denies access. */
-export async function readControlPlaneReplicas(api: KubeApi, signal: AbortSignal): Promise<number | undefined> {
+/** Undefined if the cluster does not say it, or denies access. */
+export async function readControlPlaneSize(api: KubeApi, signal: AbortSignal): Promise<ControlPlaneSize | undefined> {
   try {
     const configMap = await readObject(api, INSTALL_CONFIG_PATH, 'get', signal);
     const { data } = configMap as { readonly data?: Readonly<Record<string, string>> };
-    const installConfig = parse(data?.['install-config'] ?? '') as { controlPlane?: { replicas?: unknown } };
-    const replicas = installConfig.controlPlane?.replicas;
-    return typeof replicas === 'number' ? replicas : undefined;
+    const installConfig = parse(data?.['install-config'] ?? '') as Readonly<Record<string, { replicas?: unknown }>>;
+    const masters = installConfig['controlPlane']?.replicas;
+    const arbiters = installConfig['arbiter']?.replicas;
+    if (typeof masters !== 'number') return undefined;
+    return { masters, arbiters: typeof arbiters === 'number' ? arbiters : 0 };
   } catch (error) {
     if (signal.aborted || isRetryableRead(error)) throw error;
     return undefined;
   }
 }
 
-type Listable = Pick<Resource<{ readonly name: string }>, 'kind' | 'paths' | 'isMetadataOnly'>;
+type Listable = Pick<
+  Resource<{ readonly name: string }>,
+  'kind' | 'paths' | 'isMetadataOnly' | 'isTable' | 'isNamespaced'
+>;
 
 export async function listAll<T>(...args: Parameters<typeof list<T>>): Promise<T[]> {
   return (await list(...args)).items;
@@ -78,7 +150,7 @@ export async function listAll<T>(...args: Parameters<typeof list<T>>): Promise<T
 /** A 404 is an error: a missing CRD does not mean that no references exist. */
 async function list<T>(
   api: KubeApi,
-  { kind, paths: [path], isMetadataOnly }: Listable,
+  { paths: [path], ...resource }: Listable,
   parse: (object: ApiObject) => T,
   signal: AbortSignal,
   query: Readonly<Record<string, string>> = {},
@@ -86,55 +158,22 @@ async function list<T>(
   const items: T[] = [];
   const addItem = (object: ApiObject): void => void items.push(parse(object));
   const { servedAt } = await accessCluster('list', path, signal, () =>
-    listCollection(api, path, { kind, isMetadataOnly }, addItem, signal, { query }),
+    listCollection(api, path, resource, addItem, signal, { query }),
   );
   return { items, servedAt };
 }
 
-export function parseInspectedNode(node: ApiObject): InspectedNode {
-  const { labels, annotations } = node.metadata ?? {};
-  const readAnnotation = (key: string): string => {
-    const value = annotations?.[`${MCO_GROUP}/${key}`];
-    return typeof value === 'string' ? value : '';
-  };
-  return {
-    referrer: NODES.parse(node),
-    labels: labels ?? {},
-    state: readAnnotation('state'),
-    reason: readAnnotation('reason'),
-    namedAt: findWriteTime(node, ['f:metadata', 'f:annotations', `f:${MCO_GROUP}/currentConfig`]),
-  };
-}
-
-export function parseInspectedPool(pool: ApiObject): InspectedPool {
-  const { annotations, creationTimestamp, uid, resourceVersion } = pool.metadata ?? {};
-  const pausedFor = annotations?.[PAUSED_FOR_RESTORE];
-  const { paused } = (pool.spec ?? {}) as { paused?: unknown };
-  const status = (pool.status ?? {}) as Readonly<Record<string, unknown>>;
-  return {
-    referrer: POOLS.parse(pool),
-    uid: String(uid),
-    resourceVersion: String(resourceVersion),
-    createdAt: parseTime(creationTimestamp),
-    paused: paused === true,
-    pausedSince: paused === true ? findWriteTime(pool, ['f:spec', 'f:paused']) : undefined,
-    ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
-    machineCount: Number(status['machineCount']) || 0,
-    updatedMachineCount: Number(status['updatedMachineCount']) || 0,
-    degradedMachineCount: Number(status['degradedMachineCount']) || 0,
-    conditions: parseConditions(status['conditions']),
-    sources: listPoolSources(pool),
-  };
-}
-
-function parseConditions(conditions: unknown): InspectedPool['conditions'] {
-  const all = (Array.isArray(conditions) ? conditions : []) as readonly (Readonly<Record<string, unknown>> | null)[];
-  const entries = all.flatMap((condition) => {
-    const { type, status, message, reason, lastTransitionTime: time } = condition ?? {};
-    const texts = [message, reason].filter((text) => typeof text === 'string' && text !== '') as string[];
-    return status === 'True' ? [[type, { message: texts[0] ?? '', since: parseTime(time) }]] : [];
-  });
-  return Object.fromEntries(entries) as InspectedPool['conditions'];
+/** Lists a kind that not every release serves: then it has no objects. */
+async function listServed<T>(
+  api: KubeApi,
+  resource: Omit<Resource<{ readonly name: string }>, 'parse'>,
+  parse: (object: ApiObject) => T,
+  signal: AbortSignal,
+): Promise<T[]> {
+  const items: T[] = [];
+  const addItem = (object: ApiObject): void => void items.push(parse(object));
+  await accessCluster('list', resource.paths[0], signal, () => listResource(api, resource, addItem, signal));
+  return items;
 }
 
 function sortByName<T extends { readonly referrer: Referrer }>(objects: readonly T[]): T[] {

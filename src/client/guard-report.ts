@@ -1,4 +1,4 @@
-import type { MissingConfigReport } from '../diagnosis/problem.ts';
+import type { MissingConfigReport } from '../diagnosis/cause.ts';
 import { parseSettings } from '../api/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ClusterAccessError, readObject } from './cluster-access.ts';

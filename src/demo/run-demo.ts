@@ -79,13 +79,11 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
 
   const checkAndRestore = async (masters: Masters, api: KubeApi): Promise<boolean> => {
     print('\n$ machineconfig-guard check\n', 'bold', INDENT);
-    const { repairs, ...report } = await checkCluster(api);
+    const { report, causes } = await checkCluster(api);
+    const firstRepair = { ...report, repairs: report.repairs.slice(0, 1) };
     const width = format.width - INDENT.length;
     const commands = new CommandFormatter('machineconfig-guard', {});
-    const text = formatCheckReport(
-      { ...format, width, columns: width, commands },
-      { ...report, repairs: repairs.slice(0, 1) },
-    );
+    const text = formatCheckReport({ ...format, width, columns: width, commands }, { report: firstRepair, causes });
     write(text.replaceAll(/^(?=.)/gm, INDENT));
     print('\n$ machineconfig-guard restore --from node/control2 --confirm\n', 'bold', INDENT);
     await restore(api, {

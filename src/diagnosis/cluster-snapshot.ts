@@ -1,25 +1,48 @@
 import { groupBy } from '../common/group-by.ts';
+import type { ManagedWrite } from '../kube/api-object.ts';
+import type { DaemonReason } from './daemon-reason.ts';
+import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
+import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
 import {
+  type BuildReferrer,
   findReferencedConfig,
   findUsedConfigs,
   NODE_FIELDS,
   type NodeReferrer,
   type PoolReferrer,
+  type Referrer,
 } from '../mco/referrer.ts';
-import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
-import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
+
+export interface NodeReadiness {
+  readonly isReady: boolean;
+  /** The last transition of the condition `Ready`. */
+  readonly since: Date | undefined;
+  /** Of the condition, such as `Kubelet stopped posting node status.` */
+  readonly message: string;
+}
 
 export interface InspectedNode {
   readonly referrer: NodeReferrer;
+  /** When the operator or the daemon last wrote an annotation of the node. */
+  readonly movedAt?: Date | undefined;
   readonly labels: Labels;
+  readonly createdAt: Date | undefined;
   /** As the machine-config-daemon reports it, such as `Done`. Empty before. */
   readonly state: string;
   readonly reason: string;
-  /** When the owner of `currentConfig` last changed what it owns. */
-  readonly namedAt?: Date | undefined;
+  readonly daemonReason: DaemonReason;
+  readonly currentConfigWrite?: ManagedWrite | undefined;
+  readonly desiredConfigWrite?: ManagedWrite | undefined;
+  /** The daemon asks for a drain, and the controller has not finished it. */
+  readonly drain?: { readonly since: Date | undefined } | undefined;
+  /** Present if the node is unschedulable. The write is undefined if `managedFields` does not tell. */
+  readonly cordon?: { readonly write: ManagedWrite | undefined } | undefined;
+  /** Undefined if the node has no condition `Ready`. */
+  readonly readiness?: NodeReadiness | undefined;
 }
 
 export interface PoolCondition {
+  /** The message, or else the reason. Can be empty. */
   readonly message: string;
   readonly since: Date | undefined;
 }
@@ -33,12 +56,33 @@ export interface InspectedPool {
   readonly pausedSince: Date | undefined;
   /** The config for which `restore` paused the pool. Absent if a person paused it. */
   readonly pausedFor?: string;
+  /** How many control plane machines that restore waits for, if a person has said it. */
+  readonly pausedForMachines?: number | undefined;
   readonly machineCount: number;
   readonly updatedMachineCount: number;
   readonly degradedMachineCount: number;
-  /** The operator combines RenderDegraded and NodeDegraded in Degraded. */
-  readonly conditions: Readonly<Partial<Record<'Degraded' | 'NodeDegraded' | 'RenderDegraded', PoolCondition>>>;
+  /** When the operator last wrote the pool, or a condition about its roll-out changed. */
+  readonly movedAt: Date | undefined;
+  /** Those that are True, by type. The operator combines several, such as RenderDegraded, in Degraded. */
+  readonly conditions: Readonly<Partial<Record<string, PoolCondition>>>;
   readonly sources: readonly string[];
+}
+
+/** A MachineOSBuild: one build of the OS image of a pool in image mode. */
+export interface InspectedBuild {
+  readonly referrer: BuildReferrer;
+  /** The MachineOSConfig that it belongs to. */
+  readonly osConfig: string | undefined;
+  /** The message of the condition `Failed` or `Interrupted`. Undefined unless one of them is True. */
+  readonly failure: string | undefined;
+}
+
+/** A MachineOSConfig: it puts a pool into image mode. */
+export interface InspectedOsConfig {
+  readonly name: string;
+  readonly pool: string;
+  /** The build in its annotation `current-machine-os-build`. */
+  readonly currentBuild: string | undefined;
 }
 
 export interface PendingCertificateRequest {
@@ -49,11 +93,35 @@ export interface PendingCertificateRequest {
   readonly createdAt: string | null;
 }
 
+/** How many control plane machines the install-config wants. */
+export interface ControlPlaneSize {
+  readonly masters: number;
+  readonly arbiters: number;
+}
+
+/** A part of the operator that does not run. */
+export interface StoppedOperator {
+  /** The name of its Deployment. */
+  readonly deployment: string;
+  /** A clause, such as `has 0 replicas`. */
+  readonly evidence: string;
+  readonly isScaledToZero: boolean;
+}
+
+/** A PodDisruptionBudget that allows no eviction of pods on a node. */
+export interface BlockingBudget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly pods: readonly string[];
+}
+
 /** The configs are listed last: a missing config did not exist after the references were read. */
 export interface ClusterSnapshot {
   readonly nodes: readonly InspectedNode[];
   readonly skippedNodes?: readonly string[];
   readonly pools: readonly InspectedPool[];
+  readonly builds?: readonly InspectedBuild[];
+  readonly osConfigs?: readonly InspectedOsConfig[];
   /** The configs that are not being deleted. */
   readonly configs: ReadonlySet<ConfigName>;
   readonly terminatingConfigs: ReadonlySet<ConfigName>;
@@ -61,14 +129,28 @@ export interface ClusterSnapshot {
   /** Those whose allow-deletion annotation gives a reason. */
   readonly overriddenConfigs?: readonly ConfigName[];
   readonly pendingRequests?: readonly PendingCertificateRequest[];
-  /** The wanted number of control plane machines. Undefined if unknown. */
-  readonly controlPlaneReplicas?: number | undefined;
+  /** Undefined if unknown. */
+  readonly controlPlaneSize?: ControlPlaneSize | undefined;
+  /** The resources that the user may not read, such as `machineosbuilds`. Nothing is known about them. */
+  readonly unreadable?: readonly string[];
+  readonly stoppedOperators?: readonly StoppedOperator[];
+  /** Those that block the drain of a node, by its name. Without an entry, they were not read. */
+  readonly blockingBudgets?: ReadonlyMap<string, readonly BlockingBudget[]>;
 }
+
+type NodesAndPools = Pick<ClusterSnapshot, 'nodes' | 'pools'>;
 
 /** Longer than every install. The bootstrap host is then a node, or gone. */
 const MAX_INSTALL_MS = 24 * 3_600_000;
 
 export const CONTROL_PLANE_POOL = 'master';
+/** Its nodes run etcd and no other part of the control plane (OpenShift 4.20). */
+const ARBITER_POOL = 'arbiter';
+
+/** Everything that can name a config. All commands and the guard count the strong references of these. */
+export function listReferrers({ nodes, pools, builds = [] }: Omit<ClusterSnapshot, 'configs' | 'terminatingConfigs'>) {
+  return [...nodes, ...pools, ...builds].map(({ referrer }): Referrer => referrer);
+}
 
 /** The config to which the operator moves the nodes of a pool, or else its last one. Undefined if neither exists. */
 export function findConfigOfPool({ referrer }: InspectedPool, { configs }: ClusterSnapshot): ConfigName | undefined {
@@ -77,7 +159,7 @@ export function findConfigOfPool({ referrer }: InspectedPool, { configs }: Clust
 }
 
 /** The nodes of a pool by the rule of the operator that have reported a config. */
-export function findJoinedNodes(name: string, { nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>) {
+function findJoinedNodes(name: string, { nodes, pools }: NodesAndPools): readonly InspectedNode[] {
   return nodes.filter(
     ({ referrer, labels }) =>
       NODE_FIELDS.some((field) => findReferencedConfig(referrer, field) !== undefined) &&
@@ -85,12 +167,28 @@ export function findJoinedNodes(name: string, { nodes, pools }: Pick<ClusterSnap
   );
 }
 
-export function canHaveBootstrapHost({ pools }: Pick<ClusterSnapshot, 'pools'>, now: Date): boolean {
-  return pools.every(({ createdAt = now }) => now.getTime() - createdAt.getTime() < MAX_INSTALL_MS);
+/** How many control plane machines of each pool have not joined. Empty if none is missing, or if it is unknown. */
+export function countMissingMachines(
+  size: ControlPlaneSize | undefined,
+  cluster: NodesAndPools,
+): ReadonlyMap<string, number> {
+  const wanted = [
+    [CONTROL_PLANE_POOL, size?.masters ?? 0],
+    [ARBITER_POOL, size?.arbiters ?? 0],
+  ] as const;
+  const missing = wanted
+    .filter(([, count]) => count > 0)
+    .map(([pool, count]) => [pool, count - findJoinedNodes(pool, cluster).length] as const);
+  return new Map(missing.filter(([, count]) => count > 0));
+}
+
+/** Whether the cluster is so young that an install can still run. */
+export function canHaveBootstrapHost({ nodes, pools }: NodesAndPools, now: Date): boolean {
+  return [...nodes, ...pools].every(({ createdAt = now }) => now.getTime() - createdAt.getTime() < MAX_INSTALL_MS);
 }
 
 /** The configs whose pool exists, but only nodes of other pools name them, with these nodes. */
-export function findForeignConfigs({ nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>) {
+export function findForeignConfigs({ nodes, pools }: NodesAndPools): ReadonlyMap<ConfigName, readonly InspectedNode[]> {
   const namedByPools = findUsedConfigs(pools.map(({ referrer }) => referrer));
   const poolByName = new Map<string | undefined, InspectedPool>(pools.map((pool) => [pool.referrer.name, pool]));
   const naming = nodes.flatMap((node) => [...findUsedConfigs([node.referrer])].map((config) => ({ node, config })));

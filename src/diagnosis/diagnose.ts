@@ -1,137 +1,183 @@
-import { groupBy } from '../common/group-by.ts';
-import {
-  findReferencedConfig,
-  findUsedConfigs,
-  type NodeReferrer,
-  type PoolReferrer,
-  REASON_FIELD,
-  REFERRER_NOUNS,
-} from '../mco/referrer.ts';
-import { findPoolOfNode } from '../mco/pool-of-node.ts';
-import {
-  type ClusterSnapshot,
-  findForeignConfigs,
-  type InspectedNode,
-  type InspectedPool,
-} from './cluster-snapshot.ts';
-import { findDanglingReferences } from './dangling-references.ts';
-import { createNearestFinder } from './nearest-name.ts';
-import type { Cluster, DiagnosisScope, Finding, MissingConfigReport, Problem, ProblemCode } from './problem.ts';
-import { planMarkRemoval, planRepairs } from './repairs.ts';
-import { type Rule, RULES } from './rules.ts';
-import { type ConfigName, isRenderedConfig, parsePoolName } from '../mco/machine-config.ts';
+import type { Cause, CauseCode, MissingConfigReport } from './cause.ts';
+import { approveRequests, getRule, listRepairs, removeRestoreMark } from './cause-rules.ts';
+import { type Cluster, createCluster, type DiagnosisScope } from './cluster.ts';
+import { findClusterCauses } from './cluster-causes.ts';
+import { type ClusterSnapshot, type InspectedNode, type InspectedPool, listReferrers } from './cluster-snapshot.ts';
+import { findNodeCauses } from './node-causes.ts';
+import { findPoolCauses } from './pool-causes.ts';
+import { type PlannedRepair, planRepairs } from './repair.ts';
+import { type ConfigName, isRenderedConfig } from '../mco/machine-config.ts';
+import { findReferencedConfig, findUsedConfigs, REFERRER_NOUNS, type ReferrerKind } from '../mco/referrer.ts';
 
-/** Part of the JSON of `check`. Unknown values are null. */
-export type CheckedPool = ReturnType<typeof describePool>;
+// The interfaces below are parts of the JSON of `check`. Their keys are a contract. Unknown values are null.
 
-const UNKNOWN_TO_GUARD: MissingConfigReport = { explanation: null, deletedAt: null, deletedBy: null };
-const UNKNOWN = { field: null, config: null, evidence: null, suggestion: null, ...UNKNOWN_TO_GUARD };
+/** One object that has a cause. */
+export interface Problem extends MissingConfigReport {
+  readonly code: CauseCode;
+  /** The object that does not move. Null for the whole cluster. */
+  readonly kind: ReferrerKind | null;
+  readonly name: string | null;
+  /** Such as `currentConfig`, `spec` or `machineConfig`. Null if the cause is about no single field. */
+  readonly field: string | null;
+  readonly config: ConfigName | null;
+  /** Whether the operator or the node can end the problem without a person. */
+  readonly recoverable: boolean;
+  /** Why waiting can help, and for how long, or why it cannot. */
+  readonly recoverableReason: string;
+  /** The condition or the reason that decided, quoted. */
+  readonly evidence: string | null;
+  /** The existing config with the nearest name to a missing one. */
+  readonly suggestion: ConfigName | null;
+  /** A whole sentence without a period. */
+  readonly message: string;
+}
 
-export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope) {
-  const { skippedNodes = [], overriddenConfigs = [] } = snapshot;
-  const used = findUsedConfigs([...snapshot.nodes, ...snapshot.pools].map(({ referrer }) => referrer));
-  const poolByNode = new Map(snapshot.nodes.map((node) => [node, findPoolOfNode(node.labels, snapshot.pools)]));
-  const problemsByNode = new Map<InspectedNode, readonly Problem[]>();
-  const nodesByPool = groupBy(snapshot.nodes, (node) => poolByNode.get(node)?.pool);
-  const nodesOf = (pool: InspectedPool) => nodesByPool.get(pool) ?? [];
-  const livePools = snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true);
-  const referrers = snapshot.nodes.map(({ referrer }) => referrer);
-  const dangling = findDanglingReferences(referrers, snapshot.configs);
-  const foreign = [...findForeignConfigs({ ...snapshot, pools: livePools })].filter(([config, nodes]) => {
-    return !snapshot.configs.has(config) && nodes.every((node) => poolByNode.get(node)?.pool !== undefined);
-  });
-  const cluster: Cluster = {
-    ...snapshot,
-    ...scope,
-    livePools,
-    livePoolsBySpec: groupBy(livePools, ({ referrer }) => findReferencedConfig(referrer, 'spec')),
-    livePoolByName: new Map(livePools.map((pool) => [pool.referrer.name, pool])),
-    poolsWithDanglingNode: new Set(dangling.map(({ config }) => parsePoolName(config))),
-    nodeWithCopy: findNodesWithCopy(snapshot.nodes, (node) => poolByNode.get(node)?.selecting ?? []),
-    foreignConfigs: new Set(foreign.map(([config]) => config)),
-    poolOf: (node) => poolByNode.get(node) ?? findPoolOfNode(node.labels, snapshot.pools),
-    nodesOf,
-    problemsOfNodes: (pool) => nodesOf(pool).flatMap((node) => problemsByNode.get(node) ?? []),
-    findNearest: createNearestFinder(snapshot.configs),
-  };
-  const ofCluster = applyRules(({ ofCluster }) => ofCluster?.(cluster));
-  for (const node of snapshot.nodes)
-    problemsByNode.set(
-      node,
-      applyRules(({ ofNode }) => ofNode?.(node, cluster), node.referrer),
-    );
-  const selecting = new Set([...poolByNode.values()].flatMap((found) => found.selecting));
-  const selectedPools = snapshot.pools.filter((pool) => scope.selector === undefined || selecting.has(pool));
-  const problemsByPool = new Map(
-    selectedPools.map((pool) => {
-      const isTerminating = pool.referrer.isTerminating === true;
-      return [pool, isTerminating ? [] : applyRules(({ ofPool }) => ofPool?.(pool, cluster), pool.referrer)];
-    }),
-  );
-  const problems = [ofCluster, ...problemsByNode.values(), ...problemsByPool.values()].flat();
+export interface CheckedNode {
+  readonly name: string;
+  /** Whether the node has no problem. */
+  readonly ok: boolean;
+  /** Null if no pool, or more than one custom pool, selects the node. */
+  readonly pool: string | null;
+  /** The custom pools between which the operator does not choose. */
+  readonly conflictingPools: readonly string[];
+  readonly currentConfig: ConfigName | null;
+  readonly desiredConfig: ConfigName | null;
+  /** Whether the condition `Ready` is True. Null without the condition. */
+  readonly ready: boolean | null;
+  readonly cordoned: boolean;
+  /** As the machine-config-daemon reports it, such as `Done`. Empty before. */
+  readonly state: string;
+  readonly reason: string;
+}
+
+export interface CheckedPool {
+  readonly name: string;
+  /** Whether the pool has no problem. */
+  readonly ok: boolean;
+  readonly specConfig: ConfigName | null;
+  readonly statusConfig: ConfigName | null;
+  readonly paused: boolean;
+  /** RFC 3339. */
+  readonly pausedSince: string | null;
+  /** The config whose restore has paused the pool. */
+  readonly pausedFor: string | null;
+  readonly terminating: boolean;
+  readonly machineCount: number;
+  readonly updatedMachineCount: number;
+  readonly degradedMachineCount: number;
+}
+
+export interface Diagnosis {
+  readonly ok: boolean;
+  /** Whether waiting can end every problem. False if there is none. */
+  readonly recoverable: boolean;
+  readonly nodes: readonly CheckedNode[];
+  /** The names of nodes that the operator does not manage. */
+  readonly skippedNodes: readonly string[];
+  readonly pools: readonly CheckedPool[];
+  /** The configs in use that any client may delete, because of their allow-deletion annotation. */
+  readonly overriddenConfigs: readonly ConfigName[];
+  /** The resources that the user may not read, such as `machineosbuilds`. Causes that need them are not found. */
+  readonly unreadable: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+/** What `check` prints: the causes with their texts, and the repairs in their order. */
+export interface DiagnosisResult extends Diagnosis {
+  readonly causes: readonly Cause[];
+  /** Whether a machine has not reached the config of its pool. The pool is not paused. */
+  readonly isRollingOut: boolean;
+  readonly repairs: readonly PlannedRepair[];
+}
+
+/** Finds why nodes and pools do not move. Pure: everything comes from the arguments. */
+export function diagnose(snapshot: ClusterSnapshot, scope: DiagnosisScope): DiagnosisResult {
+  const causesByNode = new Map<InspectedNode, readonly Cause[]>();
+  const cluster = createCluster(snapshot, scope, causesByNode);
+  const ofCluster = findClusterCauses(cluster);
+  for (const node of snapshot.nodes) causesByNode.set(node, findNodeCauses(node, cluster));
+
+  const selectedPools = selectPools(cluster);
+  const causesByPool = new Map(selectedPools.map((pool) => [pool, findCausesOfPool(pool, cluster)]));
+  const causes = [...ofCluster, ...[...causesByNode.values()].flat(), ...[...causesByPool.values()].flat()];
+
+  const used = findUsedConfigs(listReferrers(snapshot));
   return {
-    ok: problems.length === 0,
-    recoverable: problems.length > 0 && problems.every(({ recoverable }) => recoverable),
-    nodes: snapshot.nodes.map((node) => describeNode(node, cluster, problemsByNode.get(node)?.length === 0)),
-    skippedNodes,
-    pools: selectedPools.map((pool) => describePool(pool, problemsByPool.get(pool)?.length === 0)),
-    // The configs in use that any client may delete, because of their allow-deletion annotation.
-    overriddenConfigs: overriddenConfigs.filter((name) => used.has(name) && isRenderedConfig(name)),
-    problems,
-    repairs: [
-      ...planRepairs(problems, cluster, (code) => RULES[code].repairs ?? []),
-      ...selectedPools.flatMap((pool) => planMarkRemoval(pool)),
-    ],
+    ok: causes.length === 0,
+    recoverable: causes.length > 0 && causes.every(({ waiting }) => waiting.helps),
+    nodes: snapshot.nodes.map((node) => describeNode(node, cluster, causesByNode.get(node)?.length === 0)),
+    skippedNodes: snapshot.skippedNodes ?? [],
+    pools: selectedPools.map((pool) => describePool(pool, causesByPool.get(pool)?.length === 0)),
+    overriddenConfigs: (snapshot.overriddenConfigs ?? []).filter((name) => used.has(name) && isRenderedConfig(name)),
+    unreadable: snapshot.unreadable ?? [],
+    problems: causes.map(toProblem),
+    causes,
+    isRollingOut: cluster.livePools.some((pool) => !pool.paused && cluster.isRollingOut(pool)),
+    repairs: planRepairs([
+      ...causes.flatMap(listRepairs),
+      ...approveMissingMachines(causes, cluster),
+      ...selectedPools.flatMap(removeRestoreMark),
+    ]),
   };
 }
 
-/** The first node that names a config as its current one, or else in its reason. One of the config's pool wins. */
-function findNodesWithCopy(
-  nodes: readonly InspectedNode[],
-  selectingPools: (node: InspectedNode) => readonly InspectedPool[],
-): ReadonlyMap<ConfigName, InspectedNode> {
-  const candidates = [REASON_FIELD, 'currentConfig'].flatMap((field) =>
-    nodes.toReversed().flatMap((node) => {
-      const config = findReferencedConfig(node.referrer, field);
-      return config === undefined ? [] : [[config, node] as const];
-    }),
-  );
-  const isOwn = ([config, node]: (typeof candidates)[number]) =>
-    selectingPools(node).some(({ referrer }) => referrer.name === parsePoolName(config));
-  // The last one of a config wins.
-  return new Map([...candidates, ...candidates.filter(isOwn)]);
+/** With a selection of nodes, only the pools that select one of them. */
+function selectPools({ pools, nodes, selector, poolOf }: Cluster): readonly InspectedPool[] {
+  if (selector === undefined) return pools;
+  const selecting = new Set(nodes.flatMap((node) => poolOf(node).selecting));
+  return pools.filter((pool) => selecting.has(pool));
 }
 
-function applyRules(find: (rule: Rule) => readonly Finding[] | undefined, referrer?: NodeReferrer | PoolReferrer) {
-  const rules = Object.entries(RULES) as [ProblemCode, Rule][];
-  return rules.flatMap(([code, rule]) => (find(rule) ?? []).map((finding) => toProblem(code, finding, referrer)));
+function findCausesOfPool(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
+  return pool.referrer.isTerminating === true ? [] : findPoolCauses(pool, cluster);
 }
 
-function toProblem(code: ProblemCode, finding: Finding, referrer?: NodeReferrer | PoolReferrer): Problem {
-  const { kind = null, name = null } = referrer ?? {};
-  const problem = { code, kind, name, ...UNKNOWN, message: '', ...finding };
-  const place = problem.config === null || problem.field === null ? '' : ` (${problem.field})`;
-  const subject = kind === null ? '' : `${REFERRER_NOUNS[kind]} ${name}${place}`;
-  return { ...problem, message: RULES[code].sentence(problem, subject, false) };
+/** A machine that waits for its certificate is often a part of the problem. */
+function approveMissingMachines(causes: readonly Cause[], { pendingRequests = [] }: ClusterSnapshot) {
+  const isWanted = causes.some(({ code, waiting }) => code === 'TooFewNodes' || !waiting.helps);
+  return isWanted && pendingRequests.length > 0 ? [approveRequests(pendingRequests.map(({ name }) => name))] : [];
 }
 
-function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean) {
-  const { referrer, state, reason } = node;
+function toProblem(cause: Cause): Problem {
+  const { code, referrer, field, config, waiting, evidence } = cause;
+  const missing = cause.code === 'ConfigMissing' ? cause : undefined;
+  const place = config === undefined || field === undefined ? '' : ` (${field})`;
+  const subject = referrer === undefined ? '' : `${REFERRER_NOUNS[referrer.kind]} ${referrer.name}${place}`;
+  return {
+    code,
+    kind: referrer?.kind ?? null,
+    name: referrer?.name ?? null,
+    field: field ?? null,
+    config: config ?? null,
+    recoverable: waiting.helps,
+    recoverableReason: waiting.why,
+    evidence: evidence ?? null,
+    suggestion: missing?.suggestion ?? null,
+    explanation: missing?.explanation ?? null,
+    deletedAt: missing?.deletedAt ?? null,
+    deletedBy: missing?.deletedBy ?? null,
+    message: getRule(cause).sentence(cause, subject, false),
+  };
+}
+
+function describeNode(node: InspectedNode, { poolOf }: Cluster, ok: boolean): CheckedNode {
+  const { referrer, state, reason, readiness, cordon } = node;
   const { pool, conflicting } = poolOf(node);
   return {
     name: referrer.name,
     ok,
     pool: pool?.referrer.name ?? null,
-    // The custom pools between which the operator does not choose.
     conflictingPools: conflicting.map((each) => each.referrer.name),
     currentConfig: findReferencedConfig(referrer, 'currentConfig') ?? null,
     desiredConfig: findReferencedConfig(referrer, 'desiredConfig') ?? null,
+    ready: readiness?.isReady ?? null,
+    cordoned: cordon !== undefined,
     state,
     reason,
   };
 }
 
-function describePool(pool: InspectedPool, ok: boolean) {
+function describePool(pool: InspectedPool, ok: boolean): CheckedPool {
   const { referrer, paused, pausedSince, machineCount, updatedMachineCount, degradedMachineCount } = pool;
   return {
     name: referrer.name,

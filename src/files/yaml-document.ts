@@ -3,8 +3,15 @@ import type { ParsedNode, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { FileError } from './file-error.ts';
 import { resolvePlainScalar } from './plain-scalar.ts';
 
-/** Of several texts together, such as the files of a directory. */
-export type NodeBudget = { nodesLeft: number };
+/** How many values several texts together may have, such as the files of a directory. */
+export interface NodeBudget {
+  readonly max: number;
+  nodesLeft: number;
+}
+
+export function createNodeBudget(max: number): NodeBudget {
+  return { max, nodesLeft: max };
+}
 
 export interface YamlDocument {
   /** As JSON could contain it. Null if there is no document. */
@@ -47,7 +54,7 @@ const RESOLVED_TAG = /:(?:bool|int|float|null)$/;
  * @param source for messages
  * @throws YamlError if Go does not accept the text, FileError if there are too many nodes
  */
-export function parseYaml(text: string, source: string, budget: NodeBudget = { nodesLeft: MAX_NODES }): YamlDocument {
+export function parseYaml(text: string, source: string, budget = createNodeBudget(MAX_NODES)): YamlDocument {
   const position = text.search(CONTROL_CHARACTER);
   if (position >= 0) throw new YamlError('a control character', text.slice(0, position).split('\n').length);
   return new YamlReader(text.replace(/^\uFEFF/, '').replaceAll(LINE_BREAK, '\n'), source, budget).read();
@@ -117,7 +124,8 @@ class YamlReader {
 
   #count(nodes: number): void {
     this.#budget.nodesLeft -= nodes;
-    if (this.#budget.nodesLeft < 0) throw new FileError(`${this.#source} and the files before it have too many values`);
+    if (this.#budget.nodesLeft >= 0) return;
+    throw new FileError(`${this.#source} and the files before it have more than ${this.#budget.max} values`);
   }
 
   #findLine(position: number): number {

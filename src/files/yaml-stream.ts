@@ -33,27 +33,30 @@ const BEFORE_SEPARATOR = /(?<=^|\n)(?=---)/;
 /** Only a comment may follow a separator. */
 const SEPARATOR = /^---[^\S\n\uFEFF]*(?:#[^\n]*)?(?:\n|$)/;
 
-/** @throws FileError if there are too many documents or values */
-export function parseStream(content: Buffer, source: string, budget: NodeBudget): YamlStream {
+/**
+ * @param before how many lines of the file precede the content
+ * @throws FileError if there are too many documents or values
+ */
+export function parseStream(content: Buffer, source: string, budget: NodeBudget, before = 0): YamlStream {
   const text = content.toString();
   // Go also reads UTF-16, but the tools that write manifests write UTF-8.
   if (!isUtf8(content)) {
-    const unreadable = createUnreadable(text, 1, new YamlError('not UTF-8', 1));
+    const unreadable = createUnreadable(text, before + 1, new YamlError('not UTF-8', before + 1));
     return { documents: [unreadable], inCluster: unreadable, isJson: false };
   }
-  const inCluster = readYaml(text, text, 1, source, budget);
+  const inCluster = readYaml(text, text, before + 1, source, budget);
   if (JSON_START.test(text)) {
     const value = parseJson(text);
     // YAML knows the lines of its fields.
     const isSame = isDeepStrictEqual(value, inCluster.value);
-    const json = isSame ? inCluster : { line: 1, text, value, findLine: () => 1 };
+    const json = isSame ? inCluster : { line: before + 1, text, value, findLine: () => before + 1 };
     // Go also reads several objects one after another, but the tools that write manifests write one.
-    const error = value === undefined ? { error: new YamlError('not one object of JSON', 1) } : {};
+    const error = value === undefined ? { error: new YamlError('not one object of JSON', before + 1) } : {};
     return { documents: [{ ...json, duplicates: [], ...error }], inCluster, isJson: true };
   }
   const texts = text.split(BEFORE_SEPARATOR, MAX_DOCUMENTS + 1);
   if (texts.length > MAX_DOCUMENTS) throw new FileError(`${source} has more than ${MAX_DOCUMENTS} documents`);
-  let line = 1;
+  let line = before + 1;
   let isEmpty = true;
   const documents = texts.map((document): StreamDocument => {
     const start = line;

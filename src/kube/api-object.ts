@@ -15,6 +15,8 @@ export interface ApiObject {
   } | null;
   readonly spec?: unknown;
   readonly status?: unknown;
+  /** Present if the object was listed as the row of a table: its cells by the names of their columns. */
+  readonly columns?: Readonly<Record<string, unknown>>;
 }
 
 /** An object lacks a field, or has one of another type. */
@@ -33,18 +35,39 @@ export function parseTime(value: unknown): Date | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
+/** The last write of an object by a manager that owns a field. The API server sets the time by its own clock. */
+export interface ManagedWrite {
+  /** The name of the field manager, such as `kubectl-annotate`. Any client can choose any name. */
+  readonly manager: string;
+  readonly at: Date;
+}
+
 /**
- * Returns when the managers that own a field last wrote the object. The API server sets these times by its own clock.
+ * Finds the last write of the managers that own a field, in `managedFields`.
  * @param path keys of `fieldsV1`, such as `['f:spec', 'f:paused']`
+ * @param subresource of the write, such as `status`. By default the object itself
+ * @param isWanted whether the writes of a manager count. By default all do
+ * @returns undefined if no manager owns the field
  */
-export function findWriteTime({ metadata }: ApiObject, path: readonly string[], subresource = ''): Date | undefined {
+export function findLastWrite(
+  { metadata }: ApiObject,
+  path: readonly string[],
+  subresource = '',
+  isWanted: (manager: string) => boolean = () => true,
+): ManagedWrite | undefined {
   const entries = Array.isArray(metadata?.managedFields) ? (metadata.managedFields as unknown[]) : [];
-  const times = entries.flatMap((entry) => {
-    const { time, subresource: written = '', fieldsV1 } = (entry ?? {}) as Record<string, unknown>;
-    const date = parseTime(time);
-    return date !== undefined && written === subresource && hasPath(fieldsV1, path) ? [date] : [];
+  const writes = entries.flatMap((entry) => {
+    const { manager, time, subresource: written = '', fieldsV1 } = (entry ?? {}) as Record<string, unknown>;
+    const at = parseTime(time);
+    const isOwner = written === subresource && isWanted(String(manager)) && hasPath(fieldsV1, path);
+    return at !== undefined && isOwner ? [{ manager: String(manager), at }] : [];
   });
-  return times.toSorted((a, b) => b.getTime() - a.getTime())[0];
+  return writes.toSorted((a, b) => b.at.getTime() - a.at.getTime())[0];
+}
+
+/** Like {@link findLastWrite}, but only the time. */
+export function findWriteTime(object: ApiObject, path: readonly string[], subresource = ''): Date | undefined {
+  return findLastWrite(object, path, subresource)?.at;
 }
 
 function hasPath(fields: unknown, path: readonly string[]): boolean {

@@ -4,7 +4,6 @@ import {
   type NodeReferrer,
   POOL_FIELDS,
   type PoolReferrer,
-  REASON_FIELD,
   type Reference,
   type Strength,
 } from './referrer.ts';
@@ -31,19 +30,12 @@ const DRAIN_FIELDS = ['desiredDrain', 'lastAppliedDrain'] as const;
 const DRAIN_PREFIX = /^(?:drain|uncordon)-/;
 /** The config that a machine booted with, until it has joined its custom pool (OpenShift 4.22). */
 const FIRST_PIVOT_CONFIG = 'firstPivotConfig';
-/** The machine-config-daemon writes it with each reason, and empties the reason in the write that sets Done. */
-const STATE_FIELD = 'state';
-const FAILED_STATE = 'Degraded';
-/** The daemon cuts its reason here (machine-config-operator, pkg/daemon/writer.go). A hostile one can have 256 KiB. */
-const MAX_REASON_LENGTH = 2_000;
-/** The repetition is limited to the longest name, so that a search takes linear time. */
-const CONFIG_IN_REASON = /(?<![-.a-z0-9])rendered-[-.a-z0-9]{1,211}?-[0-9a-f]{32}(?![-a-z0-9])/g;
 /** Of Kubernetes (apimachinery, pkg/apis/meta/v1/types.go). */
 const FOREGROUND_DELETION = 'foregroundDeletion';
 /** Conditions of a build that no longer reads its config. */
 const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']);
 
-const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG, STATE_FIELD, REASON_FIELD] as const;
+const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG] as const;
 type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
 const MCO_PREFIX = `${MCO_GROUP}/`;
 /** To make them again for each of thousands of nodes would take longer than all else here. */
@@ -54,8 +46,8 @@ export const NODE_ANNOTATIONS: ReadonlyMap<AnnotatedField, string> = new Map(
 /**
  * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
  * machine-config-daemon gets both configs at every start and sync, and degrades the node if one is missing
- * (machine-config-operator, pkg/daemon/daemon.go). The reason is strong until the node is no longer Degraded: it can be
- * the only place that names a config which the node needs (docs/internals/decisions/0011).
+ * (machine-config-operator, pkg/daemon/daemon.go). It never asks for a config that only its disk or its reason names
+ * (docs/internals/decisions/0011-restore.md).
  */
 export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const name = readName(node, 'Node');
@@ -68,7 +60,6 @@ export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const references: Reference[] = [];
   for (const field of NODE_FIELDS) addReference(references, field, 'strong', read(field));
   const firstField = references[0]?.field;
-  if (read(STATE_FIELD) === FAILED_STATE) addReason(references, read(REASON_FIELD) ?? '');
   for (const field of DRAIN_FIELDS) {
     const value = read(field) ?? '';
     if (DRAIN_PREFIX.test(value)) addReference(references, field, 'weak', value.replace(DRAIN_PREFIX, ''));
@@ -180,14 +171,6 @@ function addReference(references: Reference[], field: string, strength: Strength
   // A drain annotation usually repeats the node's own current or desired config.
   if (strength === 'weak' && references.some((reference) => reference.config === config)) return;
   references.push({ field, config: toConfigName(truncateName(config)), strength });
-}
-
-/** One config at most, so that a hostile reason names no more than another annotation could. */
-function addReason(references: Reference[], reason: string): void {
-  const names = reason.slice(0, MAX_REASON_LENGTH).match(CONFIG_IN_REASON) ?? [];
-  const name = names.find((config) => references.every((reference) => reference.config !== config));
-  // A match would keep the whole text in memory.
-  if (name !== undefined) addReference(references, REASON_FIELD, 'strong', Buffer.from(name).toString());
 }
 
 /** An annotation can have 256 KiB. One character more than a name can have keeps the reference dangling. */

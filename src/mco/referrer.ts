@@ -7,11 +7,9 @@ export type ReferrerKind = keyof typeof REFERRER_NOUNS;
 
 export const REFERRER_KINDS = Object.keys(REFERRER_NOUNS) as readonly ReferrerKind[];
 
-/** The annotations of a node, and the parts of a pool, whose references are strong. See also {@link REASON_FIELD}. */
+/** The annotations of a node, and the parts of a pool, whose references are strong. */
 export const NODE_FIELDS = ['currentConfig', 'desiredConfig'] as const;
 export const POOL_FIELDS = ['spec', 'status'] as const;
-/** The config that a node's reason for being Degraded names, unless an annotation above names it. */
-export const REASON_FIELD = 'reason';
 
 /** A strong reference denies, because the referrer breaks without the config. A weak one only warns. */
 export type Strength = 'strong' | 'weak';

@@ -1,10 +1,4 @@
-import {
-  type NamedReference,
-  type PoolReferrer,
-  REASON_FIELD,
-  REFERRER_KINDS,
-  REFERRER_NOUNS,
-} from '../mco/referrer.ts';
+import { type NamedReference, type PoolReferrer, REFERRER_KINDS, REFERRER_NOUNS } from '../mco/referrer.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
 import type { ClusterState, StuckNode, UnreadableKind } from '../references/cluster-state.ts';
@@ -38,10 +32,6 @@ function toPhrases({ Node, MachineConfigPool }: ReferenceGroup['referrersByKind'
   return { object: 'the pool', subject: 'the pool has' };
 }
 
-function isOnlyReason({ references }: ReferenceGroup): boolean {
-  return references.every(({ field }) => field === REASON_FIELD);
-}
-
 function isOnlyBuild({ Node, MachineConfigPool }: ReferenceGroup['referrersByKind']): boolean {
   return Node + MachineConfigPool === 0;
 }
@@ -50,7 +40,6 @@ function isOnlyBuild({ Node, MachineConfigPool }: ReferenceGroup['referrersByKin
 function formatConsequence(strong: ReferenceGroup): string {
   if (isOnlyBuild(strong.referrersByKind)) return 'Deleting it would make the build fail.';
   const { object } = toPhrases(strong.referrersByKind);
-  if (isOnlyReason(strong)) return `Deleting it could keep ${object} Degraded.`;
   // A published runbook deletes rendered configs to force a render.
   const isSpec = strong.references.some(({ kind, field }) => kind === 'MachineConfigPool' && field === 'spec');
   return `Deleting it would leave ${object} Degraded${isSpec ? ', and would not force a new render' : ''}.`;
@@ -60,9 +49,6 @@ function formatConsequence(strong: ReferenceGroup): string {
 function formatWayOut(name: ConfigName, { references: { strong }, pools, stuckNode }: ClusterState): string {
   const nodeCount = strong.referrersByKind.Node;
   if (isOnlyBuild(strong.referrersByKind)) return 'Delete it once the build has ended.';
-  // The machine-config-daemon then empties the reason.
-  if (isOnlyReason(strong))
-    return `Delete it once ${nodeCount > 1 ? 'none of them is' : 'the node is no longer'} Degraded.`;
   if (stuckNode !== undefined) return formatWayIntoPool(stuckNode);
   if (nodeCount > 0 && isPoolDeleted(name, pools)) return formatWayOutOfDeletedPool(nodeCount > 1);
   return `Delete it once ${toPhrases(strong.referrersByKind).subject} moved on to another config.`;

@@ -15,10 +15,13 @@ interface Machine {
   readonly output?: string;
   readonly endToEndExitCode?: number;
   readonly auditExitCode?: number;
+  readonly schemasExitCode?: number;
 }
 
 /** Runs a copy of `.ci/run` with programs that only print. Returns its exit code, last lines and calls of apt-get. */
-function runCi({ args = [], env = {}, hasGo = true, output = '', endToEndExitCode = 0, auditExitCode = 0 }: Machine) {
+function runCi(machine: Machine) {
+  const { args = [], env = {}, hasGo = true, output = '' } = machine;
+  const { endToEndExitCode = 0, auditExitCode = 0, schemasExitCode = 0 } = machine;
   const folder = createTemporaryDirectory();
   const bin = path.join(folder, 'bin');
   mkdirSync(bin);
@@ -34,12 +37,14 @@ function runCi({ args = [], env = {}, hasGo = true, output = '', endToEndExitCod
   symlinkSync(process.execPath, path.join(bin, 'node'));
   addProgram('apt-get', `echo "$*" >>${calls}`);
   if (hasGo) for (const name of ['go', 'gofmt']) addProgram(name, '');
-  mkdirSync(path.join(folder, 'build/bench/peers/controller-runtime'), { recursive: true });
+  for (const name of ['bench/peers/controller-runtime', 'schemas/go-types'])
+    mkdirSync(path.join(folder, 'build', name), { recursive: true });
   addProgram(
     'npm',
     `case "$*" in
       'run test:e2e') cat ${folder}/output; exit ${endToEndExitCode} ;;
       'run --silent audit') exit ${auditExitCode} ;;
+      'run --silent schemas -- --check') exit ${schemasExitCode} ;;
       'run --silent node -- --missing-packages') echo runc ;;
     esac`,
   );
@@ -61,9 +66,9 @@ const countSteps = (): number => (steps ??= Number(/\d+/.exec(runCi({}).lastLine
 
 test('names what this machine cannot run, exits with 3 after --complete, and installs packages only if it may', () => {
   const lastLines = [
-    'not run: go vet and workflows (they need Go)',
+    'not run: go vet, schemas and workflows (they need Go)',
     'not run: audit (the registry could not be asked)',
-    `${countSteps() - 3} passed, 0 failed`,
+    `${countSteps() - 4} passed, 0 failed`,
   ];
   const machine = { hasGo: false, auditExitCode: 3 };
   expect(runCi(machine)).toEqual({ exitCode: 0, lastLines, aptGet: '' });
@@ -72,12 +77,22 @@ test('names what this machine cannot run, exits with 3 after --complete, and ins
   expect(runCi({ args: ['--install'] }).aptGet).toBe(aptGet);
 });
 
+test('fails if the schemas are stale, and names them if their modules cannot be downloaded', () => {
+  expect(runCi({ schemasExitCode: 1 })).toMatchObject({ exitCode: 1 });
+  const lastLines = [
+    'not run: schemas (their Go modules could not be downloaded)',
+    `${countSteps() - 1} passed, 0 failed`,
+  ];
+  expect(runCi({ schemasExitCode: 3 })).toMatchObject({ exitCode: 0, lastLines });
+});
+
 // The reasons are those of requirements.ts and operator-binaries.ts in test/e2e.
 test.each([
   ['The Machine Config Operator is built with Go: install it (https://go.dev/dl).', 0, 0],
   ['A node needs the Debian packages runc: run "apt-get install --no-install-recommends runc".', 0, 3],
   ['Command failed: go build -trimpath ./cmd/machine-config-server', 0, 3],
   ['A node needs cgroup v1, and this machine has cgroup v2.', 1, 1],
+  ['A machine needs root or user namespaces: unshare: unshare failed: Operation not permitted.', 0, 0],
 ])('tests do not run because of %j, and %i tests fail: exits with %i', (obstacle, failed, exitCode) => {
   const line = `not run: the tests of pods in 3 files. ${obstacle}`;
   const lastLines = [line, `${countSteps() + 4} passed, ${failed} failed`];

@@ -49,7 +49,7 @@ beforeEach(async () => {
 /** The arguments of each command. DIR stands for the directory. Each line is run with every format of the command. */
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   certs: ['--out DIR/certs'],
-  check: ['', '--bootstrap-dir DIR', '--manifests DIR', `--context ${HOSTILE}`, `--role ${HOSTILE}`],
+  check: ['', 'bootstrap DIR', 'manifests DIR', `--context ${HOSTILE}`, `--role ${HOSTILE}`],
   explain: [HOSTILE],
   render: [`--from-cluster --out DIR/manifests --image ${HOSTILE}`],
   restore: ['--from DIR', `--from DIR/${HOSTILE}`, `--from node/${HOSTILE}`, GONE],

@@ -1,11 +1,12 @@
-import type { CheckReport } from '../../src/cli/check/check-cluster.ts';
+import type { CheckReport, ClusterCheck } from '../../src/cli/check/check-cluster.ts';
 import type { PendingCertificateRequests } from '../../src/client/certificate-requests.ts';
-import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster-reader.ts';
+import { parseInspectedNode, parseInspectedPool } from '../../src/client/inspected-objects.ts';
 import { advise } from '../../src/client/output/advice.ts';
+import type { MissingConfigReport } from '../../src/diagnosis/cause.ts';
+import type { DiagnosisScope } from '../../src/diagnosis/cluster.ts';
 import type { ClusterSnapshot, InspectedNode, InspectedPool } from '../../src/diagnosis/cluster-snapshot.ts';
 import { diagnose } from '../../src/diagnosis/diagnose.ts';
-import type { DiagnosisScope, MissingConfigReport } from '../../src/diagnosis/problem.ts';
-import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { buildNode, buildPool, type NodeOptions, type PoolOptions } from '../support/operator-objects.ts';
 import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 
 /** The names of an agent-based install that stopped at 93 % (OpenShift 4.18.32). */
@@ -15,52 +16,30 @@ export const WORKER = 'rendered-worker-25a1be6c1264c64551ae911d23717173';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
 
-interface NodeOptions {
-  readonly current?: string | undefined;
-  readonly desired?: string | undefined;
-  readonly role?: string;
-  readonly state?: string;
-  readonly reason?: string;
-}
-
 /** A node of a role, with the annotations that it has reported. */
-export function inspectedNode(name: string, options: NodeOptions): InspectedNode {
-  const { current, desired, role = 'worker', state = 'Done', reason } = options;
-  const values = { currentConfig: current, desiredConfig: desired, state, reason };
-  const annotations = Object.fromEntries(Object.entries(values).map(([key, value]) => [`${MCO_GROUP}/${key}`, value]));
-  const labels = { [`node-role.kubernetes.io/${role}`]: '' };
-  return parseInspectedNode({ metadata: { name, labels, annotations } });
+export function inspectedNode(
+  name: string,
+  { role = 'worker', ...options }: NodeOptions & { readonly role?: string },
+): InspectedNode {
+  return parseInspectedNode(buildNode(name, { roles: [role], ...options }, NOW));
 }
 
-interface PoolOptions {
-  readonly spec?: string | undefined;
-  readonly status?: string | undefined;
-  readonly terminating?: boolean;
-  /** Of one machine. */
-  readonly updatedMachineCount?: number;
-  readonly ageMinutes?: number;
-}
-
-/** A pool of the nodes that have its name as their role. By default it is an hour old. */
-export function inspectedPool(name: string, options: PoolOptions): InspectedPool {
-  const { spec, status, terminating = false, ageMinutes = 60 } = options;
-  const { updatedMachineCount = status === undefined ? 0 : 1 } = options;
-  const creationTimestamp = new Date(NOW.getTime() - ageMinutes * 60_000).toISOString();
-  const finalizers = ['foregroundDeletion'];
-  const deletion = terminating ? { deletionTimestamp: '2026-11-20T11:59:00Z', finalizers } : {};
-  const nodeSelector = { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } };
-  return parseInspectedPool({
-    metadata: { name, creationTimestamp, ...deletion },
-    spec: { configuration: { name: spec }, nodeSelector },
-    status: { configuration: { name: status }, machineCount: 1, updatedMachineCount },
-  });
+/** A pool of the nodes that have its name as their role. By default it is an hour old, and has one machine. */
+export function inspectedPool(
+  name: string,
+  { updatedMachineCount, ...options }: PoolOptions & { readonly updatedMachineCount?: number },
+): InspectedPool {
+  const pool = parseInspectedPool(buildPool(name, { ageMinutes: 60, ...options }, NOW));
+  if (updatedMachineCount === undefined) return pool;
+  const counts = [1, updatedMachineCount, updatedMachineCount, 0] as const;
+  return parseInspectedPool(buildPool(name, { ageMinutes: 60, counts, ...options }, NOW));
 }
 
 export function names(configs: readonly string[]): ReadonlySet<ConfigName> {
   return new Set(configs.map(toConfigName));
 }
 
-interface CheckFacts extends Partial<Pick<ClusterSnapshot, 'controlPlaneReplicas' | 'skippedNodes'>> {
+interface CheckFacts extends Partial<Pick<ClusterSnapshot, 'controlPlaneSize' | 'skippedNodes' | 'unreadable'>> {
   readonly configs?: readonly string[];
   readonly terminatingConfigs?: readonly string[];
   readonly guard?: Readonly<Record<string, Partial<MissingConfigReport>>>;
@@ -69,11 +48,16 @@ interface CheckFacts extends Partial<Pick<ClusterSnapshot, 'controlPlaneReplicas
 }
 
 /** Checks a cluster in which by default MASTER and WORKER exist. */
-export function check(
+export function check(...args: Parameters<typeof checkWithCauses>): CheckReport {
+  return checkWithCauses(...args).report;
+}
+
+/** Like {@link check}, with the causes that its text explains. */
+export function checkWithCauses(
   nodes: readonly InspectedNode[],
   pools: readonly InspectedPool[],
   { configs = [MASTER, WORKER], terminatingConfigs = [], guard = {}, requests = {}, scope, ...facts }: CheckFacts = {},
-): CheckReport {
+): ClusterCheck {
   const pendingCertificateRequests = { readable: true, reason: null, requests: [], ...requests };
   const snapshot = {
     nodes,
@@ -83,17 +67,15 @@ export function check(
     pendingRequests: pendingCertificateRequests.requests,
     ...facts,
   };
-  const { repairs, ...cluster } = diagnose(snapshot, {
-    now: NOW,
-    guardReports: new Map(Object.entries(guard)),
-    ...scope,
-  });
-  return {
+  const known = { now: NOW, guardReports: new Map(Object.entries(guard)), ...scope };
+  const { causes, repairs, isRollingOut: _isRollingOut, ...diagnosis } = diagnose(snapshot, known);
+  const report = {
     server: '127.0.0.1:6443',
     checkedAt: NOW.toISOString(),
     waitedSeconds: 0,
-    ...cluster,
+    ...diagnosis,
     pendingCertificateRequests,
     repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, command), alternative })),
   };
+  return { report, causes };
 }

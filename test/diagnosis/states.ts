@@ -1,140 +1,1098 @@
-import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
-import { parseInspectedNode, parseInspectedPool } from '../../src/client/cluster-reader.ts';
-import type { ClusterSnapshot } from '../../src/diagnosis/cluster-snapshot.ts';
-import type { Repair } from '../../src/diagnosis/repairs.ts';
-import type { ApiObject } from '../../src/kube/api-object.ts';
-import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
-import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import {
+  parseInspectedBuild,
+  parseInspectedNode,
+  parseInspectedOsConfig,
+  parseInspectedPool,
+} from '../../src/client/inspected-objects.ts';
+import type { ClusterSnapshot, ControlPlaneSize } from '../../src/diagnosis/cluster-snapshot.ts';
+import { REASONS } from '../support/daemon-reasons.ts';
+import {
+  buildBuild,
+  buildNode,
+  type BuildOptions,
+  buildOsConfig,
+  buildPool,
+  type NodeOptions,
+  type PoolOptions,
+} from '../support/operator-objects.ts';
+import { listConfigs, nameConfigs, type RenderedContent } from '../support/rendered-configs.ts';
 import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 
-interface NamedState {
-  readonly objects: string;
-  /** The codes, with a question mark if waiting can help. */
-  readonly problems: string;
+/** A state of a cluster, with what `check` must say. */
+export interface State {
+  /** The public report from which it was rebuilt, without its names and hosts, or who made it up. */
+  readonly source: string;
+  readonly nodes: Readonly<Record<string, NodeOptions>>;
+  readonly pools: Readonly<Record<string, PoolOptions>>;
+  /** Those that exist. */
+  readonly configs: readonly ConfigName[];
+  readonly builds?: Readonly<Record<string, BuildOptions>>;
+  readonly osConfigs?: Readonly<Record<string, { readonly pool: string; readonly currentBuild?: string }>>;
+  readonly controlPlane?: ControlPlaneSize;
+  /** The names of pending certificate requests, and the nodes that wait for them. */
+  readonly requests?: Readonly<Record<string, string>>;
+  /** What `check` reads once something does not move. */
+  readonly obstacles?: Pick<ClusterSnapshot, 'stoppedOperators' | 'blockingBudgets'>;
+  /** The codes of all problems, with a question mark if waiting can help. */
+  readonly problems: readonly string[];
+  /** The commands of the repairs, or the text of one without a command. An alternative begins with `# `. */
   readonly repairs?: readonly string[];
 }
 
-const STATES = parse(readFileSync(new URL('states.yaml', import.meta.url), 'utf8')) as Record<string, NamedState>;
-
-export const STATE_NAMES = Object.keys(STATES);
-
-/** The text of a state, the expected codes of its problems, and its expected repairs. */
-export function getState(name: string): { readonly text: string; readonly expected: readonly string[] } {
-  const state = STATES[name];
-  if (state === undefined) throw new Error(`states.yaml has no state ${name}`);
-  return { text: state.objects, expected: [state.problems, ...(state.repairs ?? [])] };
-}
-
 export const NOW = new Date('2026-11-20T12:00:00Z');
-const CAPITAL = /\b([A-Z])(?::([-\w]+))?\b(?=$|[\s:"·])/g;
 
-export interface State {
-  readonly nodes: readonly ApiObject[];
-  readonly pools: readonly ApiObject[];
-  readonly configs: readonly ReturnType<typeof renderConfig>[];
-  readonly replicas: number | undefined;
-  readonly requests: readonly string[];
+const M = nameConfigs('master');
+const W = nameConfigs('worker');
+const R = nameConfigs('worker-rt');
+const I = nameConfigs('infra');
+const C = nameConfigs('cnf');
+const ARBITER = nameConfigs('arbiter');
+/** Misspelled, as in an `oc annotate` by hand. */
+const TYPO = toConfigName(W.A.replace('rendered', 'render'));
+
+const MASTER = { roles: ['master'] } as const;
+const MCO = 'machineconfiguration.openshift.io';
+const ANNOTATE = 'oc annotate node';
+
+function both(config: string): Pick<NodeOptions, 'current' | 'desired'> {
+  return { current: config, desired: config };
 }
 
-/** The content of the config that a letter stands for. Its name contains the hash of it. */
-export function renderConfig(letter: string, pool: string) {
-  const source = `data:,server%20${letter}.example.com`;
-  const spec = {
-    config: {
-      ignition: { version: '3.4.0' },
-      storage: { files: [{ path: '/etc/chrony.conf', mode: 420, overwrite: true, contents: { source } }] },
+function degraded(reason: string): Pick<NodeOptions, 'state' | 'reason'> {
+  return { state: 'Degraded', reason };
+}
+
+/** A node whose current and desired config is missing. */
+function missing(config: string, reason = REASONS.notFound(config)): NodeOptions {
+  return { ...both(config), ...degraded(reason) };
+}
+
+function annotations(config: string, ...fields: readonly ('currentConfig' | 'desiredConfig')[]): string {
+  return `--overwrite ${fields.map((field) => `${MCO}/${field}=${config}`).join(' ')}`;
+}
+
+const FIELDS = ['currentConfig', 'desiredConfig'] as const;
+const label = (role: string) => `node-role.kubernetes.io/${role}`;
+
+function setStatus(pool: string, config: string): string {
+  const patch = JSON.stringify({ status: { configuration: { name: config } } });
+  return `oc patch machineconfigpool ${pool} --subresource=status --type=merge -p ${patch}`;
+}
+
+const force = (node: string) => `# oc debug node/${node} -- chroot /host touch /run/machine-config-daemon-force`;
+
+export const STATES: Readonly<Record<string, State>> = {
+  // A config was never in the API, or is gone.
+
+  R1: {
+    source: 'openshift/cluster-version-operator#1076, machine-config-operator#2218',
+    nodes: {
+      control0: { ...MASTER, ...missing(M.X) },
+      control1: { ...MASTER, ...missing(M.X) },
+      control2: { ...MASTER, ...missing(M.X) },
     },
-    fips: false,
-    kernelType: 'default',
-    osImageURL: 'quay.io/openshift/os@sha256:' + 'ac2ad5b01eed7b02'.repeat(4),
-  };
-  return { letter, pool, spec, name: computeRenderedName(pool, spec) };
-}
-
-/** `T` is misspelled, as in `oc annotate`. */
-function nameConfig(letter: string, pool: string): ConfigName {
-  if (letter !== 'T') return renderConfig(letter, pool).name;
-  return toConfigName(renderConfig('W', pool).name.replace('rendered', 'render'));
-}
-
-export function buildState(text: string, now = NOW): State {
-  const lines = text.split('\n').map((line) => line.trim());
-  const list = (prefix: string) =>
-    lines.flatMap((line) => (line.startsWith(`${prefix} `) ? [line.slice(prefix.length + 1).split(' · ')] : []));
-  const firstPool = list('P')[0]?.[0] ?? '';
-  const spell = (part: string, pool: string) =>
-    part.replaceAll(CAPITAL, (_all, letter: string, ofPool: string | undefined) => nameConfig(letter, ofPool ?? pool));
-  const fieldsV1 = { 'f:metadata': { 'f:annotations': { [`f:${MCO_GROUP}/currentConfig`]: {} } } };
-  const toTime = (minutes: string | number) => new Date(now.getTime() - Number(minutes) * 60_000).toISOString();
-  const nodes = list('N').map(
-    ([name = '', roles = '', current = '-', desired = '-', state = '', reason = '', age = '']) => {
-      const ownRoles = roles === '-' ? [] : roles.split(' ');
-      const values = { currentConfig: current, desiredConfig: desired, state, reason };
-      const set = Object.entries(values).filter(([, value]) => value !== '-' && value !== '');
-      const annotations = set.map(([key, value]) => [`${MCO_GROUP}/${key}`, spell(value, ownRoles[0] ?? firstPool)]);
-      return {
-        metadata: {
-          name,
-          creationTimestamp: toTime(30),
-          labels: Object.fromEntries(ownRoles.map((role) => [`node-role.kubernetes.io/${role}`, ''])),
-          annotations: Object.fromEntries(annotations) as Record<string, string>,
-          managedFields: age === '' ? [] : [{ manager: 'kubectl-annotate', time: toTime(age.slice(1)), fieldsV1 }],
-        },
-      };
+    pools: { master: { spec: M.Y, counts: [3, 0, 0, 3] }, worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] } },
+    configs: [M.Y, W.A],
+    problems: ['ConfigMissing', 'StatusEmpty'],
+    repairs: [
+      `machineconfig-guard restore ${M.X} --from node/control0`,
+      `# ${ANNOTATE} control0 control1 control2 ${annotations(M.Y, ...FIELDS)}`,
+    ],
+  },
+  'R1 from 4.19 on': {
+    source: 'as R1, with the reasons of the real daemon of 4.20',
+    nodes: {
+      control0: { ...MASTER, ...missing(M.X, REASONS.bootstrapMismatch(M.X, M.Y)) },
+      control1: { ...MASTER, ...missing(M.X, REASONS.bootstrapDiskUnread) },
     },
-  );
-  const pools = list('P').map(([name = '', spec = '-', status = '-', counts = '', ...more]) => {
-    const [machineCount, updatedMachineCount, readyMachineCount, degradedMachineCount] = counts.split('/').map(Number);
-    const toConfiguration = (part: string) => (part === '-' ? {} : { name: spell(part, name) });
-    const conditions = more.flatMap((part) => {
-      const [, type, minutes = '5', message = ''] = /^([A-Z]\w+)(?:@(\d+))?(?:=(.*))?$/.exec(part) ?? [];
-      if (type === undefined) return [];
-      const times = { status: type === 'Updated' ? 'False' : 'True', lastTransitionTime: toTime(minutes) };
-      return [{ type, message: spell(message, name), reason: '', ...times }];
-    });
-    const age = more.find((part) => part.startsWith('@'))?.slice(1) ?? 120;
-    const source = [{ name: `00-${name}` }, { name: '99-okd-disable-mitigations' }];
-    const counted = { machineCount, updatedMachineCount, readyMachineCount, degradedMachineCount };
-    return {
-      metadata: { name, creationTimestamp: toTime(age) },
-      spec: {
-        configuration: { ...toConfiguration(spec), source },
-        nodeSelector: { matchLabels: { [`node-role.kubernetes.io/${name}`]: '' } },
-        paused: more.includes('paused'),
+    pools: { master: { spec: M.Y, counts: [2, 0, 0, 2] } },
+    configs: [M.Y],
+    problems: ['ConfigMissing', 'StatusEmpty'],
+    repairs: [
+      `machineconfig-guard restore ${M.X} --from node/control0`,
+      `# ${ANNOTATE} control0 control1 ${annotations(M.Y, ...FIELDS)}`,
+    ],
+  },
+  'R1 while the third master waits for the config': {
+    source: 'as R1',
+    nodes: { control1: { ...MASTER, ...missing(M.X) }, control2: { ...MASTER, ...missing(M.X) } },
+    pools: { master: { spec: M.Y, counts: [2, 0, 0, 2] } },
+    configs: [M.Y],
+    controlPlane: { masters: 3, arbiters: 0 },
+    problems: ['TooFewNodes?', 'ConfigMissing', 'StatusEmpty'],
+    repairs: [
+      `machineconfig-guard restore ${M.X} --from node/control1`,
+      `# ${ANNOTATE} control1 control2 ${annotations(M.Y, ...FIELDS)}`,
+    ],
+  },
+  R2: {
+    source: 'openshift/machine-config-operator#2114: as R1, days later',
+    nodes: { control0: { ...MASTER, ...missing(M.X) } },
+    pools: { master: { spec: M.Y, counts: [1, 0, 0, 1], ageMinutes: 7_200 } },
+    configs: [M.Y],
+    problems: ['ConfigMissing', 'StatusEmpty'],
+    repairs: [
+      `machineconfig-guard restore ${M.X} --from node/control0`,
+      `# ${ANNOTATE} control0 ${annotations(M.Y, ...FIELDS)}`,
+    ],
+  },
+  'R1 restored': {
+    source: 'own: restore has created X, and the daemon has not tried again (the real one takes up to 70 s)',
+    nodes: { control0: { ...MASTER, ...missing(M.X, REASONS.bootstrapMismatch(M.X, M.Y)) } },
+    pools: { master: { spec: M.Y, status: M.X, counts: [1, 0, 0, 1] } },
+    configs: [M.X, M.Y],
+    problems: ['Recovering?'],
+  },
+  R12: {
+    source: 'openshift/machine-config-operator#1921',
+    nodes: { 'worker-0': missing(W.X), 'worker-1': both(W.Y) },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [2, 1, 1, 1], ageMinutes: 7_200 } },
+    configs: [W.Y],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `machineconfig-guard restore ${W.X} --from node/worker-0`,
+      `# ${ANNOTATE} worker-0 ${annotations(W.Y, ...FIELDS)}`,
+    ],
+  },
+  R13: {
+    source: 'openshift/machine-config-operator#4594',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.X, ...degraded(REASONS.notFound(W.X)) },
+      'worker-1': both(W.A),
+    },
+    pools: {
+      worker: {
+        spec: W.X,
+        status: W.A,
+        counts: [2, 0, 1, 1],
+        conditions: [{ type: 'RenderDegraded', message: `could not get current MachineConfig ${W.X}` }],
       },
-      status: { configuration: toConfiguration(status), ...counted, conditions },
-    };
-  });
-  const configs = list('MC').flatMap(([names = '']) =>
-    names.split(' ').map((part) => renderConfig(part.slice(0, 1), part.slice(2) || firstPool)),
-  );
-  return { nodes, pools, configs, replicas: Number(list('K')[0]?.[0]) || undefined, requests: list('R').flat() };
+    },
+    configs: [W.A],
+    problems: ['ConfigMissing', 'PoolDegraded'],
+    repairs: [
+      `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
+      `${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
+      'correct the source MachineConfig of pool worker that the message is about',
+    ],
+  },
+  'R13 after the patch of the pool': {
+    source: 'openshift/machine-config-operator#4594',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.X, ...degraded(REASONS.notFound(W.X)) },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
+    configs: [W.A],
+    problems: ['ConfigMissing'],
+    repairs: [`${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`],
+  },
+  R14: {
+    source: 'crc-org/snc#615: a script deleted the desired config, which the operator renders again',
+    nodes: { crc: { roles: ['master', 'worker'], current: M.A, desired: M.B, ...degraded('unauthorized') } },
+    pools: { master: { spec: M.B, status: M.A, counts: [1, 0, 0, 1] } },
+    configs: [M.A],
+    problems: ['ConfigMissing?'],
+  },
+  S1: {
+    source: 'openshift-kni/performance-addon-operators#62: a script deleted the pool while a node had its role',
+    nodes: {
+      'worker-0': both(W.A),
+      'worker-1': { roles: ['worker', 'worker-rt'], ...missing(R.X) },
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
+    configs: [W.A],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `machineconfig-guard restore ${R.X} --from node/worker-1`,
+      `# ${ANNOTATE} worker-1 ${annotations(W.A, ...FIELDS)}`,
+    ],
+  },
+  'S1 for a node that was only in the deleted pool': {
+    source: 'as S1, with the role that machine-config-operator#1824 documents',
+    nodes: { 'worker-0': both(W.A), 'infra-0': { roles: ['infra'], ...missing(I.X) } },
+    pools: { worker: { spec: W.A, status: W.A } },
+    configs: [W.A],
+    problems: ['ConfigMissing', 'NotInPool'],
+    repairs: [
+      `oc label node infra-0 --overwrite ${label('worker')}=`,
+      `machineconfig-guard restore ${I.X} --from node/infra-0`,
+    ],
+  },
+  S11: {
+    source: 'crc-org/snc#400: all MachineConfigs and all pools deleted, operator scaled down',
+    nodes: { 'master-0': { roles: ['master', 'worker'], ...both(M.X), ageMinutes: 10_000 } },
+    pools: {},
+    configs: [],
+    obstacles: {
+      stoppedOperators: [{ deployment: 'machine-config-operator', evidence: 'has 0 replicas', isScaledToZero: true }],
+    },
+    problems: ['OperatorStopped', 'PoolsMissing', 'ConfigMissing'],
+    repairs: [
+      'oc scale deployment machine-config-operator -n openshift-machine-config-operator --replicas=1',
+      `machineconfig-guard restore ${M.X} --from node/master-0`,
+    ],
+  },
+  'S11 early in an install': {
+    source: 'own: the bootstrap host has served a config, and the operator has created no pool yet',
+    nodes: { 'master-0': { ...MASTER, ...both(M.X), ageMinutes: 10 } },
+    pools: {},
+    configs: [],
+    problems: ['PoolsMissing?', 'ConfigMissing?'],
+  },
+  S15: {
+    source: 'openshift/machine-api-operator#713: a master is lost, and its old config was pruned months later',
+    nodes: {
+      'master-0': { ...MASTER, ...both(M.Y) },
+      'master-1': { ...MASTER, ...both(M.Y) },
+      'master-2': {
+        ...MASTER,
+        ...both(M.X),
+        notReady: { minutesAgo: 100_000 },
+        cordon: { manager: 'kubectl-cordon', minutesAgo: 100_000 },
+      },
+    },
+    pools: { master: { spec: M.Y, status: M.X, counts: [3, 2, 2, 0] } },
+    configs: [M.Y],
+    problems: ['ConfigMissing'],
+    repairs: [
+      '# if the machine of node master-2 comes back: start its kubelet, and restore the config from a copy',
+      '# oc delete node master-2',
+    ],
+  },
+  S18: {
+    source: 'openshift/machine-config-operator#2635: the old config was deleted during a roll-out',
+    nodes: {
+      'worker-0': { current: W.X, desired: W.Y, ...degraded(REASONS.missing(W.X)) },
+      'worker-1': missing(W.X, REASONS.missing(W.X)),
+    },
+    pools: { worker: { spec: W.Y, status: W.X, counts: [2, 0, 0, 2] } },
+    configs: [W.Y],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `machineconfig-guard restore ${W.X} --from node/worker-0`,
+      `# ${ANNOTATE} worker-0 ${annotations(W.Y, 'currentConfig')}`,
+      `# ${ANNOTATE} worker-1 ${annotations(W.Y, ...FIELDS)}`,
+    ],
+  },
+  'S26 with a config that is gone': {
+    source: 'machine-config-operator#4308, #5161: nobody continues the build',
+    nodes: { 'worker-0': both(W.Y) },
+    pools: { worker: { spec: W.Y, status: W.Y } },
+    builds: { 'worker-dead': { config: W.X, osConfig: 'worker', conditions: [{ type: 'Building' }] } },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-dead' } },
+    configs: [W.Y],
+    problems: ['ConfigMissing'],
+    repairs: ['oc delete machineosbuild worker-dead'],
+  },
+  'S27 in a pool with expressions': {
+    source: 'own, from the API reference of MachineConfigPool',
+    nodes: { 'worker-1': { roles: ['infra'], ...missing(C.X) } },
+    pools: {
+      cnf: {
+        spec: C.Y,
+        status: C.Y,
+        counts: [0, 0, 0, 0],
+        nodeSelector: { matchExpressions: [{ key: label('cnf'), operator: 'Exists' }] },
+      },
+      worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
+    },
+    configs: [C.Y, W.A],
+    problems: ['ConfigMissing', 'NotInPool'],
+    repairs: [
+      `oc label node worker-1 --overwrite ${label('cnf')}=`,
+      `machineconfig-guard restore ${C.X} --from node/worker-1`,
+    ],
+  },
+  'two missing configs': {
+    source: 'own',
+    nodes: { 'worker-0': { current: W.X, desired: W.Z, ...degraded(REASONS.notFound(W.Z)) } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
+      `machineconfig-guard restore ${W.X} --from node/worker-0`,
+      `# ${ANNOTATE} worker-0 ${annotations(W.A, 'currentConfig')}`,
+    ],
+  },
+  'a desired config that another node runs': {
+    source: 'own: then something is lost, so it is restored first',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.X, ...degraded(REASONS.notFound(W.X)) },
+      'worker-1': missing(W.X),
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [2, 0, 0, 2] } },
+    configs: [W.A],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `machineconfig-guard restore ${W.X} --from node/worker-1`,
+      `# ${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
+      `# ${ANNOTATE} worker-1 ${annotations(W.A, ...FIELDS)}`,
+    ],
+  },
+  'no config of the pool exists': {
+    source: 'own',
+    nodes: { 'worker-0': { current: W.A, desired: W.X, ...degraded(REASONS.notFound(W.X)) } },
+    pools: {
+      worker: {
+        spec: W.Z,
+        counts: [1, 0, 0, 1],
+        conditions: [{ type: 'RenderDegraded', message: `could not get current MachineConfig ${W.Z}` }],
+      },
+    },
+    configs: [W.A],
+    problems: ['ConfigMissing', 'StatusEmpty', 'PoolDegraded'],
+    repairs: [
+      `oc patch machineconfigpool worker --type=merge -p {"spec":{"configuration":{"name":"${W.A}"}}}`,
+      `${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`,
+      'correct the source MachineConfig of pool worker that the message is about',
+    ],
+  },
+  typo: {
+    source: 'field notes on forcing a node to a config',
+    nodes: { 'worker-0': missing(TYPO) },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A],
+    problems: ['ConfigMissing'],
+    repairs: [`# ${ANNOTATE} worker-0 ${annotations(W.A, ...FIELDS)}`],
+  },
+
+  // Pools and roles.
+
+  R20: {
+    source: 'openshift/machine-config-operator#2148',
+    nodes: { 'worker-0': { current: W.A } },
+    pools: { worker: { spec: W.A, status: W.A } },
+    configs: [W.A],
+    problems: ['NotReported?'],
+  },
+  'no desired config in a paused pool': {
+    source: 'own: the operator sets desiredConfig only when the pool is no longer paused',
+    nodes: { 'worker-0': { current: W.A, ...degraded(REASONS.desiredAbsent('worker-0')) } },
+    pools: { worker: { spec: W.A, status: W.A, paused: true } },
+    configs: [W.A],
+    problems: ['NotReported'],
+    repairs: [`${ANNOTATE} worker-0 ${annotations(W.A, 'desiredConfig')}`],
+  },
+  R21: {
+    source: 'openshift/machine-config-operator#4097',
+    nodes: { 'worker-4': { roles: [], ...both(W.X) } },
+    pools: { worker: { spec: W.Y, status: W.Y, counts: [0, 0, 0, 0] } },
+    configs: [W.X, W.Y],
+    problems: ['NotInPool'],
+    repairs: [`oc label node worker-4 --overwrite ${label('worker')}=`],
+  },
+  'R21 with a config that is gone': {
+    source: 'as R21',
+    nodes: { 'worker-4': { roles: [], ...missing(W.X) } },
+    pools: { worker: { spec: W.Y, status: W.Y, counts: [0, 0, 0, 0] } },
+    configs: [W.Y],
+    problems: ['ConfigMissing', 'NotInPool'],
+    repairs: [
+      `oc label node worker-4 --overwrite ${label('worker')}=`,
+      `machineconfig-guard restore ${W.X} --from node/worker-4`,
+    ],
+  },
+  'moved to another pool': {
+    source: 'own',
+    nodes: { 'worker-0': { current: I.X, desired: W.A, ...degraded(REASONS.notFound(I.X)) } },
+    pools: {
+      infra: { spec: I.Y, status: I.Y, counts: [0, 0, 0, 0] },
+      worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] },
+    },
+    configs: [W.A, I.Y],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `# oc label node worker-0 --overwrite ${label('infra')}=`,
+      `# ${ANNOTATE} worker-0 ${annotations(W.A, 'currentConfig')}`,
+    ],
+  },
+  'moved to another custom pool': {
+    source: 'own',
+    nodes: {
+      'worker-0': { roles: ['worker-rt', 'worker'], current: I.X, desired: R.A, ...degraded(REASONS.notFound(I.X)) },
+    },
+    pools: {
+      'worker-rt': { spec: R.A, status: R.A, counts: [1, 0, 0, 1] },
+      infra: { spec: I.Y, status: I.Y, counts: [0, 0, 0, 0] },
+      worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
+    },
+    configs: [W.A, I.Y, R.A],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `# oc label node worker-0 --overwrite ${label('infra')}= ${label('worker-rt')}-`,
+      `# ${ANNOTATE} worker-0 ${annotations(R.A, 'currentConfig')}`,
+    ],
+  },
+  'a worker that names a missing config of masters': {
+    source: 'own: a hostile node',
+    nodes: { compute0: both(M.X), control0: { ...MASTER, ...missing(M.X) } },
+    pools: {
+      master: { spec: M.Y, status: M.Y, counts: [1, 0, 0, 1] },
+      worker: { spec: W.A, status: W.A },
+    },
+    configs: [M.Y, W.A],
+    problems: ['ConfigMissing'],
+    repairs: [
+      `machineconfig-guard restore ${M.X} --from node/control0`,
+      `# ${ANNOTATE} compute0 ${annotations(W.A, ...FIELDS)}`,
+      `# ${ANNOTATE} control0 ${annotations(M.Y, ...FIELDS)}`,
+    ],
+  },
+  R22: {
+    source: 'openshift/machine-config-operator#429',
+    nodes: { 'worker-0': { roles: ['worker', 'worker-rt'], ...both(R.A) } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] }, 'worker-rt': { spec: R.A, status: R.A } },
+    configs: [W.A, R.A],
+    problems: [],
+  },
+  'R22 with two custom roles': {
+    source: 'openshift/machine-config-operator#429',
+    nodes: { 'worker-0': { roles: ['worker', 'worker-rt', 'infra'], ...both(R.A) } },
+    pools: {
+      infra: { spec: I.Y, status: I.Y, counts: [0, 0, 0, 0] },
+      worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
+      'worker-rt': { spec: R.A, status: R.A, counts: [0, 0, 0, 0] },
+    },
+    configs: [W.A, R.A, I.Y],
+    problems: ['PoolConflict'],
+    repairs: [`oc label node worker-0 --overwrite ${label('infra')}-`],
+  },
+  'S27 without its role': {
+    source: 'own: the selector can be met by several labels',
+    nodes: { 'worker-1': { roles: [], ...both(C.Y), labels: { zone: 'b', retired: 'yes' } } },
+    pools: {
+      cnf: {
+        spec: C.Y,
+        status: C.Y,
+        counts: [0, 0, 0, 0],
+        nodeSelector: {
+          matchLabels: { rack: '7' },
+          matchExpressions: [
+            { key: 'zone', operator: 'In', values: ['a', 'c'] },
+            { key: 'retired', operator: 'DoesNotExist' },
+          ],
+        },
+      },
+    },
+    configs: [C.Y],
+    problems: ['NotInPool'],
+    repairs: ['oc label node worker-1 --overwrite rack=7 zone=a retired-'],
+  },
+  S13: {
+    source: 'machine-config-operator#5436, installer#9159: a control plane with an arbiter (4.20)',
+    nodes: { 'master-0': { ...MASTER, ...both(M.Y) }, 'master-1': { ...MASTER, ...both(M.Y) } },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [2, 2, 2, 0] } },
+    configs: [M.Y],
+    controlPlane: { masters: 2, arbiters: 1 },
+    problems: ['TooFewNodes?'],
+  },
+  'S13 with the arbiter': {
+    source: 'as S13',
+    nodes: {
+      'master-0': { ...MASTER, ...both(M.Y) },
+      'master-1': { ...MASTER, ...both(M.Y) },
+      arbiter: { roles: ['arbiter'], ...both(ARBITER.Y) },
+    },
+    pools: {
+      master: { spec: M.Y, status: M.Y, counts: [2, 2, 2, 0] },
+      arbiter: {
+        spec: ARBITER.Y,
+        status: ARBITER.Y,
+      },
+    },
+    configs: [M.Y, ARBITER.Y],
+    controlPlane: { masters: 2, arbiters: 1 },
+    problems: [],
+  },
+  R25: {
+    source: 'assisted-installer, OCPBUGS-96696: the third master waits for its certificate request',
+    nodes: { control0: { ...MASTER, ...both(M.Y) }, control1: { ...MASTER, ...both(M.Y) } },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [2, 2, 2, 0] } },
+    configs: [M.Y],
+    controlPlane: { masters: 3, arbiters: 0 },
+    requests: { 'csr-8vnps': 'control2' },
+    problems: ['TooFewNodes?'],
+    repairs: ['oc adm certificate approve csr-8vnps'],
+  },
+  R28: {
+    source: 'machine-config-operator#2562: nothing is wrong with nodes and pools',
+    nodes: { control0: { ...MASTER, ...both(M.Y) }, control1: { ...MASTER, ...both(M.Y) } },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [2, 2, 2, 0] } },
+    configs: [M.Y],
+    problems: [],
+  },
+
+  // Nothing is missing, and the node does not move.
+
+  S2: {
+    source: 'okd-project/okd#593, machine-config-operator#1578, openshift/runbooks#214',
+    nodes: {
+      'worker-1': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(
+          'failed to drain node (5 tries): timed out waiting for the condition: [error when evicting pods/"es"]',
+        ),
+        cordon: { manager: 'machine-config-controller', minutesAgo: 90 },
+      },
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 1] } },
+    configs: [W.A, W.B],
+    problems: ['DrainBlocked'],
+    repairs: ['oc get poddisruptionbudget -A'],
+  },
+  'S2 with the text of 4.20, before the daemon gives up': {
+    source: 'own: the controller has drained for 20 minutes',
+    nodes: {
+      'worker-1': {
+        current: W.A,
+        desired: W.B,
+        state: 'Working',
+        drainingForMinutes: 20,
+        cordon: { manager: 'machine-config-controller', minutesAgo: 20 },
+      },
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 0] } },
+    configs: [W.A, W.B],
+    problems: ['DrainBlocked?'],
+    repairs: ['oc get poddisruptionbudget -A'],
+  },
+  'S2 with the text of 4.20, after an hour': {
+    source: 'own, with the text of the real daemon of 4.20',
+    nodes: {
+      'worker-1': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(REASONS.drain('worker-1')),
+        drainingForMinutes: 70,
+        cordon: { manager: 'machine-config-controller', minutesAgo: 70 },
+      },
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [3, 1, 1, 1] } },
+    configs: [W.A, W.B],
+    obstacles: { blockingBudgets: new Map([['worker-1', [{ namespace: 'db', name: 'db-pdb', pods: ['db-0'] }]]]) },
+    problems: ['DrainBlocked'],
+    repairs: ['let budget db/db-pdb allow a disruption, for example by another replica'],
+  },
+  S3: {
+    source: 'okd-project/okd#1474 (4.10 to 4.11)',
+    nodes: {
+      'master-0': {
+        ...MASTER,
+        ...both(M.A),
+        ...degraded(REASONS.kernelArguments(M.A, 'mitigations=off intel_pstate=disable')),
+      },
+    },
+    pools: { master: { spec: M.B, status: M.A, counts: [3, 0, 0, 3] } },
+    configs: [M.A, M.B],
+    problems: ['DiskDiffers'],
+    repairs: [
+      'oc debug node/master-0 -- chroot /host rpm-ostree kargs --append=mitigations=off --append=intel_pstate=disable',
+    ],
+  },
+  S4: {
+    source: 'okd-project/okd#412 and #411 (proxy, 4.5 to 4.6)',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded(REASONS.diskDiffers(W.A, '/etc/systemd/system/kubelet.service.d/10-mco-default-env.conf')),
+      },
+      'worker-1': both(W.B),
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 1, 1, 1] } },
+    configs: [W.A, W.B],
+    problems: ['DiskDiffers'],
+    repairs: [
+      'on worker-0, put file "/etc/systemd/system/kubelet.service.d/10-mco-default-env.conf" back as ' +
+        `${W.A} has it. The update then goes on`,
+      force('worker-0'),
+    ],
+  },
+  R18: {
+    source: 'okd-project/okd#1037: the reason names the config of the annotation',
+    nodes: { 'worker-0': { current: W.Y, desired: W.B, ...degraded(REASONS.diskDiffers(W.Y)) } },
+    pools: { worker: { spec: W.B, status: W.Y, counts: [1, 0, 0, 1] } },
+    configs: [W.Y, W.B],
+    problems: ['DiskDiffers'],
+    repairs: [`on worker-0, put file "/etc/a" back as ${W.Y} has it. The update then goes on`, force('worker-0')],
+  },
+  'a file was changed by hand': {
+    source: 'own, seen with the real daemon of 4.20',
+    nodes: { 'worker-0': { ...both(W.A), ...degraded(REASONS.fileChanged('/etc/a')) } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A],
+    problems: ['DiskDiffers'],
+    repairs: [
+      `on worker-0, put file "/etc/a" back as ${W.A} has it. The node is then Done within 2 minutes`,
+      '# machineconfig-guard restore --from node/worker-0',
+      force('worker-0'),
+    ],
+  },
+  R38: {
+    source: 'every forum: nodes annotated to the config of the pool, and their first boot had changed nothing',
+    nodes: {
+      control1: {
+        ...MASTER,
+        ...both(M.Y),
+        ...degraded(REASONS.diskDiffers(M.Y)),
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 30 },
+      },
+      control2: {
+        ...MASTER,
+        ...both(M.Y),
+        ...degraded(REASONS.diskDiffers(M.Y)),
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 30 },
+      },
+    },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [2, 0, 0, 2] } },
+    configs: [M.Y],
+    problems: ['AnnotatedByHand'],
+    repairs: ['machineconfig-guard restore --from node/control1', force('control1')],
+  },
+  'R38 just after the annotation': {
+    source: 'own: a daemon whose first boot changed something recovers by itself (real daemon of 4.20)',
+    nodes: {
+      control1: {
+        ...MASTER,
+        ...both(M.Y),
+        ...degraded(REASONS.diskDiffers(M.Y)),
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 1 },
+      },
+    },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [1, 0, 0, 1] } },
+    configs: [M.Y],
+    problems: ['Recovering?'],
+  },
+  'R38 after the printed repairs': {
+    source: 'own: the annotations name X again, and the daemon has not tried again',
+    nodes: {
+      control1: {
+        ...MASTER,
+        ...both(M.X),
+        ...degraded(REASONS.diskDiffers(M.Y)),
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 1 },
+      },
+    },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [1, 0, 0, 1], ageMinutes: 180 } },
+    configs: [M.X, M.Y],
+    problems: ['Recovering?'],
+  },
+  'annotations that do not matter': {
+    source: 'real daemon of 4.20: it compares with the currentconfig of the disk, whatever the annotations say',
+    nodes: {
+      control1: {
+        ...MASTER,
+        ...both(M.X),
+        ...degraded(REASONS.diskDiffers(M.Y)),
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 10 },
+      },
+    },
+    pools: { master: { spec: M.Y, status: M.Y, counts: [1, 0, 0, 1], ageMinutes: 180 } },
+    configs: [M.X, M.Y],
+    problems: ['DiskDiffers'],
+    repairs: [
+      `on control1, put file "/etc/a" back as ${M.Y} has it. The node is then Done within 2 minutes`,
+      '# machineconfig-guard restore --from node/control1',
+      force('control1'),
+    ],
+  },
+  'R38 in mid-life': {
+    source: 'real daemon of 4.20: the disk has the whole currentconfig of X, so it updates to Y by itself',
+    nodes: {
+      'worker-0': {
+        ...both(W.Y),
+        ...degraded(REASONS.missing(W.X)),
+        currentWrite: { manager: 'kubectl-annotate', minutesAgo: 1 },
+      },
+    },
+    pools: { worker: { spec: W.Y, status: W.Y, counts: [1, 0, 0, 1] } },
+    configs: [W.Y],
+    problems: ['Recovering?'],
+  },
+  S5: {
+    source: 'machine-config-operator#1443, #4475: a bad source was deleted, and the node stays with its config',
+    nodes: {
+      'worker-0': {
+        current: W.A,
+        desired: W.B,
+        ...degraded('failed to create directory "/home/core/test": mkdir /home/core/test: not a directory'),
+        cordon: { manager: 'machine-config-controller', minutesAgo: 90 },
+      },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
+    configs: [W.A, W.B],
+    problems: ['DesiredOutdated'],
+    repairs: ['oc adm uncordon worker-0'],
+  },
+  'S5 after the uncordon': {
+    source: 'own: the real controller of 4.20 takes the node back within 20 s',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.B, ...degraded('failed to create directory "/home/core/test"') },
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [2, 1, 1, 1] } },
+    configs: [W.A, W.B],
+    problems: ['DesiredOutdated?'],
+  },
+  S21: {
+    source: 'a public script for a single master: desiredConfig of a master names the config of pool worker',
+    nodes: { 'master-0': { roles: ['master', 'worker'], current: M.A, desired: W.A, state: 'Working' } },
+    pools: {
+      master: { spec: M.A, status: M.A, counts: [1, 0, 0, 0] },
+      worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
+    },
+    configs: [M.A, W.A],
+    problems: ['DesiredOutdated'],
+    repairs: [`${ANNOTATE} master-0 ${annotations(M.A, 'desiredConfig')}`],
+  },
+  'S21 after the update': {
+    source: 'openshift-metal3/dev-scripts#298; the real controller of 4.20 takes it back within 20 s',
+    nodes: { 'master-0': { roles: ['master', 'worker'], ...both(W.A) } },
+    pools: {
+      master: { spec: M.A, status: M.A, counts: [1, 0, 0, 0] },
+      worker: { spec: W.A, status: W.A, counts: [0, 0, 0, 0] },
+    },
+    configs: [M.A, W.A],
+    problems: [],
+  },
+  R23: {
+    source: 'a public runbook of 2025: the pool was reverted in the middle of a roll-out',
+    nodes: { 'worker-2': { current: W.A, desired: W.B, state: 'Working' } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'R23 for hours': {
+    source: 'as R23',
+    nodes: {
+      'worker-2': {
+        current: W.A,
+        desired: W.B,
+        state: 'Working',
+        desiredWrite: { manager: 'machine-config-controller', minutesAgo: 300 },
+      },
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['DesiredOutdated'],
+    repairs: [`${ANNOTATE} worker-2 ${annotations(W.A, 'desiredConfig')}`],
+  },
+  'a cordoned node in a roll-out': {
+    source: 'own: the operator counts the node as unavailable (real controller of 4.20)',
+    nodes: {
+      'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 600 } },
+      'worker-1': both(W.A),
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeCordoned'],
+    repairs: ['oc adm uncordon worker-0'],
+  },
+  'a cordoned node without a roll-out': {
+    source: 'own',
+    nodes: { 'worker-0': { ...both(W.A), cordon: { manager: 'kubectl-cordon', minutesAgo: 600 } } },
+    pools: { worker: { spec: W.A, status: W.A } },
+    configs: [W.A],
+    problems: [],
+  },
+  'a node that reboots': {
+    source: 'own',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', notReady: { minutesAgo: 5 } } },
+    pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  'a node that is down in a roll-out, and does not update itself': {
+    source: 'own: the operator counts it as unavailable at once',
+    nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 1 } }, 'worker-1': both(W.A) },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeNotReady?'],
+    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
+  },
+  'a node that has not come back': {
+    source: 'own',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working', notReady: { minutesAgo: 30 } } },
+    pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeNotReady?'],
+    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
+  },
+  'a lost node': {
+    source: 'own',
+    nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 600 } } },
+    pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0] } },
+    configs: [W.A, W.B],
+    problems: ['NodeNotReady'],
+    repairs: ['start the machine of node worker-0, or its kubelet', '# oc delete node worker-0'],
+  },
+  'a node that waits for a certificate': {
+    source: 'own: its client certificate has expired while the node was off',
+    nodes: { 'worker-0': { ...both(W.A), notReady: { minutesAgo: 600 } } },
+    pools: { worker: { spec: W.A, status: W.A } },
+    configs: [W.A],
+    requests: { 'csr-2b7xk': 'worker-0' },
+    problems: ['CertificatePending?'],
+    repairs: ['oc adm certificate approve csr-2b7xk'],
+  },
+  Unreconcilable: {
+    source: 'own, with the text of 4.20',
+    nodes: {
+      'worker-0': { current: W.A, desired: W.B, state: 'Unreconcilable', reason: REASONS.unreconcilable(W.A, W.B) },
+    },
+    pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 1] } },
+    configs: [W.A, W.B],
+    problems: ['Unreconcilable'],
+  },
+  'another failure': {
+    source: 'own',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, ...degraded('failed to update OS: error pulling image') } },
+    pools: {
+      worker: {
+        spec: W.B,
+        status: W.A,
+        counts: [1, 0, 0, 1],
+        conditions: [
+          { type: 'NodeDegraded', minutesAgo: 10 },
+          { type: 'Degraded', minutesAgo: 10 },
+        ],
+      },
+    },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded?', 'PoolDegraded?'],
+  },
+  'another failure for long': {
+    source: 'own',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, ...degraded('failed to update OS: error pulling image') } },
+    pools: {
+      worker: {
+        spec: W.B,
+        status: W.A,
+        counts: [1, 0, 0, 1],
+        conditions: [{ type: 'NodeDegraded', minutesAgo: 600 }],
+      },
+    },
+    configs: [W.A, W.B],
+    problems: ['NodeDegraded', 'PoolDegraded'],
+  },
+
+  // The pool does not move, and every node is Done.
+
+  R9: {
+    source: 'openshift/installer#2936: the first roll-out, from a config that the bootstrap host and the cluster have',
+    nodes: {
+      control0: { ...MASTER, ...both(M.X) },
+      control1: { ...MASTER, current: M.X, desired: M.Y, state: 'Working' },
+    },
+    pools: { master: { spec: M.Y, counts: [2, 0, 0, 0] } },
+    configs: [M.X, M.Y],
+    problems: ['StatusEmpty?'],
+  },
+  R17: {
+    source: 'openshift/release#31224: a roll-out',
+    nodes: { 'worker-0': { current: W.A, desired: W.B, state: 'Working' }, 'worker-1': both(W.A) },
+    pools: { worker: { spec: W.B, status: W.A, counts: [2, 0, 1, 0] } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  R24: {
+    source: 'openshift/runbooks#44: a person has paused the pool',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 1, 0], paused: true } },
+    configs: [W.A, W.B],
+    problems: [],
+  },
+  S6: {
+    source: 'machine-config-operator#5878 (OCPBUGS-84150): the MachineOSConfig names a build that is gone',
+    nodes: { 'worker-0': both(W.X), 'worker-1': both(W.X) },
+    pools: {
+      worker: {
+        spec: W.Y,
+        status: W.X,
+        counts: [2, 0, 0, 0],
+        specWrittenMinutesAgo: 2_880,
+        conditions: [{ type: 'Updating', minutesAgo: 2_880 }],
+      },
+    },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-gone' } },
+    builds: {},
+    configs: [W.X, W.Y],
+    problems: ['BuildGone'],
+    repairs: [`oc annotate machineosconfig worker ${MCO}/current-machine-os-build-`],
+  },
+  S7: {
+    source: 'openshift-docs#98829, machine-config-operator#5279, #6282: the build failed',
+    nodes: { 'worker-0': both(W.X) },
+    pools: {
+      worker: {
+        spec: W.Y,
+        status: W.X,
+        counts: [2, 0, 2, 0],
+        conditions: [
+          {
+            type: 'ImageBuildDegraded',
+            reason: 'BuildFailed',
+            message: 'Failed to build OS image for pool worker (MachineOSBuild: worker-2d03): Failed: Build Failed',
+          },
+          { type: 'Degraded' },
+        ],
+      },
+    },
+    osConfigs: { worker: { pool: 'worker', currentBuild: 'worker-2d03' } },
+    builds: {
+      'worker-2d03': { config: W.Y, osConfig: 'worker', conditions: [{ type: 'Failed', message: 'Build Failed' }] },
+    },
+    configs: [W.X, W.Y],
+    problems: ['BuildFailed'],
+    repairs: [`oc annotate machineosconfig worker --overwrite ${MCO}/rebuild=`],
+  },
+  'S7 without the right to list builds': {
+    source: 'as S7: the message of the pool says it',
+    nodes: { 'worker-0': both(W.X) },
+    pools: {
+      worker: {
+        spec: W.Y,
+        status: W.X,
+        counts: [2, 0, 2, 0],
+        conditions: [
+          { type: 'ImageBuildDegraded', message: 'Failed to build OS image for pool worker' },
+          { type: 'Degraded' },
+        ],
+      },
+    },
+    configs: [W.X, W.Y],
+    problems: ['PoolDegraded?'],
+  },
+  'another condition of the pool': {
+    source: 'own: a condition without a message that no release has yet',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.A, status: W.A, conditions: [{ type: 'SomethingDegraded' }, { type: 'Degraded' }] } },
+    configs: [W.A],
+    problems: ['PoolDegraded?'],
+  },
+  'a roll-out that does not move': {
+    source: 'own: nothing explains it',
+    nodes: { 'worker-0': both(W.A), 'worker-1': both(W.A) },
+    pools: {
+      worker: {
+        spec: W.B,
+        status: W.A,
+        counts: [2, 0, 0, 0],
+        specWrittenMinutesAgo: 300,
+        statusWrittenMinutesAgo: 200,
+      },
+    },
+    configs: [W.A, W.B],
+    problems: ['RolloutStalled'],
+    repairs: ['oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20'],
+  },
+  'a roll-out without the operator': {
+    source: 'own: the Deployment of the controller has been scaled down',
+    nodes: { 'worker-0': both(W.A) },
+    pools: { worker: { spec: W.B, status: W.A, counts: [1, 0, 0, 0], specWrittenMinutesAgo: 300 } },
+    configs: [W.A, W.B],
+    obstacles: {
+      stoppedOperators: [{ deployment: 'machine-config-controller', evidence: 'has 0 replicas', isScaledToZero: true }],
+    },
+    problems: ['OperatorStopped', 'RolloutStalled'],
+    repairs: [
+      'oc scale deployment machine-config-controller -n openshift-machine-config-operator --replicas=1',
+      'oc logs -n openshift-machine-config-operator deployment/machine-config-controller --tail=20',
+    ],
+  },
+  'a paused first roll-out': {
+    source: 'own',
+    nodes: { 'worker-0': both(W.A), control0: { ...MASTER, ...both(M.X) } },
+    pools: {
+      worker: { spec: W.A, status: W.A },
+      master: { spec: M.Y, counts: [1, 0, 1, 0], paused: true },
+    },
+    configs: [M.X, M.Y, W.A],
+    problems: ['StatusEmpty'],
+    repairs: ['oc patch machineconfigpool master --type=merge -p {"spec":{"paused":false}}', setStatus('master', M.X)],
+  },
+  'every machine Degraded': {
+    source: 'own',
+    nodes: { control0: { ...MASTER, ...both(M.Y), ...degraded('failed to update OS: error pulling image') } },
+    pools: { master: { spec: M.Y, counts: [1, 0, 0, 1] } },
+    configs: [M.Y],
+    problems: ['NodeDegraded?', 'StatusEmpty'],
+    repairs: [setStatus('master', M.Y)],
+  },
+  'a first roll-out that does not move': {
+    source: 'own',
+    nodes: { control0: { ...MASTER, ...both(M.X) } },
+    pools: {
+      master: {
+        spec: M.Y,
+        counts: [1, 0, 1, 0],
+        conditions: [{ type: 'Updated', status: 'False', minutesAgo: 1_200_000 }],
+      },
+    },
+    configs: [M.X, M.Y],
+    problems: ['StatusEmpty'],
+    repairs: [setStatus('master', M.X)],
+  },
+  'the operator cannot render': {
+    source: 'own',
+    nodes: { 'worker-0': both(W.A) },
+    pools: {
+      worker: { spec: W.A, status: W.A },
+      infra: {
+        spec: I.A,
+        status: I.A,
+        counts: [0, 0, 0, 0],
+        conditions: [{ type: 'RenderDegraded', message: 'parsing Ignition config failed', minutesAgo: 90 }],
+      },
+    },
+    configs: [W.A, I.A],
+    problems: ['PoolDegraded'],
+    repairs: ['correct the source MachineConfig of pool infra that the message is about'],
+  },
+};
+
+/** The contents of all configs of the states. */
+export function listContents(): readonly RenderedContent[] {
+  return ['master', 'worker', 'worker-rt', 'infra', 'cnf', 'arbiter'].flatMap(listConfigs);
 }
 
-/** As the commands read it. */
-export function readState(state: State): ClusterSnapshot {
-  const createdAt = new Date(NOW.getTime() - 300_000).toISOString();
+/** The state with this name. */
+export function getState(name: string): State {
+  const state = STATES[name];
+  if (state === undefined) throw new Error(`states.ts has no state ${name}`);
+  return state;
+}
+
+/** The objects of a state, as the API server has them. */
+export function buildState({ nodes, pools, builds = {}, osConfigs = {} }: State, now = NOW) {
   return {
-    nodes: state.nodes.map(parseInspectedNode),
-    pools: state.pools.map(parseInspectedPool),
-    configs: new Set(state.configs.map(({ name }) => name)),
-    terminatingConfigs: new Set(),
-    pendingRequests: state.requests.map((name) => ({ name, node: 'control2', signer: '', createdAt })),
-    controlPlaneReplicas: state.replicas,
+    nodes: Object.entries(nodes).map(([name, options]) => buildNode(name, options, now)),
+    pools: Object.entries(pools).map(([name, options]) => buildPool(name, options, now)),
+    builds: Object.entries(builds).map(([name, options]) => buildBuild(name, options, now)),
+    osConfigs: Object.entries(osConfigs).map(([name, { pool, currentBuild }]) =>
+      buildOsConfig(name, pool, currentBuild),
+    ),
   };
 }
 
-function toLetters(text: string): string {
-  const pools = ['master', 'worker', 'worker-rt', 'infra'];
-  const names = pools.flatMap((pool) =>
-    Array.from('TABIWXYZ', (letter) => [nameConfig(letter, pool), letter] as const),
-  );
-  return names.reduce((result, [name, letter]) => result.replaceAll(name, letter), text);
-}
-
-/** A command without the words that are always the same. An alternative begins with `#`. */
-export function formatRepair({ command, alternative }: Repair): string {
-  const line = command.join(' ').replaceAll(/machineconfiguration\.openshift\.io\/|node-role\.kubernetes\.io\//g, '');
-  return (alternative ? '# ' : '') + toLetters(line.replaceAll(/machineconfig-guard |--overwrite /g, ''));
+/** A state as `check` reads it. */
+export function readState(state: State): ClusterSnapshot {
+  const { nodes, pools, builds, osConfigs } = buildState(state);
+  const createdAt = new Date(NOW.getTime() - 300_000);
+  return {
+    nodes: nodes.map(parseInspectedNode),
+    pools: pools.map(parseInspectedPool),
+    builds: builds.map(parseInspectedBuild),
+    osConfigs: osConfigs.map(parseInspectedOsConfig),
+    configs: new Set(state.configs),
+    terminatingConfigs: new Set(),
+    pendingRequests: Object.entries(state.requests ?? {}).map(([name, node]) => {
+      return { name, node, signer: '', createdAt: createdAt.toISOString() };
+    }),
+    controlPlaneSize: state.controlPlane,
+    ...state.obstacles,
+  };
 }

@@ -7,6 +7,7 @@ import { listCommands, runProgram } from '../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../support/config-on-disk.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
+import { CAUSE_CODES } from '../../src/diagnosis/cause-rules.ts';
 import { CODE_DESCRIPTIONS } from '../../src/api/codes.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 import { formatHelpNote } from '../../src/review/decide.ts';
@@ -23,12 +24,21 @@ beforeAll(async () => {
   const readHelp = async (...args: string[]) => (await runProgram([...args, '--help'])).stdout;
   helps.set('', await readHelp());
   for (const name of await listCommands()) helps.set(name, await readHelp(name));
+  const ofCheck = [helps.get('check'), await readHelp('check', 'manifests'), await readHelp('check', 'bootstrap')];
+  helps.set('check', ofCheck.join('\n'));
 });
 
 test('the help and README.md name every exit code', () => {
   expect(findAll(helps.get('') ?? '', /^ {2}(\d+) {2,}\S/gm)).toEqual(CODES);
   const [sentence = ''] = findAll(readFile('README.md'), /^Exit codes: ([^]*?)\.\n/gm);
   expect(findAll(sentence, /(?:^|\s)(\d+) /g)).toEqual(CODES);
+});
+
+test('docs/inspect.md explains the code of every cause', () => {
+  const table =
+    /### Why does it not move\?\n([^]*?)\n\n(?!\|)(?=The status)/.exec(readFile('docs/inspect.md'))?.[1] ?? '';
+  const codes = findAll(table, /(?<=^\|.*)`([A-Z][A-Za-z]+)`(?=[^|]*\|[^|]*\|[^|]*\|$)/gm);
+  expect(codes.toSorted()).toEqual(CAUSE_CODES.toSorted());
 });
 
 /** Of `openshift-install`, `npm run release` and `oc adm release info`. */
@@ -101,7 +111,7 @@ test('docs/codes.md explains every code once, in the words of the program', () =
   );
 });
 
-test('docs/inspect.md shows what check --manifests prints, and lists the keys of its JSON', async () => {
+test('docs/inspect.md shows what check manifests prints, and lists the keys of its JSON', async () => {
   const [, section = ''] = /^### Before the install\n(.*?)^### /ms.exec(readFile('docs/inspect.md')) ?? [];
   const directory = createTemporaryDirectory();
   const mirrors = ['idms-release-0', 'idms-operator-0'].map((name) => {
@@ -109,11 +119,11 @@ test('docs/inspect.md shows what check --manifests prints, and lists the keys of
     return `---\n${type}\nmetadata:\n  name: ${name}\nspec: {}\n`;
   });
   writeFiles(directory, { 'openshift/idms-oc-mirror.yaml': mirrors.join('') });
-  const { stdout } = await runProgram(['check', '--manifests', directory]);
+  const { stdout } = await runProgram(['check', 'manifests', directory]);
   const [console = ''] = findAll(section, /```console\n([^]*?)```/g);
   const simplify = (text: string) => text.replaceAll(directory, 'cluster').replaceAll(/\s+/g, ' ');
   expect(simplify(console)).toBe(simplify(stdout));
-  const report: unknown = JSON.parse((await runProgram(['check', '--manifests', directory, '-o', 'json'])).stdout);
+  const report: unknown = JSON.parse((await runProgram(['check', 'manifests', directory, '-o', 'json'])).stdout);
   const [listed = ''] = findAll(section, /^Keys of `--output json`: ([^]*?)\n\n/gm);
   for (const [, key] of JSON.stringify(report).matchAll(/"(\w+)":/g))
     expect(listed).toMatch(new RegExp(`\`${key}[\`[]`));

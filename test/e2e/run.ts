@@ -8,6 +8,7 @@ import { PROCESS_VARIABLE } from './control-plane/free-ports.ts';
 import { selectRelease } from './control-plane/releases.ts';
 import { UsageError } from '../support/usage.ts';
 import { findNodeFiles } from './node/node-cluster.ts';
+import { requireMachines } from './operator/machines/machine-programs.ts';
 import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator/operator-binaries.ts';
 import { log, LONG_VARIABLE, RELEASE_VARIABLE, runCommand } from './support/runner.ts';
 import { selectTests } from './test-files.ts';
@@ -27,7 +28,8 @@ Options:
   --help                this text
 
 Tests of pods need root and Debian packages for real nodes. Tests of the real operator need Go, or its programs in the
-cache. If something is missing, the last lines say which tests did not run.
+cache, and its machines need root or user namespaces. If something is missing, the last lines say which tests did not
+run.
 
 FILE is a folder or a file of tests.
 Examples:
@@ -74,34 +76,45 @@ async function main(): Promise<number> {
     [PROCESS_VARIABLE]: '0',
   };
   const only = flags.only === undefined ? [] : ['--testNamePattern', flags.only];
-  const { nodeTests, operatorTests, otherTests } = selectTests(files, flags.long);
+  const { nodeTests, operatorTests, machineTests, otherTests } = selectTests(files, flags.long);
   // Built now, because otherwise the first test would wait for minutes.
-  const special = [
-    await prepare('nodes', 'pods', nodeTests, () => findNodeFiles(release, log)),
-    await prepare('operator', 'the real operator', operatorTests, () => findOperator(operator, log)),
-  ];
+  const pods = await prepare('pods', nodeTests, () => findNodeFiles(release, log));
+  const machines = await prepare('machines with the real machine-config-daemon', machineTests, requireMachines);
+  const ofOperator = [...operatorTests, ...machines.files];
+  const realOperator = await prepare('the real operator', ofOperator, () => findOperator(operator, log));
   console.log(`\nKubernetes ${release.kubernetes} with the CRDs of OpenShift ${release.openshift}`);
-  const others = otherTests.length > 0 ? [['--project=guarded', '--project=installed', ...otherTests]] : [];
+  const runs = [
+    { projects: ['nodes'], files: pods.files },
+    { projects: ['operator'], files: realOperator.files },
+    { projects: ['guarded', 'installed'], files: otherTests },
+  ].filter((run) => run.files.length > 0);
   // All at the same time, because the tests with nodes and with the operator wait most of it.
   const exitCodes = await Promise.all(
-    [...special.flatMap(({ run }) => run), ...others].map((args) => runNode([...VITEST, ...only, ...args], env)),
+    runs.map((run) => {
+      const projects = run.projects.map((project) => `--project=${project}`);
+      return runNode([...VITEST, ...only, ...projects, ...run.files], env);
+    }),
   );
-  for (const { notRun } of special) if (notRun !== undefined) console.log(notRun);
+  for (const { notRun } of [pods, machines, realOperator]) if (notRun !== undefined) console.log(notRun);
   const failed = exitCodes.filter((exitCode) => exitCode !== 0).length;
   log(failed === 0 ? 'All runs of Vitest passed.' : `${failed} of ${exitCodes.length} runs of Vitest failed.`);
   return exitCodes.length > 0 && failed === 0 ? 0 : 1;
 }
 
-/** Builds what the tests of a project need. Returns the arguments of their run, or why this machine cannot run them. */
-async function prepare(project: string, what: string, files: readonly string[], build: () => Promise<unknown>) {
-  if (files.length === 0) return { run: [] };
+/** Builds what test files need. Returns the files that this machine can run, and why it cannot run them. */
+async function prepare(
+  what: string,
+  files: readonly string[],
+  build: () => Promise<unknown>,
+): Promise<{ readonly files: readonly string[]; readonly notRun?: string }> {
+  if (files.length === 0) return { files };
   try {
     await build();
-    return { run: [[`--project=${project}`, ...files]] };
+    return { files };
   } catch (error) {
     if (!(error instanceof MissingControlPlaneError)) throw error;
     const count = files.length === 1 ? '1 file' : `${files.length} files`;
-    return { run: [], notRun: `not run: the tests of ${what} in ${count}. ${error.message}` };
+    return { files: [], notRun: `not run: the tests of ${what} in ${count}. ${error.message}` };
   }
 }
 

@@ -6,6 +6,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FOLDER = 'test/e2e';
 const NODE_FOLDER = `${FOLDER}/node/`;
 const OPERATOR_FOLDER = `${FOLDER}/operator/`;
+const MACHINE_FOLDER = `${OPERATOR_FOLDER}machines/`;
 const NAMES = readdirSync(join(ROOT, FOLDER), { recursive: true, encoding: 'utf8' });
 const FILES = NAMES.filter((name) => name.endsWith('.test.ts')).map((name) => `${FOLDER}/${name}`);
 
@@ -20,7 +21,8 @@ export const OPERATOR_TESTS = FILES.filter((file) => file.startsWith(OPERATOR_FO
 export const OTHER_TESTS = FILES.filter((file) => ![...NODE_TESTS, ...OPERATOR_TESTS, ...GUARDED_TESTS].includes(file));
 
 /**
- * Selects the test files that need real nodes, those that need the real operator, and the others.
+ * Selects the test files that need real nodes, those that need the real operator without and with machines, and the
+ * others.
  * @param filters parts of paths, of which a file must have one. None selects all files.
  * @param isLong whether the files that end with `.long.test.ts` are among them
  */
@@ -30,7 +32,8 @@ export function selectTests(filters: readonly string[], isLong: boolean) {
     (filters.length === 0 || filters.some((filter) => file.includes(filter)));
   return {
     nodeTests: NODE_TESTS.filter(isSelected),
-    operatorTests: OPERATOR_TESTS.filter(isSelected),
+    operatorTests: OPERATOR_TESTS.filter((file) => isSelected(file) && !file.startsWith(MACHINE_FOLDER)),
+    machineTests: OPERATOR_TESTS.filter((file) => isSelected(file) && file.startsWith(MACHINE_FOLDER)),
     otherTests: [...GUARDED_TESTS, ...OTHER_TESTS].filter(isSelected),
   };
 }

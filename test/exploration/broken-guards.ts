@@ -1,5 +1,5 @@
 import { toClusterState } from '../support/cluster-state.ts';
-import { type PoolReferrer, REASON_FIELD, type Referrer } from '../../src/mco/referrer.ts';
+import type { PoolReferrer, Referrer } from '../../src/mco/referrer.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
@@ -79,8 +79,8 @@ function changePools(change: (pool: PoolReferrer) => PoolReferrer): BrokenGuard 
   return changeState(({ pools }) => ({ pools: pools.map(change) }));
 }
 
-const ignoreReason = changeState(({ references }) => {
-  const strong = references.strong.references.filter(({ field }) => field !== REASON_FIELD);
+const ignoreDesired = changeState(({ references }) => {
+  const strong = references.strong.references.filter(({ field }) => field !== 'desiredConfig');
   return { references: { ...references, strong: { ...references.strong, references: strong, total: strong.length } } };
 });
 const denyAlways = changeState((state) => {
@@ -156,7 +156,7 @@ export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, stri
   ['lists each kind once, nodes first', listOnce([NODES, POOLS, BUILDS]), THREE_WRITES, IN_USE],
   ['lists each kind once, nodes last', listOnce([POOLS, BUILDS, NODES]), THREE_WRITES, IN_USE],
   ['accepts a list that is older than its index', acceptOldLists, ONE_FAULT, IN_USE],
-  ['ignores the reason of a Degraded node', ignoreReason, { ...ONE_WRITE, writers: ['node-2'] }, IN_USE],
+  ['ignores the desired config of a node', ignoreDesired, { ...ONE_WRITE, writers: ['node-2'] }, IN_USE],
   ['ignores a kind that it cannot read', ignoreUnreadable, ONE_FAULT, IN_USE],
   ['lets a review join a running live read', joinRunningRead, TWO_DELETIONS, IN_USE],
   ['confirms a reference with an older GET', repeatGets, { ...TWO_DELETIONS, starts: [['node-1']] }, 'A was unused'],

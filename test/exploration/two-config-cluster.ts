@@ -35,7 +35,7 @@ export const CONFIG_A = { name: nameConfig('A'), uid: 'uid of A', createdAt: LON
 
 /**
  * Two nodes and two pools, each of which names one of two configs, and perhaps a build with A. The second node names A
- * only in its reason, while it is Degraded. Each kind counts its
+ * only as its desired config. Each kind counts its
  * versions separately, as the API allows. Otherwise a list would tell whether an object of another kind was written.
  */
 export class TwoConfigCluster {
@@ -153,14 +153,9 @@ export class TwoConfigCluster {
       this.#clusters.get(NODES.name)?.erase(NODES.name, name);
     } else {
       // It always has a weak reference to A.
-      const isDegraded = name === 'node-2' && config === 'A';
-      const reason = `missing MachineConfig ${CONFIG_A.name}\nmachineconfig "${CONFIG_A.name}" not found`;
-      const fields = {
-        currentConfig: nameConfig(isDegraded ? 'B' : config),
-        firstPivotConfig: CONFIG_A.name,
-        state: isDegraded ? 'Degraded' : 'Done',
-        reason: isDegraded ? reason : '',
-      };
+      const desiredConfig = nameConfig(config);
+      const currentConfig = name === 'node-2' ? nameConfig('B') : desiredConfig;
+      const fields = { currentConfig, desiredConfig, firstPivotConfig: CONFIG_A.name };
       const annotations = Object.entries(fields).map(([field, value]) => [`${MCO_GROUP}/${field}`, value]);
       this.#put(NODES.name, name, { annotations: Object.fromEntries(annotations) });
     }

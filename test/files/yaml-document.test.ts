@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse as parseLibrary } from 'yaml';
 import { FileError } from '../../src/files/file-error.ts';
-import { parseYaml, YamlError } from '../../src/files/yaml-document.ts';
+import { createNodeBudget, parseYaml, YamlError } from '../../src/files/yaml-document.ts';
 
 function parse(text: string) {
   return parseYaml(text, 'file');
@@ -55,8 +55,8 @@ test.each(['- ', '[', '? ', '{a: ', '- - ? [{'])('rejects a text with 30,000 nes
 
 test('rejects a text with too many values, also by aliases', () => {
   const bomb = Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [${`*a${at}, `.repeat(9)}]`);
-  const message = 'file and the files before it have too many values';
+  const message = /^file and the files before it have more than \d+ values$/;
   expect(() => parse(['a0: &a0 [1, 1]', ...bomb].join('\n'))).toThrow(message);
-  expect(() => parseYaml('a: 1\n'.repeat(100), 'file', { nodesLeft: 100 })).toThrow(message);
+  expect(() => parseYaml('a: 1\n'.repeat(100), 'file', createNodeBudget(100))).toThrow(message);
   expect(() => parse('- \n'.repeat(1_000_000))).toThrow(message);
 });

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse as parseYaml } from 'yaml';
+import { createNodeBudget } from '../../src/files/yaml-document.ts';
 import { parseStream } from '../../src/files/yaml-stream.ts';
 
 function parse(content: string | Buffer) {
-  return parseStream(Buffer.from(content), 'a.yaml', { nodesLeft: 1_000 });
+  return parseStream(Buffer.from(content), 'a.yaml', createNodeBudget(1_000));
 }
 
 /** The values of the bootstrap, where an error is its line, and the value of the cluster. */

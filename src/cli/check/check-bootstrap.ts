@@ -2,11 +2,15 @@ import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts'
 import { FileError, formatPath } from '../../files/file-error.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
-import { readBootstrapSources, readRenderedConfigs } from '../../rendered-config/rendered-config.ts';
-import { formatDifferences, readDifferences } from '../../client/config-differences.ts';
+import {
+  readBootstrapSources,
+  readRenderedConfigs,
+  type RenderedConfig,
+} from '../../rendered-config/rendered-config.ts';
+import { type ConfigDifference, formatDifferences, readDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { countNoun } from '../../common/printable-text.ts';
-import { advise } from '../../client/output/advice.ts';
+import { advise, type Advice } from '../../client/output/advice.ts';
 import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable, NONE } from '../../client/output/table.ts';
 import { applyStyle, formatCommand, type ReportFormat, wrapParagraph } from '../../client/output/text-format.ts';
@@ -14,17 +18,55 @@ import { canHaveBootstrapHost, type ClusterSnapshot, type InspectedPool } from '
 import { readWithRetries } from '../../client/poll.ts';
 import { parsePoolName } from '../../mco/machine-config.ts';
 
-/** The JSON of `check --bootstrap-dir DIR --output json`. Its keys are a contract. */
-export type BootstrapReport = Awaited<ReturnType<typeof checkBootstrap>>['report'];
-export type BootstrapConfig = BootstrapReport['configs'][number];
+/** The JSON of `check bootstrap DIR --output json`. Its keys are a contract. */
+export interface BootstrapReport {
+  /** The address of the API server. */
+  readonly server: string;
+  readonly checkedAt: string;
+  readonly directory: string;
+  /** Whether the exit code is 0. */
+  readonly ok: boolean;
+  readonly configs: readonly BootstrapConfig[];
+}
+
+/** A rendered config of the bootstrap host, and what the API knows about it. */
+interface BootstrapConfig {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly file: string;
+  readonly pool: string | null;
+  readonly state: 'exists' | 'missing' | 'different' | 'terminating';
+  /** Whether a node or a pool names it, or machines of the control plane boot with it. */
+  readonly needed: boolean;
+  /** Whether the operator can still render it. */
+  readonly recoverable: boolean;
+  readonly usedBy: readonly { readonly kind: string; readonly name: string }[];
+  /** The config in the API whose differences are listed. */
+  readonly comparedWith: string | null;
+  readonly differences: readonly Difference[];
+  /** Source configs that only one side has. */
+  readonly sources: { readonly onlyBootstrap: readonly string[]; readonly onlyCluster: readonly string[] };
+  readonly restore: Advice | null;
+}
+
+interface Difference extends Omit<ConfigDifference, 'copy'> {
+  readonly bootstrap: ConfigDifference['copy'];
+}
+
+/** What a bootstrap host has rendered. */
+interface BootstrapDirectory {
+  readonly directory: string;
+  readonly configs: readonly RenderedConfig[];
+  /** The names of the source configs. Undefined if the directory does not tell. */
+  readonly sources: ReadonlySet<string> | undefined;
+}
 
 const RESTORE_TEXT = 'create it again; without --confirm this writes nothing';
 /** Their machines boot from the bootstrap host (OpenShift, "Preparing to install with the Agent-based Installer"). */
 const CONTROL_PLANE_POOLS: ReadonlySet<string | null> = new Set(['master', 'arbiter']);
 
-type BootstrapDirectory = Awaited<ReturnType<typeof readBootstrapDirectory>>;
-
-export async function readBootstrapDirectory(directory: string, signal: AbortSignal) {
+/** @throws FileError if it is unreadable or contains no rendered config; the signal's reason */
+export async function readBootstrapDirectory(directory: string, signal: AbortSignal): Promise<BootstrapDirectory> {
   const { configs, problems } = await readRenderedConfigs(directory, () => true, signal);
   if (problems[0] !== undefined) throw new FileError(problems[0]);
   const advice = 'on the bootstrap host it is /etc/mcs/bootstrap';
@@ -32,18 +74,27 @@ export async function readBootstrapDirectory(directory: string, signal: AbortSig
   return { directory, configs: chooseCopies(configs), sources: await readBootstrapSources(directory, signal) };
 }
 
-export async function checkBootstrap(api: KubeApi, host: BootstrapDirectory) {
+/** Compares what the bootstrap host has rendered with the API. */
+export async function checkBootstrap(
+  api: KubeApi,
+  host: BootstrapDirectory,
+): Promise<{ report: BootstrapReport; isInstalling: boolean }> {
   const snapshot = await readWithRetries((signal) => readClusterSnapshot(api, undefined, signal));
-  const configs: Awaited<ReturnType<typeof checkConfig>>[] = [];
+  const configs: BootstrapConfig[] = [];
   for (const config of host.configs) configs.push(await checkConfig(api, config, host, snapshot));
-  const [now, { directory }, ok] = [new Date(), host, configs.every((config) => config.ok)];
+  const now = new Date();
+  const { directory } = host;
+  const ok = configs.every((config) => config.ok);
   const report = { server: api.address, checkedAt: now.toISOString(), directory, ok, configs };
   return { report, isInstalling: canHaveBootstrapHost(snapshot, now) };
 }
 
-type HostConfig = BootstrapDirectory['configs'][number];
-
-async function checkConfig(api: KubeApi, config: HostConfig, host: BootstrapDirectory, snapshot: ClusterSnapshot) {
+async function checkConfig(
+  api: KubeApi,
+  config: RenderedConfig,
+  host: BootstrapDirectory,
+  snapshot: ClusterSnapshot,
+): Promise<BootstrapConfig> {
   const { name, source: file, spec } = config;
   const poolName = parsePoolName(name) ?? null;
   const pool = snapshot.pools.find(({ referrer }) => referrer.name === poolName);
@@ -58,7 +109,7 @@ async function checkConfig(api: KubeApi, config: HostConfig, host: BootstrapDire
   const found = otherName === null ? undefined : await readDifferences(api, spec, otherName, pool?.sources ?? []);
   const differences = found ?? [];
   const existing = isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists';
-  const state: 'exists' | 'missing' | 'different' | 'terminating' = isMissing ? 'missing' : existing;
+  const state = isMissing ? 'missing' : existing;
   // The operator renders the config in the spec of a pool, and the first config of a new pool.
   const recoverable = isMissing && (poolConfig === undefined || poolConfig === name);
   return {
@@ -71,7 +122,7 @@ async function checkConfig(api: KubeApi, config: HostConfig, host: BootstrapDire
     recoverable,
     usedBy,
     comparedWith: found === undefined ? null : otherName,
-    differences: differences.flatMap(({ copy: bootstrap, ...difference }) => [{ bootstrap, ...difference }]),
+    differences: differences.map(({ copy: bootstrap, ...difference }) => ({ bootstrap, ...difference })),
     sources: isMissing ? compareSources(host, snapshot, pool) : { onlyBootstrap: [], onlyCluster: [] },
     // A config that the operator can render, or that no node names, must not be restored now.
     restore:
@@ -112,7 +163,7 @@ export function formatBootstrapNames({ configs }: BootstrapReport): string {
 
 function formatConfig(format: ReportFormat, config: BootstrapConfig): string[] {
   const { comparedWith, differences, restore } = config;
-  const copies = differences.flatMap(({ bootstrap, ...difference }) => [{ copy: bootstrap, ...difference }]);
+  const copies = differences.map(({ bootstrap, ...difference }) => ({ copy: bootstrap, ...difference }));
   const table = formatDifferences(format, copies, 'BOOTSTRAP HOST');
   const title = table === '' ? '' : `\n${wrapParagraph(format, `Differences from ${comparedWith} in the API:`)}`;
   const parts = [wrapParagraph(format, explainConfig(config)) + title, table];

@@ -1,69 +1,125 @@
 import type { KubeApi } from '../../kube/api.ts';
-import { readPendingCertificateRequests } from '../../client/certificate-requests.ts';
+import { type PendingCertificateRequests, readPendingCertificateRequests } from '../../client/certificate-requests.ts';
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
-import { readClusterSnapshot, readControlPlaneReplicas } from '../../client/cluster-reader.ts';
+import { readClusterSnapshot, readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readGuardReports } from '../../client/guard-report.ts';
-import { advise } from '../../client/output/advice.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
-import { diagnose } from '../../diagnosis/diagnose.ts';
-import type { DiagnosisScope } from '../../diagnosis/problem.ts';
+import type { Cause } from '../../diagnosis/cause.ts';
+import type { DiagnosisScope } from '../../diagnosis/cluster.ts';
+import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
+import { diagnose, type Diagnosis, type DiagnosisResult } from '../../diagnosis/diagnose.ts';
+import { readObstacles } from './read-obstacles.ts';
 
-/** Its JSON keys are a contract. Unknown values are null. */
-export type CheckReport = Awaited<ReturnType<typeof readReport>>;
+/** The JSON of `check --output json`. Its keys are a contract. Unknown values are null. */
+export interface CheckReport extends Diagnosis {
+  /** Host and port of the API server. */
+  readonly server: string;
+  /** RFC 3339. */
+  readonly checkedAt: string;
+  /** How long `--wait` has waited, in seconds. */
+  readonly waitedSeconds: number;
+  readonly pendingCertificateRequests: PendingCertificateRequests;
+  /** What to do, the best first. */
+  readonly repairs: readonly RepairAdvice[];
+}
+
+export interface RepairAdvice extends Advice {
+  /** Whether a person must choose: only if its text applies. */
+  readonly alternative: boolean;
+}
+
+/** A report, and the causes that its text explains. */
+export interface ClusterCheck {
+  readonly report: CheckReport;
+  readonly causes: readonly Cause[];
+}
 
 type CheckScope = Pick<DiagnosisScope, 'selector' | 'minNodes' | 'hasControlPlane'>;
 
 export interface CheckOptions extends CheckScope {
-  readonly wait?: Pick<PollOptions<CheckReport>, 'timeoutMs' | 'onAnswer' | 'onFailure'> | undefined;
+  readonly wait?: Pick<PollOptions<ClusterCheck>, 'timeoutMs' | 'onAnswer' | 'onFailure'> | undefined;
 }
 
 /** An API server that restarts answers earlier. A wrong address never answers. */
 const FIRST_CONTACT_MS = 30_000;
 
+/**
+ * Reads a cluster, and finds why nodes and pools do not move. With `wait`, it reads again until the result is fine, or
+ * until waiting cannot help.
+ * @throws ClusterAccessError, or TimeoutError if the API server does not answer in time
+ */
 export async function checkCluster(
   api: KubeApi,
   { wait, ...scope }: CheckOptions = { hasControlPlane: true },
-): Promise<CheckReport> {
-  const read = (signal: AbortSignal): Promise<CheckReport> => readReport(api, scope, signal);
+): Promise<ClusterCheck> {
+  const read = (signal: AbortSignal): Promise<ClusterCheck> => readResult(api, scope, signal);
   if (wait === undefined) return await readWithRetries(read);
   const { answer, elapsedMs } = await pollUntilSettled({
     ...wait,
     read,
-    isSettled: ({ ok, recoverable }) => ok || !recoverable,
+    isSettled: ({ report: { ok, recoverable } }) => ok || !recoverable,
     retryUntilMs: (error, hasAnswered) => {
       if (isNotServed(error)) return wait.timeoutMs;
       if (!isRetryableRead(error)) return 0;
       return hasAnswered ? wait.timeoutMs : FIRST_CONTACT_MS;
     },
   });
-  return { ...answer, waitedSeconds: Math.round(elapsedMs / 1_000) };
+  return { ...answer, report: { ...answer.report, waitedSeconds: Math.round(elapsedMs / 1_000) } };
 }
 
-async function readReport(api: KubeApi, scope: CheckScope, signal: AbortSignal) {
-  const others = Promise.all([
-    readGuardReports(api, signal),
-    readPendingCertificateRequests(api, signal),
-    scope.minNodes === undefined && scope.hasControlPlane ? readControlPlaneReplicas(api, signal) : undefined,
-  ]);
-  const readAndCheck = async () => {
-    const snapshot = await readClusterSnapshot(api, scope.selector, signal);
-    const [guardReports, { requests: pendingRequests }, controlPlaneReplicas] = await others;
-    const known = { ...scope, now: new Date(), guardReports };
-    return diagnose({ ...snapshot, pendingRequests, controlPlaneReplicas }, known);
-  };
-  const checkTwice = async () => {
-    const cluster = await readAndCheck();
-    // Between two lists a node can change its config, and its old config can be deleted.
-    return cluster.ok || cluster.recoverable ? cluster : await readAndCheck();
-  };
+async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal): Promise<ClusterCheck> {
+  const others = readOthers(api, scope, signal);
   // The others are part of it, so that no rejection stays unhandled if another read rejects first.
-  const [{ repairs, ...cluster }, [, pendingCertificateRequests]] = await Promise.all([checkTwice(), others]);
-  return {
+  const [result, { pendingCertificateRequests }] = await Promise.all([
+    diagnoseCluster(api, scope, others, signal),
+    others,
+  ]);
+  const { causes, repairs, isRollingOut: _isRollingOut, ...diagnosis } = result;
+  const report = {
     server: api.address,
     checkedAt: new Date().toISOString(),
     waitedSeconds: 0,
-    ...cluster,
+    ...diagnosis,
     pendingCertificateRequests,
-    repairs: repairs.flatMap(({ text, command, alternative }) => [{ ...advise(text, command), alternative }]),
+    repairs: repairs.map(({ text, command, alternative }) => ({ ...advise(text, command), alternative })),
   };
+  return { report, causes };
+}
+
+type Others = Awaited<ReturnType<typeof readOthers>>;
+
+/** What does not change while nodes and pools are read. */
+async function readOthers(api: KubeApi, { minNodes, hasControlPlane }: CheckScope, signal: AbortSignal) {
+  const [guardReports, pendingCertificateRequests, controlPlaneSize] = await Promise.all([
+    readGuardReports(api, signal),
+    readPendingCertificateRequests(api, signal),
+    minNodes === undefined && hasControlPlane ? readControlPlaneSize(api, signal) : undefined,
+  ]);
+  return { guardReports, pendingCertificateRequests, controlPlaneSize };
+}
+
+async function diagnoseCluster(
+  api: KubeApi,
+  scope: CheckScope,
+  others: Promise<Others>,
+  signal: AbortSignal,
+): Promise<DiagnosisResult> {
+  const first = await readSnapshot(api, scope, others, signal);
+  const result = diagnose(first.snapshot, first.scope);
+  if (result.ok && !result.isRollingOut) return result;
+  // Between two lists a node can change its config, and its old config can be deleted.
+  const { snapshot, scope: known } =
+    result.ok || result.recoverable ? first : await readSnapshot(api, scope, others, signal);
+  const { unreadable, ...obstacles } = await readObstacles(api, snapshot, known.now, signal);
+  return diagnose({ ...snapshot, ...obstacles, unreadable: [...(snapshot.unreadable ?? []), ...unreadable] }, known);
+}
+
+async function readSnapshot(api: KubeApi, scope: CheckScope, others: Promise<Others>, signal: AbortSignal) {
+  const cluster = await readClusterSnapshot(api, scope.selector, signal);
+  const { guardReports, pendingCertificateRequests, controlPlaneSize } = await others;
+  const pendingRequests = pendingCertificateRequests.requests;
+  const snapshot: ClusterSnapshot = { ...cluster, pendingRequests, controlPlaneSize };
+  const known: DiagnosisScope = { ...scope, now: new Date(), guardReports };
+  return { snapshot, scope: known };
 }

@@ -11,42 +11,58 @@ import {
   wrapParagraph,
   wrapText,
 } from '../../client/output/text-format.ts';
-import type { CheckReport } from './check-cluster.ts';
+import type { Cause, CauseCode } from '../../diagnosis/cause.ts';
+import { getRule } from '../../diagnosis/cause-rules.ts';
 import type { CheckedPool } from '../../diagnosis/diagnose.ts';
-import type { Problem } from '../../diagnosis/problem.ts';
-import { RULES } from '../../diagnosis/rules.ts';
+import type { CheckReport, ClusterCheck } from './check-cluster.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
+import { formatName } from '../../mco/machine-config.ts';
 
 const MAX_NAMED_NODES = 3;
+/** Of one kind of cause. */
+const MAX_GROUPS = 5;
 const MAX_REASONS = 10;
 const MAX_REASON_LENGTH = 300;
 const MAX_STATE_LENGTH = 24;
 const MAX_PROGRESS_MESSAGES = 5;
 const MAX_PROGRESS_LENGTH = 800;
 
+/** While these are the only causes, it is not known yet which configs are needed. */
+const UNREPORTED_CAUSES: ReadonlySet<string> = new Set<CauseCode>([
+  'NotReported',
+  'OperatorStopped',
+  'PausedForRestore',
+  'PoolsMissing',
+  'SpecEmpty',
+  'TooFewNodes',
+]);
+
 const NODE_HEADERS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'];
 const POOL_HEADERS = ['POOL', 'MACHINES', 'UPDATED', 'SPEC', 'STATUS', 'CHECK'];
 
-export function formatCheckReport(format: ReportFormat, report: CheckReport, hasWaited = false): string {
-  const { ok, skippedNodes, overriddenConfigs } = report;
+/** The text of `check`: tables, then the causes, then what to do and what not to do, then the result. */
+export function formatCheckReport(format: ReportFormat, check: ClusterCheck, hasWaited = false): string {
+  const { report, causes } = check;
+  const { ok, skippedNodes, overriddenConfigs, unreadable } = report;
   const list = (text: string, names: readonly string[]): string =>
     names.length === 0 ? '' : wrapParagraph(format, `${text}: ${joinFirst(names, MAX_NAMED_NODES)}.`);
-  const repairs = report.repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
-  const conclusion = wrapParagraph(format, formatConclusion(report, hasWaited));
+  const conclusion = wrapParagraph(format, formatConclusion(check, hasWaited));
   const parts = [
-    ...formatTables(format, report),
+    ...formatTables(format, check),
     list('Skipped nodes that the Machine Config Operator does not manage', skippedNodes),
-    formatProblems(format, report),
+    formatCauses(format, causes),
     list(`In use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete them`, overriddenConfigs),
     formatReasons(format, report),
     formatRequests(format, report),
-    repairs.length === 0 ? '' : ['Repair commands (not run):', ...repairs].join('\n'),
+    list('Not checked, because you lack the right to read them', unreadable),
+    formatRepairs(format, check),
     applyStyle(format, ok ? 'bold' : ['red', 'bold'], conclusion),
   ];
   const visibleParts = parts.filter(Boolean).map((part) => part.trimEnd());
   return `${visibleParts.join('\n\n')}\n`;
 }
 
+/** The objects that have a problem, for `-o name`. */
 export function formatProblemNames({ problems }: CheckReport): string {
   const names = problems.flatMap(({ kind, name }) =>
     kind === null ? [] : `${formatResourceName(kind, String(name))}\n`,
@@ -54,7 +70,8 @@ export function formatProblemNames({ problems }: CheckReport): string {
   return [...new Set(names)].join('');
 }
 
-export function formatProgress(report: CheckReport): string {
+/** One line about an intermediate result of `--wait`. */
+export function formatProgress({ report }: ClusterCheck): string {
   const requests = report.pendingCertificateRequests.requests.map(({ name }) => `certificate request ${name}: pending`);
   const messages = [...report.problems.map(({ message }) => message), ...requests];
   const text = [countProblems(report), joinFirst(messages, MAX_PROGRESS_MESSAGES)].filter(Boolean).join(': ');
@@ -66,12 +83,13 @@ type Rows = readonly (readonly Cell[])[];
 /** The columns that a narrow terminal loses first. The last column is `CHECK`. */
 const DISPENSABLE = ['DESIRED', 'STATUS', 'CURRENT', 'SPEC', 'STATE', 'UPDATED'];
 
-function formatTables(format: ReportFormat, { nodes, pools, problems, checkedAt }: CheckReport): string[] {
+function formatTables(format: ReportFormat, { report, causes }: ClusterCheck): string[] {
+  const { nodes, pools, checkedAt } = report;
   const toLabel = (config: string | null): string => (config === null ? NONE : formatShortName(format, config));
-  const problemsByObject = groupBy(problems, ({ kind, name }) => `${kind} ${name}`);
+  const causesByObject = groupBy(causes, ({ referrer }) => `${referrer?.kind} ${referrer?.name}`);
   const createRow = (kind: string, texts: readonly [string, ...string[]], note = ''): Cell[] => {
-    const own = problemsByObject.get(`${kind} ${texts[0]}`) ?? [];
-    const state = summarizeProblems(own) || 'ok';
+    const own = causesByObject.get(`${kind} ${texts[0]}`) ?? [];
+    const state = summarizeCauses(own) || 'ok';
     return [
       ...texts.map((text) => ({ text })),
       { text: note === '' ? state : `${state}, ${note}`, style: own.length === 0 ? undefined : 'red' },
@@ -114,31 +132,55 @@ function getNote({ ok, paused, pausedSince, pausedFor, terminating, statusConfig
   return ok && statusConfig === null ? 'first roll-out' : '';
 }
 
-function summarizeProblems(problems: readonly Problem[]): string {
-  const [first, second, third] = problems.map(({ code }) => code);
-  if (first !== undefined && first === second && third === undefined) return RULES[first].summary('both');
-  const summaries = problems.map(({ code, field }) => RULES[code].summary((field ?? '').replace('Config', '')));
-  return summaries.join(', ');
+/** Two fields with the same cause are `both`. */
+function summarizeCauses(causes: readonly Cause[]): string {
+  const codes = causes.map(({ code }) => code);
+  const [first] = causes;
+  if (first !== undefined && causes.length === 2 && codes[0] === codes[1]) return getRule(first).summary('both', first);
+  const summaries = causes.map((cause) => getRule(cause).summary((cause.field ?? '').replace('Config', ''), cause));
+  return [...new Set(summaries)].join(', ');
 }
 
-function formatProblems(format: ReportFormat, { problems }: CheckReport): string {
-  if (problems.every(({ code }) => code === 'TooFewNodes')) return '';
-  const groups = groupBy(problems, ({ code, config, recoverable, field }) =>
-    [code, recoverable, config, config === null ? field : ''].join(' '),
+/** Objects with the same cause share a sentence. */
+function formatCauses(format: ReportFormat, causes: readonly Cause[]): string {
+  // The result says it.
+  if (causes.every(({ code }) => code === 'TooFewNodes')) return '';
+  const groupsByCode = groupBy(
+    groupBy(causes, (cause) => explainCause(cause, '', false)).values(),
+    ([first]) => first?.code,
   );
-  return [...groups.values()]
-    .map((group) => wrapBeside(`${applyStyle(format, 'red', '-')} `, explainProblems(group), format.width))
-    .join('\n');
+  const lines = [...groupsByCode.values()].flatMap((groups) => {
+    const texts = groups.slice(0, MAX_GROUPS).map(explainCauses);
+    const more = groups.slice(MAX_GROUPS).flat().length;
+    return more === 0 ? texts : [...texts, `${countNoun(more, 'more problem')} of this kind (--output json).`];
+  });
+  return lines.map((text) => wrapBeside(`${applyStyle(format, 'red', '-')} `, text, format.width)).join('\n');
 }
 
-function explainProblems(problems: readonly Problem[]): string {
-  const [first] = problems as [Problem];
-  const names = formatObjectNames(problems);
-  const isPlural = new Set(problems.map(({ name }) => name)).size > 1;
-  const { sentence, more } = RULES[first.code];
-  const sentences = [sentence(first, names, isPlural), first.recoverableReason, ...(more?.(first) ?? [])];
-  const text = sentences.filter(Boolean).join('. ');
-  return `${text.startsWith(names) ? text.charAt(0).toUpperCase() + text.slice(1) : text}.`;
+function explainCauses(causes: readonly Cause[]): string {
+  const [first] = causes as [Cause];
+  const referrers = causes.flatMap(({ referrer }) => referrer ?? []);
+  const isPlural = new Set(referrers.map(({ kind, name }) => `${kind} ${name}`)).size > 1;
+  const text = explainCause(first, formatObjectNames(referrers), isPlural);
+  // A name of a config stays as it is.
+  const isName = first.config !== undefined && text.startsWith(formatName(first.config));
+  return isName ? text : text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function explainCause(cause: Cause, names: string, isPlural: boolean): string {
+  const { sentence, more } = getRule(cause);
+  const sentences = [sentence(cause, names, isPlural), cause.waiting.why, ...(more?.(cause) ?? [])];
+  return `${sentences.filter(Boolean).join('. ')}.`;
+}
+
+function formatRepairs(format: ReportFormat, { report: { repairs }, causes }: ClusterCheck): string {
+  const lines = repairs.flatMap((repair) => formatCommand(format, repair, repair.alternative));
+  const warnings = new Set(causes.map((cause) => getRule(cause).avoid?.(cause) ?? ''));
+  const notes = [...warnings].filter(Boolean).slice(0, MAX_GROUPS);
+  return [
+    ...(lines.length === 0 ? [] : ['What to do (not run):', ...lines]),
+    ...notes.flatMap((note) => wrapText(`${note}.`, format.width)),
+  ].join('\n');
 }
 
 function formatReasons({ width }: ReportFormat, { nodes }: CheckReport): string {
@@ -164,17 +206,17 @@ function formatRequests(format: ReportFormat, { pendingCertificateRequests, chec
   return rows.length === 0 ? '' : `Pending certificate requests of nodes:\n${table}`;
 }
 
-function formatConclusion(report: CheckReport, hasWaited: boolean): string {
+function formatConclusion({ report, causes }: ClusterCheck, hasWaited: boolean): string {
   const { ok, recoverable, nodes, pools, problems, waitedSeconds } = report;
   if (ok) {
     const objects = `${countNoun(nodes.length, 'node')} and ${countNoun(pools.length, 'pool')}`;
     return `Fine: every config that ${objects} ${nodes.length + pools.length > 1 ? 'reference' : 'references'} exists.`;
   }
   const counts = countProblems(report) || problems[0]?.message;
-  const haveAll =
-    problems.every(({ config }) => config === null) && problems.some(({ code }) => code.endsWith('Degraded'));
-  const result = `Not fine: ${counts}.${haveAll ? ' Every config that they reference exists.' : ''}`;
-  if (problems.every(({ code }) => code === 'PausedForRestore')) return result;
+  const isMissing = causes.some(({ code }) => code === 'ConfigMissing' || code === 'ConfigTerminating');
+  const isStanding = !isMissing && causes.some(({ code }) => !UNREPORTED_CAUSES.has(code));
+  const result = `Not fine: ${counts}.${isStanding ? ' No config is missing.' : ''}`;
+  if (causes.every(({ code }) => code === 'PausedForRestore')) return result;
   if (!recoverable) return `${result} Waiting does not help.`;
   if (hasWaited) return `${result} Waited ${formatAge(waitedSeconds * 1_000)}.`;
   // A selection without nodes usually has a wrong label.

@@ -1,7 +1,6 @@
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { listAll, readReferrers } from '../../client/cluster-reader.ts';
 import { assertDryRunIsHonored, sendWrite, toDeletion } from '../../client/write.ts';
-import { REASON_FIELD, REFERRER_KINDS, type ReferrerKind } from '../../mco/referrer.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { objectPath } from '../../kube/api-paths.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -10,6 +9,7 @@ import { MACHINE_CONFIGS_PATH } from '../../mco/api-paths.ts';
 import { isRenderedConfig } from '../../mco/machine-config.ts';
 import { summarizeReferences } from '../../references/config-referrers.ts';
 import { MACHINE_CONFIGS } from '../../mco/resources.ts';
+import { REFERRER_KINDS, type ReferrerKind } from '../../mco/referrer.ts';
 
 export interface DryRunAnswer {
   readonly status: number;
@@ -44,11 +44,8 @@ export async function findCandidates(api: KubeApi, signal: AbortSignal) {
     return strong.references.map(({ kind, name, field }) => ({ config, uid, kind, name, field }));
   });
   const inUse = new Set(references.map(({ config }) => config));
-  // Builds come last, because only the guard protects their configs. It alone reads reasons, too, and any node can
-  // write them.
-  const [used] = REFERRER_KINDS.flatMap((kind) =>
-    references.filter((reference) => reference.kind === kind && reference.field !== REASON_FIELD),
-  );
+  // Builds come last, because only the guard protects their configs.
+  const [used] = REFERRER_KINDS.flatMap((kind) => references.filter((reference) => reference.kind === kind));
   // Their managedFields are empty.
   const undatedPools = referrers.flatMap((referrer) =>
     referrer.kind === 'MachineConfigPool' && referrer.references.length > 0 && referrer.specChangedAt === undefined

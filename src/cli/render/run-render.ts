@@ -121,7 +121,7 @@ async function writeDirectory(
       : advise('for a running cluster', ['oc', 'apply', '-f', out]);
   const verify = advise('then verify that the guard denies a deletion', 'machineconfig-guard verify --wait');
   const parent = path.dirname(path.resolve(out));
-  const check = advise('check what the installer gets', ['machineconfig-guard', 'check', '--manifests', parent]);
+  const check = advise('check what the installer gets', ['machineconfig-guard', 'check', 'manifests', parent]);
   const steps = [...(isForInstaller ? [check] : []), install, apply, ...(image === undefined ? [] : [verify])];
   const lines = [
     `Wrote ${files.length} files to ${out}:`,

@@ -8,7 +8,6 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
 import { findReferencedConfig } from '../../mco/referrer.ts';
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
-import { isOnDisk } from '../../diagnosis/findings.ts';
 import { FileError, formatPath } from '../../files/file-error.ts';
 import { readRegularFile, readStream } from '../../files/read-file.ts';
 import { objectPath } from '../../kube/api-paths.ts';
@@ -149,7 +148,7 @@ function findWantedNames(node: InspectedNode, snapshot: ClusterSnapshot): readon
   if (missing.length > 0) return missing;
   const paused = named.filter((config) => snapshot.pools.some(({ pausedFor }) => pausedFor === config));
   if (paused.length > 0) return paused;
-  if (isOnDisk(node)) return [];
+  if (node.daemonReason.type === 'diskDiffers') return [];
   if (named.length === 0) throw fail(`node ${node.referrer.name} names no config`);
   return named;
 }

@@ -1,23 +1,22 @@
 import type { ConfigDifference } from '../../client/config-differences.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst } from '../../common/printable-text.ts';
-import { findReferencedConfig, NODE_FIELDS, REASON_FIELD } from '../../mco/referrer.ts';
-import { formatReferrers } from '../../review/message.ts';
 import {
   CONTROL_PLANE_POOL,
   findForeignConfigs,
   type InspectedNode,
   type InspectedPool,
 } from '../../diagnosis/cluster-snapshot.ts';
-import { isOnDisk } from '../../diagnosis/findings.ts';
-import { findPoolOfNode } from '../../mco/pool-of-node.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { RestoreOptions } from './restore-run.ts';
 import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
-import { type ConfigName, parsePoolName } from '../../mco/machine-config.ts';
+import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
 import { summarizeReferences } from '../../references/config-referrers.ts';
+import { findPoolOfNode } from '../../mco/pool-of-node.ts';
+import { findReferencedConfig, hasStrongReference, NODE_FIELDS } from '../../mco/referrer.ts';
+import { formatReferrers } from '../../review/message.ts';
 
 export interface Content {
   readonly config: RenderedConfig;
@@ -47,7 +46,34 @@ export interface Rejection {
   readonly advice: Advice;
 }
 
-export type RestorePlan = ReturnType<typeof planRestore>;
+/** What `restore` does with one config, and what it says of it. */
+export interface RestorePlan {
+  readonly config: RenderedConfig;
+  readonly exists: boolean;
+  /** Empty if the restore is rejected, or if there is nothing to do. */
+  readonly steps: readonly RestoreStep[];
+  /** What a person does after the last step. */
+  readonly next: Advice | undefined;
+  readonly report: PlanReport;
+}
+
+/** Part of the JSON of `restore`. */
+export interface PlanReport {
+  readonly name: ConfigName;
+  /** Where the chosen copy comes from, such as `node/control1:/etc/mcs-machine-config-content.json`. */
+  readonly source: string;
+  /** The pool that the config was rendered for, if it exists. */
+  readonly pool: string | null;
+  /** Nodes and pools, as a phrase. */
+  readonly namedBy: string | null;
+  readonly rejection: Rejection | null;
+  /** The config of its pool in the API. */
+  readonly comparedWith: ConfigName | null;
+  /** How the copy differs from it. */
+  readonly differences: readonly ConfigDifference[];
+  /** Whole sentences. */
+  readonly warnings: readonly string[];
+}
 
 export interface PlanOptions extends Pick<RestoreOptions, 'acceptContent' | 'configs' | 'isConfirmed' | 'name'> {
   /** The names of all configs of this restore. They share the pause of a pool. */
@@ -55,12 +81,13 @@ export interface PlanOptions extends Pick<RestoreOptions, 'acceptContent' | 'con
 }
 
 const MAX_REFERRERS = 3;
+/** Seen with the real daemon of 4.20 (docs/internals/decisions/0011-restore.md). */
 const DAEMON_CONSEQUENCE =
-  'the machine-config-daemon compares it with the disk of the node. If they differ, it reports ' +
-  '"unexpected on-disk state" and the node stays Degraded. If osImageURL differs, it boots that image';
+  'a running machine-config-daemon installs this content on each node that names the config, with a drain and a ' +
+  'reboot. One that has restarted compares it with the disk. If they differ, the node stays Degraded';
 
 /** Derives the steps from the state alone, so a second run continues after the last step of the first. */
-export function planRestore(content: Content, state: RestoreState, options: PlanOptions) {
+export function planRestore(content: Content, state: RestoreState, options: PlanOptions): RestorePlan {
   const { config } = content;
   const { name, source } = config;
   const pool = findPool(state, parsePoolName(name));
@@ -78,20 +105,16 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
   return {
     config,
     exists,
-    // Empty if the restore is rejected, or if there is nothing to do.
     steps,
     next: rejection === null ? adviseNames(name, nodesOnDisk) : undefined,
     report: {
       name,
       source,
-      // The pool that the config was rendered for, if it exists.
       pool: pool?.referrer.name ?? null,
-      // Nodes and pools, as a phrase.
       namedBy: formatReferrers(strong) || null,
       rejection,
-      // The config of its pool in the API, and how the copy differs from it.
-      comparedWith: null as ConfigName | null,
-      differences: [] as readonly ConfigDifference[],
+      comparedWith: null,
+      differences: [],
       warnings: steps.length > 0 && !exists ? findWarnings(content, pool, state, options, steps) : [],
     },
   };
@@ -101,18 +124,23 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
  * The nodes whose disk differs from the config that they name: it can have this one. A node whose reason names a
  * config that it no longer names is compared again soon.
  */
-function findNodesOnDisk(name: ConfigName, { nodes, pools }: RestoreState, { configs }: PlanOptions) {
+function findNodesOnDisk(
+  name: ConfigName,
+  { nodes, pools }: RestoreState,
+  { configs }: PlanOptions,
+): readonly InspectedNode[] {
   return nodes.filter((node) => {
-    const { referrer, labels } = node;
+    const { referrer, labels, daemonReason } = node;
+    if (daemonReason.type !== 'diskDiffers') return false;
+    const isOfPool = findPoolOfNode(labels, pools).selecting.some((pool) => pool.referrer.name === parsePoolName(name));
     const own = configs.filter(({ source }) => source.includes(`node/${referrer.name}:`));
     const isRead = own.some((config) => config.name === name);
-    const isNamed = findReferencedConfig(referrer, 'currentConfig') === name;
-    return (
-      isOnDisk(node) &&
-      findPoolOfNode(labels, pools).selecting.some((pool) => pool.referrer.name === parsePoolName(name)) &&
-      (isRead || own.length === 0) &&
-      (findReferencedConfig(referrer, REASON_FIELD) === undefined || (isRead && !isNamed))
-    );
+    if (!isOfPool || (own.length > 0 && !isRead)) return false;
+    const named = NODE_FIELDS.map((field): string | undefined => findReferencedConfig(referrer, field));
+    const { comparedWith } = daemonReason;
+    // In image mode it is an image.
+    const isOfConfig = comparedWith !== undefined && parsePoolName(toConfigName(comparedWith)) !== undefined;
+    return !isOfConfig || named.includes(comparedWith) || (isRead && named[0] !== name);
   });
 }
 
@@ -145,10 +173,7 @@ function findRejection(
     const advice = advise('remove its finalizers, and restore it once it is gone');
     return { code: 'Terminating', reason, advice };
   }
-  if (!isReferenced) {
-    const advice = advise('see which configs are missing', ['machineconfig-guard', 'check']);
-    return { code: 'NotReferenced', reason: 'no node and no pool names the config', advice };
-  }
+  if (!isReferenced) return rejectUnreferenced(config.name, state);
   const foreign = rejectOtherPool(config.name, state);
   if (foreign !== undefined) return foreign;
   if (mismatch === undefined) return undefined;
@@ -160,6 +185,18 @@ function findRejection(
     return { code: 'NoIgnitionContent', reason: 'spec.config has no Ignition content', advice };
   }
   return acceptContent ? undefined : explainMismatch(mismatch);
+}
+
+/** A build of a missing config can never end, and the operator starts another one for the config of the pool. */
+function rejectUnreferenced(name: ConfigName, { builds = [] }: RestoreState): Rejection {
+  const build = builds.find(({ referrer }) => hasStrongReference(name, referrer));
+  if (build === undefined) {
+    const advice = advise('see which configs are missing', ['machineconfig-guard', 'check']);
+    return { code: 'NotReferenced', reason: 'no node and no pool names the config', advice };
+  }
+  const reason = `only build ${build.referrer.name} names the config`;
+  const advice = advise('delete the build', ['oc', 'delete', 'machineosbuild', build.referrer.name]);
+  return { code: 'NotReferenced', reason, advice };
 }
 
 /** A node can write the name of any config into its annotations, also of one that it has made up. */
@@ -204,7 +241,7 @@ function isServed(name: ConfigName, pool: InspectedPool | undefined, steps: read
 function findWarnings(
   { config, mismatch }: Content,
   pool: InspectedPool | undefined,
-  { controlPlaneReplicas }: RestoreState,
+  { controlPlaneSize }: RestoreState,
   { restoredNames }: PlanOptions,
   steps: readonly RestoreStep[],
 ): string[] {
@@ -220,7 +257,7 @@ function findWarnings(
   } else if (paused && !restoredNames.has(String(pausedFor))) {
     warnings.push(`Its pool ${pool?.referrer.name} stays paused until the restore of ${pausedFor} ends.`);
   }
-  if (pool?.referrer.name === CONTROL_PLANE_POOL && controlPlaneReplicas === undefined) {
+  if (pool?.referrer.name === CONTROL_PLANE_POOL && controlPlaneSize === undefined) {
     warnings.push(
       'The number of control plane machines is unknown, so no step waits for a missing one. ' +
         'Use --control-plane-replicas to set it.',

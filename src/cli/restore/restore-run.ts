@@ -1,16 +1,23 @@
 import { EXIT_CODE } from '../../client/exit.ts';
-import { advise, ShellCommand } from '../../client/output/advice.ts';
+import { type Advice, advise, ShellCommand } from '../../client/output/advice.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
 import { readDifferences } from '../../client/config-differences.ts';
-import { readControlPlaneReplicas } from '../../client/cluster-reader.ts';
+import { readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { findReferencedConfig } from '../../mco/referrer.ts';
-import type { InspectedPool } from '../../diagnosis/cluster-snapshot.ts';
-import { toUnpauseCommand } from '../../diagnosis/repairs.ts';
+import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
+import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import { type StepOptions, type StepReport, StepRun, type Wait, WaitTimeout, WriteDenied } from '../steps/step-run.ts';
-import { chooseContent, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
+import {
+  type Ending,
+  type StepOptions,
+  type StepReport,
+  StepRun,
+  type Wait,
+  WaitTimeout,
+  WriteDenied,
+} from '../steps/step-run.ts';
+import { chooseContent, type PlanReport, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
 import {
   findPool,
   listSteps,
@@ -18,8 +25,10 @@ import {
   type RestoreState,
   type RestoreStep,
   type StepAction,
+  type WantedMachines,
 } from './restore-steps.ts';
 import type { ConfigName } from '../../mco/machine-config.ts';
+import { findReferencedConfig } from '../../mco/referrer.ts';
 
 export interface RestoreOptions extends StepOptions {
   readonly configs: readonly RenderedConfig[];
@@ -34,15 +43,41 @@ export interface RestoreOptions extends StepOptions {
 }
 
 /** The JSON of `restore --output json`. Its keys are a contract. Unknown values are null. */
-export type RestoreReport = Awaited<ReturnType<typeof restore>>['report'];
+export interface RestoreReport {
+  /** Host and port of the API server. */
+  readonly server: string;
+  /** Whether `--confirm` was given. */
+  readonly confirmed: boolean;
+  /** Whether the exit code is 0. */
+  readonly ok: boolean;
+  /** Whether a write was sent that can have changed the cluster. */
+  readonly written: boolean;
+  /** Why the run ended early. A clause. */
+  readonly problem: string | null;
+  /** What a person does next. */
+  readonly advice: readonly Advice[];
+  readonly configs: readonly ConfigReport[];
+  /** The pools that are paused for this restore, or may be. */
+  readonly pausedPools: readonly { readonly name: string; readonly unpauseCommand: ShellCommand }[];
+  readonly pendingCertificateRequests: readonly PendingCertificateRequest[];
+}
 
-export type ConfigReport = RestorePlan['report'] & {
+export interface ConfigReport extends PlanReport {
   /** `planned`: without `--confirm`. `incomplete`: a second run continues. */
   readonly outcome: 'exists' | 'incomplete' | 'planned' | 'rejected' | 'restored';
   readonly steps: readonly StepReport[];
-};
+}
 
-/** Twice the longest pause between two tries of the machine-config-daemon (pkg/daemon/daemon.go). */
+/** How a restore ended, and its report. */
+export interface RestoreOutcome {
+  readonly report: RestoreReport;
+  readonly ending: Ending;
+}
+
+/**
+ * A machine-config-daemon retries after at most 60 s and then waits 10 s until it is uncordoned. One that has just
+ * started looks at its node only after 60 s (pkg/daemon/daemon.go).
+ */
 const NODE_RECOVERY_MS = 120_000;
 /** `oc logs` cannot select the pods of a node. */
 const LOG_COMMAND =
@@ -56,7 +91,7 @@ const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND.split(' '));
  * @returns the report, and how the run ended
  * @throws ClusterAccessError, TimeoutError, before the first dry run
  */
-export async function restore(api: KubeApi, options: RestoreOptions) {
+export async function restore(api: KubeApi, options: RestoreOptions): Promise<RestoreOutcome> {
   return await new RestoreRun(api, options).run();
 }
 
@@ -66,7 +101,7 @@ class RestoreRun {
   readonly #steps: StepRun;
   readonly #restoredNames: ReadonlySet<string>;
   #state: RestoreState | undefined;
-  #controlPlaneReplicas: number | undefined;
+  #machines: WantedMachines = { given: undefined, installed: undefined };
 
   constructor(api: KubeApi, options: RestoreOptions) {
     this.#api = api;
@@ -75,12 +110,13 @@ class RestoreRun {
     this.#restoredNames = new Set(options.configs.map(({ name }) => name));
   }
 
-  async run() {
+  async run(): Promise<RestoreOutcome> {
     const { isConfirmed } = this.#options;
     const { signal } = this.#steps;
-    this.#controlPlaneReplicas =
-      this.#options.controlPlaneReplicas ??
-      (await readWithRetries((limited) => readControlPlaneReplicas(this.#api, limited), signal));
+    this.#machines = {
+      given: this.#options.controlPlaneReplicas,
+      installed: await readWithRetries((limited) => readControlPlaneSize(this.#api, limited), signal),
+    };
     const state = await readWithRetries((limited) => this.#readState(limited), signal);
     const plans: RestorePlan[] = [];
     const ending = await this.#steps.finish(async () => {
@@ -124,7 +160,7 @@ class RestoreRun {
   }
 
   async #readState(signal: AbortSignal): Promise<RestoreState> {
-    this.#state = await readRestoreState(this.#api, this.#controlPlaneReplicas, signal);
+    this.#state = await readRestoreState(this.#api, this.#machines, signal);
     return this.#state;
   }
 

@@ -3,15 +3,16 @@ import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { advise } from '../../client/output/advice.ts';
 import {
   type ClusterSnapshot,
-  CONTROL_PLANE_POOL,
-  findJoinedNodes,
+  type ControlPlaneSize,
+  countMissingMachines,
   type InspectedNode,
   type InspectedPool,
+  listReferrers,
   type PendingCertificateRequest,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findDanglingReferences } from '../../diagnosis/dangling-references.ts';
-import { FAILED_STATES } from '../../diagnosis/findings.ts';
-import { toPausePatch } from '../../diagnosis/repairs.ts';
+import { hasFailed } from '../../diagnosis/node-causes.ts';
+import { toPausePatch, toUnpausePatch } from '../../diagnosis/restore-pause.ts';
 import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
 import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts';
@@ -26,33 +27,51 @@ import { isObjectName } from '../../kube/api-object.ts';
 /** What a restore depends on. Without pools that are being deleted. */
 export interface RestoreState extends ClusterSnapshot {
   readonly pendingRequests: readonly PendingCertificateRequest[];
-  readonly controlPlaneReplicas: number | undefined;
+  /** How many control plane machines a person has named. Undefined if nobody has. */
+  readonly givenMachines: number | undefined;
 }
 
-/** @throws ClusterAccessError, or the signal's reason */
+/** How many control plane machines a restore waits for. */
+export interface WantedMachines {
+  /** From the command line. Undefined if it is absent there. */
+  readonly given: number | undefined;
+  /** From the install-config in the cluster. Undefined if unknown. */
+  readonly installed: ControlPlaneSize | undefined;
+}
+
+/**
+ * Reads the live state. What an earlier run of the command was told about the number of machines stands in its pause.
+ * @throws ClusterAccessError, or the signal's reason
+ */
 export async function readRestoreState(
   api: KubeApi,
-  controlPlaneReplicas: number | undefined,
+  { given, installed }: WantedMachines,
   signal: AbortSignal,
 ): Promise<RestoreState> {
   const { requests: pendingRequests } = await readPendingCertificateRequests(api, signal);
   const snapshot = await readClusterSnapshot(api, undefined, signal);
   const pools = snapshot.pools.filter(({ referrer }) => referrer.isTerminating !== true);
-  return { ...snapshot, pools, pendingRequests, controlPlaneReplicas };
+  const stored = pools.find(({ pausedForMachines }) => pausedForMachines !== undefined)?.pausedForMachines;
+  const givenMachines = given ?? stored;
+  const controlPlaneSize = givenMachines === undefined ? installed : { masters: givenMachines, arbiters: 0 };
+  return { ...snapshot, pools, pendingRequests, controlPlaneSize, givenMachines };
 }
 
+/** The names of objects among the references of nodes and pools. An annotation can contain any text. */
 export function listReferencedNames({ nodes, pools }: Pick<ClusterSnapshot, 'nodes' | 'pools'>): ConfigName[] {
-  const references = [...nodes, ...pools].flatMap(({ referrer }) => referrer.references);
-  return [...new Set(references.filter(({ strength }) => strength === 'strong').map(({ config }) => config))];
+  const references = listReferrers({ nodes, pools }).flatMap((referrer) => referrer.references);
+  const strong = references.filter(({ strength }) => strength === 'strong').map(({ config }) => config);
+  return [...new Set(strong)].filter(isObjectName);
 }
 
-/** An annotation can contain any text, so only names of objects count. */
+/** Those of {@link listReferencedNames} that do not exist, not even until a finalizer is removed. */
 export function listMissingNames({ nodes, pools, configs, terminatingConfigs }: ClusterSnapshot): ConfigName[] {
-  const referrers = [...nodes, ...pools].map(({ referrer }) => referrer);
-  const dangling = findDanglingReferences(referrers, new Set([...configs, ...terminatingConfigs]));
+  const existing = new Set([...configs, ...terminatingConfigs]);
+  const dangling = findDanglingReferences(listReferrers({ nodes, pools }), existing);
   return [...new Set(dangling.map(({ config }) => config))].filter(isObjectName);
 }
 
+/** Undefined if the pool does not exist, or is being deleted. */
 export function findPool({ pools }: ClusterSnapshot, name: string | null | undefined): InspectedPool | undefined {
   return pools.find(({ referrer }) => referrer.name === name);
 }
@@ -85,8 +104,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
 
   const { name: poolName } = pool.referrer;
   // Without their wanted number, no machine counts as missing.
-  const wantedCount = poolName === CONTROL_PLANE_POOL ? (state.controlPlaneReplicas ?? 0) : 0;
-  const missingCount = Math.max(0, wantedCount - findJoinedNodes(poolName, state).length);
+  const missingCount = countMissingMachines(state.controlPlaneSize, state).get(poolName) ?? 0;
   const status = findReferencedConfig(pool.referrer, 'status');
   // The machine-config-server serves the pool's spec once a machine is updated, and else its status
   // (machine-config-operator, pkg/server/cluster_server.go).
@@ -104,7 +122,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
       action: 'PausePool',
       description: `pause pool ${poolName}`,
       isNeeded: isPauseNeeded,
-      write: toPatch(poolPath, toPausePatch(name)),
+      write: toPatch(poolPath, toPausePatch(name, state.givenMachines)),
     },
     createStep,
     {
@@ -123,7 +141,7 @@ export function listSteps(state: RestoreState, config: RenderedConfig, pool: Ins
       action: 'UnpausePool',
       description: `unpause pool ${poolName}`,
       isNeeded: isPauseNeeded || pool.pausedFor === name,
-      write: toPatch(poolPath, toPausePatch(null)),
+      write: toPatch(poolPath, toUnpausePatch()),
     },
     nodesStep,
   ];
@@ -151,7 +169,7 @@ function createNodesStep(name: ConfigName, state: RestoreState): RestoreStep {
 }
 
 function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], state: RestoreState): Wait | undefined {
-  const failed = nodes.filter((node) => FAILED_STATES.has(node.state));
+  const failed = nodes.filter(hasFailed);
   const [example] = failed.toSorted((a, b) => Number(a.reason === '') - Number(b.reason === ''));
   if (example === undefined) return undefined;
   const names = failed.map(({ referrer }) => referrer.name);

@@ -76,8 +76,8 @@ export class CommandFormatter {
     if (subcommand !== 'login') flags.push(...toFlag('--context', context));
     if (program === 'oc') return ['oc', ...flags, subcommand, ...words];
     if (program !== OWN_PROGRAM) return [program, subcommand, ...words];
-    // It reads no cluster.
-    if (subcommand === 'explain') return [this.program, subcommand, ...words];
+    const readsNoCluster = subcommand === 'explain' || (subcommand === 'check' && words[0] === 'manifests');
+    if (readsNoCluster) return [this.program, subcommand, ...words];
     return [this.program, subcommand, ...flags, ...words];
   }
 }

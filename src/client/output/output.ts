@@ -28,7 +28,7 @@ export class Output {
   constructor(command: Command, flags: RepeatedFlags & { readonly output?: string }) {
     this.#command = command;
     this.#kind = flags.output ?? 'text';
-    const commands = new CommandFormatter(command.parent?.name() ?? command.name(), flags);
+    const commands = new CommandFormatter(findRoot(command).name(), flags);
     this.format = { ...createFormat(this.#kind === 'wide'), commands };
   }
 
@@ -67,6 +67,10 @@ export class Output {
     if (error instanceof CliError) return error.describe(this.format.commands);
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+function findRoot(command: Command): Command {
+  return command.parent === null ? command : findRoot(command.parent);
 }
 
 export function formatJson(report: object, commands: CommandFormatter): string {

@@ -15,6 +15,7 @@ export const KINDS: readonly Kind[] = [
   defineKind(MCO_GROUP, 'MachineConfig'),
   defineKind(MCO_GROUP, 'MachineConfigPool'),
   defineKind(MCO_GROUP, 'MachineOSBuild', ['v1', 'v1alpha1']),
+  defineKind(MCO_GROUP, 'MachineOSConfig', ['v1', 'v1alpha1']),
   defineKind('admissionregistration.k8s.io', 'ValidatingWebhookConfiguration'),
   defineKind('admissionregistration.k8s.io', 'ValidatingAdmissionPolicyBinding'),
   defineKind('apiextensions.k8s.io', 'CustomResourceDefinition'),

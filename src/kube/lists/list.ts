@@ -3,9 +3,9 @@ import { type ApiObject, parseTime } from '../api-object.ts';
 import { type ApiResponse, type KubeApi, LISTS, type Purpose, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
-import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
+import { JsonListParser, type ListParser, METADATA, TABLE_METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
-import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
+import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, ACCEPT_TABLE, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
 import type { Resource } from '../resource.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
@@ -66,12 +66,12 @@ export interface CollectionOptions {
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'annotations'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'annotations'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
   { query = {}, purpose = LISTS }: CollectionOptions = {},
 ): Promise<ListResult> {
-  const { kind, isMetadataOnly, annotations } = resource;
+  const { kind, isMetadataOnly = false, isTable = false, isNamespaced = path.includes('/namespaces/') } = resource;
   // `/api/v1/nodes` or `/apis/GROUP/VERSION/RESOURCE`.
   const apiVersion = path.startsWith('/apis/') ? path.split('/').slice(2, 4).join('/') : 'v1';
   const search = new URLSearchParams(query).toString();
@@ -86,22 +86,31 @@ export async function listCollection(
     itemCount += 1;
     if (itemCount > MAX_ITEMS) throw new MalformedList(`the list has more than ${MAX_ITEMS} items`);
     // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
-    if (!path.includes('/namespaces/') && (object.metadata?.namespace ?? '') !== '')
+    if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   const parser =
     isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, annotations)
-      : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
+      ? new ProtobufListParser(addObject, resource.annotations)
+      : new JsonListParser(addObject, [
+          { apiVersion, kind },
+          ...(isMetadataOnly ? [METADATA] : []),
+          ...(isTable ? [TABLE_METADATA] : []),
+        ]);
   await parseBody(response.body, parser, signal);
   return { path, resourceVersion: parser.end(), servedAt: readServedAt(response) };
 }
 
-/** The parser of protobuf skips managedFields, so it is only for those who want certain annotations. */
-function chooseMediaType({ isMetadataOnly, annotations }: Pick<AnyResource, 'isMetadataOnly' | 'annotations'>) {
+function chooseMediaType({
+  isMetadataOnly = false,
+  isTable = false,
+  annotations,
+}: Pick<AnyResource, 'isMetadataOnly' | 'isTable' | 'annotations'>): string | undefined {
+  if (isTable) return ACCEPT_TABLE;
   if (!isMetadataOnly) return undefined;
+  // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
   return annotations === undefined ? ACCEPT_METADATA_LIST : ACCEPT_PROTOBUF_LIST;
 }
 

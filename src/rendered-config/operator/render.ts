@@ -5,9 +5,10 @@ import { toPrintableLine } from '../../common/printable-text.ts';
 import { readRegularFile } from '../../files/read-file.ts';
 import { parseYaml } from '../../files/yaml-document.ts';
 import { listPoolSources, readRenderedConfigs, type RenderedConfig } from '../rendered-config.ts';
-import { createBaseManifests, PULL_SECRET } from './base-manifests.ts';
+import { type ClusterInputs, createBaseManifests, createPullSecret, getReleaseVersion } from './base-manifests.ts';
 import { PULL_SECRET_FILE, type Renderer } from './renderer.ts';
 
+/** What the operator renders from some files. */
 export interface Render {
   readonly configs: readonly RenderedConfig[];
   /** The names of the source configs, those of the operator included. */
@@ -16,8 +17,9 @@ export interface Render {
   readonly error?: string;
 }
 
-/** Read after the files of a user, so that its FeatureGate and its ControllerConfig count. */
-const BASE_FILE = 'zz-machineconfig-guard.yaml';
+/** Renders files by their names. Throws ProgramError, FileError or the signal's reason. */
+export type RenderFiles = (files: ReadonlyMap<string, Buffer | string>) => Promise<Render>;
+
 const MAX_BYTES = 8 * 1024 ** 2;
 const MAX_ERROR_LENGTH = 1_000;
 /** A release asks for some feature gates. */
@@ -27,17 +29,18 @@ const GATE_ERROR = /feature "?(\w+)"? is not registered/;
 const LAST_ERROR = /(?:error running MCC\[BOOTSTRAP\]: |panic: )(.*?)(?:\n\s*\n|\ngoroutine |$)/s;
 
 /**
- * Returns a function that renders files by their names. It learns from the errors of the operator what its release must
- * find besides them. The function throws ProgramError, FileError or the signal's reason.
+ * Returns a function that renders files with what the directory says about the cluster. It learns from the errors of
+ * the operator what its release must find besides them.
  */
-export function createRender(renderer: Renderer, signal: AbortSignal) {
+export function createRender(renderer: Renderer, inputs: ClusterInputs, signal: AbortSignal): RenderFiles {
+  const release = getReleaseVersion(inputs);
   let facts = { version: '', featureGates: [] as readonly string[] };
-  return async (files: ReadonlyMap<string, Buffer | string>): Promise<Render> => {
+  return async (files) => {
     for (let attempt = 0; ; attempt += 1) {
       // Another render that runs at the same time can change the facts.
       const known = facts;
-      const added = [[PULL_SECRET_FILE, PULL_SECRET] as const, [BASE_FILE, createBaseManifests(known)] as const];
-      const result = await render(new Map([...files, ...added]), renderer, signal);
+      const added = new Map([...createBaseManifests(known, inputs), [PULL_SECRET_FILE, createPullSecret(inputs)]]);
+      const result = await render(new Map([...files, ...added]), renderer, release, signal);
       const { error = '' } = result;
       const [, version = known.version] = VERSION_ERROR.exec(error) ?? [];
       const gates = Array.from(GATE_ERROR.exec(error) ?? []).slice(1);
@@ -50,14 +53,16 @@ export function createRender(renderer: Renderer, signal: AbortSignal) {
 async function render(
   files: ReadonlyMap<string, Buffer | string>,
   renderer: Renderer,
+  release: string,
   signal: AbortSignal,
 ): Promise<Render> {
   const directory = await mkdtemp(path.join(tmpdir(), 'machineconfig-guard-'));
-  const [input, output] = [path.join(directory, 'in'), path.join(directory, 'out')];
+  const input = path.join(directory, 'in');
+  const output = path.join(directory, 'out');
   try {
     for (const folder of [input, output]) await mkdir(folder);
     for (const [name, content] of files) await writeFile(path.join(input, name), content, { mode: 0o600 });
-    const { exitCode, output: text } = await renderer(input, output);
+    const { exitCode, output: text } = await renderer(input, output, release);
     if (exitCode !== 0) {
       const [, error = text.trim().split('\n').at(-1) ?? ''] = LAST_ERROR.exec(text) ?? [];
       const plain = error.replaceAll(`${input}/`, '').replaceAll('/in/', '');

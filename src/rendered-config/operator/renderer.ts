@@ -3,10 +3,12 @@ import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ProgramError, type ProgramResult, runProgram } from './run-program.ts';
 import { formatPath } from '../../files/file-error.ts';
-import { RELEASE_VERSION } from './base-manifests.ts';
 
-/** Renders the manifests in one directory into another one, which is empty, as a bootstrap host does. */
-export type Renderer = (input: string, output: string) => Promise<ProgramResult>;
+/**
+ * Renders the manifests in one directory into another one, which is empty, as a bootstrap host does.
+ * @param version of the release, as the FeatureGate and the ControllerConfig name it
+ */
+export type Renderer = (input: string, output: string, version: string) => Promise<ProgramResult>;
 
 /** In the first directory. */
 export const PULL_SECRET_FILE = 'zz-machineconfig-guard-pull-secret.yaml';
@@ -32,9 +34,10 @@ export async function findRenderer(
   if (!existsSync(templates)) {
     throw new ProgramError(`${formatPath(templates)} does not exist; copy it from the repository of the operator`);
   }
-  return async (input, output) => {
+  return async (input, output, version) => {
     const args = [...createArguments(input, output), `--templates=${templates}`];
-    return await runProgram(program, args, { env: { RELEASE_VERSION }, timeoutMs: RENDER_TIMEOUT_MS, signal });
+    const env = { RELEASE_VERSION: version };
+    return await runProgram(program, args, { env, timeoutMs: RENDER_TIMEOUT_MS, signal });
   };
 }
 
@@ -73,11 +76,11 @@ async function findImage(image: string, authfile: string | undefined, signal: Ab
   // With docker, the files of root could not be deleted.
   const user = engine === 'podman' ? '0:0' : `${process.getuid?.()}:${process.getgid?.()}`;
   const limits = ['--rm', '--pull=never', '--network=none', '--read-only', '--cap-drop=all', `--user=${user}`];
-  return async (input, output) => {
+  return async (input, output, version) => {
     const name = `machineconfig-guard-${randomUUID()}`;
     const volumes = [`--volume=${input}:/in:ro,Z`, `--volume=${output}:/out:Z`];
     const flags = [...limits, '--security-opt=no-new-privileges', `--name=${name}`, ...volumes];
-    const entry = [`--env=RELEASE_VERSION=${RELEASE_VERSION}`, `--entrypoint=/usr/bin/${CONTROLLER}`, image];
+    const entry = [`--env=RELEASE_VERSION=${version}`, `--entrypoint=/usr/bin/${CONTROLLER}`, image];
     try {
       return await run(['run', ...flags, ...entry, ...createArguments('/in', '/out')], RENDER_TIMEOUT_MS);
     } catch (error) {

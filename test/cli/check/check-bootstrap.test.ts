@@ -56,7 +56,7 @@ function createDeadLock(): void {
 }
 
 async function check(...args: string[]) {
-  return await inspected.run('check', '--bootstrap-dir', directory, ...args);
+  return await inspected.run('check', 'bootstrap', directory, ...args);
 }
 
 async function readReport(...args: string[]) {
@@ -132,8 +132,8 @@ test.each([
 });
 
 test.each([
-  [['--wait'], "cannot be used with option '--wait'"],
-  [['--role', 'master'], "cannot be used with option '--role <role>'"],
+  [['--wait'], "unknown option '--wait'"],
+  [['--role', 'master'], "unknown option '--role'"],
   [[], 'contains no rendered config; on the bootstrap host it is /etc/mcs/bootstrap'],
 ])('with %j and an empty directory, exits with 2', async (args, sentence) => {
   expect(await check(...args)).toEqual(usageError(sentence));

@@ -4,15 +4,22 @@ import { parse } from 'yaml';
 import { formatCheckReport, formatProblemNames, formatProgress } from '../../../src/cli/check/format-report.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { formatJson } from '../../../src/client/output/output.ts';
-import { check, inspectedNode, inspectedPool, MASTER, MISSING, WORKER } from '../../diagnosis/checked-cluster.ts';
+import {
+  checkWithCauses,
+  inspectedNode,
+  inspectedPool,
+  MASTER,
+  MISSING,
+  WORKER,
+} from '../../diagnosis/checked-cluster.ts';
 
 const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: '/home/alice/lab.yaml' });
 const NARROW = { width: 80, hasColors: false, columns: 80, commands };
 const POOL = inspectedPool('worker', { spec: WORKER, status: WORKER });
 const healthyNode = (name: string) => inspectedNode(name, { current: WORKER, desired: WORKER });
 
-function format(...args: Parameters<typeof check>): string {
-  return formatCheckReport(NARROW, check(...args));
+function format(...args: Parameters<typeof checkWithCauses>): string {
+  return formatCheckReport(NARROW, checkWithCauses(...args));
 }
 
 function unwrap(text: string): string {
@@ -35,7 +42,7 @@ test.each([
 interface ReportCase {
   readonly nodes: Readonly<Record<string, Parameters<typeof inspectedNode>[1]>>;
   readonly pools: Readonly<Record<string, Parameters<typeof inspectedPool>[1] & { readonly pausedSince?: string }>>;
-  readonly facts?: Parameters<typeof check>[2];
+  readonly facts?: Parameters<typeof checkWithCauses>[2];
   readonly texts: readonly string[];
   readonly names?: readonly string[];
 }
@@ -45,26 +52,27 @@ const CASES = parse(readFileSync(new URL('reports.yaml', import.meta.url), 'utf8
 test.each(Object.entries(CASES))('formats %s', (_what, { nodes, pools, facts, texts, names }) => {
   const inspectedPools = Object.entries(pools).map(([name, { pausedSince, ...options }]) => {
     const since = pausedSince === undefined ? undefined : new Date(pausedSince);
-    return { ...inspectedPool(name, options), ...options, pausedSince: since };
+    return { ...inspectedPool(name, options), pausedSince: since };
   });
   const inspectedNodes = Object.entries(nodes).map(([name, options]) => inspectedNode(name, options));
-  const report = check(inspectedNodes, inspectedPools, facts);
-  const text = formatCheckReport(NARROW, report);
+  const result = checkWithCauses(inspectedNodes, inspectedPools, facts);
+  const text = formatCheckReport(NARROW, result);
   for (const expected of texts) expect(`${unwrap(text)}END`).toContain(expected);
   const printed = text.match(/(?<=^ {2}(?:# )?)(?:oc|machineconfig-guard) .*$/gm) ?? [];
-  const { repairs } = JSON.parse(formatJson(report, commands)) as { repairs: readonly { command: string }[] };
+  const { repairs } = JSON.parse(formatJson(result.report, commands)) as { repairs: readonly { command: string }[] };
   expect(printed).toEqual(repairs.map(({ command }) => command));
-  if (names !== undefined) expect(formatProblemNames(report).trimEnd().split('\n')).toEqual(names);
+  if (names !== undefined) expect(formatProblemNames(result.report).trimEnd().split('\n')).toEqual(names);
 });
 
 test.each([
   [false, 'Waiting can help (--wait).'],
   [true, 'Waited 2m.'],
 ])('concludes a recoverable problem (hasWaited: %s) with "%s"', (hasWaited, sentence) => {
-  const report = check([inspectedNode('n', {})], [POOL]);
-  const text = formatCheckReport(NARROW, { ...report, waitedSeconds: 125 }, hasWaited);
+  const { report, causes } = checkWithCauses([inspectedNode('n', {})], [POOL]);
+  const waited = { report: { ...report, waitedSeconds: 125 }, causes };
+  const text = formatCheckReport(NARROW, waited, hasWaited);
   expect(text.endsWith(`\nNot fine: problems with 1 of 1 node. ${sentence}\n`)).toBe(true);
-  expect(formatCheckReport({ ...NARROW, hasColors: true }, report)).toContain('\u001B[31mnot reported\u001B[39m');
+  expect(formatCheckReport({ ...NARROW, hasColors: true }, waited)).toContain('\u001B[31mnot reported\u001B[39m');
 });
 
 test('quotes each line of a reason, and removes control characters of annotations', () => {
@@ -81,10 +89,10 @@ test('quotes each line of a reason, and removes control characters of annotation
 test('formats the progress of a wait as one line, with the counts, the first problems and certificate requests', () => {
   const nodes = [healthyNode('n'), ...['a', 'b'].map((name) => inspectedNode(name, {}))];
   const request = { name: 'csr-x', node: 'c', signer: 'kubernetes.io/kubelet-serving', createdAt: null };
-  expect(formatProgress(check(nodes, [POOL], { requests: { requests: [request] } }))).toBe(
+  expect(formatProgress(checkWithCauses(nodes, [POOL], { requests: { requests: [request] } }))).toBe(
     'problems with 2 of 3 nodes: node a has not reported a configuration yet, ' +
       'node b has not reported a configuration yet and certificate request csr-x: pending',
   );
   const many = Array.from({ length: 1_000 }, (_, index) => inspectedNode(`n${index}`, {}));
-  expect(formatProgress(check(many, [POOL]))).toMatch(/^problems with 1000 of .* and 995 more$/);
+  expect(formatProgress(checkWithCauses(many, [POOL]))).toMatch(/^problems with 1000 of .* and 995 more$/);
 });

@@ -41,7 +41,7 @@ test('prints the files, and commands for an installer and the cluster of the fla
   expect(stdout.slice(stdout.indexOf('Next:')).split('\n')).toEqual([
     'Next:',
     '  # check what the installer gets',
-    `  machineconfig-guard check --kubeconfig '/second cluster' --context lab --manifests '${parent}/it'\\''s'`,
+    `  machineconfig-guard check manifests '${parent}/it'\\''s'`,
     '  # for a new cluster, in the parent directory of openshift/',
     '  openshift-install agent create image',
     '  # for a running cluster',

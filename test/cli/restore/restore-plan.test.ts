@@ -5,6 +5,7 @@ import type { RenderedConfig } from '../../../src/rendered-config/rendered-confi
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
 import type { ConfigName } from '../../../src/mco/machine-config.ts';
+import { REASONS } from '../../support/daemon-reasons.ts';
 
 const { name: MISSING, config: CONFIG, spec: SPEC } = createConfigOnDisk();
 const CONTENT = { config: CONFIG };
@@ -30,6 +31,10 @@ interface Situation {
   readonly exists?: boolean;
 }
 
+function toSize(masters: number | undefined): RestoreState['controlPlaneSize'] {
+  return masters === undefined ? undefined : { masters, arbiters: 0 };
+}
+
 function createState(situation: Situation): RestoreState {
   const { spec = RENDERED, status, updated = 0, masters = 3, paused = false, pausedFor, exists = false } = situation;
   const pool = {
@@ -46,7 +51,8 @@ function createState(situation: Situation): RestoreState {
     configs: names(exists ? [RENDERED, MISSING] : [RENDERED]),
     terminatingConfigs: names([]),
     pendingRequests: [],
-    controlPlaneReplicas: 'replicas' in situation ? situation.replicas : 3,
+    controlPlaneSize: toSize('replicas' in situation ? situation.replicas : 3),
+    givenMachines: undefined,
   };
 }
 
@@ -157,7 +163,7 @@ test('accepts a config that a worker and a machine or the pool name', () => {
 
 test('advises the nodes whose disk can have the config to name it, also those of a custom pool', () => {
   const { name, config } = createConfigOnDisk('worker');
-  const reason = `unexpected on-disk state validating against ${RENDERED}`;
+  const reason = REASONS.diskDiffers(RENDERED);
   const onDisk = (node: string, options = {}) =>
     inspectedNode(node, { current: RENDERED, desired: RENDERED, state: 'Degraded', reason, ...options });
   const worker = inspectedPool('worker', { spec: RENDERED });

@@ -53,7 +53,7 @@ test.each([
   ['a missing config', TYPO, NEW, 1, `No object uses this exact name. Closest existing name: ${NEW}. 1 node has not`],
   ['a source config', '99-worker-ssh', NEW, 1, 'is a source config, merged by pool worker. It is not a rendered con'],
   ['another source config', '99-other', NEW, 1, '99-other is not in use. It is not a rendered config, so the guard'],
-  ['a missing config', TYPO, TYPO, 0, "It is still named by 1 node. No pool's spec names it, so waiting does not"],
+  ['a missing config', TYPO, TYPO, 0, "It is still named by 1 node. No pool's spec names it, so nothing renders it"],
   ['an unused config', OLD, NEW, 1, 'guard holds it until 20TIMEZ. Informational references of 1 node do not keep it.'],
 ])('explains the result for %s', async (_name, config, desiredConfig, exitCode, text) => {
   const { run, cluster } = await startHealthyCluster();

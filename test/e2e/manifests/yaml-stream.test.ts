@@ -3,11 +3,12 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { FileError } from '../../../src/files/file-error.ts';
+import { createNodeBudget } from '../../../src/files/yaml-document.ts';
 import { parseStream } from '../../../src/files/yaml-stream.ts';
 import { IS_LONG } from '../support/runner.ts';
 import { buildGoReaders, type GoReading } from './go-readers.ts';
 
-const FIELD_INPUTS = path.join(import.meta.dirname, '../../cli/check/manifests/field-inputs.jsonl');
+const FIELD_INPUTS = path.join(import.meta.dirname, '../../manifests/field-inputs.jsonl');
 /** Of texts that only one of both accepts. */
 const MAX_REFUSED_SHARE = 0.013;
 
@@ -57,7 +58,7 @@ const edited = texts.flatMap((text) => {
 
 function tryParse(text: string) {
   try {
-    return parseStream(Buffer.from(text), 'a.yaml', { nodesLeft: 1_000_000 });
+    return parseStream(Buffer.from(text), 'a.yaml', createNodeBudget(1_000_000));
   } catch (error) {
     if (error instanceof FileError) return undefined;
     throw error;

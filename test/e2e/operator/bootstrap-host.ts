@@ -2,8 +2,11 @@ import { copyFile, cp, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { writeFiles as write } from '../../cli/temporary-directory.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Pool } from '../support/cluster.ts';
 import { runOk } from '../support/process.ts';
+import type { IgnitionConfig } from './machines/ignition.ts';
+import { startMachineConfigServer } from './machine-config-server.ts';
 import { findOperatorObject, RELEASE_VERSION } from './operator-objects.ts';
 
 /** The clusters of the tests have it. */
@@ -62,4 +65,25 @@ export async function renderBootstrap(binaries: string, manifests: string) {
     /** The names of the sources of all pools, those that the operator writes included. */
     sources: pool.spec.configuration?.source?.map(({ name }) => name) ?? [],
   };
+}
+
+/**
+ * Asks the real bootstrap server for the config of masters.
+ * @param directory as of {@link renderBootstrap}
+ * @param specVersion of Ignition, if not that of the other tests
+ * @throws Error if it serves none
+ */
+export async function fetchBootstrapConfig(
+  controlPlane: ControlPlane,
+  binaries: string,
+  directory: string,
+  specVersion?: string,
+): Promise<IgnitionConfig> {
+  const kubeconfig = `--bootstrap-kubeconfig=${controlPlane.apiServer.kubeconfig}`;
+  const args = ['bootstrap', `--server-basedir=${directory}`, kubeconfig];
+  const server = await startMachineConfigServer(controlPlane, binaries, 'bootstrap-server', args);
+  const config = await server.fetchConfig('master', specVersion);
+  await server.stop();
+  if (config === undefined) throw new Error('the bootstrap host serves no config');
+  return config;
 }

@@ -46,7 +46,7 @@ function createConfig(role: string, spec: object): string {
 async function check(manifest: string, source: string) {
   const directory = createTemporaryDirectory();
   writeFiles(directory, { 'openshift/a.yaml': manifest });
-  const args = ['check', '--manifests', directory, '--operator', source, '--output', 'json'];
+  const args = ['check', 'manifests', directory, '--operator', source, '--output', 'json'];
   const { exitCode, stdout } = await runProgram(args);
   const { problems = [], renders = [] } = JSON.parse(stdout) as {
     problems?: readonly { code: string; message: string }[];

@@ -1,9 +1,12 @@
 import { stringify } from 'yaml';
 import { expect, test } from 'vitest';
-import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
+import { findProblems } from '../../../src/manifests/find-problems.ts';
 import type { KubeObject } from '../control-plane/kube-client.ts';
 import { MCO, PATHS } from '../support/objects.ts';
+import type { ManifestsReport } from '../../../src/manifests/check-manifests.ts';
+import { runProgram } from '../../cli/run-program.ts';
 import { DIGEST_MIRRORS, renderBootstrap, writeManifests } from './bootstrap-host.ts';
+import { findOperatorObject } from './operator-objects.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 
 const KUBELET_CONFIG = {
@@ -15,7 +18,11 @@ const KUBELET_CONFIG = {
     kubeletConfig: { maxPods: 321 },
   },
 };
+const KUBELET_CONFIGS = PATHS.configs.replace('/machineconfigs', '/kubeletconfigs');
+const KUBELET_CONFIG_PATH = `${KUBELET_CONFIGS}/${KUBELET_CONFIG.metadata.name}`;
 const WRITTEN_NAME = /^\d\d-(?:master|worker)(?:-|$)/;
+/** What the bootstrap host finds besides the manifests of a user. */
+const CLUSTER_KINDS = ['ControllerConfig', 'FeatureGate', 'Secret'];
 const GENERATED_NAME = '99-worker-generated-kubelet';
 
 const operator = await OperatorCluster.shared();
@@ -38,15 +45,16 @@ async function render(...objects: readonly object[]) {
 
 async function findCodes(...objects: readonly object[]): Promise<string[]> {
   const files = objects.map((object, index) => ({ path: `${index}.yaml`, content: Buffer.from(stringify(object)) }));
-  return (await findProblems(files, '4.20')).problems.map(({ severity, code }) => `${severity} ${code}`);
+  const input = { installer: undefined, hasFolders: true, installConfig: undefined, files };
+  const { problems } = await findProblems(input, { release: '4.20', signal: new AbortController().signal });
+  return problems.map(({ severity, code }) => `${severity} ${code}`);
 }
 
 /** Creates what an install created before the operator came, and waits until the pool has a config of this name. */
 async function installBefore(objects: readonly KubeObject[], expected: string): Promise<void> {
   await operator.stopController();
   for (const object of objects) {
-    const path =
-      object.kind === 'MachineConfig' ? PATHS.configs : PATHS.configs.replace('/machineconfigs', '/kubeletconfigs');
+    const path = object.kind === 'MachineConfig' ? PATHS.configs : KUBELET_CONFIGS;
     await admin.delete(`${path}/${object.metadata.name}`);
     await admin.create(path, object);
   }
@@ -82,4 +90,24 @@ test('reports the name of the config for a KubeletConfig only beside one', async
   const expected = names.find((name) => name.startsWith('rendered-worker-')) ?? '';
   expect((await render(KUBELET_CONFIG, config)).names).not.toContain(expected);
   await installBefore([KUBELET_CONFIG, config], expected);
+});
+
+test('prints the names of the cluster for a directory that has all that they depend on', async () => {
+  const objects = [...CLUSTER_KINDS.map(findOperatorObject), DIGEST_MIRRORS, KUBELET_CONFIG];
+  const documents = objects.map((object, index) => [`openshift/${index}.yaml`, [object]] as const);
+  const manifests = await writeManifests(directory, Object.fromEntries(documents));
+  const args = ['check', 'manifests', manifests, '--operator', binaries, '--output', 'json'];
+  const { stdout } = await runProgram(args);
+  const { renders, hasRealNames } = JSON.parse(stdout) as ManifestsReport;
+  const real = await render(KUBELET_CONFIG);
+  const names = renders?.map(({ bootstrap, cluster }) => [bootstrap, cluster]);
+  expect({ hasRealNames, names: names?.toSorted() }).toEqual({
+    hasRealNames: true,
+    names: real.names.map((name) => [name, name]),
+  });
+
+  // The test before can have created it.
+  if ((await admin.find(KUBELET_CONFIG_PATH)) === undefined) await admin.create(KUBELET_CONFIGS, KUBELET_CONFIG);
+  const worker = real.names.find((name) => name.startsWith('rendered-worker-'));
+  await operator.awaitPool('worker', `rendered ${worker}`, ({ spec }) => spec.configuration?.name === worker);
 });

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import PQueue from 'p-queue';
 import { expect, test } from 'vitest';
-import { compareRenders } from '../../../src/cli/check/manifests/compare-renders.ts';
-import { findProblems } from '../../../src/cli/check/manifests/find-problems.ts';
-import { readManifests } from '../../../src/cli/check/manifests/read-manifests.ts';
+import { compareRenders } from '../../../src/manifests/compare-renders.ts';
+import { findProblems } from '../../../src/manifests/find-problems.ts';
+import { readManifests } from '../../../src/manifests/read-manifests.ts';
 import { createRender } from '../../../src/rendered-config/operator/render.ts';
 import { findRenderer } from '../../../src/rendered-config/operator/renderer.ts';
 import { IS_LONG } from '../support/runner.ts';
@@ -13,11 +13,11 @@ import { manifestDirectory } from './manifest-directories.ts';
 import { OperatorCluster } from './operator-cluster.ts';
 import { createJudge } from './real-verdict.ts';
 
-const DIRECTORIES = IS_LONG ? 100 : 20;
+const DIRECTORIES = IS_LONG ? 1_000 : 20;
 /** Fixed, so that a failure repeats. */
 const SEED = 20_261_156;
 const CONCURRENCY = 2;
-const TIMEOUT_MS = IS_LONG ? 2_400_000 : 600_000;
+const TIMEOUT_MS = IS_LONG ? 14_400_000 : 600_000;
 const { signal } = new AbortController();
 
 test(
@@ -25,18 +25,17 @@ test(
   async () => {
     const { binaries, installed, admin } = await OperatorCluster.shared();
     const { directory: parent } = installed.controlPlane;
+    await installed.controlPlane.installProjects('openshift-4.20-manifests');
     const judge = await createJudge(binaries, parent, admin);
-    const render = createRender(
-      await findRenderer(join(binaries, 'machine-config-controller'), undefined, signal),
-      signal,
-    );
+    const renderer = await findRenderer(join(binaries, 'machine-config-controller'), undefined, signal);
+    const render = createRender(renderer, { objects: new Map(), installConfig: undefined }, signal);
     const directories = fc.sample(manifestDirectory, { numRuns: DIRECTORIES, seed: SEED });
     const verdicts = await new PQueue({ concurrency: CONCURRENCY }).addAll(
       directories.map((directory) => async () => {
         const real = await judge(directory);
         const path = await writeFiles(parent, directory);
-        const { directory: manifests, problems } = await findProblems(readManifests(path, signal), '4.20');
-        const { problems: renderProblems } = await compareRenders(manifests, render);
+        const { set, problems } = await findProblems(await readManifests(path, signal), { release: '4.20', signal });
+        const { problems: renderProblems } = await compareRenders(set, render);
         const codes = new Set(renderProblems.map(({ code }) => code));
         return {
           directory,

@@ -4,21 +4,13 @@ import { testTls } from '../../support/tls.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { isHealthy } from '../control-plane/until.ts';
+import { type IgnitionConfig, readIgnitionFile } from './machines/ignition.ts';
 import { TOKEN_FOLDER } from './operator-binaries.ts';
 
-/** As Ignition of RHCOS asks. */
-const ACCEPT = 'application/vnd.coreos.ignition+json;version=3.4.0';
+/** The version of the spec for which Ignition of the boot image asks. */
+const SPEC_VERSION = '3.4.0';
 /** The whole config of the machine, for its daemon. */
 export const SERVED_FILE = '/etc/mcs-machine-config-content.json';
-
-/** The files that Ignition writes to the disk of a machine, by path. */
-export type Files = ReadonlyMap<string, string>;
-
-interface IgnitionConfig {
-  readonly storage: {
-    readonly files: readonly { readonly path: string; readonly contents: { readonly source?: string } }[];
-  };
-}
 
 export type MachineConfigServer = Awaited<ReturnType<typeof startMachineConfigServer>>;
 
@@ -52,32 +44,27 @@ export async function startMachineConfigServer(
   await child.waitUntil(() => isHealthy(`${url}/healthz`));
 
   /** Asks for the config of a machine that boots. Undefined for HTTP 500. */
-  async function fetchFiles(pool: string): Promise<Files | undefined> {
-    const response = await fetch(`${url}/config/${pool}`, { headers: { accept: ACCEPT } });
+  async function fetchConfig(pool: string, specVersion = SPEC_VERSION): Promise<IgnitionConfig | undefined> {
+    const accept = `application/vnd.coreos.ignition+json;version=${specVersion}`;
+    const response = await fetch(`${url}/config/${pool}`, { headers: { accept } });
     if (response.status === 500) return undefined;
     if (!response.ok) throw new Error(`the machine-config-server answered ${response.status} for ${pool}`);
-    const { storage } = (await response.json()) as IgnitionConfig;
-    return new Map(storage.files.map(({ path, contents }) => [path, decode(contents.source)]));
+    return (await response.json()) as IgnitionConfig;
   }
 
   return {
-    fetchFiles,
+    fetchConfig,
     /** The name of the config that a machine would get. Undefined for HTTP 500. */
     fetchName: async (pool: string) => {
-      const files = await fetchFiles(pool);
-      return files && readName(files);
+      const config = await fetchConfig(pool);
+      return config && (await readName(config));
     },
     stop: () => child.stop(),
   };
 }
 
 /** The name of the config in {@link SERVED_FILE}. */
-export function readName(files: Files): string {
-  const { metadata } = JSON.parse(files.get(SERVED_FILE) ?? '') as { metadata: { name: string } };
+export async function readName(config: IgnitionConfig): Promise<string> {
+  const { metadata } = JSON.parse(await readIgnitionFile(config, SERVED_FILE)) as { metadata: { name: string } };
   return metadata.name;
-}
-
-/** Only the files of the server itself are decoded. They are text, and not in Base64. */
-function decode(source = ''): string {
-  return source.startsWith('data:,') ? decodeURIComponent(source.slice('data:,'.length)) : source;
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { parse, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { mutate } from '../manifests/mutations.ts';
 
 /** The files of an installer's directory by path. */
 export type Directory = Readonly<Record<string, string>>;
@@ -22,6 +23,16 @@ const PARTS = readFileSync(join(import.meta.dirname, 'manifest-parts.yaml'), 'ut
 function fillRoles(text: string, version: string): string[] {
   return ['master', 'worker'].map((role) => text.replaceAll('ROLE', role).replaceAll('VERSION', version));
 }
+
+/** Of 53 other kinds, which real programs accept, and copies with one fault each. */
+const KINDS = parseAllDocuments(readFileSync(join(import.meta.dirname, '../manifests/kinds.yaml'), 'utf8')).map(
+  (document) => document.toJS() as Part,
+);
+const otherPart = fc.constantFrom(...KINDS);
+const changedOther = fc.tuple(otherPart, fc.nat()).map(([each, seed]) => {
+  const mutations = mutate(each);
+  return (mutations[seed % mutations.length]?.object ?? each) as Part;
+});
 
 /** Values for fields, right and wrong ones. Each line: a kind or '' for all, a path, and values. */
 const VALUES = readFileSync(join(import.meta.dirname, 'manifest-values.jsonl'), 'utf8')
@@ -70,6 +81,8 @@ const changedPart = fc.tuple(part, fc.nat()).map(([each, seed]) => {
   return JSON.parse(JSON.stringify(setField(each, splitPath(path), value === '(unset)' ? undefined : value))) as Part;
 });
 const text = fc.oneof(
+  { weight: 3, arbitrary: otherPart.map((each) => stringify(each)) },
+  { weight: 2, arbitrary: changedOther.map((each) => stringify(each)) },
   {
     weight: 4,
     arbitrary: fc

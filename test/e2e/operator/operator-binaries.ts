@@ -8,13 +8,39 @@ import { selectVersion } from '../control-plane/releases.ts';
 import { runOk } from '../support/process.ts';
 
 /** A release of the Machine Config Operator that builds from public Go modules. */
-interface OperatorRelease {
+export interface OperatorRelease {
   readonly openshift: string;
   /** A commit of the release's development. The module proxy lacks the dependencies of most others. */
   readonly version: string;
   /** Changes of its go.mod, as flags of `go mod edit`. */
-  readonly edits: readonly string[];
+  readonly moduleEdits: readonly string[];
+  /** The waits of its machine-config-daemon that the tests shorten. */
+  readonly waits: readonly Edit[];
 }
+
+/** A text of a source file, and what the tests replace it with. */
+interface Edit {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const DAEMON = 'pkg/daemon/daemon.go';
+/** 1 s instead of 60 s before the daemon looks at changes of its node for the second time. */
+const FIRST_SYNC_WAIT = {
+  file: DAEMON,
+  from: '10*time.Second, 1*time.Minute, false',
+  to: '1*time.Second, 1*time.Second, false',
+};
+/**
+ * 1 s instead of 10 s between two looks whether the controller has drained or uncordoned the node, and at most 5 s
+ * instead of 60 s before a retry.
+ */
+const COMMON_WAITS = [
+  { file: 'pkg/daemon/drain.go', from: 'ctx, 10*time.Second, 1*time.Hour', to: 'ctx, 1*time.Second, 1*time.Hour' },
+  { file: DAEMON, from: 'ctx, 10*time.Second, 10*time.Minute', to: 'ctx, 1*time.Second, 10*time.Minute' },
+  { file: DAEMON, from: 'maxUpdateBackoff = 60 *', to: 'maxUpdateBackoff = 5 *' },
+];
 
 /** The one of the OpenShift release whose Kubernetes the newest control plane is. CI runs only this one. */
 const NEWEST = '4.20';
@@ -23,14 +49,25 @@ const RELEASES: Readonly<Record<string, OperatorRelease>> = {
     openshift: NEWEST,
     version: 'v0.0.1-0.20250724162154-ab14c8e2843b',
     // The proxy has these dependencies only at other commits.
-    edits: [
+    waits: [FIRST_SYNC_WAIT, ...COMMON_WAITS],
+    moduleEdits: [
       '-replace=github.com/openshift/api=github.com/openshift/api@v0.0.0-20250710004639-926605d3338b',
       '-replace=github.com/openshift/client-go=github.com/openshift/client-go@v0.0.0-20250425165505-5f55ff6979a1',
       '-replace=k8s.io/code-generator=k8s.io/code-generator@v0.32.1',
     ],
   },
-  '4.19': { openshift: '4.19', version: 'v0.0.1-0.20250401081735-9026ff2d802e', edits: [] },
-  '4.15': { openshift: '4.15', version: 'v0.0.1-0.20231024085435-7e1fb719c1ba', edits: [] },
+  '4.19': {
+    openshift: '4.19',
+    version: 'v0.0.1-0.20250401081735-9026ff2d802e',
+    waits: [FIRST_SYNC_WAIT, ...COMMON_WAITS],
+    moduleEdits: [],
+  },
+  '4.15': {
+    openshift: '4.15',
+    version: 'v0.0.1-0.20231024085435-7e1fb719c1ba',
+    waits: COMMON_WAITS,
+    moduleEdits: [],
+  },
 };
 
 /** `test/e2e/run.ts` names the release of a test run in this variable. */
@@ -42,7 +79,7 @@ export function selectOperator(flag: string, version = NEWEST): OperatorRelease 
 }
 
 const MODULE = 'github.com/openshift/machine-config-operator';
-const PROGRAMS = ['machine-config-controller', 'machine-config-server'];
+const PROGRAMS = ['machine-config-controller', 'machine-config-server', 'machine-config-daemon'];
 /** Read by the programs when they run. */
 const FOLDERS = ['templates', 'manifests'];
 const FLAGS = ['-mod=mod', '-tags=containers_image_openpgp'];
@@ -52,38 +89,66 @@ export const TOKEN_FOLDER = 'bootstrap-token';
  * The server reads the token for its answers from a fixed path. The build makes it relative to the working directory.
  * A mount at the fixed path would need root, or user namespaces, which many machines forbid.
  */
-const PATCH = {
+const TOKEN_PATH = {
   file: 'pkg/server/cluster_server.go',
   from: '"/etc/mcs/bootstrap-token"',
   to: `"${TOKEN_FOLDER}"`,
 };
 
 /**
- * The folder with `machine-config-controller`, `machine-config-server`, `templates` and `manifests` of a release: from
- * the cache, or built with Go. The version of the module and its checksum pin the source. Its own go.sum and Go's
- * checksum database pin the dependencies.
+ * The folder with `machine-config-controller`, `machine-config-server`, `machine-config-daemon`, `templates` and
+ * `manifests` of a release: from the cache, or built with Go. The waits of the daemon are short.
  * @throws MissingControlPlaneError if they must be built and Go cannot build them
  */
 export async function findOperator(release: OperatorRelease, log: Log): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify([release, PROGRAMS, FOLDERS, FLAGS, PATCH]));
+  return findPrograms(release, PROGRAMS, FOLDERS, [TOKEN_PATH, ...release.waits], log);
+}
+
+/**
+ * The `machine-config-daemon` of a release as it is published, with its long waits.
+ * @throws MissingControlPlaneError if it must be built and Go cannot build it
+ */
+export async function findUnchangedDaemon(release: OperatorRelease, log: Log): Promise<string> {
+  const program = 'machine-config-daemon';
+  return join(await findPrograms(release, [program], [], [], log), program);
+}
+
+/**
+ * The version of the module and its checksum pin the source. Its own go.sum and Go's checksum database pin the
+ * dependencies.
+ */
+async function findPrograms(
+  release: OperatorRelease,
+  programs: readonly string[],
+  folders: readonly string[],
+  edits: readonly Edit[],
+  log: Log,
+): Promise<string> {
+  const { openshift, version, moduleEdits } = release;
+  const input = JSON.stringify([version, moduleEdits, programs, folders, FLAGS, edits]);
+  const hash = createHash('sha256').update(input).digest('hex').slice(0, 16);
   return findGoPrograms({
-    directory: cachePath('operator', `${release.openshift}-${hash.digest('hex').slice(0, 16)}`),
-    what: `Machine Config Operator ${release.openshift}`,
-    programs: PROGRAMS.map((name) => ({ name, package: `./cmd/${name}` })),
-    prepare: (module) => copySource(release, module),
-    folders: FOLDERS,
+    directory: cachePath('operator', `${openshift}-${hash}`),
+    what: `Machine Config Operator ${openshift}`,
+    programs: programs.map((name) => ({ name, package: `./cmd/${name}` })),
+    prepare: (module) => copySource(release, edits, module),
+    folders,
     flags: FLAGS,
     log,
   });
 }
 
-async function copySource({ version, edits }: OperatorRelease, directory: string) {
+/** @throws Error if an edit does not fit the source */
+async function copySource({ version, moduleEdits }: OperatorRelease, edits: readonly Edit[], directory: string) {
   await copyModule(`${MODULE}@${version}`, directory);
   // Go removes most of it from a module.
   await rm(join(directory, 'vendor'), { recursive: true });
-  if (edits.length > 0) await runOk('go', ['mod', 'edit', ...edits], { cwd: directory });
-  const file = join(directory, PATCH.file);
-  const text = await readFile(file, 'utf8');
-  if (!text.includes(PATCH.from)) throw new Error(`${file} of ${version} does not contain ${PATCH.from}`);
-  await writeFile(file, text.replace(PATCH.from, PATCH.to));
+  if (moduleEdits.length > 0) await runOk('go', ['mod', 'edit', ...moduleEdits], { cwd: directory });
+  for (const { file, from, to } of edits) {
+    const path = join(directory, file);
+    const [before = '', ...rest] = (await readFile(path, 'utf8')).split(from);
+    const [after] = rest;
+    if (after === undefined || rest.length > 1) throw new Error(`${file} of ${version} does not contain ${from} once`);
+    await writeFile(path, before + to + after);
+  }
 }

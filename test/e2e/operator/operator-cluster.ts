@@ -1,19 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { startExecServer } from '../../support/exec-server.ts';
 import type { Child } from '../control-plane/child.ts';
 import { freePorts } from '../control-plane/free-ports.ts';
 import { until } from '../control-plane/until.ts';
-import { createDaemonPod, deleteDaemonPods } from '../restore/machines.ts';
 import { hasCondition, type Pool } from '../support/cluster.ts';
 import { InstalledCluster } from '../support/installed-cluster.ts';
 import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
 import { log } from '../support/runner.ts';
 import { serviceAccountToken } from '../support/service-account.ts';
-import { bootMachine, type Machine } from './machine.ts';
-import { type Files, type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
-import { findOperator, OPERATOR_VARIABLE, selectOperator } from './operator-binaries.ts';
+import { findRhcos } from './machines/machine-programs.ts';
+import { Machine, type MachineOptions } from './machines/machine.ts';
+import { type MachineConfigServer, startMachineConfigServer } from './machine-config-server.ts';
+import { findOperator, OPERATOR_VARIABLE, type OperatorRelease, selectOperator } from './operator-binaries.ts';
 import { createOperatorObjects, RELEASE_VERSION } from './operator-objects.ts';
 
 const CONTROLLER = 'machine-config-controller';
@@ -22,14 +21,17 @@ export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${CONT
 /** The log is large. */
 const LOG_LINES = 30;
 
+export type BootOptions = Partial<Pick<MachineOptions, 'config' | 'daemon' | 'image' | 'kernelArguments'>>;
+
 let shared: Promise<OperatorCluster> | undefined;
 
 /**
  * A cluster with the real machine-config-controller and machine-config-server, the pool `worker`, and the guard in the
- * mode Enforce. Machines are simulated.
+ * mode Enforce. Machines have the real machine-config-daemon.
  */
 export class OperatorCluster {
   readonly installed: InstalledCluster;
+  readonly release: OperatorRelease;
   /** The folder of the operator's programs. */
   readonly binaries: string;
   readonly server: MachineConfigServer;
@@ -37,7 +39,14 @@ export class OperatorCluster {
   readonly #machines: Machine[] = [];
   #controller: Child | undefined;
 
-  private constructor(installed: InstalledCluster, binaries: string, server: MachineConfigServer, file: string) {
+  private constructor(
+    release: OperatorRelease,
+    installed: InstalledCluster,
+    binaries: string,
+    server: MachineConfigServer,
+    file: string,
+  ) {
+    this.release = release;
     this.installed = installed;
     this.binaries = binaries;
     this.server = server;
@@ -61,7 +70,7 @@ export class OperatorCluster {
     const file = await controlPlane.writeKubeconfig(CONTROLLER, { token });
     const args = ['start', `--kubeconfig=${file}`, `--apiserver-url=${apiServer.url}`];
     const server = await startMachineConfigServer(controlPlane, binaries, 'machine-config-server', args);
-    const operator = new OperatorCluster(installed, binaries, server, file);
+    const operator = new OperatorCluster(release, installed, binaries, server, file);
     await operator.createBuiltInPool('worker');
     await operator.startController();
     await installed.applyOverlay('service-ca');
@@ -106,23 +115,17 @@ export class OperatorCluster {
     await this.awaitUpdated(pool);
     const machine = await this.boot(`${pool}-0`, ['worker', pool]);
     const config = await this.awaitUpdated(pool, 1);
-    await this.until(`the daemon of ${machine.name} to finish`, async () => machine.updatedTo === config);
+    await this.awaitSettled(machine, config);
     return { machine, config };
   }
 
-  /** Lets clients read the disk of a machine in the pod of its daemon during a step. */
-  async withDaemon<Result>({ name, disk }: Machine, step: () => Promise<Result>): Promise<Result> {
-    const kubelet = await startExecServer(([, path = '']) => {
-      const stdout = disk.get(path.replace('/rootfs', ''));
-      return stdout === undefined ? { stderr: 'cat: No such file or directory', exitCode: 1 } : { stdout };
+  /** Waits until a daemon runs a config, and has no task left. Before, the annotations of the server say Done. */
+  async awaitSettled(machine: Machine, config: string): Promise<void> {
+    await this.until(`the daemon of ${machine.name} to finish with ${config}`, async () => {
+      const { state, reason, currentConfig, lastAppliedDrain } = await machine.annotations();
+      const isUncordoned = lastAppliedDrain === `uncordon-${config}`;
+      return state === 'Done' && reason === '' && currentConfig === config && isUncordoned;
     });
-    await createDaemonPod(this.installed.cluster, name, kubelet.port);
-    try {
-      return await step();
-    } finally {
-      kubelet.stop();
-      await deleteDaemonPods(this.installed.cluster, name);
-    }
   }
 
   /** Creates or changes a source MachineConfig. Not by server-side apply: as YAML, special texts would change. */
@@ -134,18 +137,28 @@ export class OperatorCluster {
     else if (status !== 201) throw new Error(`the creation of ${name} was answered with ${status}`);
   }
 
-  /** Boots a machine with these files, or with those that the server of the cluster serves for its last role. */
-  async boot(name: string, roles: readonly string[], files?: Files): Promise<Machine> {
-    const fetchFiles = () => this.server.fetchFiles(roles.at(-1) ?? '');
-    const disk = files ?? (await this.until(`a config for ${name}`, fetchFiles));
-    const machine = await bootMachine(this.admin, name, disk, roles);
+  /**
+   * Boots a machine.
+   * @param options `config`: by default, what the server of the cluster serves for the last role
+   */
+  async boot(name: string, roles: readonly string[], options: BootOptions = {}): Promise<Machine> {
+    const fetchConfig = () => this.server.fetchConfig(roles.at(-1) ?? '');
+    const machine = await Machine.boot({
+      daemon: join(this.binaries, 'machine-config-daemon'),
+      rhcos: await findRhcos(),
+      ...options,
+      name,
+      roles,
+      config: options.config ?? (await this.until(`a config for ${name}`, fetchConfig)),
+      controlPlane: this.installed.controlPlane,
+    });
     this.#machines.push(machine);
     return machine;
   }
 
-  /** @throws Error if a simulated daemon has failed */
+  /** @throws Error if the harness of a machine has failed */
   async removeMachines(): Promise<void> {
-    await Promise.all(this.#machines.splice(0).map((machine) => machine.leave()));
+    await Promise.all(this.#machines.splice(0).map((machine) => machine.remove()));
   }
 
   async awaitPool(name: string, state: string, isReached: (pool: Pool) => boolean): Promise<Pool> {

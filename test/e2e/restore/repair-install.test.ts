@@ -8,7 +8,8 @@ import { runProcess } from '../support/process.ts';
 import { openShell } from '../support/shell.ts';
 import type { Pool } from '../support/cluster.ts';
 import { createDaemonPod, deleteDaemonPods } from './machines.ts';
-import { createStuckInstall, installed, MASTERS, MISSING, states } from './stuck-install.ts';
+import { whileNodesRecover } from '../support/cluster-states.ts';
+import { createStuckInstall, installed, MASTERS, MISSING } from './stuck-install.ts';
 
 const SCRIPT = 'docs/examples/repair-install.sh';
 const { cluster, controlPlane } = installed;
@@ -38,7 +39,7 @@ async function joinAfterRestore() {
 
 test('restores what the nodes of a deadlocked install name, and ends when every config exists', async () => {
   file = { stdout: MISSING.text };
-  const [result] = await Promise.all([states.actDuring(shell.run(SCRIPT)), joinAfterRestore()]);
+  const [result] = await Promise.all([whileNodesRecover(installed, shell.run(SCRIPT)), joinAfterRestore()]);
   expect(result.stderr).toContain(`restoring ${MISSING.name}, which ${MASTERS.join('\t')} name`);
   expect(result.stdout).toMatch(/\nrepaired\n$/);
   expect(result.exitCode).toBe(0);

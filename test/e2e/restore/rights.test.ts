@@ -70,7 +70,7 @@ test('each right on the pod that reads a disk is needed', async () => {
     const user = await connectWith(controlPlane, [...rules, ...granted]);
     const read = async () => {
       const snapshot = await readClusterSnapshot(user, undefined, signal);
-      expect(snapshot.nodes.map(({ namedAt }) => namedAt)).not.toContain(undefined);
+      expect(snapshot.nodes.map(({ currentConfigWrite }) => currentConfigWrite?.at)).not.toContain(undefined);
       return readConfigsFromNode(node, { api: user, snapshot, name: undefined, isConfirmed: false, signal }).then(
         (configs) => configs.map(({ name }) => name).join(),
         (error: Error) => (error.cause instanceof Error ? error.cause : error).message,

@@ -3,7 +3,8 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { until } from '../control-plane/until.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { MCO, PATHS } from '../support/objects.ts';
-import { createStuckInstall, installed, MASTERS, MISSING, restoreMissing, states } from './stuck-install.ts';
+import { whileNodesRecover } from '../support/cluster-states.ts';
+import { createStuckInstall, installed, MASTERS, MISSING, restoreMissing } from './stuck-install.ts';
 
 const POOL = `${PATHS.pools}/master`;
 const { cluster, controlPlane } = installed;
@@ -23,7 +24,7 @@ test('plans, then writes the config as the operator does, and the garbage collec
   expect(await restoreMissing(api, false)).toMatchObject({ ok: true, written: false });
   expect([await admin.find(POOL), await cluster.exists(name)]).toEqual([before, false]);
 
-  const report = await states.actDuring(restoreMissing(api, true));
+  const report = await whileNodesRecover(installed, restoreMissing(api, true));
 
   expect(report).toMatchObject({ ok: true, configs: [{ outcome: 'restored' }], pausedPools: [] });
   const { uid } = (await admin.find(POOL))?.metadata ?? {};

@@ -1,6 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
 import { ClusterAccessError, readObject } from '../../../src/client/cluster-access.ts';
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
+import { readObstacles } from '../../../src/cli/check/read-obstacles.ts';
+import { inspectedNode } from '../../diagnosis/checked-cluster.ts';
 import { readReferencesReport } from '../../../src/cli/who-uses/references-report.ts';
 import { verifyProtection } from '../../../src/cli/protection/verify.ts';
 import type { KubeApi } from '../../../src/kube/api.ts';
@@ -39,9 +41,10 @@ async function readRules(role: string): Promise<readonly Rule[]> {
 async function findMissingRights(api: KubeApi): Promise<readonly string[]> {
   const commands = [
     () => check(api),
+    () => readObstaclesOfDrain(api),
     () => readReferencesReport(api, [toConfigName(used)]),
     () => verifyProtection(api),
-    // As check --bootstrap-dir.
+    // As check bootstrap.
     () => readObject(api, `${PATHS.configs}/${used}`),
     // As `oc get mcguard`.
     () => readObject(api, GUARDS_PATH, 'list'),
@@ -65,11 +68,28 @@ async function findMissingRight(run: () => Promise<unknown>): Promise<string | u
   }
 }
 
-/** The command prints that it cannot list the requests, and goes on. */
+/** The command prints what it cannot read, and goes on. */
 async function check(api: KubeApi): Promise<void> {
-  const { pendingCertificateRequests } = await checkCluster(api);
+  const { pendingCertificateRequests, unreadable } = (await checkCluster(api)).report;
   const { readable, reason } = pendingCertificateRequests;
   if (!readable) throw new ClusterAccessError('list', REQUESTS_PATH, reason);
+  throwUnreadable(unreadable);
+}
+
+/** What the command reads if nodes do not move. The role excludes pods, whose specs can contain secrets. */
+async function readObstaclesOfDrain(api: KubeApi): Promise<void> {
+  const node = inspectedNode('worker-0', { current: used, desired: 'rendered-worker-b', drainingForMinutes: 60 });
+  const { unreadable } = await readObstacles(api, { nodes: [node] }, new Date(), new AbortController().signal);
+  throwUnreadable(unreadable.filter((resource) => resource !== 'pods'));
+}
+
+const READ_BY_NAME = new Set(['deployments', 'leases']);
+
+function throwUnreadable(resources: readonly string[]): void {
+  for (const resource of resources) {
+    const verb = READ_BY_NAME.has(resource) ? 'get' : 'list';
+    throw new ClusterAccessError(verb, `/apis/group/v1/${resource}`, undefined);
+  }
 }
 
 test('only the dry run of verify needs the second role', async () => {

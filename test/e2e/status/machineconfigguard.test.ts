@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
-import { renderConfig } from '../../diagnosis/states.ts';
+import { nameConfigs } from '../../support/rendered-configs.ts';
 import { statusOf } from '../control-plane/kube-client.ts';
-import { StateCluster } from '../states/state-cluster.ts';
+import { createState } from '../support/cluster-states.ts';
 import { kubectlOk } from '../support/kubectl.ts';
 import { PATHS } from '../support/objects.ts';
 import { sharedInstalledCluster } from '../support/installed-cluster.ts';
@@ -34,9 +34,9 @@ test('reports dangling references in status, columns and Events until their repa
     'TLSProfileApplied=True',
   ];
   expect(formatConditions(before)).toEqual(consistent);
-  await new StateCluster(installed).create('R1');
+  await createState(installed, 'R1');
   const masters = ['control0', 'control1', 'control2'];
-  const [missing, master] = [renderConfig('X', 'master').name, renderConfig('Y', 'master').name];
+  const { X: missing, Y: master } = nameConfigs('master');
 
   const status = await cluster.awaitStatus(({ danglingCount }) => danglingCount === 7);
 
@@ -71,7 +71,7 @@ test('reports the last denial, and check names who deleted a config that a node 
 
   await cluster.moveNode(name, { desiredConfig: deleted });
 
-  const findProblem = async () => (await checkCluster(api)).problems.find(({ config }) => config === deleted);
+  const findProblem = async () => (await checkCluster(api)).report.problems.find(({ config }) => config === deleted);
   await expect.poll(findProblem).toMatchObject({ code: 'ConfigMissing', deletedBy: 'admin' });
   await cluster.admin.delete(`${PATHS.nodes}/${name}`);
 });

@@ -19,17 +19,9 @@ async function createPool(options: { spec?: string; status?: string }): Promise<
   return (await cluster.pool(options)).metadata.name;
 }
 
-async function createDegradedNode(config: string): Promise<string> {
-  const name = await cluster.node({ currentConfig: 'rendered-worker-old', desiredConfig: 'rendered-worker-old' });
-  const reason = `machineconfig.machineconfiguration.openshift.io "${config}" not found`;
-  await cluster.moveNode(name, { state: 'Degraded', reason });
-  return name;
-}
-
 test.for<[kind: string, field: string, noun: string, refer: (config: string) => Promise<string>]>([
   ['Node', 'currentConfig', 'node', (config) => cluster.node({ currentConfig: config })],
   ['Node', 'desiredConfig', 'node', (config) => cluster.node({ desiredConfig: config })],
-  ['Node', 'reason', 'node', createDegradedNode],
   ['MachineConfigPool', 'spec', 'pool', (config) => createPool({ spec: config })],
   ['MachineConfigPool', 'status', 'pool', (config) => createPool({ status: config })],
   ['MachineOSBuild', 'machineConfig', 'build', (config) => cluster.build(config, 'Building')],

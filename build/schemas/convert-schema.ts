@@ -1,0 +1,162 @@
+export type Json = Readonly<Record<string, unknown>>;
+
+interface Context {
+  /** Of a Swagger document, by their names. */
+  readonly definitions?: Readonly<Record<string, Json>>;
+  /** The schema that a reference stands for, if not one of the definitions. */
+  readonly resolve?: (reference: string) => Json;
+  /** Whether a Go type decodes the objects, so that the API server does not apply the rest of the schema. */
+  readonly isGo?: boolean;
+  /** The references that are being converted. */
+  readonly open?: readonly string[];
+}
+
+/** What this project's validator reads. The others describe, or are for clients. */
+const KEPT = new Set([
+  'additionalProperties',
+  'allOf',
+  'anyOf',
+  'default',
+  'enum',
+  'exclusiveMaximum',
+  'exclusiveMinimum',
+  'format',
+  'items',
+  'maximum',
+  'maxItems',
+  'maxLength',
+  'maxProperties',
+  'minimum',
+  'minItems',
+  'minLength',
+  'minProperties',
+  'multipleOf',
+  'not',
+  'oneOf',
+  'pattern',
+  'properties',
+  'required',
+  'type',
+  'uniqueItems',
+]);
+/** Types of Kubernetes with a form of their own, by the last part of their name. */
+const SPECIAL: Readonly<Record<string, Json>> = {
+  'api.resource.Quantity': { type: ['string', 'number'], format: 'quantity' },
+  'util.intstr.IntOrString': { type: ['integer', 'string'] },
+  'meta.v1.Time': { type: 'string', format: 'date-time' },
+  'meta.v1.MicroTime': { type: 'string', format: 'date-time' },
+  'meta.v1.Duration': { type: 'string', format: 'go-duration' },
+  'runtime.RawExtension': { type: 'object' },
+  'meta.v1.FieldsV1': { type: 'object' },
+};
+const GO_KEYS = new Set(['additionalProperties', 'format', 'items', 'properties', 'required', 'type']);
+/** Those that an API server or Go checks. */
+const FORMATS = new Set(
+  'byte cidr date-time duration go-duration hostname int32 int64 ip ipv4 ipv6 quantity uri'.split(' '),
+);
+const CLASSES: Readonly<Record<string, string>> = {
+  '[:cntrl:]': '\\x00-\\x1F\\x7F',
+  '[:punct:]': '!-\\/:-@\\[-`{-~',
+};
+
+/**
+ * Converts a schema of OpenAPI, of a CRD or of Ignition to JSON Schema (draft 7), sorted and without descriptions.
+ * `nullable` and `x-kubernetes-int-or-string` become types, `x-kubernetes-validations` becomes `cel`, the keys of a
+ * list become `listKeys`, and `isOpen` says that an object keeps unknown fields.
+ */
+export function convertSchema(schema: Json, context: Context): unknown {
+  const reference = schema['$ref'];
+  if (typeof reference === 'string') return convertReference(reference, context);
+  if (context.isGo === true && Array.isArray(schema['allOf'])) {
+    const { allOf, ...rest } = schema;
+    return mergeSchemas([rest, ...(allOf as Json[])].map((part) => convertSchema(part, context) as Json));
+  }
+  const converted: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(schema)) {
+    if (value === undefined || !(context.isGo === true ? GO_KEYS : KEPT).has(key)) continue;
+    if (key === 'format' && !FORMATS.has(value as string)) continue;
+    const kept = key === 'pattern' ? convertPattern(value as string) : convertValue(key, value, context);
+    if (kept !== undefined) converted[key] = kept;
+  }
+  addExtensions(schema, converted, context.isGo === true);
+  return Object.fromEntries(Object.entries(converted).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** One schema with the fields of all, such as those of a type in Go and of what it embeds. */
+function mergeSchemas(parts: readonly Json[]): unknown {
+  const properties = Object.assign({}, ...parts.map((part) => part['properties'])) as Json;
+  const required = parts.flatMap((part) => (part['required'] ?? []) as string[]);
+  const sorted = Object.fromEntries(Object.entries(properties).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const merged: Json = Object.assign({}, ...parts);
+  return {
+    ...merged,
+    ...(Object.keys(sorted).length > 0 && { properties: sorted, isOpen: undefined }),
+    ...(required.length > 0 && { required: [...new Set(required)].sort() }),
+  };
+}
+
+function convertReference(reference: string, context: Context): unknown {
+  const { definitions = {}, resolve, open = [] } = context;
+  // Only schemas of schemas contain themselves.
+  if (open.includes(reference)) return {};
+  const inner = { ...context, open: [...open, reference] };
+  if (resolve !== undefined) return convertSchema(resolve(reference), inner);
+  const name = reference.split('/').at(-1) ?? '';
+  const special = Object.entries(SPECIAL).find(([ending]) => name.endsWith(`.${ending}`));
+  return special?.[1] ?? convertSchema(definitions[name] ?? {}, inner);
+}
+
+function convertValue(key: string, value: unknown, context: Context): unknown {
+  if (key === 'properties') {
+    const entries = Object.entries(value as Readonly<Record<string, Json>>);
+    const sorted = entries.toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return Object.fromEntries(sorted.map(([name, each]) => [name, convertSchema(each, context)]));
+  }
+  if (Array.isArray(value) && key.endsWith('Of')) return value.map((each: Json) => convertSchema(each, context));
+  if (['additionalProperties', 'items', 'not'].includes(key) && typeof value === 'object')
+    return convertSchema(value as Json, context);
+  return value;
+}
+
+function addExtensions(schema: Json, converted: Record<string, unknown>, isGo: boolean): void {
+  if (schema['x-kubernetes-int-or-string'] === true) {
+    delete converted['anyOf'];
+    converted['type'] = ['integer', 'string'];
+  }
+  if (schema['nullable'] === true) {
+    converted['type'] = [converted['type'], 'null'].flat();
+    if (Array.isArray(converted['enum'])) converted['enum'] = [...(converted['enum'] as unknown[]), null];
+  }
+  const { type } = converted;
+  const hasFields = schema['properties'] !== undefined || schema['additionalProperties'] !== undefined;
+  if (schema['x-kubernetes-preserve-unknown-fields'] === true || (type === 'object' && !hasFields)) {
+    converted['isOpen'] = true;
+  }
+  if (schema['x-kubernetes-embedded-resource'] === true) converted['required'] = ['apiVersion', 'kind'];
+  // Of built-in kinds, the API server only merges by these.
+  if (isGo) return;
+  if (schema['x-kubernetes-list-type'] === 'set') converted['uniqueItems'] = true;
+  if (schema['x-kubernetes-list-type'] === 'map') converted['listKeys'] = schema['x-kubernetes-list-map-keys'];
+  const rules = (schema['x-kubernetes-validations'] ?? []) as readonly Readonly<Record<string, unknown>>[];
+  // A new object has no old one.
+  const cel = rules
+    .filter(({ rule, optionalOldSelf }) => optionalOldSelf === true || !/\boldSelf\b/.test(String(rule)))
+    .map(({ rule, message }) => ({ rule, ...(message !== undefined && { message }) }));
+  if (cel.length > 0) converted['cel'] = cel;
+}
+
+/** The part of a document at a JSON pointer, such as `#/definitions/a`. */
+export function resolvePointer(document: Json, reference: string): Json {
+  const keys = reference.replace(/^#\//, '').split('/');
+  return keys.reduce((part, key) => part[key] as Json, document);
+}
+
+/** A pattern of RE2 for JavaScript with the flag `u`. Undefined if it ignores the case, which JavaScript cannot say. */
+function convertPattern(pattern: string): string | undefined {
+  if (pattern.includes('(?i)')) return undefined;
+  const text = Object.entries(CLASSES).reduce((each, [name, set]) => each.replaceAll(name, () => set), pattern);
+  const plain = text.replaceAll(/\\([-_,])/g, (_, character: string) =>
+    character === '-' ? String.raw`\x2D` : character,
+  );
+  return new RegExp(plain, 'u').source;
+}

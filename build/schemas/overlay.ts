@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import type { Json } from './convert-schema.ts';
+
+/** One entry of overlay.yaml. */
+interface Addition {
+  /** As `group Kind`, `group *`, or the beginning of the name of a version of Ignition. */
+  readonly kinds: readonly string[];
+  /** The path of the schema that it adds to, with [], {} and {key}. */
+  readonly at: string;
+  readonly must?: string;
+  readonly cel?: string;
+  /** An expression in CEL for the reason of a violation. */
+  readonly cause?: string;
+  /** Fields that are not required. */
+  readonly optional?: readonly string[];
+  /** Keywords of JSON Schema. */
+  readonly [keyword: string]: unknown;
+}
+
+interface Named {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+const ADDITIONS = parse(readFileSync(new URL('overlay.yaml', import.meta.url), 'utf8')) as readonly Addition[];
+/** The specs of pods, which `pods` stands for, by their kinds. */
+const PODS: Readonly<Record<string, string>> = {
+  ' Pod': 'spec',
+  'apps DaemonSet': 'spec.template.spec',
+  'apps Deployment': 'spec.template.spec',
+  'apps ReplicaSet': 'spec.template.spec',
+  'batch Job': 'spec.template.spec',
+  'batch CronJob': 'spec.jobTemplate.spec.template.spec',
+};
+const STEP = /\[\]|\{key\}|\{\}|[^.[\]{}]+/g;
+const used = new Set<Addition>();
+
+/** The schema of a kind with what overlay.yaml adds to it. */
+export function addOverlay(named: Named, schema: Json): Json {
+  const { apiVersion, kind } = named;
+  const type = `${apiVersion.includes('/') ? apiVersion.split('/', 1)[0] : ''} ${kind}`;
+  const matches = (pattern: string): boolean => {
+    if (apiVersion.startsWith('internal/')) {
+      const isMetadata = pattern === '*' && kind === 'Object';
+      return isMetadata || apiVersion.startsWith(`internal/${pattern.replace(' *', '')}`);
+    }
+    return (
+      pattern === '*' ||
+      (pattern === 'pods' && type in PODS) ||
+      pattern === type ||
+      (pattern.endsWith(' *') && type.startsWith(pattern.slice(0, -1)))
+    );
+  };
+  let result = schema;
+  for (const addition of ADDITIONS.filter(({ kinds }) => kinds.some(matches))) {
+    const start = addition.kinds.includes('pods') ? `${PODS[type]}.` : '';
+    const changed = addAt(result, `${start}${addition.at}`.match(STEP) ?? [], addition);
+    if (changed !== undefined) used.add(addition);
+    result = changed ?? result;
+  }
+  return result;
+}
+
+/** @throws Error if an addition belongs to no schema, perhaps because its path is wrong */
+export function checkOverlay(): void {
+  for (const addition of ADDITIONS) {
+    if (!used.has(addition)) throw new Error(`overlay.yaml: no schema for ${addition.kinds.join()} ${addition.at}`);
+  }
+}
+
+/** Undefined if the schema has no such path. */
+function addAt(schema: Json, [step, ...rest]: readonly string[], addition: Addition): Json | undefined {
+  if (step === undefined) return add(schema, addition);
+  if (step === '{key}') return { ...schema, propertyNames: add({}, addition) };
+  if (step === '[]' || step === '{}') {
+    const key = step === '[]' ? 'items' : 'additionalProperties';
+    const inner = schema[key];
+    const changed = isSchema(inner) ? addAt(inner, rest, addition) : undefined;
+    return changed && { ...schema, [key]: changed };
+  }
+  const { properties } = schema;
+  const inner = isSchema(properties) ? properties[step] : undefined;
+  const changed = isSchema(inner) ? addAt(inner, rest, addition) : undefined;
+  return changed && { ...schema, properties: { ...(properties as Json), [step]: changed } };
+}
+
+function add(schema: Json, { kinds: _kinds, at: _at, must, cel, cause, optional = [], ...keywords }: Addition): Json {
+  const known = (schema['required'] ?? []) as readonly string[];
+  const added = (keywords['required'] ?? []) as readonly string[];
+  const required = [...new Set([...known, ...added])].filter((name) => !optional.includes(name));
+  const texts = Object.keys(keywords).map((keyword) => [keyword, must] as const);
+  const rule = cel === undefined ? [] : [{ rule: cel, must, ...(cause !== undefined && { cause }) }];
+  return {
+    ...schema,
+    ...keywords,
+    ...((known.length > 0 || required.length > 0) && { required }),
+    ...(must !== undefined &&
+      texts.length > 0 && { must: { ...(schema['must'] as Json), ...Object.fromEntries(texts) } }),
+    ...(rule.length > 0 && { cel: [...((schema['cel'] ?? []) as readonly unknown[]), ...rule] }),
+  };
+}
+
+function isSchema(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,52 @@
+import { Command } from 'commander';
+import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { createOutputOption } from '../../client/option-parsers.ts';
+import { Output } from '../../client/output/output.ts';
+import {
+  checkBootstrap,
+  formatBootstrapNames,
+  formatBootstrapReport,
+  readBootstrapDirectory,
+} from './check-bootstrap.ts';
+import { withFiles } from './with-files.ts';
+
+interface BootstrapFlags extends ClusterFlags {
+  readonly output: string;
+}
+
+export function createBootstrapCommand(): Command {
+  const command = new Command('bootstrap')
+    .description('Check that the cluster has the configs of the bootstrap host.')
+    .argument('<dir>', 'directory of the bootstrap host, such as /etc/mcs/bootstrap')
+    .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
+    .addHelpText(
+      'after',
+      `
+The result is fine if the API has every config that the bootstrap host
+(rendezvous host) rendered and that a node, a pool or the control plane needs. A
+missing config is compared with the one of the cluster.
+Permissions: list nodes and machineconfigpools, get and list machineconfigs.
+
+Exit codes:
+  0  fine
+  1  not fine
+  2  wrong usage or an unusable file
+  3  the API server is unreachable or denies access
+
+Examples:
+  export KUBECONFIG=/opt/openshift/auth/kubeconfig-loopback
+  machineconfig-guard check bootstrap /etc/mcs/bootstrap`,
+    )
+    .action(async (directory: string, flags: BootstrapFlags) => {
+      const output = new Output(command, flags);
+      const host = await withFiles((signal) => readBootstrapDirectory(directory, signal));
+      const { report, isInstalling } = await withKubeApi(flags, 'machineconfig-guard/check', (api) =>
+        checkBootstrap(api, host),
+      );
+      const table = formatBootstrapReport(output.format, report, isInstalling);
+      output.printReport(report, flags.output === 'name' ? formatBootstrapNames(report) : table);
+      if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+    });
+  return addClusterFlags(command);
+}

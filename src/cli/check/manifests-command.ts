@@ -1,0 +1,67 @@
+import { Command, Option } from 'commander';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { createOutputOption, createParser } from '../../client/option-parsers.ts';
+import { Output } from '../../client/output/output.ts';
+import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
+import { withFiles } from './with-files.ts';
+
+interface ManifestsCommandFlags extends ManifestsFlags {
+  readonly output: string;
+}
+
+const parsePath = createParser(/\S/, 'Must not be empty.');
+const parseRelease = createParser(/^\d{1,2}\.\d{1,2}(?:\.\d.*)?$/, 'Must be a release, such as 4.20.');
+
+export function createManifestsCommand(): Command {
+  const command = new Command('manifests')
+    .description('Check the manifests of an installer before the install.')
+    .argument('<source>', 'directory of the installer, one file, or - for stdin', parsePath)
+    .option('--split <dir>', 'write one document per file into this new directory, and check that', parsePath)
+    .option('--openshift-version <version>', 'the release to install, such as 4.20', parseRelease)
+    .addOption(
+      new Option('--operator <source>', 'render with this image of the operator, or with this program')
+        .argParser(parsePath)
+        .conflicts(['releaseImage']),
+    )
+    .option('--release-image <image>', 'find the image of the operator in this release with oc', parsePath)
+    .option('--authfile <file>', 'pull secret for the image of the operator', parsePath)
+    .option('--warnings-as-errors', 'exit with 1 also for warnings')
+    .addOption(createOutputOption(['text', 'json', 'name', 'wide', 'yaml']))
+    .addHelpText(
+      'after',
+      `
+No cluster is needed. The result is fine if nothing in manifests/ and openshift/
+lets the install fail, makes nodes Degraded, or lets the bootstrap host render
+other configs than the cluster. Other manifests can be in a file, in ConfigMaps
+for the Assisted installer or ZTP, or come from kustomize.
+--operator runs the machine-config-controller of the release, offline, twice:
+with what the bootstrap host reads and with what the cluster gets. It needs
+podman or docker for an image, or the program with its templates/ beside it.
+
+Exit codes:
+  0  fine, perhaps with warnings
+  1  not fine
+  2  wrong usage, an unusable file, or the operator cannot run
+
+Examples:
+  machineconfig-guard check manifests cluster/ --split cluster-split/
+  machineconfig-guard check manifests cluster/ --openshift-version 4.20 \\
+    --release-image quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64
+  kustomize build site/ | machineconfig-guard check manifests -`,
+    )
+    .action(async (source: string, flags: ManifestsCommandFlags) => {
+      if (source === '-' && flags.split !== undefined) throw new CliError('--split needs a directory', EXIT_CODE.usage);
+      const output = new Output(command, flags);
+      const { format } = output;
+      const startedAt = Date.now();
+      const onProgress = (text: string): void => output.printProgress(text, Date.now() - startedAt);
+      const { checkManifests } = await import('../../manifests/check-manifests.ts');
+      const { report, table, names, failure } = await withFiles((signal) =>
+        checkManifests(source, { ...flags, format, signal, onProgress }),
+      );
+      output.printReport(report, flags.output === 'name' ? names : table);
+      if (failure !== undefined) throw new CliError(failure, EXIT_CODE.usage);
+      if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+    });
+  return command;
+}

@@ -1,0 +1,158 @@
+import type { InspectedBuild, InspectedNode, InspectedOsConfig, InspectedPool } from '../diagnosis/cluster-snapshot.ts';
+import { parseDaemonReason } from '../diagnosis/daemon-reason.ts';
+import { type ApiObject, findLastWrite, findWriteTime, type ManagedWrite, parseTime } from '../kube/api-object.ts';
+import { listPoolSources } from '../rendered-config/rendered-config.ts';
+import { PAUSED_FOR_MACHINES, PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import { findLatest } from '../common/times.ts';
+import { MCO_GROUP } from '../mco/api-paths.ts';
+import { BUILDS, NODES, POOLS } from '../mco/resources.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A condition as most kinds of Kubernetes report it. */
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly message: string;
+  readonly reason: string;
+  readonly since: Date | undefined;
+}
+
+/** The field managers of the operator. Writes of others are no progress of a roll-out. */
+const OPERATOR_MANAGERS: ReadonlySet<string> = new Set(['machine-config-controller', 'machine-config-daemon']);
+
+/**
+ * Parses a whole node, or only its metadata: then nothing is known about its conditions.
+ * @throws MalformedObject if a reference cannot be read
+ */
+export function parseInspectedNode(node: ApiObject): InspectedNode {
+  const { labels, creationTimestamp } = node.metadata ?? {};
+  const reason = readAnnotation(node, 'reason');
+  const drainRequest = readAnnotation(node, 'desiredDrain');
+  const isDraining = drainRequest.startsWith('drain-') && drainRequest !== readAnnotation(node, 'lastAppliedDrain');
+  const { isCordoned, readiness } = node.columns === undefined ? readStatus(node) : parseStatusColumn(node.columns);
+  return {
+    referrer: NODES.parse(node),
+    labels: labels ?? {},
+    createdAt: parseTime(creationTimestamp),
+    movedAt: findOperatorWrite(node, ['f:metadata', 'f:annotations']),
+    state: readAnnotation(node, 'state'),
+    reason,
+    daemonReason: parseDaemonReason(reason),
+    currentConfigWrite: findAnnotationWrite(node, 'currentConfig'),
+    desiredConfigWrite: findAnnotationWrite(node, 'desiredConfig'),
+    drain: isDraining ? { since: findAnnotationWrite(node, 'desiredDrain')?.at } : undefined,
+    cordon: isCordoned ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
+    readiness,
+  };
+}
+
+type NodeStatus = Pick<InspectedNode, 'readiness'> & { readonly isCordoned: boolean };
+
+function readStatus(node: ApiObject): NodeStatus {
+  const { unschedulable } = (node.spec ?? {}) as Fields;
+  const ready = parseConditions(node).find(({ type }) => type === 'Ready');
+  return {
+    isCordoned: unschedulable === true,
+    readiness: ready && { isReady: ready.status === 'True', since: ready.since, message: ready.message },
+  };
+}
+
+/**
+ * The column has `Ready`, `NotReady` or, without the condition, `Unknown` (Kubernetes, pkg/printers/internalversion).
+ */
+function parseStatusColumn({ Status }: NonNullable<ApiObject['columns']>): NodeStatus {
+  const words = toText(Status).split(',');
+  const isKnown = words.includes('Ready') || words.includes('NotReady');
+  return {
+    isCordoned: words.includes('SchedulingDisabled'),
+    readiness: isKnown ? { isReady: words.includes('Ready'), since: undefined, message: '' } : undefined,
+  };
+}
+
+/** @throws MalformedObject if a reference cannot be read */
+export function parseInspectedPool(pool: ApiObject): InspectedPool {
+  const { annotations, creationTimestamp, uid, resourceVersion } = pool.metadata ?? {};
+  const pausedFor = annotations?.[PAUSED_FOR_RESTORE];
+  const { paused } = (pool.spec ?? {}) as Fields;
+  const status = (pool.status ?? {}) as Fields;
+  const conditions = parseConditions(pool);
+  const trueConditions = conditions.filter((condition) => condition.status === 'True');
+  const rolloutChanges = conditions.filter(({ type }) => type === 'Updated' || type === 'Updating');
+  return {
+    referrer: POOLS.parse(pool),
+    uid: String(uid),
+    resourceVersion: String(resourceVersion),
+    createdAt: parseTime(creationTimestamp),
+    paused: paused === true,
+    pausedSince: paused === true ? findWriteTime(pool, ['f:spec', 'f:paused']) : undefined,
+    ...(typeof pausedFor === 'string' ? { pausedFor } : {}),
+    pausedForMachines: Number(annotations?.[PAUSED_FOR_MACHINES]) || undefined,
+    machineCount: Number(status['machineCount']) || 0,
+    updatedMachineCount: Number(status['updatedMachineCount']) || 0,
+    degradedMachineCount: Number(status['degradedMachineCount']) || 0,
+    movedAt: findLatest([
+      findOperatorWrite(pool, ['f:spec', 'f:configuration']),
+      findOperatorWrite(pool, ['f:status'], 'status'),
+      ...rolloutChanges.map(({ since }) => since),
+    ]),
+    conditions: Object.fromEntries(
+      trueConditions.map(({ type, message, reason, since }) => [type, { message: message || reason, since }]),
+    ),
+    sources: listPoolSources(pool),
+  };
+}
+
+/** @throws MalformedObject if a reference cannot be read */
+export function parseInspectedBuild(build: ApiObject): InspectedBuild {
+  const { machineOSConfig } = (build.spec ?? {}) as { readonly machineOSConfig?: { readonly name?: unknown } };
+  const failure = parseConditions(build).find(
+    ({ type, status }) => (type === 'Failed' || type === 'Interrupted') && status === 'True',
+  );
+  const osConfig = machineOSConfig?.name;
+  return {
+    referrer: BUILDS.parse(build),
+    osConfig: typeof osConfig === 'string' ? osConfig : undefined,
+    failure: failure && (failure.message || failure.reason || failure.type),
+  };
+}
+
+export function parseInspectedOsConfig(osConfig: ApiObject): InspectedOsConfig {
+  const { machineConfigPool } = (osConfig.spec ?? {}) as { readonly machineConfigPool?: { readonly name?: unknown } };
+  const build = readAnnotation(osConfig, 'current-machine-os-build');
+  return {
+    name: String(osConfig.metadata?.name),
+    pool: String(machineConfigPool?.name),
+    currentBuild: build === '' ? undefined : build,
+  };
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** @returns an empty text if the annotation is absent */
+function readAnnotation({ metadata }: ApiObject, key: string): string {
+  return toText(metadata?.annotations?.[`${MCO_GROUP}/${key}`]);
+}
+
+function findOperatorWrite(object: ApiObject, path: readonly string[], subresource?: string): Date | undefined {
+  return findLastWrite(object, path, subresource, (manager) => OPERATOR_MANAGERS.has(manager))?.at;
+}
+
+function findAnnotationWrite(object: ApiObject, key: string): ManagedWrite | undefined {
+  return findLastWrite(object, ['f:metadata', 'f:annotations', `f:${MCO_GROUP}/${key}`]);
+}
+
+/** The conditions in the status of any object. Absent or malformed values are empty texts. */
+export function parseConditions({ status }: ApiObject): readonly Condition[] {
+  const { conditions } = (status ?? {}) as Fields;
+  const all = (Array.isArray(conditions) ? conditions : []) as readonly (Fields | null)[];
+  return all.map((condition) => ({
+    type: toText(condition?.['type']),
+    status: toText(condition?.['status']),
+    message: toText(condition?.['message']),
+    reason: toText(condition?.['reason']),
+    since: parseTime(condition?.['lastTransitionTime']),
+  }));
+}

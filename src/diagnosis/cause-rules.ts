@@ -1,0 +1,502 @@
+import { toSeconds } from '../common/duration.ts';
+import { joinFirst } from '../common/printable-text.ts';
+import type { Cause, CauseCode, ConfigMissing, DiskDiffers, MissingConfigReport } from './cause.ts';
+import type { InspectedPool } from './cluster-snapshot.ts';
+import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
+import type { DiskDifference } from './daemon-reason.ts';
+import { quote } from './quote.ts';
+import { type Repair, TARGETS } from './repair.ts';
+import { toUnpauseCommand } from './restore-pause.ts';
+import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import { MCO_GROUP } from '../mco/api-paths.ts';
+import { formatName } from '../mco/machine-config.ts';
+
+/** How a cause reads, and what ends it. Everything comes from the facts of the cause. */
+interface CauseRule<Own extends Cause> {
+  /** For the column CHECK, with the field as `current`, `desired`, `spec`, `status`, `both` or empty. */
+  readonly summary: (field: string, cause: Own) => string;
+  /** About all objects that have the cause, such as `nodes a and b`. No period. */
+  readonly sentence: (cause: Own, names: string, isPlural: boolean) => string;
+  /** Sentences after the first one and `waiting.why`, without periods. Empty ones are omitted. */
+  readonly more?: (cause: Own) => readonly string[];
+  /** What a person must not do, without a period. Empty if there is nothing to say. */
+  readonly avoid?: (cause: Own) => string;
+  readonly repairs?: (cause: Own) => readonly Repair[];
+  /** Whether the repairs are shown although waiting can help. */
+  readonly isRepairedWhileWaiting?: boolean;
+}
+
+type CauseOf<Code extends CauseCode> = Extract<Cause, { readonly code: Code }>;
+
+const OPERATOR_NAMESPACE = 'openshift-machine-config-operator';
+const BOOTSTRAP_CONFIGS = '/etc/mcs/bootstrap/machine-configs';
+/** The daemon then writes the config once without a comparison (machine-config-operator, pkg/daemon/update.go). */
+const FORCE_FILE = '/run/machine-config-daemon-force';
+/** Anything else in a reason could change a command. */
+const KERNEL_ARGUMENT = /^[A-Za-z0-9][-\w.,:=@/%+]*$/;
+const MAX_NAMED = 3;
+
+const have = (isPlural: boolean) => (isPlural ? 'have' : 'has');
+const be = (isPlural: boolean) => (isPlural ? 'are' : 'is');
+const verb = (isPlural: boolean, plural: string) => (isPlural ? plural : `${plural}s`);
+const sinceText = (since: Date | undefined) => (since === undefined ? '' : ` since ${toSeconds(since)}`);
+
+const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
+  TooFewNodes: {
+    summary: () => '',
+    sentence: ({ evidence }) => evidence,
+    isRepairedWhileWaiting: true,
+  },
+
+  OperatorStopped: {
+    summary: () => '',
+    sentence: ({ deployment, evidence }) => `the operator does not run: deployment ${deployment} ${evidence}`,
+    repairs: ({ deployment, isScaledToZero }) => {
+      if (!isScaledToZero) return [readOperatorLog(deployment)];
+      const command = ['oc', 'scale', 'deployment', deployment, '-n', OPERATOR_NAMESPACE, '--replicas=1'];
+      return [{ name: 'startOperator', text: 'start the operator', command }];
+    },
+  },
+
+  PoolsMissing: {
+    summary: () => '',
+    sentence: () => 'no MachineConfigPool exists',
+    repairs: ({ isOperatorStopped }) => (isOperatorStopped ? [] : [readOperatorLog('machine-config-operator')]),
+  },
+
+  ConfigMissing: {
+    summary: (field) => `${field} missing`,
+    sentence: ({ config }, names, isPlural) =>
+      `${formatName(config)} does not exist; ${names} ${verb(isPlural, 'name')} it`,
+    more: ({ suggestion, lostSince, ...report }) => [
+      lostSince === undefined ? '' : `The kubelet of the node has not answered since ${toSeconds(lostSince)}`,
+      suggestion === null ? '' : `Closest existing name: ${suggestion}`,
+      explainDeletion(report),
+    ],
+    avoid: ({ lostSince, referrer }) =>
+      lostSince === undefined ? '' : `Do not restore from ${referrer.name}, and do not connect to it first`,
+    repairs: repairMissingConfig,
+  },
+
+  ConfigTerminating: {
+    summary: (field) => `${field} being deleted`,
+    sentence: ({ config }, names, isPlural) =>
+      `${formatName(config)} is in use and being deleted; ${names} ${verb(isPlural, 'name')} it`,
+    more: () => ['Move the referrers to another config before the finalizers are removed, or keep the finalizers'],
+  },
+
+  NotReported: {
+    summary: (field) => (field === '' ? 'not reported' : `no ${field} yet`),
+    sentence: ({ field }, names, isPlural) =>
+      field === 'desiredConfig'
+        ? `${names} ${have(isPlural)} no desiredConfig`
+        : `${names} ${have(isPlural)} not reported a ${field ?? 'configuration'} yet`,
+    repairs: ({ referrer, replacement }) =>
+      replacement === undefined
+        ? []
+        : [
+            annotateNode('resetDesired', 'set desiredConfig to the config that the node runs', referrer.name, {
+              desiredConfig: replacement,
+            }),
+          ],
+  },
+
+  PoolConflict: {
+    summary: () => 'two custom pools',
+    sentence: ({ evidence }, names, isPlural) => `${names} ${be(isPlural)} in the ${evidence}`,
+    repairs: ({ referrer: { name }, labels }) => {
+      const text = `node ${name} is in several custom pools: keep only the label of the pool whose config it names`;
+      return labels.length === 0 ? [] : [labelNode('assignPool', text, name, labels)];
+    },
+  },
+
+  NotInPool: {
+    summary: () => 'in no pool',
+    sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} in no pool: no node selector accepts its labels`,
+    repairs: ({ referrer: { name }, pool, labels }) => {
+      const text = `node ${name} is in no pool: give it the labels of pool ${pool}, or change the pool's selector`;
+      if (pool !== undefined) return [labelNode('assignPool', text, name, labels)];
+      return [{ name: 'assignPool', text: `change the labels of node ${name} so that a pool selects it` }];
+    },
+  },
+
+  NodeNotReady: {
+    summary: () => 'not ready',
+    sentence: ({ since, evidence }, names, isPlural) =>
+      `${names} ${be(isPlural)} not ready${sinceText(since)}${evidence === undefined ? '' : ` ("${evidence}")`}`,
+    avoid: () => 'Do not change its annotations: only its own kubelet and daemon can move it',
+    repairs: ({ referrer: { name } }) => [
+      { name: 'startKubelet', text: `start the machine of node ${name}, or its kubelet` },
+      deleteLostNode(name),
+    ],
+    isRepairedWhileWaiting: true,
+  },
+
+  CertificatePending: {
+    summary: () => 'certificate pending',
+    sentence: ({ since }, names, isPlural) =>
+      `${names} ${be(isPlural)} not ready${sinceText(since)}, and ${verb(isPlural, 'wait')} for a certificate`,
+    repairs: ({ requests }) => [approveRequests(requests)],
+    isRepairedWhileWaiting: true,
+  },
+
+  NodeCordoned: {
+    summary: () => 'cordoned',
+    sentence: ({ by, since }, names, isPlural) =>
+      `${names} ${be(isPlural)} cordoned${sinceText(since)}${by === undefined ? '' : ` by ${by}`}`,
+    repairs: ({ referrer }) => [uncordon(referrer.name)],
+  },
+
+  DrainBlocked: {
+    summary: () => 'drain blocked',
+    sentence: ({ since }, names) =>
+      `the drain of ${names} does not end${since ? `; it began at ${toSeconds(since)}` : ''}`,
+    more: ({ budgets }) =>
+      (budgets ?? []).map(
+        ({ namespace, name, pods }) =>
+          `PodDisruptionBudget ${namespace}/${name} allows no disruption of pod ${joinFirst(pods, MAX_NAMED)}`,
+      ),
+    avoid: () => 'Do not delete the pods or the budget before its owner agrees: the workload can fail',
+    repairs: ({ budgets = [] }) => {
+      if (budgets.length === 0) {
+        const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
+        return [{ name: 'allowDisruption', text, command: ['oc', 'get', 'poddisruptionbudget', '-A'] }];
+      }
+      const names = budgets.map(({ namespace, name }) => `${namespace}/${name}`);
+      const text = `let budget ${joinFirst(names, MAX_NAMED)} allow a disruption, for example by another replica`;
+      return [{ name: 'allowDisruption', text }];
+    },
+    isRepairedWhileWaiting: true,
+  },
+
+  DesiredOutdated: {
+    summary: () => 'desired outdated',
+    sentence: ({ config }, names, isPlural) =>
+      `${names} ${be(isPlural)} to update to ${formatName(config)}, which the pool does not want any more`,
+    repairs: ({ referrer, isCordoned, replacement }) => {
+      if (isCordoned) return [uncordon(referrer.name)];
+      if (replacement === undefined) return [];
+      const text = 'set desiredConfig back. The node stops the update, and loses nothing';
+      return [annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
+    },
+  },
+
+  DiskDiffers: {
+    summary: () => 'disk differs',
+    sentence: ({ difference, comparedWith }, names) =>
+      `on ${names}, ${describeDifference(difference, formatName(comparedWith))}`,
+    avoid: ({ difference }) =>
+      difference.type === 'kernelArguments' ? `Do not create ${FORCE_FILE}: it adds no kernel arguments` : '',
+    repairs: repairDisk,
+  },
+
+  AnnotatedByHand: {
+    summary: () => 'annotated by hand',
+    sentence: ({ config, by, since }, names, isPlural) =>
+      `${names} ${verb(isPlural, 'name')} ${formatName(config)}, but the disk has another config: ` +
+      `${by} changed the annotation at ${toSeconds(since)}`,
+    repairs: ({ referrer }) => [readDisk(referrer.name), forceConfig(referrer.name)],
+  },
+
+  Recovering: {
+    summary: () => 'recovering',
+    sentence: (_cause, names, isPlural) =>
+      `${names} still ${verb(isPlural, 'report')} an old reason. All named configs exist`,
+  },
+
+  Unreconcilable: {
+    summary: () => 'Unreconcilable',
+    sentence: ({ evidence }, names) => `the daemon of ${names} refuses the change: "${evidence}"`,
+  },
+
+  NodeDegraded: {
+    summary: () => 'Degraded',
+    sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} Degraded, although the configs exist`,
+  },
+
+  SpecEmpty: {
+    summary: (field) => `${field} empty`,
+    sentence: (_cause, names, isPlural) =>
+      `${names} ${have(isPlural)} an empty spec.configuration.name: the operator has not rendered a config yet`,
+  },
+
+  StatusEmpty: {
+    summary: (field) => `${field} empty`,
+    sentence: (_cause, names, isPlural) =>
+      `${names} ${have(isPlural)} an empty status.configuration.name: the machine-config-server answers new machines ` +
+      'with HTTP 500',
+    repairs: ({ referrer, isPausedByPerson, replacement }) => [
+      ...(isPausedByPerson ? [unpause(referrer.name)] : []),
+      ...setStatus(referrer.name, replacement),
+    ],
+  },
+
+  RolloutUnfinished: {
+    summary: (field) => `${field} empty`,
+    sentence: (_cause, names, isPlural) =>
+      `${names} ${have(isPlural)} an empty status.configuration.name after ${FIRST_ROLLOUT_MINUTES} minutes`,
+    repairs: ({ referrer, isPausedByPerson }) => (isPausedByPerson ? [unpause(referrer.name)] : []),
+  },
+
+  RolloutStalled: {
+    summary: () => 'stalled',
+    sentence: ({ config, updatedMachineCount, machineCount }, names) =>
+      `the roll-out of ${formatName(config)} in ${names} does not move: ` +
+      `${updatedMachineCount} of ${machineCount} machines are updated`,
+    repairs: () => [readOperatorLog('machine-config-controller')],
+  },
+
+  PoolDegraded: {
+    summary: (_field, { condition }) => condition ?? 'Degraded by its nodes',
+    sentence: ({ condition, evidence }, names, isPlural) =>
+      condition === undefined
+        ? `${names} ${be(isPlural)} Degraded because of its nodes`
+        : `${names} ${be(isPlural)} ${condition}: "${evidence}"`,
+    repairs: ({ condition, referrer: { name } }) => {
+      const text = `correct the source MachineConfig of pool ${name} that the message is about`;
+      return condition === 'RenderDegraded' ? [{ name: 'correctSource', text }] : [];
+    },
+  },
+
+  PausedForRestore: {
+    summary: () => 'paused for restore',
+    sentence: ({ config }, names, isPlural) => `${names} ${be(isPlural)} paused for a restore of ${formatName(config)}`,
+    more: () => ['Let the restore run, or continue it if it has ended early'],
+    repairs: ({ referrer: { name }, config, canContinue, isMissing }) => {
+      const giveUp: Repair = {
+        name: 'continueRestore',
+        text: `pool ${name}: unpause it, only to give up its restore`,
+        command: toUnpauseCommand(name),
+      };
+      if (!canContinue) return [giveUp];
+      if (isMissing) return [{ ...giveUp, alternative: true }];
+      const text = `pool ${name} is paused by a restore. Let it run, or continue it if it has ended early`;
+      const command = ['machineconfig-guard', 'restore', config, '--confirm'];
+      return [
+        { name: 'continueRestore', text, command },
+        { ...giveUp, alternative: true },
+      ];
+    },
+  },
+
+  BuildFailed: {
+    summary: () => 'image build failed',
+    sentence: ({ build, evidence }, names) =>
+      `the OS image of ${names} was not built: MachineOSBuild ${build} failed ("${evidence}")`,
+    repairs: ({ osConfig }) => {
+      const text = `correct the cause, and then build the image of MachineOSConfig ${osConfig} again`;
+      const command = ['oc', 'annotate', 'machineosconfig', osConfig, '--overwrite', `${MCO_GROUP}/rebuild=`];
+      return [{ name: 'rebuild', text, command }];
+    },
+  },
+
+  BuildGone: {
+    summary: () => 'image build gone',
+    sentence: ({ build, osConfig }, names) =>
+      `${names} ${verb(false, 'wait')} for MachineOSBuild ${formatName(build)}, which MachineOSConfig ${osConfig} ` +
+      'names, but which does not exist',
+    repairs: ({ osConfig }) => {
+      const text = `remove the annotation of MachineOSConfig ${osConfig}. The operator then starts a new build`;
+      const command = ['oc', 'annotate', 'machineosconfig', osConfig, `${MCO_GROUP}/current-machine-os-build-`];
+      return [{ name: 'rebuild', text, command }];
+    },
+  },
+};
+
+export const CAUSE_CODES = Object.keys(RULES) as readonly CauseCode[];
+
+/** The rule of a cause. */
+export function getRule<Own extends Cause>({ code }: Own): CauseRule<Own> {
+  return RULES[code] as unknown as CauseRule<Own>;
+}
+
+/** The repairs that are of use now: none while waiting can help, unless a person decides anyway. */
+export function listRepairs(cause: Cause): readonly Repair[] {
+  const { repairs, isRepairedWhileWaiting = false } = getRule(cause);
+  return cause.waiting.helps && !isRepairedWhileWaiting ? [] : (repairs?.(cause) ?? []);
+}
+
+function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
+  const { referrer, field, config, copyOn, hasBootstrapHost, replacement, lostSince } = cause;
+  const { kind, name } = referrer;
+  if (kind === 'MachineOSBuild') {
+    const text = `delete build ${name}. The operator starts one for the config of the pool`;
+    return [{ name: 'deleteBuild', text, command: ['oc', 'delete', 'machineosbuild', name] }];
+  }
+  const repairs: Repair[] = [];
+  if (copyOn !== undefined) {
+    const place = hasBootstrapHost ? `. On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}` : '';
+    const text = `create the missing config again; without --confirm this writes nothing${place}`;
+    const command = ['machineconfig-guard', 'restore', config, '--from', `node/${copyOn}`];
+    repairs.push({ name: 'restore', text, command });
+  }
+  if (kind === 'MachineConfigPool') {
+    if (field === 'status') return [...repairs, ...setStatus(name, replacement)];
+    if (replacement === undefined) return repairs;
+    const text = `pool ${name}: name a config that exists. No node ran the missing one`;
+    const command = patchPool(name, { spec: { configuration: { name: replacement } } });
+    return [...repairs, { name: 'resetSpec', text, command }];
+  }
+  if (lostSince !== undefined) {
+    const text = `if the machine of node ${name} comes back: start its kubelet, and restore the config from a copy`;
+    return [...repairs, { name: 'changeBack', text, alternative: true }, deleteLostNode(name)];
+  }
+  return [...repairs, ...repairReference(cause)];
+}
+
+/** Lets the annotations of a node name another config than the missing one. */
+function repairReference(cause: ConfigMissing): readonly Repair[] {
+  const { referrer, field, fields, wasRun, replacement, isFirstBoot, wayBack } = cause;
+  const repairs: Repair[] = [];
+  if (wayBack !== undefined) {
+    const { pool } = wayBack;
+    const text = `only if ${referrer.name} was in pool ${pool}: move it back, restore the config, and move it again`;
+    repairs.push({ ...labelNode('returnToPool', text, referrer.name, wayBack.labels), alternative: true });
+  }
+  if (replacement === undefined) return repairs;
+  if (field === 'desiredConfig' && !wasRun) {
+    const text = 'set desiredConfig to a config that exists. Nothing is lost: no node runs the missing one';
+    return [...repairs, annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
+  }
+  const cost = isFirstBoot
+    ? 'Files that only the missing config has stay on the disk for ever'
+    : 'The daemon changes the disk to it, with one reboot';
+  const text = `if no copy of the missing config exists: name the config of the pool. ${cost}`;
+  const annotations = Object.fromEntries(fields.map((each) => [each, replacement]));
+  return [...repairs, { ...annotateNode('nameConfigOfPool', text, referrer.name, annotations), alternative: true }];
+}
+
+function repairDisk({ referrer: { name }, difference, comparedWith, isAtRest }: DiskDiffers): readonly Repair[] {
+  const end = isAtRest ? 'The node is then Done within 2 minutes' : 'The update then goes on';
+  if (difference.type === 'kernelArguments') {
+    const text = `add the missing kernel arguments on ${name}. ${end}. The arguments take effect at the next boot`;
+    const known = difference.missing.filter((argument) => KERNEL_ARGUMENT.test(argument));
+    if (known.length === 0 || known.length < difference.missing.length) return [{ name: 'changeBack', text }];
+    const flags = known.map((argument) => `--append=${argument}`);
+    return [{ name: 'changeBack', text, command: onHost(name, ['rpm-ostree', 'kargs', ...flags]) }];
+  }
+  const repairs: Repair[] = [forceConfig(name)];
+  if (difference.type === 'osImage') {
+    const text = `see which OS images ${name} has. If the expected one is staged, reboot the node`;
+    repairs.push({ name: 'changeBack', text, command: onHost(name, ['rpm-ostree', 'status']) });
+  } else {
+    const what = difference.type === 'file' ? `file "${quote(difference.path)}"` : 'the disk';
+    const text = `on ${name}, put ${what} back as ${quote(comparedWith)} has it. ${end}`;
+    repairs.push({ name: 'changeBack', text });
+  }
+  // The annotations of a node whose first boot changed nothing can name another config than its disk has.
+  if (isAtRest) repairs.push({ ...readDisk(name), alternative: true });
+  return repairs;
+}
+
+/** A clause about a disk that was compared with a config. */
+function describeDifference(difference: DiskDifference, config: string): string {
+  if (difference.type === 'file') {
+    return `file "${quote(difference.path)}" ${FILE_DIFFERENCES[difference.aspect]} ${config}`;
+  }
+  if (difference.type === 'kernelArguments') {
+    return `these kernel arguments of ${config} are missing: ${quote(difference.missing.join(' '))}`;
+  }
+  if (difference.type === 'osImage') {
+    return `the booted OS image is ${quote(difference.booted)}. That of ${config} is ${quote(difference.expected)}`;
+  }
+  return `the disk differs from ${config}`;
+}
+
+const FILE_DIFFERENCES = {
+  content: 'has other content than in',
+  mode: 'has another mode than in',
+  existence: 'is missing, and is in',
+  state: 'has another state than in',
+} as const;
+
+function explainDeletion({ explanation, deletedAt, deletedBy }: MissingConfigReport): string {
+  if (deletedAt === null) return quote(explanation ?? '');
+  const time = quote(deletedAt);
+  const user = quote(deletedBy ?? '');
+  return user === '' ? `The guard saw its deletion at ${time}` : `The guard allowed "${user}" to delete it at ${time}`;
+}
+
+/** @param requests any number; their names are checked when they are read */
+export function approveRequests(requests: readonly string[]): Repair {
+  return {
+    name: 'approveRequests',
+    text: 'approve pending certificate requests of nodes; check the requestors first',
+    command: ['oc', 'adm', 'certificate', 'approve', TARGETS],
+    targets: requests,
+  };
+}
+
+function uncordon(node: string): Repair {
+  const text = 'uncordon the node. The operator then updates it within a minute';
+  return { name: 'uncordon', text, command: ['oc', 'adm', 'uncordon', TARGETS], targets: [node] };
+}
+
+function deleteLostNode(node: string): Repair {
+  const text = `only if the machine of node ${node} is lost for good: delete the node. Its pool then goes on`;
+  return { name: 'deleteNode', text, command: ['oc', 'delete', 'node', node], alternative: true };
+}
+
+function annotateNode(
+  name: Repair['name'],
+  text: string,
+  node: string,
+  annotations: Readonly<Record<string, string>>,
+): Repair {
+  const words = Object.entries(annotations).map(([field, config]) => `${MCO_GROUP}/${field}=${config}`);
+  return { name, text, command: ['oc', 'annotate', 'node', TARGETS, '--overwrite', ...words], targets: [node] };
+}
+
+function labelNode(name: Repair['name'], text: string, node: string, labels: readonly string[]): Repair {
+  return { name, text, command: ['oc', 'label', 'node', node, '--overwrite', ...labels] };
+}
+
+/** The machine-config-daemon of the node reads its own disk for `restore`. */
+function readDisk(node: string): Repair {
+  const text =
+    'if somebody has annotated the node: see which config its disk has, and create it again if it is missing. ' +
+    'Without --confirm this writes nothing';
+  const command = ['machineconfig-guard', 'restore', '--from', `node/${node}`];
+  return { name: 'readDisk', text, command, isOneAtATime: true };
+}
+
+function forceConfig(node: string): Repair {
+  const text =
+    `or let the daemon of ${node} overwrite the disk without a comparison, with a drain and a reboot. ` +
+    'Files that only another config has stay';
+  const command = onHost(node, ['touch', FORCE_FILE]);
+  return { name: 'force', text, command, alternative: true, isOneAtATime: true };
+}
+
+function onHost(node: string, words: readonly string[]): readonly string[] {
+  return ['oc', 'debug', `node/${node}`, '--', 'chroot', '/host', ...words];
+}
+
+function readOperatorLog(deployment: string): Repair {
+  const command = ['oc', 'logs', '-n', OPERATOR_NAMESPACE, `deployment/${deployment}`, '--tail=20'];
+  return { name: 'readLog', text: 'read the log of the operator', command };
+}
+
+function unpause(pool: string): Repair {
+  const text = `pool ${pool}: unpause it, because the operator updates no machine of a paused pool`;
+  return { name: 'unpause', text, command: patchPool(pool, { spec: { paused: false } }) };
+}
+
+function setStatus(pool: string, config: string | undefined): readonly Repair[] {
+  if (config === undefined) return [];
+  const text = `pool ${pool}: set the status, from which new machines get their config`;
+  const command = patchPool(pool, { status: { configuration: { name: config } } }, '--subresource=status');
+  return [{ name: 'setStatus', text, command }];
+}
+
+function patchPool(pool: string, patch: object, ...flags: readonly string[]): readonly string[] {
+  return ['oc', 'patch', 'machineconfigpool', pool, ...flags, '--type=merge', '-p', JSON.stringify(patch)];
+}
+
+/** A restore would take the next pause by a person for its own. */
+export function removeRestoreMark({ referrer: { name }, paused, pausedFor }: InspectedPool): readonly Repair[] {
+  if (paused || pausedFor === undefined) return [];
+  const text = `pool ${name}: it is not paused, so remove the mark of a restore`;
+  const command = ['oc', 'annotate', 'machineconfigpool', name, `${PAUSED_FOR_RESTORE}-`];
+  return [{ name: 'continueRestore', text, command }];
+}

@@ -1,0 +1,262 @@
+import type { BlockingBudget, StoppedOperator } from './cluster-snapshot.ts';
+import type { DiskDifference } from './daemon-reason.ts';
+import type { ConfigName } from '../mco/machine-config.ts';
+import type { NodeReferrer, PoolReferrer, Referrer } from '../mco/referrer.ts';
+
+/** Whether the operator or the node can end a problem without a person. */
+export interface Waiting {
+  readonly helps: boolean;
+  /** Why, and for how long. A sentence without a period. */
+  readonly why: string;
+}
+
+/** What the guard knows about a missing config. Null is unknown. Part of the JSON of `check`. */
+export interface MissingConfigReport {
+  /** Sentences without the last period. */
+  readonly explanation: string | null;
+  /** RFC 3339. */
+  readonly deletedAt: string | null;
+  /** The user that deleted the config. */
+  readonly deletedBy: string | null;
+}
+
+interface CauseFields {
+  /** The object that does not move. Absent if the cause is about the whole cluster. */
+  readonly referrer?: Referrer;
+  /** Such as `currentConfig` or `spec`, if the cause is about one field. */
+  readonly field?: string | undefined;
+  readonly config?: ConfigName | undefined;
+  readonly waiting: Waiting;
+  /** The condition or the reason that decided, quoted. Untrusted text in one printable line. */
+  readonly evidence?: string | undefined;
+}
+
+interface NodeFields extends CauseFields {
+  readonly referrer: NodeReferrer;
+}
+
+interface PoolFields extends CauseFields {
+  readonly referrer: PoolReferrer;
+}
+
+export interface ConfigMissing extends CauseFields, MissingConfigReport {
+  readonly code: 'ConfigMissing';
+  readonly referrer: Referrer;
+  readonly field: string;
+  /** All fields of the referrer that name the config. */
+  readonly fields: readonly string[];
+  readonly config: ConfigName;
+  /** The existing config with the nearest name. */
+  readonly suggestion: ConfigName | null;
+  /** Whether a node ran the config, so that its content is worth a restore. */
+  readonly wasRun: boolean;
+  /** A node whose disk has a copy, and whose kubelet answers. Undefined if `restore` would reject the config. */
+  readonly copyOn: string | undefined;
+  /** Whether the bootstrap host can still have a copy. */
+  readonly hasBootstrapHost: boolean;
+  /** An existing config that the field can name instead. */
+  readonly replacement: ConfigName | undefined;
+  /** The node is lost: its kubelet has not answered since this time. */
+  readonly lostSince: Date | undefined;
+  /** Whether the daemon has finished no update of this node, so it removes no files of the missing config. */
+  readonly isFirstBoot: boolean;
+  /** The config is of a pool that does not select the node: how the node gets back into it. */
+  readonly wayBack: { readonly pool: string; readonly labels: readonly string[] } | undefined;
+}
+
+export interface ConfigTerminating extends CauseFields {
+  readonly code: 'ConfigTerminating';
+  readonly referrer: Referrer;
+  readonly field: string;
+  readonly config: ConfigName;
+}
+
+export interface NotReported extends NodeFields {
+  readonly code: 'NotReported';
+  /** The config for an absent `desiredConfig`. Undefined if the operator sets one. */
+  readonly replacement: ConfigName | undefined;
+}
+
+export interface PoolConflict extends NodeFields {
+  readonly code: 'PoolConflict';
+  readonly pools: readonly string[];
+  /** Arguments of `oc label` that leave only the pool whose config the node names. Empty if it names another. */
+  readonly labels: readonly string[];
+}
+
+export interface NotInPool extends NodeFields {
+  readonly code: 'NotInPool';
+  /** The pool whose config the node names, or else `worker`, if its selector can be met by labels. */
+  readonly pool: string | undefined;
+  /** Arguments of `oc label` with which that pool selects the node. */
+  readonly labels: readonly string[];
+}
+
+export interface NodeNotReady extends NodeFields {
+  readonly code: 'NodeNotReady';
+  readonly since: Date | undefined;
+}
+
+export interface CertificatePending extends NodeFields {
+  readonly code: 'CertificatePending';
+  readonly since: Date | undefined;
+  readonly requests: readonly string[];
+}
+
+export interface NodeCordoned extends NodeFields {
+  readonly code: 'NodeCordoned';
+  /** The field manager that cordoned the node, such as `kubectl-cordon`. */
+  readonly by: string | undefined;
+  readonly since: Date | undefined;
+}
+
+export interface DrainBlocked extends NodeFields {
+  readonly code: 'DrainBlocked';
+  readonly since: Date | undefined;
+  /** Undefined if they could not be read. */
+  readonly budgets: readonly BlockingBudget[] | undefined;
+}
+
+export interface DesiredOutdated extends NodeFields {
+  readonly code: 'DesiredOutdated';
+  /** What `desiredConfig` names. */
+  readonly config: ConfigName;
+  readonly replacement: ConfigName | undefined;
+  readonly isCordoned: boolean;
+}
+
+export interface DiskDiffers extends NodeFields {
+  readonly code: 'DiskDiffers';
+  readonly comparedWith: string;
+  readonly difference: DiskDifference;
+  /** Whether the node names no other desired config. */
+  readonly isAtRest: boolean;
+}
+
+/** Somebody set `currentConfig`, and the disk has no `currentconfig` that would win over it. */
+export interface AnnotatedByHand extends NodeFields {
+  readonly code: 'AnnotatedByHand';
+  readonly config: ConfigName;
+  readonly by: string;
+  readonly since: Date;
+}
+
+/** What the reason names is over. The daemon empties the reason only when it is Done. */
+export interface Recovering extends NodeFields {
+  readonly code: 'Recovering';
+}
+
+export interface Unreconcilable extends NodeFields {
+  readonly code: 'Unreconcilable';
+}
+
+/** The daemon has failed for a reason that is none of the others. */
+export interface NodeDegraded extends NodeFields {
+  readonly code: 'NodeDegraded';
+}
+
+export interface SpecEmpty extends PoolFields {
+  readonly code: 'SpecEmpty';
+}
+
+export interface StatusEmpty extends PoolFields {
+  readonly code: 'StatusEmpty';
+  /** The config to set as the status. Undefined if `restore` sets it. */
+  readonly replacement: ConfigName | undefined;
+  readonly isPausedByPerson: boolean;
+}
+
+export interface RolloutUnfinished extends PoolFields {
+  readonly code: 'RolloutUnfinished';
+  readonly isPausedByPerson: boolean;
+}
+
+/** Nothing in the pool has changed for an hour, and no other cause explains it. */
+export interface RolloutStalled extends PoolFields {
+  readonly code: 'RolloutStalled';
+  readonly config: ConfigName;
+  readonly updatedMachineCount: number;
+  readonly machineCount: number;
+}
+
+export interface PoolDegraded extends PoolFields {
+  readonly code: 'PoolDegraded';
+  /** Such as `RenderDegraded`. Undefined if the causes of its nodes explain it. */
+  readonly condition: string | undefined;
+}
+
+export interface PausedForRestore extends PoolFields {
+  readonly code: 'PausedForRestore';
+  readonly config: ConfigName;
+  /** `restore` can continue: something names the config, and it exists. */
+  readonly canContinue: boolean;
+  /** The config does not exist yet, so the cause `ConfigMissing` has the command. */
+  readonly isMissing: boolean;
+}
+
+export interface BuildFailed extends PoolFields {
+  readonly code: 'BuildFailed';
+  readonly build: string;
+  readonly osConfig: string;
+}
+
+/** The MachineOSConfig waits for a build that does not exist, so nothing builds the image of the pool. */
+export interface BuildGone extends PoolFields {
+  readonly code: 'BuildGone';
+  readonly build: string;
+  readonly osConfig: string;
+}
+
+export interface TooFewNodes extends CauseFields {
+  readonly code: 'TooFewNodes';
+  readonly evidence: string;
+}
+
+export interface PoolsMissing extends CauseFields {
+  readonly code: 'PoolsMissing';
+  readonly isOperatorStopped: boolean;
+}
+
+export interface OperatorStopped extends CauseFields, StoppedOperator {
+  readonly code: 'OperatorStopped';
+  readonly evidence: string;
+}
+
+/** Why a node or a pool does not move, or is not protected, with the facts that its text and its repairs need. */
+export type Cause =
+  | AnnotatedByHand
+  | BuildFailed
+  | BuildGone
+  | CertificatePending
+  | ConfigMissing
+  | ConfigTerminating
+  | DesiredOutdated
+  | DiskDiffers
+  | DrainBlocked
+  | NodeCordoned
+  | NodeDegraded
+  | NodeNotReady
+  | NotInPool
+  | NotReported
+  | OperatorStopped
+  | PausedForRestore
+  | PoolConflict
+  | PoolDegraded
+  | PoolsMissing
+  | Recovering
+  | RolloutStalled
+  | RolloutUnfinished
+  | SpecEmpty
+  | StatusEmpty
+  | TooFewNodes
+  | Unreconcilable;
+
+export type CauseCode = Cause['code'];
+
+export function canWait(why: string): Waiting {
+  return { helps: true, why };
+}
+
+export function cannotWait(why: string): Waiting {
+  return { helps: false, why };
+}

@@ -1,0 +1,71 @@
+import { toSeconds } from '../common/duration.ts';
+import { countNoun, joinFirst, joinWithAnd } from '../common/printable-text.ts';
+import { canWait, cannotWait, type Cause, type OperatorStopped, type PoolsMissing, type TooFewNodes } from './cause.ts';
+import { type Cluster, isStalled } from './cluster.ts';
+import { countMissingMachines } from './cluster-snapshot.ts';
+import { findMissingOfBuild } from './missing-configs.ts';
+
+const MAX_NAMES = 3;
+
+/** The causes that are about no single node or pool. */
+export function findClusterCauses(cluster: Cluster): readonly Cause[] {
+  return [
+    ...findTooFewNodes(cluster),
+    ...findStoppedOperators(cluster),
+    ...findMissingPools(cluster),
+    ...(cluster.builds ?? []).flatMap(({ referrer }) => findMissingOfBuild(referrer, cluster)),
+  ];
+}
+
+/** Only some platforms approve the certificate requests of machines themselves. */
+function findTooFewNodes(cluster: Cluster): readonly TooFewNodes[] {
+  const evidence = describeTooFewNodes(cluster);
+  if (evidence === undefined) return [];
+  const old = (cluster.pendingRequests ?? []).filter(({ createdAt }) =>
+    isStalled(new Date(createdAt ?? Number.NaN), cluster),
+  );
+  const names = old.map(({ name }) => name);
+  const waiting =
+    old.length === 0
+      ? canWait('More machines can join')
+      : cannotWait(`Nobody has approved ${joinFirst(names, MAX_NAMES)} for an hour`);
+  return [{ code: 'TooFewNodes', evidence, waiting }];
+}
+
+function describeTooFewNodes(cluster: Cluster): string | undefined {
+  const { nodes, selector, minNodes, hasControlPlane, controlPlaneSize } = cluster;
+  const selection = selector === undefined ? 'in the cluster' : `with label ${selector}`;
+  if (nodes.length === 0) return `the Machine Config Operator manages no node ${selection}`;
+  if (minNodes !== undefined) {
+    const isEnough = nodes.length >= minNodes;
+    return isEnough ? undefined : `only ${countNoun(nodes.length, 'node')} ${selection}, ${minNodes} are required`;
+  }
+  const missing = [...countMissingMachines(hasControlPlane === true ? controlPlaneSize : undefined, cluster)];
+  if (missing.length === 0) return undefined;
+  const counts = missing.map(([pool, count]) => countNoun(count, `${pool} node`));
+  const wanted = (controlPlaneSize?.masters ?? 0) + (controlPlaneSize?.arbiters ?? 0);
+  const joined = wanted - missing.reduce((sum, [, count]) => sum + count, 0);
+  return (
+    `only ${joined} of the ${wanted} control plane nodes of the install-config have joined; ` +
+    `${joinWithAnd(counts)} ${missing.length === 1 && missing[0]?.[1] === 1 ? 'is' : 'are'} missing`
+  );
+}
+
+function findStoppedOperators({ stoppedOperators = [] }: Cluster): readonly OperatorStopped[] {
+  const waiting = cannotWait('Nothing renders configs or updates nodes until it runs');
+  return stoppedOperators.map((stopped) => ({ code: 'OperatorStopped', ...stopped, waiting }));
+}
+
+/** The operator creates the pools `master` and `worker` itself, early in an install. */
+function findMissingPools(cluster: Cluster): readonly PoolsMissing[] {
+  const { livePools, nodes, oldestNodeAt, stoppedOperators = [] } = cluster;
+  if (livePools.length > 0 || nodes.length === 0) return [];
+  if (stoppedOperators.length > 0) {
+    const waiting = cannotWait('The operator creates them, and does not run');
+    return [{ code: 'PoolsMissing', isOperatorStopped: true, waiting }];
+  }
+  const waiting = isStalled(oldestNodeAt, cluster)
+    ? cannotWait(`The operator has created none since ${toSeconds(oldestNodeAt)}, so read its log`)
+    : canWait('The operator creates them early in an install');
+  return [{ code: 'PoolsMissing', isOperatorStopped: false, waiting }];
+}

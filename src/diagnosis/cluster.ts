@@ -1,0 +1,133 @@
+import { groupBy } from '../common/group-by.ts';
+import { findEarliest } from '../common/times.ts';
+import type { Cause, MissingConfigReport } from './cause.ts';
+import {
+  canHaveBootstrapHost,
+  type ClusterSnapshot,
+  findForeignConfigs,
+  type InspectedBuild,
+  type InspectedNode,
+  type InspectedPool,
+  listReferrers,
+} from './cluster-snapshot.ts';
+import { findDanglingReferences } from './dangling-references.ts';
+import { createNearestFinder } from './nearest-name.ts';
+import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
+import { findPoolOfNode, type PoolOfNode } from '../mco/pool-of-node.ts';
+import { findReferencedConfig, NODE_FIELDS } from '../mco/referrer.ts';
+
+export interface DiagnosisScope {
+  readonly selector?: string | undefined;
+  /** Undefined means 1, and the control plane of the install-config. */
+  readonly minNodes?: number | undefined;
+  /** Whether all control plane nodes are in the scope. */
+  readonly hasControlPlane?: boolean;
+  readonly now: Date;
+  readonly guardReports?: ReadonlyMap<string, Partial<MissingConfigReport>>;
+}
+
+/** A snapshot with what several causes need. There can be 50,000 nodes or 20,000 pools, so it has indexes. */
+export interface Cluster extends ClusterSnapshot, DiagnosisScope {
+  readonly livePools: readonly InspectedPool[];
+  readonly livePoolsBySpec: ReadonlyMap<ConfigName | undefined, readonly InspectedPool[]>;
+  readonly livePoolByName: ReadonlyMap<string | undefined, InspectedPool>;
+  /** The names of the pools whose configs are missing. */
+  readonly poolsWithMissingConfig: ReadonlySet<string | undefined>;
+  /** A node that ran a config, so its disk has a copy. One whose kubelet answers and that is in the pool wins. */
+  readonly nodeWithCopy: ReadonlyMap<ConfigName, InspectedNode>;
+  /** The missing configs that `restore` rejects, because only nodes of other pools name them. */
+  readonly foreignConfigs: ReadonlySet<ConfigName>;
+  readonly buildsByConfig: ReadonlyMap<ConfigName | undefined, readonly InspectedBuild[]>;
+  /** When the oldest node was created or turned ready: early in an install, less than an hour ago. */
+  readonly oldestNodeAt: Date | undefined;
+  /** Whether an install can still run, so that its bootstrap host can still have the first configs. */
+  readonly hasBootstrapHost: boolean;
+  readonly poolOf: (node: InspectedNode) => PoolOfNode<InspectedPool>;
+  readonly nodesOf: (pool: InspectedPool) => readonly InspectedNode[];
+  /** Whether a machine of the pool, or its status, has not reached the config in its spec. */
+  readonly isRollingOut: (pool: InspectedPool) => boolean;
+  /** Those of the nodes of a pool. Call it once the causes of all nodes have been found. */
+  readonly causesOfNodes: (pool: InspectedPool) => readonly Cause[];
+  readonly findNearest: (missing: string) => ConfigName | undefined;
+}
+
+/** Without a change in this time, the operator makes no progress. */
+const STALLED_MINUTES = 60;
+/** A machine can take this long to reboot. Its kubelet does not answer meanwhile. */
+const MAX_REBOOT_MINUTES = 15;
+
+export function isStalled(since: Date | undefined, { now }: Pick<Cluster, 'now'>): since is Date {
+  return isOlderThan(STALLED_MINUTES, since, now);
+}
+
+export function isOlderThan(minutes: number, since: Date | undefined, now: Date): boolean {
+  return since !== undefined && now.getTime() - since.getTime() > minutes * 60_000;
+}
+
+/** Since when the kubelet of a node has not answered, if that is longer than a reboot takes. */
+export function findLostSince({ readiness }: InspectedNode, { now }: Pick<Cluster, 'now'>): Date | undefined {
+  if (readiness === undefined || readiness.isReady) return undefined;
+  return isOlderThan(MAX_REBOOT_MINUTES, readiness.since, now) ? readiness.since : undefined;
+}
+
+/** @param causesByNode is filled while the causes of the nodes are found */
+export function createCluster(
+  snapshot: ClusterSnapshot,
+  scope: DiagnosisScope,
+  causesByNode: ReadonlyMap<InspectedNode, readonly Cause[]>,
+): Cluster {
+  const { nodes, pools, configs, builds = [] } = snapshot;
+  const poolByNode = new Map(nodes.map((node) => [node, findPoolOfNode(node.labels, pools)]));
+  const poolOf = (node: InspectedNode) => poolByNode.get(node) ?? findPoolOfNode(node.labels, pools);
+  const nodesByPool = groupBy(nodes, (node) => poolOf(node).pool);
+  const nodesOf = (pool: InspectedPool) => nodesByPool.get(pool) ?? [];
+  const livePools = pools.filter(({ referrer }) => referrer.isTerminating !== true);
+  const missing = findDanglingReferences(listReferrers({ nodes, pools: [] }), configs);
+  const foreign = [...findForeignConfigs({ nodes, pools: livePools })].filter(
+    ([config, naming]) => !configs.has(config) && naming.every((node) => poolOf(node).pool !== undefined),
+  );
+  const rollingOut = new Map(pools.map((pool) => [pool, isRollingOut(pool, nodesOf(pool))]));
+  return {
+    ...snapshot,
+    ...scope,
+    livePools,
+    livePoolsBySpec: groupBy(livePools, ({ referrer }) => findReferencedConfig(referrer, 'spec')),
+    livePoolByName: new Map(livePools.map((pool) => [pool.referrer.name, pool])),
+    poolsWithMissingConfig: new Set(missing.map(({ config }) => parsePoolName(config))),
+    nodeWithCopy: findNodesWithCopy(nodes, poolOf, scope),
+    foreignConfigs: new Set(foreign.map(([config]) => config)),
+    buildsByConfig: groupBy(builds, ({ referrer }) => referrer.references[0]?.config),
+    oldestNodeAt: findEarliest(nodes.flatMap(({ createdAt, readiness }) => [createdAt, readiness?.since])),
+    hasBootstrapHost: canHaveBootstrapHost(snapshot, scope.now),
+    poolOf,
+    nodesOf,
+    isRollingOut: (pool) => rollingOut.get(pool) === true,
+    causesOfNodes: (pool) => nodesOf(pool).flatMap((node) => causesByNode.get(node) ?? []),
+    findNearest: createNearestFinder(configs),
+  };
+}
+
+function isRollingOut({ referrer }: InspectedPool, nodes: readonly InspectedNode[]): boolean {
+  const target = findReferencedConfig(referrer, 'spec');
+  if (target === undefined) return false;
+  const isAtTarget = (node: InspectedNode) =>
+    NODE_FIELDS.every((field) => [target, undefined].includes(findReferencedConfig(node.referrer, field)));
+  return findReferencedConfig(referrer, 'status') !== target || !nodes.every(isAtTarget);
+}
+
+function findNodesWithCopy(
+  nodes: readonly InspectedNode[],
+  poolOf: Cluster['poolOf'],
+  scope: DiagnosisScope,
+): ReadonlyMap<ConfigName, InspectedNode> {
+  const candidates = nodes.toReversed().flatMap((node) => {
+    const config = findReferencedConfig(node.referrer, 'currentConfig');
+    return config === undefined ? [] : [[config, node] as const];
+  });
+  const isOwn = ([config, node]: (typeof candidates)[number]) =>
+    poolOf(node).selecting.some(({ referrer }) => referrer.name === parsePoolName(config));
+  const isReachable = ([, node]: (typeof candidates)[number]) => findLostSince(node, scope) === undefined;
+  const reachable = candidates.filter(isReachable);
+  // The last one of a config wins.
+  return new Map([...candidates, ...candidates.filter(isOwn), ...reachable, ...reachable.filter(isOwn)]);
+}

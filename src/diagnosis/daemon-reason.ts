@@ -1,0 +1,94 @@
+import { type ConfigName, toConfigName } from '../mco/machine-config.ts';
+
+/**
+ * What the machine-config-daemon says in the annotation `reason` of its node, with the texts of OpenShift 4.14 to 5.0
+ * (machine-config-operator, pkg/daemon). The node writes the annotation, so no field of this can be trusted.
+ */
+export type DaemonReason =
+  /** The annotation is absent or empty. */
+  | { readonly type: 'none' }
+  /** A config that an annotation names is not in the API. Undefined if the annotation was empty. */
+  | { readonly type: 'configNotFound'; readonly config: ConfigName | undefined }
+  /**
+   * The first boot got its config from the bootstrap host, and the API never had it. Undefined if the first boot
+   * changed nothing: then the disk has no `currentconfig`, and the text names no config.
+   */
+  | { readonly type: 'bootstrapMismatch'; readonly config: ConfigName | undefined }
+  /** The disk differs from a config, or from an OS image. Undefined if the text does not name it. */
+  | { readonly type: 'diskDiffers'; readonly comparedWith: string | undefined; readonly difference: DiskDifference }
+  /** The controller could not evict every pod. */
+  | { readonly type: 'drainFailed' }
+  /** The daemon cannot make the change without a new installation of the machine. */
+  | { readonly type: 'unreconcilable' }
+  | { readonly type: 'other' };
+
+export type DiskDifference =
+  /** A file, a unit or a drop-in. */
+  | { readonly type: 'file'; readonly path: string; readonly aspect: 'content' | 'mode' | 'existence' | 'state' }
+  | { readonly type: 'kernelArguments'; readonly missing: readonly string[] }
+  | { readonly type: 'osImage'; readonly expected: string; readonly booted: string }
+  | { readonly type: 'other' };
+
+/** The daemon cuts its reason here (pkg/daemon/writer.go). A hostile one can have 256 KiB. */
+const MAX_REASON_LENGTH = 2_000;
+/** As Go prints a text with `%q`. */
+const QUOTED = String.raw`"((?:[^"\\]|\\.){0,1000})"`;
+
+// Each pattern has one way to match a text, so a search takes linear time.
+const NOT_FOUND = new RegExp(String.raw`\bmachineconfigs?\.machineconfiguration\.openshift\.io ${QUOTED} not found`);
+const BOOTSTRAP_MISMATCH = /\bbootstrap generated MC (\S{1,253}) (?:and in-cluster generated MC|does not match)/;
+const BOOTSTRAP_DISK = /\berror (?:fetching )?current config\b.{0,300}\bon disk\b/;
+const ON_DISK = /\bunexpected on-disk state(?: validating against (\S{1,500}): )?/;
+const DRAIN = /\bfailed to drain node\b|\bwhile attempting to drain node\b/;
+const UNRECONCILABLE = /^can't reconcile config |\bconfigs \S+ \S+ are not reconcilable\b/;
+
+const KERNEL_ARGUMENTS = /\bmissing expected kernel arguments: \[([^\]]*)\]/;
+const OS_IMAGE = new RegExp(String.raw`\bexpected target osImageURL ${QUOTED}, have ${QUOTED}`);
+const FILE_PATTERNS = [
+  ['content', new RegExp(`content mismatch for file:? ${QUOTED}`)],
+  ['mode', new RegExp(`mode mismatch for file:? ${QUOTED}`)],
+  ['existence', new RegExp(`could not (?:stat|read) file ${QUOTED}`)],
+  ['state', new RegExp(`state validation: .{0,200}?path:? ${QUOTED}`)],
+] as const;
+
+/** @param reason the annotation of a node, or '' if it is absent */
+export function parseDaemonReason(reason: string): DaemonReason {
+  const text = reason.slice(0, MAX_REASON_LENGTH);
+  if (text.trim() === '') return { type: 'none' };
+
+  const [, bootstrapConfig] = BOOTSTRAP_MISMATCH.exec(text) ?? [];
+  if (bootstrapConfig !== undefined) return { type: 'bootstrapMismatch', config: copyName(bootstrapConfig) };
+  if (BOOTSTRAP_DISK.test(text)) return { type: 'bootstrapMismatch', config: undefined };
+
+  const [, missing] = NOT_FOUND.exec(text) ?? [];
+  if (missing !== undefined) return { type: 'configNotFound', config: missing === '' ? undefined : copyName(missing) };
+
+  const onDisk = ON_DISK.exec(text);
+  const difference = findDifference(text);
+  // The monitor of the daemon reports a changed file without naming the config (pkg/daemon/config_drift_monitor.go).
+  if (onDisk !== null || difference.type !== 'other') {
+    const comparedWith = onDisk?.[1];
+    return { type: 'diskDiffers', comparedWith: comparedWith && copyName(comparedWith), difference };
+  }
+  if (DRAIN.test(text)) return { type: 'drainFailed' };
+  return { type: UNRECONCILABLE.test(text) ? 'unreconcilable' : 'other' };
+}
+
+function findDifference(text: string): DiskDifference {
+  const kernelArguments = KERNEL_ARGUMENTS.exec(text)?.[1];
+  if (kernelArguments !== undefined) {
+    return { type: 'kernelArguments', missing: kernelArguments.split(' ').filter((argument) => argument !== '') };
+  }
+  const osImage = OS_IMAGE.exec(text);
+  if (osImage !== null) return { type: 'osImage', expected: osImage[1] ?? '', booted: osImage[2] ?? '' };
+  for (const [aspect, pattern] of FILE_PATTERNS) {
+    const path = pattern.exec(text)?.[1];
+    if (path !== undefined) return { type: 'file', path, aspect };
+  }
+  return { type: 'other' };
+}
+
+/** A match would keep the whole text in memory. */
+function copyName(name: string): ConfigName {
+  return toConfigName(Buffer.from(name).toString());
+}

@@ -1,0 +1,163 @@
+import { toSeconds } from '../common/duration.ts';
+import { cannotWait, canWait, type ConfigMissing, type ConfigTerminating, type Waiting } from './cause.ts';
+import { type Cluster, findLostSince, isStalled } from './cluster.ts';
+import { CONTROL_PLANE_POOL, findConfigOfPool, type InspectedNode, type InspectedPool } from './cluster-snapshot.ts';
+import { findDanglingReferences } from './dangling-references.ts';
+import { listLabelsForPool, listRemovalsFromPool } from './pool-labels.ts';
+import { quote } from './quote.ts';
+import { isObjectName } from '../kube/api-object.ts';
+import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
+import { findReferencedConfig, NODE_FIELDS, type Referrer } from '../mco/referrer.ts';
+
+const UNKNOWN_TO_GUARD = { explanation: null, deletedAt: null, deletedBy: null } as const;
+
+/** A cause for each field that names a config that does not exist. */
+export function findMissingOfNode(node: InspectedNode, cluster: Cluster): readonly ConfigMissing[] {
+  const { pool, conflicting } = cluster.poolOf(node);
+  const current = findReferencedConfig(node.referrer, 'currentConfig');
+  const isUpdating = findReferencedConfig(node.referrer, 'desiredConfig') !== current;
+  const { type } = node.daemonReason;
+  return findMissing(node.referrer, cluster).map((cause) => {
+    const isReset = cause.field === 'desiredConfig' && isUpdating && conflicting.length === 0;
+    const existing = pool && findConfigOfPool(pool, cluster);
+    return {
+      ...cause,
+      evidence: cause.evidence ?? (node.reason.includes(cause.config) ? quote(node.reason) : undefined),
+      replacement: existing ?? (isReset ? current : undefined),
+      lostSince: findLostSince(node, cluster),
+      isFirstBoot:
+        type === 'bootstrapMismatch' ||
+        (pool !== undefined && findReferencedConfig(pool.referrer, 'status') === undefined),
+      wayBack: findWayBack(node, cause.config, cluster),
+    };
+  });
+}
+
+/** Call it once the causes of all nodes have been found. */
+export function findMissingOfPool(pool: InspectedPool, cluster: Cluster): readonly ConfigMissing[] {
+  return findMissing(pool.referrer, cluster).map((cause) => {
+    const running = findRunningConfig(pool, cluster);
+    if (cause.field === 'status') {
+      const waiting = isSettling(pool, cluster) ? canWait('The operator replaces it within a minute') : cause.waiting;
+      return { ...cause, waiting, replacement: findStatusOfPool(pool, cluster) };
+    }
+    return { ...cause, replacement: cause.wasRun ? undefined : (findConfigOfPool(pool, cluster) ?? running) };
+  });
+}
+
+/** Once all machines are updated, the operator sets the status to the spec (pkg/controller/node/status.go). */
+function isSettling(pool: InspectedPool, cluster: Cluster): boolean {
+  const target = findReferencedConfig(pool.referrer, 'spec');
+  const isAtTarget = ({ referrer }: InspectedNode) =>
+    NODE_FIELDS.every((field) => findReferencedConfig(referrer, field) === target);
+  return cluster.nodesOf(pool).every(isAtTarget) && cluster.causesOfNodes(pool).every(({ waiting }) => waiting.helps);
+}
+
+export function findMissingOfBuild(referrer: Referrer, cluster: Cluster): readonly ConfigMissing[] {
+  const waiting = cannotWait('The build can never end without it');
+  return findMissing(referrer, cluster).map((cause) => ({ ...cause, waiting }));
+}
+
+export function findTerminating(referrer: Referrer, cluster: Cluster): readonly ConfigTerminating[] {
+  return findDanglingReferences([referrer], cluster.configs)
+    .filter(({ config }) => cluster.terminatingConfigs.has(config))
+    .map(({ field, config }) => {
+      const { waiting, evidence } = judgeRendering(config, cluster);
+      return { code: 'ConfigTerminating', referrer, field, config, waiting, evidence };
+    });
+}
+
+function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissing[] {
+  return findDanglingReferences([referrer], cluster.configs)
+    .filter(({ config }) => !cluster.terminatingConfigs.has(config))
+    .map(({ field, config }) => {
+      const holder = cluster.nodeWithCopy.get(config);
+      const isReachable = holder !== undefined && findLostSince(holder, cluster) === undefined;
+      const isRestorable = isRestorableName(config) && !cluster.foreignConfigs.has(config);
+      return {
+        code: 'ConfigMissing',
+        referrer,
+        field,
+        fields: referrer.references.filter((each) => each.config === config).map((each) => each.field),
+        config,
+        ...UNKNOWN_TO_GUARD,
+        ...cluster.guardReports?.get(config),
+        ...judgeRendering(config, cluster),
+        suggestion: cluster.findNearest(config) ?? null,
+        wasRun: holder !== undefined,
+        copyOn: isReachable && isRestorable ? holder.referrer.name : undefined,
+        hasBootstrapHost: cluster.hasBootstrapHost,
+        replacement: undefined,
+        lostSince: undefined,
+        isFirstBoot: false,
+        wayBack: undefined,
+      };
+    });
+}
+
+/** Whether a printed command can contain the name. An annotation can have any text. */
+function isRestorableName(config: ConfigName): boolean {
+  return parsePoolName(config) !== undefined && isObjectName(config);
+}
+
+interface Judgment {
+  readonly waiting: Waiting;
+  readonly evidence?: string | undefined;
+}
+
+/** The operator renders the config in the spec of a pool, and the first config of a new pool. */
+function judgeRendering(config: ConfigName, cluster: Cluster): Judgment {
+  const { livePools, livePoolByName, livePoolsBySpec } = cluster;
+  const poolName = parsePoolName(config);
+  const own = livePoolByName.get(poolName);
+  // Early in an install nodes have configs of the bootstrap, but no pool exists or has a spec.
+  if (own === undefined && poolName !== undefined && livePools.length === 0) return judgeRenderer(undefined, cluster);
+  const naming = livePoolsBySpec.get(config) ?? [];
+  const isFirst = own !== undefined && findReferencedConfig(own.referrer, 'spec') === undefined;
+  const able = naming.find(({ conditions }) => conditions['RenderDegraded'] === undefined) ?? naming[0];
+  if (able === undefined && !isFirst) return { waiting: cannotWait("No pool's spec names it, so nothing renders it") };
+  return judgeRenderer(able ?? own, cluster);
+}
+
+/** Whether the operator can still render a config for a pool, or the first one without pools. */
+export function judgeRenderer(pool: InspectedPool | undefined, cluster: Cluster): Judgment {
+  const { RenderDegraded, NodeDegraded } = pool?.conditions ?? {};
+  if (RenderDegraded !== undefined) {
+    const evidence = quote(RenderDegraded.message);
+    return { waiting: cannotWait(`The operator cannot render it: "${evidence}"`), evidence };
+  }
+  const [stopped] = cluster.stoppedOperators ?? [];
+  if (stopped !== undefined) return { waiting: cannotWait('The operator does not run') };
+  const since = pool === undefined ? cluster.oldestNodeAt : NodeDegraded?.since;
+  if (isStalled(since, cluster)) {
+    return { waiting: cannotWait(`The operator has not rendered it since ${toSeconds(since)}`) };
+  }
+  return { waiting: canWait('The Machine Config Operator can still render it') };
+}
+
+/** A compromised node can name a config of another pool, so `restore` creates it only for nodes of that pool. */
+function findWayBack(node: InspectedNode, config: ConfigName, cluster: Cluster): ConfigMissing['wayBack'] {
+  const { pool } = cluster.poolOf(node);
+  const own = cluster.livePoolByName.get(parsePoolName(config));
+  if (pool === undefined || own === undefined || !cluster.foreignConfigs.has(config)) return undefined;
+  if (own.referrer.name === CONTROL_PLANE_POOL) return undefined;
+  const removals = pool.referrer.name === 'worker' ? [] : listRemovalsFromPool(pool, node.labels);
+  return { pool: own.referrer.name, labels: [...listLabelsForPool(own, node.labels), ...removals] };
+}
+
+/** The config that the status of a pool must name, so that machines can boot. Undefined if `restore` sets it. */
+export function findStatusOfPool(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
+  const isRestored = cluster
+    .causesOfNodes(pool)
+    .some(({ code, waiting }) => code === 'ConfigMissing' && !waiting.helps);
+  const config = findRunningConfig(pool, cluster) ?? findReferencedConfig(pool.referrer, 'spec');
+  return isRestored || config === undefined || !cluster.configs.has(config) ? undefined : config;
+}
+
+/** A config of the pool that its nodes run. */
+function findRunningConfig(pool: InspectedPool, cluster: Cluster): ConfigName | undefined {
+  const currentConfigs = cluster.nodesOf(pool).map(({ referrer }) => findReferencedConfig(referrer, 'currentConfig'));
+  return currentConfigs.find(
+    (config) => config !== undefined && cluster.configs.has(config) && parsePoolName(config) === pool.referrer.name,
+  );
+}

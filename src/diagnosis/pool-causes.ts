@@ -1,0 +1,167 @@
+import { toSeconds } from '../common/duration.ts';
+import {
+  cannotWait,
+  canWait,
+  type Cause,
+  type PausedForRestore,
+  type RolloutStalled,
+  type RolloutUnfinished,
+  type StatusEmpty,
+  type Waiting,
+} from './cause.ts';
+import { findLatest } from '../common/times.ts';
+import { type Cluster, isStalled } from './cluster.ts';
+import type { InspectedOsConfig, InspectedPool } from './cluster-snapshot.ts';
+import { judgeEmptyStatus } from './dangling-references.ts';
+import { findMissingOfPool, findStatusOfPool, findTerminating, judgeRenderer } from './missing-configs.ts';
+import { quote } from './quote.ts';
+import { isObjectName } from '../kube/api-object.ts';
+import { toConfigName } from '../mco/machine-config.ts';
+import { findReferencedConfig } from '../mco/referrer.ts';
+
+/** Of these the operator makes the condition `Degraded`, which says nothing of its own. */
+const DERIVED_CONDITION = 'Degraded';
+const NODE_CONDITION = 'NodeDegraded';
+const RENDER_CONDITION = 'RenderDegraded';
+
+/**
+ * Why a pool does not move. The pool is not being deleted. Call it once the causes of all nodes have been found.
+ */
+export function findPoolCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
+  const { referrer } = pool;
+  const causes: Cause[] = [...findMissingOfPool(pool, cluster), ...findTerminating(referrer, cluster)];
+  if (findReferencedConfig(referrer, 'spec') === undefined) {
+    causes.push({ code: 'SpecEmpty', referrer, field: 'spec', ...judgeRenderer(pool, cluster) });
+  }
+  causes.push(...findEmptyStatus(pool, cluster), ...findRestorePause(pool, cluster));
+  const buildCauses = findBuildCauses(pool, cluster);
+  causes.push(...buildCauses, ...findDegradedConditions(pool, buildCauses, cluster));
+  const isExplained = causes.length > 0 || cluster.causesOfNodes(pool).length > 0;
+  return isExplained ? causes : findStalledRollout(pool, cluster);
+}
+
+function findEmptyStatus(pool: InspectedPool, cluster: Cluster): readonly (StatusEmpty | RolloutUnfinished)[] {
+  const { referrer, paused, pausedFor } = pool;
+  const code = judgeEmptyStatus(referrer, cluster.poolsWithMissingConfig.has(referrer.name), cluster.now);
+  if (code === undefined) return [];
+  const isPausedByPerson = paused && pausedFor === undefined;
+  const cause = { referrer, field: 'status', isPausedByPerson, ...judgeFirstRollout(pool, cluster) };
+  return code === 'StatusEmpty'
+    ? [{ ...cause, code, replacement: findStatusOfPool(pool, cluster) }]
+    : [{ ...cause, code }];
+}
+
+interface Judgment {
+  readonly waiting: Waiting;
+  readonly evidence?: string | undefined;
+}
+
+/** The operator sets the status when all machines of the pool run the config in the spec. */
+function judgeFirstRollout(pool: InspectedPool, cluster: Cluster): Judgment {
+  const { paused, pausedSince, conditions, machineCount, degradedMachineCount } = pool;
+  if (conditions[RENDER_CONDITION] !== undefined) return judgeRenderer(pool, cluster);
+  if (cluster.causesOfNodes(pool).some(({ code, waiting }) => code === 'ConfigMissing' && !waiting.helps)) {
+    const why = 'The operator sets it when all machines are updated, and one whose config is missing cannot be';
+    return { waiting: cannotWait(why) };
+  }
+  if (paused) {
+    return { waiting: cannotWait(`The pool is paused${pausedSince ? ` since ${toSeconds(pausedSince)}` : ''}`) };
+  }
+  const nodes = cluster.nodesOf(pool);
+  const isEachDegraded = nodes.length > 0 && nodes.every(({ state }) => state === 'Degraded');
+  if (isEachDegraded || (machineCount > 0 && machineCount === degradedMachineCount)) {
+    return { waiting: cannotWait('Every machine of the pool is Degraded, so the operator updates none') };
+  }
+  if (isStalled(pool.movedAt, cluster)) {
+    return { waiting: cannotWait(`Nothing in the pool has changed since ${toSeconds(pool.movedAt)}`) };
+  }
+  return { waiting: canWait('The operator sets the field when all machines of the pool run the config in its spec') };
+}
+
+/** Each condition that ends with `Degraded`, with its own message. Releases add conditions. */
+function findDegradedConditions(pool: InspectedPool, buildCauses: readonly Cause[], cluster: Cluster) {
+  const { referrer, conditions } = pool;
+  const degraded = Object.entries(conditions).filter(([type]) => type.endsWith('Degraded'));
+  const ofNodes = cluster.causesOfNodes(pool);
+  const isExplained = (type: string) =>
+    (type === NODE_CONDITION && ofNodes.length > 0) || (type === 'ImageBuildDegraded' && buildCauses.length > 0);
+  const specific = degraded.filter(([type]) => type !== DERIVED_CONDITION);
+  const unexplained = specific.filter(([type]) => !isExplained(type));
+  const isDerived = specific.length > 0 && unexplained.length === 0;
+  if (isDerived) {
+    if (ofNodes.length === 0) return [];
+    const helps = ofNodes.every(({ waiting }) => waiting.helps);
+    const waiting = helps ? canWait('Its nodes can still recover') : cannotWait('Solve the problems of its nodes');
+    return [{ code: 'PoolDegraded', referrer, condition: undefined, waiting } as const];
+  }
+  return (specific.length > 0 ? unexplained : degraded).map(([type, condition]) => {
+    const { message = '', since } = condition ?? {};
+    const isStuck = type === RENDER_CONDITION || isStalled(since, cluster);
+    const waiting = isStuck
+      ? cannotWait(since === undefined ? 'A person must correct it' : `It has been since ${toSeconds(since)}`)
+      : canWait('The operator tries again');
+    const evidence = quote(message) || 'the operator gives no message';
+    return { code: 'PoolDegraded', referrer, condition: type, evidence, waiting } as const;
+  });
+}
+
+/** A running restore unpauses the pool itself. One that was killed never does, and looks the same. */
+function findRestorePause(pool: InspectedPool, cluster: Cluster): readonly PausedForRestore[] {
+  const { referrer, paused, pausedFor } = pool;
+  if (!paused || pausedFor === undefined) return [];
+  const config = toConfigName(pausedFor);
+  const isNamed = cluster.nodes.some((node) => node.referrer.references.some((each) => each.config === config));
+  const isMissing = !cluster.configs.has(config);
+  return [
+    {
+      code: 'PausedForRestore',
+      referrer,
+      config,
+      canContinue: isNamed && isObjectName(config),
+      isMissing,
+      waiting: cannotWait('Only its restore unpauses it'),
+    },
+  ];
+}
+
+/** In image mode a pool rolls out a config only with an image that contains it (pkg/controller/build/reconciler.go). */
+function findBuildCauses(pool: InspectedPool, cluster: Cluster): readonly Cause[] {
+  const { referrer, paused } = pool;
+  const target = findReferencedConfig(referrer, 'spec');
+  const osConfig = cluster.osConfigs?.find((each) => each.pool === referrer.name);
+  if (osConfig === undefined || target === undefined || paused || !cluster.isRollingOut(pool)) return [];
+  const builds = (cluster.buildsByConfig.get(target) ?? []).filter((build) => build.osConfig === osConfig.name);
+  const failed = builds.find(({ failure }) => failure !== undefined);
+  if (failed !== undefined) {
+    return [
+      {
+        code: 'BuildFailed',
+        referrer,
+        build: failed.referrer.name,
+        osConfig: osConfig.name,
+        evidence: quote(failed.failure ?? ''),
+        waiting: cannotWait('The operator does not repeat a failed build'),
+      },
+    ];
+  }
+  const gone = builds.length === 0 ? findGoneBuild(osConfig, cluster) : undefined;
+  if (gone === undefined) return [];
+  const waiting = isStalled(pool.movedAt, cluster)
+    ? cannotWait('Nothing builds the image that the pool waits for')
+    : canWait('The operator can still start a build');
+  return [{ code: 'BuildGone', referrer, build: gone, osConfig: osConfig.name, waiting }];
+}
+
+function findGoneBuild({ currentBuild }: InspectedOsConfig, { builds = [] }: Cluster): string | undefined {
+  if (currentBuild === undefined) return undefined;
+  return builds.some(({ referrer }) => referrer.name === currentBuild) ? undefined : currentBuild;
+}
+
+function findStalledRollout(pool: InspectedPool, cluster: Cluster): readonly RolloutStalled[] {
+  const { referrer, paused, machineCount, updatedMachineCount } = pool;
+  const config = findReferencedConfig(referrer, 'spec');
+  const since = findLatest([pool.movedAt, ...cluster.nodesOf(pool).map(({ movedAt }) => movedAt)]);
+  if (config === undefined || paused || !cluster.isRollingOut(pool) || !isStalled(since, cluster)) return [];
+  const waiting = cannotWait(`Nothing in the pool has changed since ${toSeconds(since)}`);
+  return [{ code: 'RolloutStalled', referrer, config, machineCount, updatedMachineCount, waiting }];
+}

@@ -1,0 +1,81 @@
+import { groupBy } from '../common/group-by.ts';
+
+/** All repairs in their order: first what others need, last what loses something. */
+const REPAIR_ORDER = [
+  'startOperator',
+  'assignPool',
+  'resetSpec',
+  'resetDesired',
+  'uncordon',
+  'startKubelet',
+  'restore',
+  'readDisk',
+  'changeBack',
+  'correctSource',
+  'continueRestore',
+  'unpause',
+  'setStatus',
+  'allowDisruption',
+  'deleteBuild',
+  'rebuild',
+  'approveRequests',
+  'readLog',
+  'force',
+  'returnToPool',
+  'nameConfigOfPool',
+  'deleteNode',
+] as const;
+
+export type RepairName = (typeof REPAIR_ORDER)[number];
+
+/** Stands in a command for the names of all objects that need the same command. */
+export const TARGETS = Symbol('targets');
+
+/** What ends one cause. */
+export interface Repair {
+  readonly name: RepairName;
+  /** What it does, and what it costs. A clause without a period. */
+  readonly text: string;
+  /** Undefined if only a person can do it. Words from the cluster are checked: none of them becomes a flag. */
+  readonly command?: readonly (string | typeof TARGETS)[];
+  /** The names for {@link TARGETS}. */
+  readonly targets?: readonly string[];
+  /** Whether a person must choose: only if its text applies. */
+  readonly alternative?: boolean;
+  /** Only the first object gets it. The others follow when that one has recovered. */
+  readonly isOneAtATime?: boolean;
+}
+
+/** A repair of one cause or of several. */
+export interface PlannedRepair {
+  readonly text: string;
+  readonly command: readonly string[] | undefined;
+  readonly alternative: boolean;
+}
+
+/** Of a command. More names follow in the next run of `check`. */
+const MAX_TARGETS = 20;
+
+/**
+ * Puts the repairs in their order, alternatives last, and combines those with the same text and command. The first one
+ * is the best.
+ */
+export function planRepairs(repairs: readonly Repair[]): readonly PlannedRepair[] {
+  const toKey = ({ name, text, command = [], alternative, isOneAtATime }: Repair) =>
+    JSON.stringify([name, alternative, ...(isOneAtATime ? [] : [text, command.map(String)])]);
+  const groups = [...groupBy(repairs, toKey).values()];
+  const planned = REPAIR_ORDER.flatMap((name) => groups.filter(([first]) => first?.name === name).map(combine));
+  return planned.toSorted((a, b) => Number(a.alternative) - Number(b.alternative));
+}
+
+function combine(repairs: readonly Repair[]): PlannedRepair {
+  const [{ text, command, alternative = false }] = repairs as [Repair];
+  const all = [...new Set(repairs.flatMap(({ targets = [] }) => targets))];
+  const targets = all.slice(0, MAX_TARGETS);
+  const more = all.length - targets.length;
+  return {
+    text: more === 0 ? text : `${text} (the first ${targets.length}; then run check again for ${more} more)`,
+    command: command?.flatMap((word) => (word === TARGETS ? targets : [word])),
+    alternative,
+  };
+}

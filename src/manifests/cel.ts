@@ -1,0 +1,108 @@
+import { isIP } from 'node:net';
+import { Environment, Optional } from '@marcbachmann/cel-js';
+import { findDataUrlFault } from './data-url.ts';
+import { isCidr, parseQuantity, SUBDOMAIN } from './formats.ts';
+import type { Schema } from './schemas.ts';
+
+type Expression = ReturnType<Environment['parse']>;
+
+/** Values of the functions below. Go finds no path in a URL without one. */
+class ParsedUrl extends URL {
+  readonly path: string;
+
+  constructor(text: string) {
+    super(text);
+    this.path = /^\w+:\/\/[^/]*$/.test(text) ? '' : this.pathname;
+  }
+}
+class Quantity extends Number {}
+class NamedFormat extends RegExp {}
+class NamedFormats extends Object {}
+
+const DNS_LABEL = /^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/;
+const QUALIFIED_NAME = /^(?:[a-z\d][-a-z\d.]*\/)?[A-Za-z\d](?:[-\w.]{0,61}[A-Za-z\d])?$/;
+const NAMED_FORMATS = {
+  dns1035Label: /^[a-z](?:[-a-z\d]{0,61}[a-z\d])?$/,
+  dns1123Label: DNS_LABEL,
+  dns1123Subdomain: SUBDOMAIN,
+  qualifiedName: QUALIFIED_NAME,
+};
+const ENVIRONMENT = createEnvironment();
+const expressions = new Map<string, Expression>();
+const converted = new WeakMap<object, object>();
+
+/**
+ * The result of an expression of CEL with a value as `self`. Undefined if it fails, such as one that calls a function
+ * that is unknown here.
+ */
+export function evaluate(expression: string, value: unknown, schema: Schema): unknown {
+  try {
+    let parsed = expressions.get(expression);
+    if (parsed === undefined) expressions.set(expression, (parsed = ENVIRONMENT.parse(expression)));
+    return parsed({ self: toCel(value, schema), oldSelf: Optional.none() });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Numbers of CEL are whole (a bigint) or not, and Base64 stands for bytes. */
+function toCel(value: unknown, schema: Schema): unknown {
+  if (typeof value === 'object' && value !== null) {
+    let collection = converted.get(value);
+    // Rules about an object and about what it contains share it.
+    if (collection === undefined) converted.set(value, (collection = convertCollection(value, schema)));
+    return collection;
+  }
+  const { type, format } = schema;
+  if (format === 'byte' && typeof value === 'string') return new Uint8Array(Buffer.from(value, 'base64'));
+  return Number.isInteger(value) && [type].flat().includes('integer') ? BigInt(Number(value)) : value;
+}
+
+function convertCollection(value: object, { items = {}, properties = {}, additionalProperties }: Schema): object {
+  if (Array.isArray(value)) return value.map((item) => toCel(item, items));
+  const others = typeof additionalProperties === 'object' ? additionalProperties : {};
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]: [string, unknown]) => [key, toCel(item, properties[key] ?? others)]),
+  );
+}
+
+/** The functions of Kubernetes that rules of OpenShift call (apiserver, pkg/cel/library). */
+function createEnvironment(): Environment {
+  const environment = new Environment({
+    unlistedVariablesAreDyn: true,
+    enableOptionalTypes: true,
+    homogeneousAggregateLiterals: false,
+  });
+  for (const type of [ParsedUrl, Quantity, NamedFormat, NamedFormats]) environment.registerType(type.name, type);
+  environment.registerConstant('format', 'NamedFormats', new NamedFormats());
+  const add = (signature: string, handler: (...args: never[]) => unknown): void =>
+    void environment.registerFunction(signature, handler);
+  add('findDataUrlFault(string): string', findDataUrlFault);
+  add('list.sum(): int', (list: readonly bigint[]) => list.reduce((sum, item) => sum + item, 0n));
+  add('isURL(string): bool', (text: string) => URL.canParse(text));
+  add('url(string): ParsedUrl', (text: string) => new ParsedUrl(text));
+  add('ParsedUrl.getScheme(): string', ({ protocol }: URL) => protocol.slice(0, -1));
+  add('ParsedUrl.getHostname(): string', ({ hostname }: URL) => hostname);
+  add('ParsedUrl.getPort(): string', ({ port }: URL) => port);
+  add('ParsedUrl.getEscapedPath(): string', ({ path }: ParsedUrl) => path);
+  add('ParsedUrl.getQuery(): map', ({ searchParams }: URL) => Object.fromEntries(searchParams));
+  add('isIP(string): bool', (text: string) => isIP(text) > 0);
+  add('isCIDR(string): bool', isCidr);
+  add('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined);
+  add('quantity(dyn): Quantity', (value: unknown) => new Quantity(parseQuantity(String(value))));
+  add('Quantity.isGreaterThan(Quantity): bool', (one: Quantity, other: Quantity) => Number(one) > Number(other));
+  add('Quantity.compareTo(Quantity): int', (one: Quantity, other: Quantity) =>
+    BigInt(Math.sign(Number(one) - Number(other))),
+  );
+  add('string.find(string): string', (text: string, pattern: string) => new RegExp(pattern).exec(text)?.[0] ?? '');
+  add('string.findAll(string): list', (text: string, pattern: string) => text.match(new RegExp(pattern, 'g')) ?? []);
+  add('string.replace(string, string, int): string', (text: string, from: string, to: string) =>
+    text.replace(from, to),
+  );
+  for (const [name, pattern] of Object.entries(NAMED_FORMATS))
+    add(`NamedFormats.${name}(): NamedFormat`, () => new NamedFormat(pattern));
+  add('NamedFormat.validate(string): optional<list<string>>', (format: NamedFormat, text: string) =>
+    format.test(text) ? Optional.none() : Optional.of([text]),
+  );
+  return environment;
+}

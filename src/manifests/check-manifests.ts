@@ -1,0 +1,121 @@
+import path from 'node:path';
+import type { TextFormat } from '../client/output/text-format.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
+import { formatPath } from '../files/file-error.ts';
+import { parseYaml, YamlError } from '../files/yaml-document.ts';
+import { hasRealNames } from '../rendered-config/operator/base-manifests.ts';
+import { createRender } from '../rendered-config/operator/render.ts';
+import { findOperatorImage, findRenderer } from '../rendered-config/operator/renderer.ts';
+import { isRecord } from '../rendered-config/rendered-config.ts';
+import { compareRenders, listClusterInputs, type PoolRenders } from './compare-renders.ts';
+import { findProblems, type ManifestProblem } from './find-problems.ts';
+import { formatManifestsReport } from './format-report.ts';
+import { createEmptyError, type ManifestInput, readManifests } from './read-manifests.ts';
+import { splitManifests } from './split-manifests.ts';
+
+/** The JSON of `check manifests DIR --output json`. Its keys are a contract. */
+export interface ManifestsReport {
+  readonly directory: string;
+  readonly openshiftVersion: string | null;
+  /** How many files with manifests there are. */
+  readonly manifests: number;
+  /** Whether the exit code is 0. */
+  readonly ok: boolean;
+  readonly problems: readonly ManifestProblem[];
+  /** Null without `--operator`, or if it cannot render. */
+  readonly renders: readonly PoolRenders[] | null;
+  /** Whether the names of the renders are those of the cluster, because the directory has all that they depend on. */
+  readonly hasRealNames: boolean;
+}
+
+export interface ManifestsFlags {
+  readonly split?: string;
+  readonly openshiftVersion?: string;
+  readonly operator?: string;
+  readonly releaseImage?: string;
+  readonly authfile?: string;
+  readonly warningsAsErrors?: boolean;
+}
+
+interface ManifestsOptions extends ManifestsFlags {
+  readonly format: TextFormat;
+  readonly signal: AbortSignal;
+  readonly onProgress: (text: string) => void;
+}
+
+interface ManifestsResult {
+  readonly report: ManifestsReport;
+  readonly table: string;
+  /** The files with problems, one a line. */
+  readonly names: string;
+  /** Why the operator could not render. */
+  readonly failure: string | undefined;
+}
+
+type RenderResult = Pick<ManifestsReport, 'renders' | 'problems' | 'hasRealNames'> & { readonly failure?: string };
+
+/**
+ * Checks the manifests of an install.
+ * @param source a directory, a file, or `-` for stdin
+ * @throws FileError, CliError; the signal's reason
+ */
+export async function checkManifests(source: string, options: ManifestsOptions): Promise<ManifestsResult> {
+  const { split, openshiftVersion, format, signal, warningsAsErrors = false } = options;
+  let input = await readManifests(source, signal);
+  if (split !== undefined) {
+    await splitManifests(source, input, split, signal);
+    const { installConfig, installer } = input;
+    input = { ...(await readManifests(split, signal)), installConfig, installer };
+  }
+  const directory = split ?? source;
+  const release = openshiftVersion?.split('.', 2).join('.');
+  const found = await findProblems(input, { release, signal });
+  if (found.set.manifests.length === 0) throw createEmptyError(directory);
+  const rendered = await renderManifests(found.set, input, options);
+  const problems = [...rendered.problems, ...found.problems];
+  const report = {
+    directory,
+    openshiftVersion: openshiftVersion ?? null,
+    manifests: found.set.manifests.length,
+    ok: problems.every(({ severity }) => severity === 'warning' && !warningsAsErrors),
+    problems,
+    renders: rendered.renders,
+    hasRealNames: rendered.hasRealNames,
+  };
+  const files = new Set(problems.map(({ file }) => path.join(directory, file)));
+  const names = [...files].map((file) => `${toPrintableLine(file, Number.POSITIVE_INFINITY)}\n`).join('');
+  return { report, table: formatManifestsReport(format, report), names, failure: rendered.failure };
+}
+
+/** Never rejects because of the operator: its failure must not hide the other problems. */
+async function renderManifests(
+  set: Awaited<ReturnType<typeof findProblems>>['set'],
+  { installConfig }: ManifestInput,
+  { operator, releaseImage, authfile, signal, onProgress }: ManifestsOptions,
+): Promise<RenderResult> {
+  const nothing = { renders: null, problems: [], hasRealNames: false };
+  if (operator === undefined && releaseImage === undefined) return nothing;
+  try {
+    onProgress('looking for the operator');
+    const image = operator ?? (await findOperatorImage(releaseImage ?? '', authfile, signal));
+    const renderer = await findRenderer(image, authfile, signal);
+    onProgress('rendering what the bootstrap host and what the cluster get');
+    const inputs = listClusterInputs(set, installConfig && parseInstallConfig(installConfig));
+    const result = await compareRenders(set, createRender(renderer, inputs, signal));
+    return { ...result, hasRealNames: hasRealNames(inputs) };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { ...nothing, failure: (error as Error).message };
+  }
+}
+
+/** Undefined if the installer does not read it either. */
+function parseInstallConfig(content: Buffer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const { value } = parseYaml(content.toString(), formatPath('install-config.yaml'));
+    return isRecord(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof YamlError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,124 @@
+import { toPrintableLine } from '../common/printable-text.ts';
+import { isRecord } from '../rendered-config/rendered-config.ts';
+import { MACHINE_CONFIG } from './kinds.ts';
+import type { ManifestObject, ManifestSet } from './manifest-set.ts';
+import { getIgnitionVersion } from './rules/operator-rules.ts';
+import { type Finding, formatRange } from './rules/rule.ts';
+import type { ValueCode } from './rules/value-rules.ts';
+import { validateValue, type ValueProblem } from './validate.ts';
+
+export interface ValueFinding extends Finding {
+  readonly code: ValueCode;
+}
+
+interface FoundProblem extends ValueProblem {
+  /** The releases that have the problem. Undefined for all. */
+  readonly releases?: readonly string[];
+}
+
+const MAX_KEY_LENGTH = 63;
+const MAX_VALUE_LENGTH = 60;
+const IGNITION = ['spec', 'config'];
+/** Only read in a config that a pool selects. */
+const CONTENTS = /^spec\.(?:config\.|(?:kernelType|extensions)\b)/;
+/** Their values are secret, or long. */
+const SECRET = /^(?:source|contents|advertisement)$|password|secret|token/i;
+
+/** Finds what is wrong with the fields of an object, in the order of their lines. */
+export function findValueFindings(object: ManifestObject, set: ManifestSet): readonly ValueFinding[] {
+  const problems = [...findSchemaProblems(object, set), ...findIgnitionProblems(object, set)];
+  const findings = problems.map((problem) => {
+    const line = findLine(object, problem);
+    return { code: findCode(object, problem), detail: describe(object, problem), line };
+  });
+  return findings.toSorted((a, b) => a.line - b.line);
+}
+
+/** A value that is wrong in several releases is one problem. Its first text is the clearest one. */
+function mergeProblems(problems: readonly FoundProblem[]): FoundProblem[] {
+  const found = new Map<string, FoundProblem>();
+  for (const problem of problems) {
+    const { path, type, releases = [] } = problem;
+    // Everybody may use fields that begin with x-.
+    if (type === 'unknown' && path.at(-1)?.startsWith('x-')) continue;
+    const key = JSON.stringify([type === 'unknown', path]);
+    const known = found.get(key);
+    found.set(key, { ...(known ?? problem), releases: [...(known?.releases ?? []), ...releases] });
+  }
+  return [...found.values()];
+}
+
+function findSchemaProblems(object: ManifestObject, set: ManifestSet): FoundProblem[] {
+  const served = set.findVersions(object);
+  const versions = served.length > 0 ? served : set.catalog.find('internal/any', 'Object');
+  const problems = versions.flatMap(({ schema, isGo = false, releases }) =>
+    validateValue(object.value, schema, { isGo }).map((problem) => ({ ...problem, releases })),
+  );
+  const isServed = (release: string): boolean => versions.some(({ releases }) => releases.includes(release));
+  const all = set.catalog.releases.filter(isServed);
+  return mergeProblems(problems).flatMap(({ releases = [], ...problem }) => {
+    const affected = all.filter((release) => releases.includes(release));
+    if (affected.length === all.length) return [problem];
+    // A field that a release knows is right.
+    return problem.type === 'unknown' ? [] : [{ ...problem, releases: affected }];
+  });
+}
+
+function findIgnitionProblems({ type, spec }: ManifestObject, { catalog }: ManifestSet): FoundProblem[] {
+  const { config } = spec;
+  if (type !== MACHINE_CONFIG || !isRecord(config)) return [];
+  const version = getIgnitionVersion(spec);
+  const names = [version.startsWith('2.') ? '2' : version.slice(0, 3), '3.4'];
+  const [known] = names.flatMap((name) => catalog.find(`internal/ignition/${name}`, 'Config'));
+  const problems = validateValue(config, known?.schema ?? {}, { isGo: true, ignoresCase: true });
+  return mergeProblems(problems).map(({ releases: _releases, ...problem }) => {
+    return { ...problem, path: [...IGNITION, ...problem.path] };
+  });
+}
+
+function findCode({ type }: ManifestObject, problem: FoundProblem): ValueCode {
+  const path = problem.path.join('.');
+  if (problem.type === 'unknown') return 'UnknownField';
+  if (problem.releases !== undefined) return 'ValueOfRelease';
+  if (problem.type === 'duplicate') return 'DuplicateEntry';
+  if (type === MACHINE_CONFIG && CONTENTS.test(path)) return 'InvalidContents';
+  if (problem.must === 'be a text' && ['number', 'boolean'].includes(typeof problem.value)) return 'NotAString';
+  if (problem.path[0] === 'metadata' && typeof problem.value === 'string') return 'InvalidName';
+  return 'InvalidValue';
+}
+
+function describe({ type }: ManifestObject, problem: FoundProblem): string {
+  const { path, must, value, releases } = problem;
+  const name = formatPath(path);
+  const isText = typeof value === 'string';
+  const isSecret = isText && (type === ' Secret' || SECRET.test(path.at(-1) ?? ''));
+  const isShown = (isText || typeof value === 'number' || typeof value === 'boolean') && !isSecret;
+  const shown = isShown ? toPrintableLine(JSON.stringify(value), MAX_VALUE_LENGTH) : '';
+  if (problem.type === 'unknown') return name;
+  if (problem.type === 'duplicate') return shown === '' ? name : `${name} (${shown})`;
+  const text =
+    problem.type === 'rule'
+      ? `${name}${shown && ` (${shown})`}: ${must}`
+      : `${name} must ${must}${shown && `, not ${shown}`}`;
+  return releases === undefined ? text : `OpenShift ${formatRange(releases)}: ${text}`;
+}
+
+function formatPath(path: readonly string[]): string {
+  const parts = path.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${toPrintableLine(key, MAX_KEY_LENGTH)}`));
+  return parts.join('').replace(/^\./, '') || 'the object';
+}
+
+/** The line of the value, or else that of what contains it. Ignition ignores the case of its keys. */
+function findLine({ value, document }: ManifestObject, { path }: ValueProblem): number {
+  let { line } = document;
+  let collection: unknown = value;
+  for (const key of path) {
+    if (typeof collection !== 'object' || collection === null) break;
+    const keys = Object.keys(collection);
+    const found = keys.find((each) => each === key) ?? keys.find((each) => each.toLowerCase() === key.toLowerCase());
+    if (found === undefined) break;
+    line = document.findLine(collection, found);
+    collection = (collection as Readonly<Record<string, unknown>>)[found];
+  }
+  return line;
+}

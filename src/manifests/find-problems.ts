@@ -1,0 +1,138 @@
+import { setImmediate } from 'node:timers/promises';
+import { toPrintableLine } from '../common/printable-text.ts';
+import { FileError, formatPath } from '../files/file-error.ts';
+import { findValueFindings } from './check-values.ts';
+import { type Manifest, type ManifestObject, ManifestSet } from './manifest-set.ts';
+import { expandConfigMaps } from './nested-manifests.ts';
+import type { ManifestInput } from './read-manifests.ts';
+import { OBJECT_RULES } from './rules/object-rules.ts';
+import { OPERATOR_RULES } from './rules/operator-rules.ts';
+import type { Finding, Findings, ObjectRule, Severity, TextRule } from './rules/rule.ts';
+import { type Code, RULES } from './rules/rules.ts';
+import { TEXT_RULES } from './rules/text-rules.ts';
+
+/** Part of the JSON of `check manifests`. Its keys are a contract. */
+export interface ManifestProblem {
+  /** An error lets an install fail, or the cluster render other configs than the bootstrap host. */
+  readonly severity: Severity;
+  readonly code: Code;
+  readonly file: string;
+  readonly line: number;
+  readonly kind: string | null;
+  readonly name: string | null;
+  /** What is wrong and what follows. */
+  readonly message: string;
+  readonly advice: string;
+}
+
+interface FindOptions {
+  /** Major and minor, such as `4.20`. Undefined if it is unknown. */
+  readonly release?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+interface Subject {
+  readonly file: string;
+  readonly line?: number | undefined;
+  readonly object?: ManifestObject | undefined;
+}
+
+const MAX_PROBLEMS = 10_000;
+const MAX_DETAIL_LENGTH = 1_000;
+
+/**
+ * Finds what lets an install fail, or lets the cluster render other configs than the bootstrap host, and what has no
+ * effect. Errors come first.
+ * @throws FileError if there is too much; the signal's reason
+ */
+export async function findProblems(input: ManifestInput, { release, signal }: FindOptions) {
+  const problems: ManifestProblem[] = [];
+  const set = expandConfigMaps(input, await readSet(input, { release, signal }));
+  const add = (code: Code, severity: Severity, detail: string, subject: Subject): void => {
+    problems.push(createProblem(code, severity, detail, subject));
+    if (problems.length > MAX_PROBLEMS)
+      throw new FileError(`${subject.file} and the files before it have more than ${MAX_PROBLEMS} problems`);
+  };
+  for (const { path, ignored } of input.files) {
+    if (ignored !== undefined && ignored !== 'Patch')
+      add(ignored, RULES[ignored].severity, '', { file: formatPath(path) });
+  }
+  for (const manifest of set.manifests) {
+    await pause(signal);
+    checkText(manifest, set, add);
+    for (const object of manifest.objects) checkObject(object, set, add);
+  }
+  const isError = ({ severity }: ManifestProblem): boolean => severity === 'error';
+  return { set, problems: [...problems.filter(isError), ...problems.filter((problem) => !isError(problem))] };
+}
+
+async function readSet({ files, installer }: ManifestInput, { release, signal }: FindOptions): Promise<ManifestSet> {
+  const set = new ManifestSet({ installer, release });
+  for (const file of files) {
+    await pause(signal);
+    const { content, ignored } = file;
+    if (content !== undefined && ignored === undefined) set.add({ ...file, content });
+  }
+  return set;
+}
+
+/** Lets the process handle signals. */
+async function pause(signal: AbortSignal): Promise<void> {
+  await setImmediate();
+  signal.throwIfAborted();
+}
+
+type Add = (code: Code, severity: Severity, detail: string, subject: Subject) => void;
+
+function checkText(manifest: Manifest, set: ManifestSet, add: Add): void {
+  for (const [code, rule] of entriesOf<keyof typeof TEXT_RULES, TextRule>(TEXT_RULES)) {
+    const findings = toList(rule.find(manifest, set));
+    if (findings.length === 0) continue;
+    const object = rule.findObject?.(manifest, set);
+    const severity = typeof rule.severity === 'string' ? rule.severity : rule.severity(object, set);
+    const { file } = manifest;
+    const first = object?.document.line ?? manifest.documents[0]?.line ?? 1;
+    for (const { detail, line = first } of severity === undefined ? [] : findings) {
+      add(code, severity ?? 'error', detail, { file, line, object });
+    }
+  }
+}
+
+/** Returns after a rule that makes the others pointless. */
+function checkObject(object: ManifestObject, set: ManifestSet, add: Add): void {
+  const { file } = object.manifest;
+  const apply = (code: Code, { kinds, severity, find }: ObjectRule): boolean => {
+    if (kinds !== undefined && !kinds.includes(object.type)) return false;
+    const findings = toList(find(object, set));
+    const level = findings.length === 0 || typeof severity === 'string' ? severity : severity(object, set);
+    if (level === undefined || typeof level === 'function') return false;
+    for (const { detail, line = object.document.line } of findings) add(code, level, detail, { file, line, object });
+    return findings.length > 0;
+  };
+  for (const [code, rule] of entriesOf<keyof typeof OBJECT_RULES, ObjectRule>(OBJECT_RULES)) {
+    if (apply(code, rule) && rule.isFinal) return;
+  }
+  for (const { code, detail, line } of findValueFindings(object, set)) {
+    const { severity } = RULES[code];
+    add(code, typeof severity === 'string' ? severity : severity(object, set), detail, { file, line, object });
+  }
+  for (const [code, rule] of entriesOf<keyof typeof OPERATOR_RULES, ObjectRule>(OPERATOR_RULES)) apply(code, rule);
+}
+
+/** The entries of a record of rules, with the types of both. */
+function entriesOf<Key extends string, Value>(record: Readonly<Record<Key, Value>>): [Key, Value][] {
+  return Object.entries(record) as [Key, Value][];
+}
+
+function toList(findings: Findings): readonly Finding[] {
+  if (findings === undefined || typeof findings === 'boolean') return findings ? [{ detail: '' }] : [];
+  return typeof findings === 'string' ? [{ detail: findings }] : findings;
+}
+
+/** @param detail untrusted */
+export function createProblem(code: Code, severity: Severity, detail: string, subject: Subject): ManifestProblem {
+  const { file, line = 1, object } = subject;
+  const { message, advice } = RULES[code];
+  const text = typeof message === 'string' ? message : message(toPrintableLine(detail, MAX_DETAIL_LENGTH));
+  return { severity, code, file, line, kind: object?.kind || null, name: object?.name || null, message: text, advice };
+}

@@ -1,0 +1,177 @@
+import { toPrintableLine } from '../common/printable-text.ts';
+import { formatPath } from '../files/file-error.ts';
+import { createNodeBudget } from '../files/yaml-document.ts';
+import { parseStream, type StreamDocument, type YamlStream } from '../files/yaml-stream.ts';
+import { matchesNodeSelector } from '../mco/pool-of-node.ts';
+import { isRecord } from '../rendered-config/rendered-config.ts';
+import { MACHINE_CONFIG, POOL } from './kinds.ts';
+import type { Installer, ManifestFile } from './read-manifests.ts';
+import { KindCatalog, type KindVersion } from './schemas.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface Manifest extends YamlStream {
+  readonly file: string;
+  readonly fileName: string;
+  readonly content: Buffer;
+  readonly objects: readonly ManifestObject[];
+}
+
+export interface ManifestObject {
+  readonly manifest: Manifest;
+  readonly document: StreamDocument;
+  readonly value: Json;
+  /** `apiVersion/kind/namespace/name`, printable like its parts. */
+  readonly id: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** `group Kind`, as in kinds.ts. */
+  readonly type: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Json | undefined;
+  readonly annotations: Json;
+  readonly spec: Json;
+}
+
+interface Target {
+  readonly installer?: Installer | undefined;
+  /** Major and minor, such as `4.20`. */
+  readonly release?: string | undefined;
+}
+
+const MCO = 'machineconfiguration.openshift.io';
+export const ROLE_LABEL = `${MCO}/role`;
+/** Of the pools that an install creates. */
+export const ROLES = ['master', 'worker', 'arbiter'];
+/** 2,500 manifests have about 500,000. */
+export const MAX_NODES = 2_000_000;
+const MAX_ID_LENGTH = 253;
+/** The Assisted installer, which the agent-based one starts, splits files from this release on (MGMT-15715). */
+const FIRST_SPLIT = '4.15';
+const BUILT_IN_POOLS = ROLES.map((name) => {
+  const labels: Json = { [`${MCO}/mco-built-in`]: '', [`pools.operator.${MCO}/${name}`]: '' };
+  const selector: unknown = { matchLabels: { [ROLE_LABEL]: name } };
+  return { name, labels, selector };
+});
+
+/** The manifests of an install, in the order in which cluster-bootstrap creates their objects: sorted by file name. */
+export class ManifestSet {
+  readonly catalog = KindCatalog.shared();
+  readonly installer: Installer | undefined;
+  readonly release: string | undefined;
+  /** The releases that the cluster can have, of those with known schemas. */
+  readonly schemaReleases: readonly string[];
+  readonly manifests: Manifest[] = [];
+  readonly all: ManifestObject[] = [];
+  readonly byId = new Map<string, ManifestObject>();
+  /** The labels of the MachineConfigs, and of those that the operator adds for each pool. */
+  readonly configLabels: Json[] = ROLES.map((role) => ({ [ROLE_LABEL]: role }));
+  /** Groups for which the set has a CustomResourceDefinition. */
+  readonly definedGroups = new Set<string>();
+  readonly #byType = new Map<string, ManifestObject[]>();
+  readonly #pools = [...BUILT_IN_POOLS];
+  readonly #budget = createNodeBudget(MAX_NODES);
+
+  constructor({ installer, release }: Target = {}) {
+    this.installer = installer;
+    this.release = release;
+    const { releases } = this.catalog;
+    // An older or a newer release has the kinds of the nearest known one.
+    const nearest = releases.findLast((each) => compareReleases(each, release ?? '') <= 0) ?? releases[0] ?? '';
+    this.schemaReleases = release === undefined ? releases : [nearest];
+  }
+
+  add({ path, content, line = 0 }: ManifestFile & { readonly content: Buffer }): void {
+    const file = formatPath(path);
+    const objects: ManifestObject[] = [];
+    const stream = parseStream(content, file, this.#budget, line);
+    const manifest = { ...stream, file, fileName: path.slice(path.lastIndexOf('/') + 1), content, objects };
+    for (const document of stream.documents) {
+      if (document.value !== null && document.value !== undefined) objects.push(this.#describe(manifest, document));
+    }
+    this.manifests.push(manifest);
+    for (const object of objects) this.#addObject(object);
+  }
+
+  /** @param type `group Kind` */
+  readonly listOfType = (type: string): readonly ManifestObject[] => this.#byType.get(type) ?? [];
+
+  /** The names of the pools that select a MachineConfig with these labels. */
+  readonly findPools = (labels: Json = {}): string[] =>
+    this.#pools.filter(({ selector }) => matchesNodeSelector(selector, labels)).map(({ name }) => name);
+
+  /** The names of the pools that a KubeletConfig or a ContainerRuntimeConfig selects. */
+  readonly findSelectedPools = ({ spec: { machineConfigPoolSelector: selector } }: ManifestObject): string[] =>
+    this.#pools.filter(({ labels }) => matchesNodeSelector(selector, labels)).map(({ name }) => name);
+
+  /** What the kind of an object is in the releases and the feature set that the cluster can have. */
+  findVersions({ apiVersion, kind }: ManifestObject): readonly KindVersion[] {
+    const { featureSet, schemaReleases } = this;
+    return this.catalog
+      .find(apiVersion, kind)
+      .filter(({ releases }) => schemaReleases.some((release) => releases.includes(release)))
+      .filter(({ featureSets }) => featureSets === undefined || featureSets.includes(featureSet));
+  }
+
+  /** Whether the installer gives each document a file of its own. Undefined if only some releases do. */
+  get splitsFiles(): boolean | undefined {
+    const { installer, release } = this;
+    if (installer === undefined || installer === 'stream') return installer === 'stream';
+    return release === undefined ? undefined : compareReleases(release, FIRST_SPLIT) >= 0;
+  }
+
+  get featureSet(): string {
+    const [gate] = this.listOfType('config.openshift.io FeatureGate');
+    const featureSet = gate?.spec['featureSet'];
+    return typeof featureSet === 'string' && featureSet !== '' ? featureSet : 'Default';
+  }
+
+  #addObject(object: ManifestObject): void {
+    const { id, type, name, labels = {}, spec } = object;
+    this.all.push(object);
+    if (!this.byId.has(id)) this.byId.set(id, object);
+    const ofType = this.#byType.get(type);
+    if (ofType === undefined) this.#byType.set(type, [object]);
+    else ofType.push(object);
+    if (type === 'apiextensions.k8s.io CustomResourceDefinition') this.definedGroups.add(String(spec['group']));
+    if (type === MACHINE_CONFIG) this.configLabels.push(labels);
+    if (type !== POOL) return;
+    this.#pools.push({ name, labels, selector: spec['machineConfigSelector'] });
+    this.configLabels.push({ [ROLE_LABEL]: name });
+  }
+
+  #describe(manifest: Manifest, document: StreamDocument): ManifestObject {
+    const value = toRecord(document.value) ?? {};
+    const metadata = toRecord(value['metadata']) ?? {};
+    const texts = [value['apiVersion'], value['kind'], metadata['namespace'], metadata['name']].map((text) =>
+      typeof text === 'string' ? toPrintableLine(text, MAX_ID_LENGTH) : '',
+    );
+    const [apiVersion = '', kind = '', namespace = '', name = ''] = texts;
+    const type = `${apiVersion.includes('/') ? apiVersion.split('/', 1)[0] : ''} ${kind}`;
+    return {
+      manifest,
+      document,
+      value,
+      id: texts.join('/'),
+      apiVersion,
+      kind,
+      type,
+      namespace,
+      name,
+      labels: toRecord(metadata['labels']),
+      annotations: toRecord(metadata['annotations']) ?? {},
+      spec: toRecord(value['spec']) ?? {},
+    };
+  }
+}
+
+/** The order of two releases, such as `4.9` and `4.20`. */
+export function compareReleases(one: string, other: string): number {
+  const [numbers, others] = [one, other].map((release) => release.split('.').map(Number));
+  return (numbers?.[0] ?? 0) - (others?.[0] ?? 0) || (numbers?.[1] ?? 0) - (others?.[1] ?? 0);
+}
+
+function toRecord(value: unknown): Json | undefined {
+  return isRecord(value) ? value : undefined;
+}

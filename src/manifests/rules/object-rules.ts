@@ -1,0 +1,260 @@
+import {
+  CLIENT_GROUP,
+  CLIENT_KINDS,
+  INSTALLER_FILES,
+  NAMESPACED_GROUPS,
+  NAMESPACES,
+  OWN_GROUP,
+  RENDER_INPUTS,
+  UNLISTED_GROUPS,
+} from '../kinds.ts';
+import type { Json, ManifestObject, ManifestSet } from '../manifest-set.ts';
+import { findNearestKind } from '../nearest-kind.ts';
+import { changesRenders, formatMiB, isEqualInput } from '../render-inputs.ts';
+import { isRecord } from '../../rendered-config/rendered-config.ts';
+import { getValue } from '../validate.ts';
+import { beforeRelease, type Finding, type Findings, formatRange, fromRelease, type ObjectRule } from './rule.ts';
+
+const PLACEHOLDER = /\$\{[\w.-]+\}|\$[A-Z][A-Z\d_]+\b|\{\{.*?\}\}|<[A-Za-z][\w -]*>/;
+/** Scripts contain such texts, too. So it must be the whole content. */
+const PLACEHOLDER_SOURCE = /^data:[^,]*,\s*\$[A-Z][A-Z\d_]+\s*$/;
+/** A salt can look like a variable. */
+const FREE_TEXT = /^(?:data|stringData|annotations|containerFile|passwordHash)$/;
+const CONFIG_GROUP = 'config.openshift.io';
+const MIRROR_SETS = [`${CONFIG_GROUP} ImageDigestMirrorSet`, `${CONFIG_GROUP} ImageTagMirrorSet`];
+/** Of the group, the kinds of which any object counts. */
+const NOT_SINGLETONS =
+  /^(?:Cluster(?:ImagePolicy|Operator|Version)|Image(?:ContentPolicy|DigestMirrorSet|Policy|TagMirrorSet)|Backup)$/;
+/** An object in etcd has at most 1.5 MiB (etcd, --max-request-bytes). */
+export const MAX_OBJECT_BYTES = 1.5 * 1024 ** 2;
+
+/** Rules about what an API server accepts, in the order in which they are applied. */
+export const OBJECT_RULES = {
+  ButaneObject: {
+    severity: 'error',
+    isFinal: true,
+    find: ({ value, kind }) => kind === '' && value['variant'] !== undefined,
+    message: 'Butane, not a manifest: the bootstrap of the cluster fails',
+    advice: 'run butane, and keep what it writes',
+  },
+  ClientKind: {
+    severity: 'error',
+    isFinal: true,
+    find: ({ type, kind }, { installer }) => {
+      const group = getGroup(type);
+      return installer !== 'hub' && (CLIENT_GROUP.test(group) || (CLIENT_KINDS.has(kind) && OWN_GROUP.test(group)));
+    },
+    message: 'only a client or a hub reads this kind: no new cluster has it',
+    advice: 'move the file elsewhere',
+  },
+  ObjectList: {
+    severity: (_object, { installer }) => (installer === 'stream' ? 'warning' : 'error'),
+    isFinal: true,
+    find: ({ value }) => value['items'] !== undefined,
+    message: 'cluster-bootstrap takes an object with items for a list, and rejects all manifests',
+    advice: 'write single objects',
+  },
+  IncompleteObject: {
+    severity: 'error',
+    isFinal: true,
+    find: ({ value }) => ['apiVersion', 'kind', 'metadata.name'].find((field) => !getValue(value, field.split('.'))),
+    message: (detail) => `${detail} is missing: the bootstrap of the cluster fails`,
+    advice: 'add it, or move the file elsewhere',
+  },
+  UnknownKind: {
+    severity: 'error',
+    find: findUnknownKind,
+    message: (nearest) => `no cluster has this kind${nearest && `, only ${nearest}`}: the API rejects it for ever`,
+    advice: 'correct kind and apiVersion, in which case counts',
+  },
+  MissingDefinition: {
+    severity: 'warning',
+    find: (object, set) => {
+      const isUnlisted = UNLISTED_GROUPS.test(getGroup(object.type));
+      return !isUnlisted && isUndefined(object, set) && !findUnknownKind(object, set) && object.type;
+    },
+    message: (type) => `no release is known to have ${type}: the API rejects it until a CRD of the group exists`,
+    advice: 'add the CRD, or create the object after the install',
+  },
+  KindRelease: {
+    severity: (_object, { release }) => (release === undefined ? 'warning' : 'error'),
+    find: findMissingReleases,
+    message: (detail) => `not every cluster has this kind, but only ${detail}: others reject it for ever`,
+    advice: 'choose the version or the release for it, or create it after an update',
+  },
+  Placeholder: {
+    severity: 'warning',
+    find: findPlaceholders,
+    message: (detail) => `${detail} looks like a placeholder`,
+    advice: 'replace it by a value',
+  },
+  NoNamespace: {
+    severity: 'error',
+    find: ({ type, apiVersion, kind, namespace }, { catalog }) => {
+      const versions = catalog.find(apiVersion, kind);
+      const isNamespaced = versions.some((version) => version.isNamespaced);
+      return namespace === '' && (isNamespaced || (versions.length === 0 && NAMESPACED_GROUPS.test(getGroup(type))));
+    },
+    message: 'cluster-bootstrap needs the namespace of this kind: the API rejects the object for ever',
+    advice: 'add metadata.namespace',
+  },
+  MissingNamespace: {
+    severity: 'error',
+    find: (object, set) => !object.namespace.startsWith('openshift-') && findMissingNamespace(object, set),
+    message: (detail) => `nothing creates namespace ${detail}: the API rejects the object for ever`,
+    advice: 'add the namespace',
+  },
+  NewNamespace: {
+    severity: 'warning',
+    find: (object, set) => object.namespace.startsWith('openshift-') && findMissingNamespace(object, set),
+    message: (detail) => `no release has created namespace ${detail} so far`,
+    advice: 'add it to the manifests',
+  },
+  DuplicateObject: {
+    severity: (object, set) => (changesRenders(object, set) ? 'error' : 'warning'),
+    find: findDuplicate,
+    message: (detail) => `it is in ${detail}, too: the bootstrap host reads both, the cluster gets only that one`,
+    advice: 'rename one if both are needed and differ, else delete one',
+  },
+  IgnoredName: {
+    severity: 'warning',
+    isLoss: true,
+    find: ({ type, kind, name }) =>
+      type.startsWith(`${CONFIG_GROUP} `) && name !== 'cluster' && !NOT_SINGLETONS.test(kind),
+    message: 'a cluster reads only the object with the name cluster',
+    advice: 'rename it to cluster',
+  },
+  ObjectSize: {
+    severity: 'error',
+    find: ({ value, document }) => {
+      if (document.text.length < MAX_OBJECT_BYTES) return false;
+      const size = Buffer.byteLength(JSON.stringify(value));
+      return size > MAX_OBJECT_BYTES && formatMiB(size);
+    },
+    message: (detail) => `${detail}: etcd takes at most 1.5 MiB, so the API rejects the object for ever`,
+    advice: 'make it smaller',
+  },
+  OnlyInCluster: {
+    severity: 'warning',
+    find: ({ type, manifest: { fileName } }) => {
+      const file = INSTALLER_FILES[type];
+      return file?.endsWith(`/${fileName}`) === false && file;
+    },
+    message: (detail) => `the bootstrap host reads ${detail} instead: the renders can differ`,
+    advice: 'create it after the install',
+  },
+  TrustBundle: {
+    severity: 'warning',
+    find: ({ id, manifest: { fileName } }) =>
+      id === 'v1/ConfigMap/openshift-config/user-ca-bundle' && fileName !== 'user-ca-bundle-config.yaml',
+    message: 'the bootstrap host reads manifests/user-ca-bundle-config.yaml instead: the renders can differ',
+    advice: 'set additionalTrustBundle in install-config.yaml, or create it after the install',
+  },
+  CredentialProvider: {
+    kinds: ['config.openshift.io CRIOCredentialProviderConfig'],
+    severity: 'warning',
+    find: () => true,
+    message: 'the bootstrap host reads no such object (MCO#5487): the renders can differ',
+    advice: 'create it after the install',
+  },
+  MirrorRelease: {
+    kinds: ['operator.openshift.io ImageContentSourcePolicy'],
+    severity: beforeRelease('4.15'),
+    find: (_object, set) => MIRROR_SETS.some((type) => set.listOfType(type).length > 0),
+    message: 'OpenShift before 4.15: the bootstrap host rejects it beside an ImageDigestMirrorSet',
+    advice: 'write one of the kinds',
+  },
+  AlphaPolicy: {
+    kinds: [`${CONFIG_GROUP} ClusterImagePolicy`, `${CONFIG_GROUP} ImagePolicy`],
+    severity: fromRelease('4.20'),
+    find: ({ apiVersion }) => apiVersion.endsWith('/v1alpha1'),
+    message: 'OpenShift 4.20 and later: the bootstrap host reads only version v1 (MCO#5143): the renders can differ',
+    advice: 'write version v1',
+  },
+  ConflictingMirrors: {
+    kinds: MIRROR_SETS,
+    severity: 'error',
+    find: findConflictingMirrors,
+    message: (detail) => `${detail} has another mirrorSourcePolicy elsewhere: the bootstrap host fails`,
+    advice: 'write the same policy for each source',
+  },
+} satisfies Readonly<Record<string, ObjectRule>>;
+
+/** Whether neither a release nor the manifests have the kind. */
+function isUndefined({ apiVersion, kind, type }: ManifestObject, { catalog, definedGroups }: ManifestSet): boolean {
+  return catalog.find(apiVersion, kind).length === 0 && !definedGroups.has(getGroup(type));
+}
+
+/** The kind that was probably meant, or an empty text. Undefined if an operator can bring the kind. */
+function findUnknownKind(object: ManifestObject, set: ManifestSet): Findings {
+  const group = getGroup(object.type);
+  if (!isUndefined(object, set)) return undefined;
+  const nearest = findNearestKind(object, set.catalog);
+  const isComplete = set.catalog.groups.has(group) && !UNLISTED_GROUPS.test(group);
+  return nearest !== undefined || isComplete ? [{ detail: nearest ?? '' }] : undefined;
+}
+
+function getGroup(type: string): string {
+  return type.split(' ', 1)[0] ?? '';
+}
+
+function findMissingReleases(object: ManifestObject, set: ManifestSet): Findings {
+  const { catalog, schemaReleases, featureSet } = set;
+  const all = catalog.find(object.apiVersion, object.kind);
+  const releases = new Set(set.findVersions(object).flatMap((version) => version.releases));
+  if (all.length === 0 || schemaReleases.every((each) => releases.has(each))) return false;
+  const served = schemaReleases.filter((each) => releases.has(each));
+  if (served.length > 0) return `OpenShift ${formatRange(served)}`;
+  const sets = new Set(all.flatMap(({ featureSets = [] }) => featureSets).filter((each) => each !== featureSet));
+  const others = catalog.releases.filter((each) => all.some((version) => version.releases.includes(each)));
+  return sets.size === 0 ? `OpenShift ${formatRange(others)}` : `those with the feature set ${[...sets].join(' or ')}`;
+}
+
+function findPlaceholders({ type, value, document }: ManifestObject): Findings {
+  const found: Finding[] = [];
+  const search = (collection: Json, path: string): void => {
+    for (const [key, item] of Object.entries(collection)) {
+      const pattern = key === 'source' && String(item).startsWith('data:') ? PLACEHOLDER_SOURCE : PLACEHOLDER;
+      if (FREE_TEXT.test(key) || (key === 'contents' && typeof item === 'string')) continue;
+      if (typeof item === 'object' && item !== null) search(item as Json, `${path}${key}.`);
+      else if (pattern.test(String(item))) found.push({ detail: path + key, line: document.findLine(collection, key) });
+    }
+  };
+  // Other objects can contain templates.
+  search(RENDER_INPUTS.has(type) ? value : { metadata: value['metadata'] }, '');
+  return found;
+}
+
+function findMissingNamespace(
+  { namespace, apiVersion, kind }: ManifestObject,
+  { byId, catalog }: ManifestSet,
+): Findings {
+  const versions = catalog.find(apiVersion, kind);
+  // cluster-bootstrap ignores the namespace of a kind without one.
+  const isIgnored = versions.length > 0 && !versions.some(({ isNamespaced }) => isNamespaced);
+  const exists = namespace === '' || isIgnored || NAMESPACES.test(namespace);
+  return !exists && !byId.has(`v1/Namespace//${namespace}`) && namespace;
+}
+
+function findDuplicate(object: ManifestObject, { byId }: ManifestSet): Findings {
+  const other = byId.get(object.id);
+  if (other === undefined || other === object) return false;
+  // Equal configs are common, and harmless.
+  const isHarmless = object.type.endsWith(' MachineConfig') && isEqualInput(object, other);
+  return !isHarmless && other.manifest.file;
+}
+
+function findConflictingMirrors({ spec, document }: ManifestObject, set: ManifestSet): Findings {
+  const all = MIRROR_SETS.flatMap((type) => set.listOfType(type)).flatMap((each) => listMirrors(each.spec));
+  return listMirrors(spec).flatMap((mirror) => {
+    const { source, mirrorSourcePolicy: policy } = mirror;
+    const others = all.filter((other) => other['source'] === source && other['mirrorSourcePolicy']);
+    const isConflicting = policy && others.some(({ mirrorSourcePolicy }) => mirrorSourcePolicy !== policy);
+    return isConflicting ? [{ detail: String(source), line: document.findLine(mirror, 'source') }] : [];
+  });
+}
+
+function listMirrors({ imageDigestMirrors, imageTagMirrors }: Json): readonly Json[] {
+  const lists = [imageDigestMirrors, imageTagMirrors].filter((list) => Array.isArray(list));
+  return lists.flat().filter(isRecord);
+}

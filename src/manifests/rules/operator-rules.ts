@@ -1,0 +1,245 @@
+import { matchesNodeSelector } from '../../mco/pool-of-node.ts';
+import { isRecord } from '../../rendered-config/rendered-config.ts';
+import {
+  INSTALLER_NAME,
+  KIND_BY_OPERATOR_NAME,
+  KUBELET_CONFIG,
+  MACHINE_CONFIG,
+  OPERATOR_NAME,
+  POOL,
+  RUNTIME_CONFIG,
+} from '../kinds.ts';
+import { type Json, type ManifestObject, type ManifestSet, ROLE_LABEL, ROLES } from '../manifest-set.ts';
+import { changesRenders, formatMiB, getRole } from '../render-inputs.ts';
+import { getValue } from '../validate.ts';
+import { MAX_OBJECT_BYTES } from './object-rules.ts';
+import { beforeRelease, type Findings, fromRelease, ifSelected, type ObjectRule, type Severity } from './rule.ts';
+
+const GENERATED = 'machineconfiguration.openshift.io/generated-by-controller-version';
+const PREBUILT = 'machineconfiguration.openshift.io/pre-built-image';
+const RENDERED = /^rendered-/;
+const IGNITION_VERSION = /^(?:2\.[0-2]\.0|3\.[0-5]\.0|none)$/;
+const OTHER_KERNEL = /^(?:realtime|64k-pages)$/;
+/** What every rendered config contains besides the manifests, at least. */
+const BASE_BYTES = 100_000;
+
+/** Rules about what the machine-config-operator renders, in the order in which they are applied. */
+export const OPERATOR_RULES = {
+  MissingRole: {
+    kinds: [MACHINE_CONFIG],
+    severity: 'warning',
+    isLoss: true,
+    find: ({ labels, name }, { findPools }) =>
+      !labels?.[ROLE_LABEL] && !RENDERED.test(name) && findPools(labels).length === 0,
+    message: 'no pool selects it without the label machineconfiguration.openshift.io/role',
+    advice: 'add the label',
+  },
+  NoPool: {
+    kinds: [MACHINE_CONFIG],
+    severity: 'warning',
+    isLoss: true,
+    find: ({ labels }, { findPools }) => findPools(labels).length === 0 && getRole(labels),
+    message: (role) => `no pool has ${role}`,
+    advice: 'correct the role, or add the pool',
+  },
+  CopiedConfig: {
+    kinds: [MACHINE_CONFIG],
+    severity: ifSelected,
+    find: ({ annotations }) => Boolean(annotations[GENERATED]),
+    message: 'a copy of what an operator has generated: the bootstrap host fails if a pool selects it',
+    advice: 'delete it, or if the config is yours only the annotation generated-by-controller-version',
+  },
+  RenderedName: {
+    kinds: [MACHINE_CONFIG],
+    severity: ifSelected,
+    find: ({ name, annotations }) => RENDERED.test(name) && !annotations[GENERATED],
+    message: 'only the operator creates rendered configs, and this one is a source like others',
+    advice: 'delete it',
+  },
+  OperatorName: {
+    kinds: [MACHINE_CONFIG],
+    severity: (object, set) => (changesRenders(object, set) ? 'error' : 'warning'),
+    find: hasOperatorName,
+    message: 'the operator writes a config of this name: the renders differ',
+    advice: 'rename it',
+  },
+  InstallerName: {
+    kinds: [MACHINE_CONFIG],
+    severity: 'warning',
+    find: ({ name, manifest }) =>
+      INSTALLER_NAME.test(name) && !manifest.fileName.startsWith('99_openshift-machineconfig_'),
+    message:
+      'the installer adds a config of this name for sshKey, hyperthreading or fips in install-config.yaml, and then ' +
+      'the renders differ',
+    advice: 'rename it',
+  },
+  UncomparedFile: {
+    kinds: [MACHINE_CONFIG],
+    severity: ifSelected,
+    find: findUncomparedFiles,
+    message: (detail) =>
+      `${detail}: the machine-config-daemon compares only data URLs without append, so every node of the pool ` +
+      'becomes Degraded',
+    advice: 'write the whole content as a data URL',
+  },
+  UnlabeledConfig: {
+    kinds: [MACHINE_CONFIG],
+    severity: ifSelected,
+    find: ({ labels }, { findPools }) => labels === undefined && findPools().length > 0,
+    message: 'a pool selects it, although it has no labels: the bootstrap host fails',
+    advice: 'add the role',
+  },
+  UnsupportedIgnition: {
+    kinds: [MACHINE_CONFIG],
+    severity: ifSelected,
+    find: ({ spec }) => !IGNITION_VERSION.test(getIgnitionVersion(spec)) && [{ detail: getIgnitionVersion(spec) }],
+    message: (version) => `no release reads ${version === '' ? 'this version of Ignition' : `Ignition ${version}`}`,
+    advice: 'use 3.4.0',
+  },
+  IgnitionRelease: {
+    kinds: [MACHINE_CONFIG],
+    severity: ifSelectedAnd(beforeRelease('4.19')),
+    find: ({ spec }) => getIgnitionVersion(spec) === '3.5.0',
+    message: 'OpenShift before 4.19: the operator does not read Ignition 3.5',
+    advice: 'use 3.4.0',
+  },
+  OldIgnitionRelease: {
+    kinds: [MACHINE_CONFIG],
+    severity: ifSelectedAnd(beforeRelease('4.14')),
+    find: ({ spec }) => /^3\.[34]\./.test(getIgnitionVersion(spec)),
+    message: 'OpenShift before 4.14: the operator reads Ignition only up to 3.2',
+    advice: 'use 3.2.0',
+  },
+  KernelDevel: {
+    kinds: [MACHINE_CONFIG],
+    severity: ifSelected,
+    find: hasKernelDevelWithoutKernel,
+    message: 'a pool has the extension kernel-devel and another kernelType than default: the bootstrap host fails',
+    advice: 'remove one',
+  },
+  RenderedSize: {
+    kinds: [MACHINE_CONFIG],
+    severity: 'error',
+    find: findLargePools,
+    message: (detail) => `the configs of pool ${detail}: etcd takes at most 1.5 MiB, so no rendered config exists`,
+    advice: 'make the contents smaller, or load them when a node boots',
+  },
+  BuiltInPool: {
+    kinds: [POOL],
+    severity: 'error',
+    find: ({ name }) => ROLES.includes(name),
+    message: 'the bootstrap host reads it beside its own pool: the renders differ',
+    advice: 'change the pool later',
+  },
+  EmptyPool: {
+    kinds: [POOL],
+    severity: 'error',
+    find: ({ spec }, { configLabels }) => !configLabels.some((labels) => selects(spec, labels)),
+    message: 'the pool selects no MachineConfig: the bootstrap host fails',
+    advice: 'select the role worker, too',
+  },
+  EmptyRole: {
+    kinds: [POOL],
+    severity: 'warning',
+    find: ({ spec }) => !ROLES.some((role) => selects(spec, { [ROLE_LABEL]: role })),
+    message: 'the pool selects no MachineConfig of master or worker',
+    advice: 'select the role worker, too',
+  },
+  MultipleConfigs: {
+    kinds: [KUBELET_CONFIG, RUNTIME_CONFIG],
+    severity: 'error',
+    find: findRival,
+    message: (detail) => `${detail} selects the same pool: the bootstrap host fails`,
+    advice: 'merge them, or delete a copy',
+  },
+  UnselectedPool: {
+    kinds: [KUBELET_CONFIG, RUNTIME_CONFIG],
+    severity: 'warning',
+    isLoss: true,
+    find: (object, { findSelectedPools }) => findSelectedPools(object).length === 0,
+    message: 'it selects no pool of the manifests',
+    advice: 'correct the labels of machineConfigPoolSelector',
+  },
+  RuntimeRelease: {
+    kinds: [RUNTIME_CONFIG],
+    severity: fromRelease('5.0'),
+    find: ({ spec }) => getValue(spec, ['containerRuntimeConfig', 'defaultRuntime']) === 'runc',
+    message: 'OpenShift 5.0 and later: RHEL 10 has no runc',
+    advice: 'use crun',
+  },
+  PrebuiltRelease: {
+    kinds: ['machineconfiguration.openshift.io MachineOSConfig'],
+    severity: fromRelease('4.21'),
+    find: ({ annotations }) => !String(annotations[PREBUILT]).includes('@sha256:'),
+    message: 'OpenShift 4.21 and later: the bootstrap host needs the annotation pre-built-image with a digest',
+    advice: 'add it',
+  },
+} satisfies Readonly<Record<string, ObjectRule>>;
+
+function ifSelectedAnd(severity: (object: unknown, set: ManifestSet) => Severity | undefined) {
+  return (object: ManifestObject, set: ManifestSet): Severity | undefined => {
+    const concerned = severity(object, set);
+    return concerned === 'error' ? ifSelected(object, set) : concerned;
+  };
+}
+
+function hasOperatorName({ name }: ManifestObject, set: ManifestSet): boolean {
+  return ROLES.some((role) => {
+    const pattern = name.replace(`-${role}`, '-ROLE');
+    const causes = set.listOfType(KIND_BY_OPERATOR_NAME[pattern] ?? '');
+    return OPERATOR_NAME.test(pattern) || causes.some((each) => set.findSelectedPools(each).includes(role));
+  });
+}
+
+/** `none` without an Ignition config. */
+export function getIgnitionVersion({ config }: Json): string {
+  const version = getValue(config, ['ignition', 'version']);
+  return isRecord(config) ? (typeof version === 'string' ? version : '') : 'none';
+}
+
+/** What the daemon cannot compare with the disk (machine-config-operator, pkg/daemon/on_disk_validation.go). */
+function findUncomparedFiles({ spec, document }: ManifestObject): Findings {
+  const files = getValue(spec, ['config', 'storage', 'files']);
+  if (!Array.isArray(files)) return undefined;
+  return files.flatMap((file: unknown, index) => {
+    const append = getValue(file, ['append']);
+    const source = getValue(file, ['contents', 'source']);
+    const isRemote = typeof source === 'string' && source !== '' && !source.startsWith('data:');
+    const isAppended = Array.isArray(append) ? append.length > 0 : append === true;
+    const detail = `spec.config.storage.files[${index}]`;
+    return isRemote || isAppended ? [{ detail, line: document.findLine(files, index) }] : [];
+  });
+}
+
+function hasKernelDevelWithoutKernel({ labels, spec }: ManifestObject, set: ManifestSet): boolean {
+  const { extensions } = spec;
+  if (!Array.isArray(extensions) || !extensions.includes('kernel-devel')) return false;
+  const pools = set.findPools(labels);
+  const others = set.listOfType(MACHINE_CONFIG).filter((each) => OTHER_KERNEL.test(String(each.spec['kernelType'])));
+  return others.some((other) => set.findPools(other.labels).some((pool) => pools.includes(pool)));
+}
+
+/** The pools whose configs are together larger than an object can be. Only the first config of the set finds them. */
+function findLargePools(object: ManifestObject, set: ManifestSet): Findings {
+  const configs = set.listOfType(MACHINE_CONFIG);
+  if (configs[0] !== object) return false;
+  const sizes = configs.map((config) => {
+    const pools = set.findPools(config.labels);
+    return { file: config.manifest.file, pools, bytes: Buffer.byteLength(JSON.stringify(config.spec)) };
+  });
+  return [...new Set(sizes.flatMap(({ pools }) => pools))].flatMap((pool) => {
+    const ofPool = sizes.filter(({ pools }) => pools.includes(pool)).toSorted((a, b) => b.bytes - a.bytes);
+    const total = ofPool.reduce((sum, { bytes }) => sum + bytes, BASE_BYTES);
+    return total > MAX_OBJECT_BYTES ? [{ detail: `${pool} (${formatMiB(total)}, most in ${ofPool[0]?.file})` }] : [];
+  });
+}
+
+function selects(spec: Json, labels: Json): boolean {
+  return matchesNodeSelector(spec['machineConfigSelector'], labels);
+}
+
+function findRival(object: ManifestObject, set: ManifestSet): Findings {
+  const pools = set.findSelectedPools(object);
+  const rivals = set.listOfType(object.type).filter((each) => each !== object);
+  return rivals.find((rival) => set.findSelectedPools(rival).some((pool) => pools.includes(pool)))?.manifest.file;
+}

@@ -1,0 +1,74 @@
+import { compareReleases, type Manifest, type ManifestObject, type ManifestSet } from '../manifest-set.ts';
+
+export type Severity = 'error' | 'warning';
+
+/** A detail for the message, and its line if not that of the object. */
+/** See {@link Findings}. */
+export interface Finding {
+  readonly detail: string;
+  readonly line?: number;
+}
+
+/** Whether a rule applies, a detail for its message, or several with their lines. */
+export type Findings = boolean | string | undefined | readonly Finding[];
+
+export interface Message {
+  /** What is wrong and what follows, with the detail of a finding. */
+  readonly message: string | ((detail: string) => string);
+  readonly advice: string;
+  /** Whether the install works, but without something that the manifests contain. */
+  readonly isLoss?: boolean;
+}
+
+/** A rule about a file that no cluster gets. The reader finds it. */
+export interface FileRule extends Message {
+  readonly severity: Severity;
+}
+
+/** A rule about the text of a manifest. */
+export interface TextRule extends Message {
+  /** Undefined if the set is not concerned. */
+  readonly severity: Severity | ((object: ManifestObject | undefined, set: ManifestSet) => Severity | undefined);
+  readonly find: (manifest: Manifest, set: ManifestSet) => Findings;
+  /** The object that the rule is about. */
+  readonly findObject?: (manifest: Manifest, set: ManifestSet) => ManifestObject | undefined;
+}
+
+/** A rule about an object. docs/internals/decisions/0012-check-manifests.md has the evidence. */
+export interface ObjectRule extends Message {
+  /** As `group Kind`. Undefined for all. */
+  readonly kinds?: readonly string[];
+  /** Undefined if the set is not concerned. */
+  readonly severity: Severity | ((object: ManifestObject, set: ManifestSet) => Severity | undefined);
+  readonly find: (object: ManifestObject, set: ManifestSet) => Findings;
+  /** Whether the rules after it would only report what follows from it. */
+  readonly isFinal?: boolean;
+}
+
+/** `4.18`, or `4.18 to 5.0`, of sorted releases. */
+export function formatRange(releases: readonly string[]): string {
+  const [first = ''] = releases;
+  const last = releases.at(-1) ?? first;
+  return first === last ? first : `${first} to ${last}`;
+}
+
+/** An error in the releases from one on. A warning if the release is unknown. */
+export function fromRelease(first: string): (object: unknown, set: ManifestSet) => Severity | undefined {
+  return (_object, { release }) => {
+    if (release === undefined) return 'warning';
+    return compareReleases(release, first) >= 0 ? 'error' : undefined;
+  };
+}
+
+/** An error in the releases before one. A warning if the release is unknown and the oldest known one is before it. */
+export function beforeRelease(end: string): (object: unknown, set: ManifestSet) => Severity | undefined {
+  return (_object, { release, catalog }) => {
+    if (compareReleases(release ?? catalog.releases[0] ?? '', end) >= 0) return undefined;
+    return release === undefined ? 'warning' : 'error';
+  };
+}
+
+/** Only in a MachineConfig that a pool selects is it an error: the operator reads the contents of no other one. */
+export function ifSelected({ labels }: ManifestObject, { findPools }: ManifestSet): Severity {
+  return findPools(labels).length > 0 ? 'error' : 'warning';
+}

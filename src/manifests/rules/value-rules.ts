@@ -1,0 +1,52 @@
+import { MACHINE_CONFIG } from '../kinds.ts';
+import type { ManifestObject, ManifestSet } from '../manifest-set.ts';
+import { ifSelected, type Severity } from './rule.ts';
+
+/** A rule about the value of a field, for which check-values.ts has the cases. */
+interface ValueRule {
+  readonly severity: Severity | ((object: ManifestObject, set: ManifestSet) => Severity);
+  readonly message: (detail: string) => string;
+  readonly advice: string;
+  readonly isLoss?: boolean;
+}
+
+export const VALUE_RULES = {
+  DuplicateEntry: {
+    severity: (object, set) => (object.type === MACHINE_CONFIG ? ifSelected(object, set) : 'error'),
+    message: (detail) => `${detail} is there twice: the bootstrap of the cluster fails`,
+    advice: 'delete one',
+  },
+  InvalidContents: {
+    severity: ifSelected,
+    message: (detail) => `${detail}: the bootstrap host fails`,
+    advice: 'correct the value',
+  },
+  InvalidName: {
+    severity: 'error',
+    message: (detail) => `${detail}: the API rejects the object for ever`,
+    advice: 'correct the name',
+  },
+  InvalidValue: {
+    severity: 'error',
+    message: (detail) => `${detail}: the bootstrap of the cluster fails`,
+    advice: 'correct the value',
+  },
+  NotAString: {
+    severity: 'error',
+    message: (detail) => `${detail}: the bootstrap of the cluster fails`,
+    advice: 'put the value into quotes',
+  },
+  UnknownField: {
+    severity: 'warning',
+    isLoss: true,
+    message: (detail) => `no release reads the field ${detail}`,
+    advice: 'correct its name or its indentation',
+  },
+  ValueOfRelease: {
+    severity: 'warning',
+    message: (detail) => `${detail}: these releases reject the object for ever`,
+    advice: 'give --openshift-version if you install another one',
+  },
+} satisfies Readonly<Record<string, ValueRule>>;
+
+export type ValueCode = keyof typeof VALUE_RULES;

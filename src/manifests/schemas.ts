@@ -1,0 +1,118 @@
+import { isRecord } from '../rendered-config/rendered-config.ts';
+import { readSchemaFile } from './schema-file.ts';
+
+/** JSON Schema (draft 7), and what Kubernetes adds to it (build/schemas/convert-schema.ts). */
+export interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly required?: readonly string[];
+  readonly type?: string | readonly string[];
+  readonly default?: unknown;
+  readonly format?: string;
+  /** Whether an object keeps unknown fields. */
+  readonly isOpen?: boolean;
+  /** The fields that identify an item of a list. Empty if the item itself does. */
+  readonly listKeys?: readonly string[];
+  readonly cel?: readonly CelRule[];
+  /** What the value must do, by the keyword that says so. */
+  readonly must?: Readonly<Record<string, string>>;
+}
+
+/** A rule in CEL, with the variable `self`: one of a CRD, or one of the overlay (build/schemas/overlay.yaml). */
+export interface CelRule {
+  readonly rule: string;
+  /** Of a CRD. */
+  readonly message?: string;
+  /** Of the overlay: what the value must do. */
+  readonly must?: string;
+  /** An expression for the reason of a violation. */
+  readonly cause?: string;
+}
+
+/** What a kind is in some releases. */
+export interface KindVersion {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly releases: readonly string[];
+  /** Undefined if every cluster of these releases has the kind, or else the feature sets of those that have it. */
+  readonly featureSets?: readonly string[];
+  readonly isNamespaced?: boolean;
+  /** Whether a program decodes it into a type of Go, for which null is like no value. */
+  readonly isGo?: boolean;
+  readonly schema: Schema;
+}
+
+const KIND_LINE = /^\{"apiVersion":"([^"]*)","kind":"([^"]*)"/;
+const PART_LINE = /^\{"id":"(\w+)"/;
+
+let shared: KindCatalog | undefined;
+
+/** The kinds that a cluster has after its install, of all releases that this program knows. */
+export class KindCatalog {
+  /** The one that is read once. */
+  static shared(): KindCatalog {
+    shared ??= new KindCatalog();
+    return shared;
+  }
+
+  /** Oldest first. */
+  readonly releases: readonly string[];
+  /** With the empty one of Kubernetes' first kinds. */
+  readonly groups = new Set<string>();
+  readonly #lines = new Map<string, string[]>();
+  readonly #parts = new Map<string, string | Schema>();
+  readonly #versions = new Map<string, readonly KindVersion[]>();
+
+  private constructor() {
+    const [header = '{}', ...lines] = readSchemaFile().trimEnd().split('\n');
+    ({ releases: this.releases } = JSON.parse(header) as Pick<KindVersion, 'releases'>);
+    for (const line of lines) {
+      const [, apiVersion, kind] = KIND_LINE.exec(line) ?? [];
+      const key = `${apiVersion} ${kind}`;
+      const known = this.#lines.get(key);
+      if (apiVersion === undefined) this.#parts.set(PART_LINE.exec(line)?.[1] ?? '', line);
+      else if (known !== undefined) known.push(line);
+      else {
+        this.#lines.set(key, [line]);
+        this.groups.add(apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '');
+      }
+    }
+  }
+
+  /** Each kind as `apiVersion kind`. */
+  get names(): Iterable<string> {
+    return this.#lines.keys();
+  }
+
+  /** The versions of a kind in the releases. Empty if no release has it. */
+  find(apiVersion: string, kind: string): readonly KindVersion[] {
+    const key = `${apiVersion} ${kind}`;
+    let versions = this.#versions.get(key);
+    if (versions === undefined) {
+      const entries = (this.#lines.get(key) ?? []).map((line) => JSON.parse(line) as KindVersion);
+      versions = entries.map((entry) => ({ ...entry, schema: this.#link(entry.schema) }));
+      this.#versions.set(key, versions);
+    }
+    return versions;
+  }
+
+  /** The schema with its shared parts instead of their names. */
+  #link(value: Schema): Schema {
+    const { $ref: name } = value as { readonly $ref?: string };
+    if (typeof name === 'string') return this.#findPart(name);
+    const link = (part: unknown): unknown => {
+      if (Array.isArray(part)) return part.map(link);
+      return isRecord(part) ? this.#link(part) : part;
+    };
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, link(part)]));
+  }
+
+  #findPart(name: string): Schema {
+    const part = this.#parts.get(name);
+    if (typeof part === 'object') return part;
+    const schema = this.#link((JSON.parse(part ?? '{}') as Pick<KindVersion, 'schema'>).schema);
+    this.#parts.set(name, schema);
+    return schema;
+  }
+}

@@ -1,0 +1,225 @@
+import { validate } from '@cfworker/json-schema';
+import { isRecord } from '../rendered-config/rendered-config.ts';
+import { evaluate } from './cel.ts';
+import { FORMATS } from './formats.ts';
+import type { CelRule, Schema } from './schemas.ts';
+
+/** What is wrong with a value in an object. */
+export interface ValueProblem {
+  readonly type: 'duplicate' | 'missing' | 'rule' | 'type' | 'unknown' | 'value';
+  /** The keys and indexes of the value in the object. */
+  readonly path: readonly string[];
+  /** What the value must do, such as `be a text`, or the text of a rule. Empty for an unknown field and a duplicate. */
+  readonly must: string;
+  readonly value?: unknown;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Options {
+  /** Whether Go decodes the value, for which a null in a list is like an empty value. */
+  readonly isGo?: boolean;
+  /** Whether the decoder ignores the case of keys, as encoding/json does. */
+  readonly ignoresCase?: boolean;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'true or false',
+  integer: 'a whole number',
+  number: 'a number',
+  object: 'a mapping',
+  string: 'a text',
+};
+/** What Go makes of a null, by type. */
+const EMPTY: Readonly<Record<string, unknown>> = {
+  array: [],
+  boolean: false,
+  integer: 0,
+  number: 0,
+  object: {},
+  string: '',
+};
+const INT32 = 2 ** 31;
+/** Longer ones do not help a reader. */
+const MAX_PATTERN = 60;
+
+/** What a value must do, by the keyword that it violates. The others only say that another one is violated. */
+const KEYWORDS: Readonly<Record<string, (argument: never) => string>> = {
+  anyOf: () => 'have one of the forms that the API allows',
+  enum: (values: readonly unknown[]) => `be one of ${values.filter((each) => each !== null && each !== '').join(', ')}`,
+  exclusiveMaximum: (max: number) => `be less than ${max}`,
+  exclusiveMinimum: (min: number) => `be more than ${min}`,
+  maximum: (max: number) => `be at most ${max}`,
+  maxItems: (max: number) => `have at most ${max} items`,
+  maxLength: (max: number) => `have at most ${max} characters`,
+  maxProperties: (max: number) => `have at most ${max} keys`,
+  minimum: (min: number) => `be at least ${min}`,
+  minItems: (min: number) => `have at least ${min} items`,
+  minLength: (min: number) => (min === 1 ? 'not be empty' : `have at least ${min} characters`),
+  minProperties: (min: number) => `have at least ${min} keys`,
+  multipleOf: (number: number) => `be a multiple of ${number}`,
+  not: () => 'not have this form',
+  oneOf: () => 'have exactly one of the forms that the API allows',
+  pattern: (pattern: string) =>
+    pattern.length > MAX_PATTERN ? 'have the form that the API wants' : `match ${pattern}`,
+  type: (type: string | readonly string[]) => `be ${formatTypes(type)}`,
+  uniqueItems: () => 'contain no item twice',
+};
+const NESTED = /\/(?:anyOf|oneOf|not)\//;
+
+/**
+ * Finds what an API server, or a program in Go, rejects in a value or ignores. Like an API server, it drops nulls and
+ * unknown fields and adds defaults before it validates, and applies rules in CEL only to a value that is valid
+ * otherwise.
+ */
+export function validateValue(value: unknown, schema: Schema, options: Options = {}): readonly ValueProblem[] {
+  const problems: ValueProblem[] = [];
+  const prepared = prepare(value, schema, [], problems, options);
+  const others = validateSchema(prepared, schema);
+  const isValid = [...problems, ...others].every(({ type }) => type === 'unknown');
+  checkRules(prepared, schema, [], isValid, problems);
+  // A rule says more than a keyword.
+  return [...problems, ...others];
+}
+
+function prepare(
+  value: unknown,
+  schema: Schema,
+  path: readonly string[],
+  problems: ValueProblem[],
+  options: Options,
+): unknown {
+  const { items = {}, type, format = '' } = schema;
+  if (Array.isArray(value)) {
+    const empty = createEmpty(items);
+    return value.map((item: unknown, index) =>
+      prepare(options.isGo ? (item ?? empty) : item, items, [...path, String(index)], problems, options),
+    );
+  }
+  if (isRecord(value)) return prepareMapping(value, schema, path, problems, options);
+  const [must = '', test] = FORMATS[format] ?? [];
+  const isWrong = typeof value === 'string' && test && !(test instanceof RegExp ? test.test(value) : test(value));
+  if (isWrong && (value !== '' || format === 'quantity')) problems.push({ type: 'value', path, must, value });
+  const isTooLarge = format === 'int32' && typeof value === 'number' && (value >= INT32 || value < -INT32);
+  if (isTooLarge && type === 'integer') problems.push({ type: 'value', path, must: 'be a number of 32 bits', value });
+  return value;
+}
+
+function createEmpty({ type }: Schema): unknown {
+  return EMPTY[[type].flat()[0] ?? ''] ?? null;
+}
+
+function prepareMapping(
+  value: Json,
+  schema: Schema,
+  path: readonly string[],
+  problems: ValueProblem[],
+  options: Options,
+): Json {
+  const { properties, additionalProperties, isOpen } = schema;
+  if (properties === undefined && typeof additionalProperties !== 'object') return value;
+  const names = options.ignoresCase
+    ? new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]))
+    : undefined;
+  const prepared: Record<string, unknown> = {};
+  // Go sorts the keys, and then the last one of a field counts.
+  const keys = names === undefined ? Object.keys(value) : Object.keys(value).sort();
+  for (const key of keys) {
+    const name = names?.get(key.toLowerCase()) ?? key;
+    const known =
+      findProperty(properties, name) ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
+    if (known === undefined && isOpen) prepared[name] = value[key];
+    else if (known === undefined) problems.push({ type: 'unknown', path: [...path, key], must: '' });
+    else if (value[key] !== null || (!options.isGo && [known.type].flat().includes('null')))
+      prepared[name] = prepare(value[key], known, [...path, key], problems, options);
+    // In a mapping of Go, a null is an empty value.
+    else if (options.isGo && !findProperty(properties, name)) prepared[name] = createEmpty(known);
+  }
+  for (const [name, { default: value }] of Object.entries(properties ?? {})) {
+    if (value !== undefined && !Object.hasOwn(prepared, name)) prepared[name] = structuredClone(value);
+  }
+  return prepared;
+}
+
+function findProperty(properties: Schema['properties'], name: string): Schema | undefined {
+  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+function validateSchema(value: unknown, schema: Schema): ValueProblem[] {
+  const { errors } = validate(value, schema as object, '7', {}, false);
+  const missing = new Set<string>();
+  return errors.flatMap(({ keyword, keywordLocation, instanceLocation }): ValueProblem[] => {
+    if (NESTED.test(keywordLocation)) return [];
+    const path = parsePointer(instanceLocation);
+    const pointer = parsePointer(keywordLocation);
+    const argument = getValue(schema, pointer);
+    const found = pointer.includes('propertyNames') ? path.at(-1) : getValue(value, path);
+    if (keyword === 'required') {
+      if (missing.has(keywordLocation + instanceLocation)) return [];
+      missing.add(keywordLocation + instanceLocation);
+      const names = (argument as readonly string[]).filter((name) => !Object.hasOwn(found as object, name));
+      return names.map((name) => ({ type: 'missing', path: [...path, name], must: 'be set' }));
+    }
+    const { must } = getValue(schema, pointer.slice(0, -1)) as Schema;
+    const text = must?.[keyword] ?? KEYWORDS[keyword]?.(argument as never);
+    if (text === undefined) return [];
+    return [{ type: keyword === 'type' ? 'type' : 'value', path, must: text, value: found }];
+  });
+}
+
+/** Rules in CEL, and the keys of lists. An API server applies its rules only to an object that is valid otherwise. */
+function checkRules(
+  value: unknown,
+  schema: Schema,
+  path: readonly string[],
+  isValid: boolean,
+  problems: ValueProblem[],
+): void {
+  const { cel = [], items, properties, additionalProperties, listKeys } = schema;
+  for (const rule of cel) {
+    if ((isValid || rule.must !== undefined) && evaluate(rule.rule, value, schema) === false)
+      problems.push(createRuleProblem(rule, value, schema, path));
+  }
+  if (Array.isArray(value) && items !== undefined) {
+    const seen = new Set<string>();
+    for (const [index, item] of (value as readonly unknown[]).entries()) {
+      const identity = listKeys?.length === 0 ? item : listKeys?.map((name) => getValue(item, [name]));
+      const key = JSON.stringify(identity);
+      const itemPath = [...path, String(index)];
+      if (listKeys && seen.has(key)) problems.push({ type: 'duplicate', path: itemPath, must: '', value: item });
+      seen.add(key);
+      checkRules(item, items, itemPath, isValid, problems);
+    }
+  } else if (isRecord(value)) {
+    for (const [name, item] of Object.entries(value)) {
+      const known = findProperty(properties, name) ?? additionalProperties;
+      if (typeof known === 'object') checkRules(item, known, [...path, name], isValid, problems);
+    }
+  }
+}
+
+function createRuleProblem(rule: CelRule, value: unknown, schema: Schema, path: readonly string[]): ValueProblem {
+  const { must, cause, message = `the rule ${rule.rule}` } = rule;
+  if (must === undefined) return { type: 'rule', path, must: message, value };
+  const reason = cause === undefined ? '' : ` (${String(evaluate(cause, value, schema))})`;
+  return { type: 'value', path, must: must + reason, value };
+}
+
+function formatTypes(type: string | readonly string[]): string {
+  const names = [type].flat().map((name) => TYPES[name]);
+  return names.filter((name) => name !== undefined).join(' or ');
+}
+
+function parsePointer(pointer: string): string[] {
+  const keys = pointer.split('/').slice(1);
+  return keys.map((key) => decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** The value below some keys. */
+export function getValue(value: unknown, keys: readonly string[]): unknown {
+  return keys.reduce<unknown>((part, key) => {
+    const isCollection = typeof part === 'object' && part !== null && Object.hasOwn(part, key);
+    return isCollection ? (part as Json)[key] : undefined;
+  }, value);
+}

@@ -1,0 +1,3 @@
+module machineconfig-guard.io/e2e/rhcos
+
+go 1.23

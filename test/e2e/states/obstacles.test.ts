@@ -1,0 +1,123 @@
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { checkCluster } from '../../../src/cli/check/check-cluster.ts';
+import { expectStatus } from '../control-plane/kube-client.ts';
+import { ensureOperatorNamespace } from '../restore/machines.ts';
+import { createState } from '../support/cluster-states.ts';
+import { sharedInstalledCluster } from '../support/installed-cluster.ts';
+import { kubectlOk } from '../support/kubectl.ts';
+import { MCO, OPERATOR_NAMESPACE, PATHS } from '../support/objects.ts';
+
+const DEPLOYMENTS = `/apis/apps/v1/namespaces/${OPERATOR_NAMESPACE}/deployments`;
+const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${OPERATOR_NAMESPACE}/leases`;
+const PODS = '/api/v1/namespaces/default/pods';
+const BUDGETS = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
+const CONTROLLER = 'machine-config-controller';
+const HOUR_MS = 3_600_000;
+
+const installed = await sharedInstalledCluster();
+const { cluster, controlPlane } = installed;
+const { admin } = cluster;
+const api = controlPlane.connectApi();
+
+/** A roll-out of pool worker, which nothing explains. */
+beforeEach(async () => {
+  await clear();
+  await ensureOperatorNamespace(cluster);
+  await createState(installed, 'R17');
+});
+afterAll(async () => {
+  api.close();
+  await clear();
+});
+
+async function clear(): Promise<void> {
+  await installed.clear();
+  for (const path of [DEPLOYMENTS, LEASES, BUDGETS]) expectStatus(await admin.delete(path), [200], `DELETE ${path}`);
+  await admin.delete(PODS, { gracePeriodSeconds: '0' });
+}
+
+async function check() {
+  const { problems, repairs } = (await checkCluster(api)).report;
+  return {
+    codes: problems.map(({ code, recoverable }) => code + (recoverable ? '?' : '')),
+    evidence: problems[0]?.evidence,
+    commands: repairs.map(({ command }) => command?.words.join(' ')),
+  };
+}
+
+async function createDeployment(name: string, replicas: number, status: object): Promise<void> {
+  const labels = { app: name };
+  const template = { metadata: { labels }, spec: { containers: [{ name, image: 'mco' }] } };
+  const spec = { replicas, selector: { matchLabels: labels }, template };
+  await admin.create(DEPLOYMENTS, { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name }, spec });
+  await admin.patch(`${DEPLOYMENTS}/${name}/status`, { status });
+}
+
+function toTime(msAgo: number): string {
+  return new Date(Date.now() - msAgo).toISOString();
+}
+
+test('finds an operator that was scaled down, and the printed command ends it', async () => {
+  await createDeployment('machine-config-operator', 0, {});
+
+  const { codes, evidence, commands } = await check();
+
+  expect(codes).toEqual(['OperatorStopped']);
+  expect(evidence).toBe('has 0 replicas');
+  const [command = ''] = commands;
+  await kubectlOk(controlPlane, command.split(' ').slice(1));
+  expect((await check()).codes).toEqual([]);
+});
+
+test.each([
+  ['has had no available replica for an hour', HOUR_MS, ['OperatorStopped']],
+  // Its node reboots.
+  ['has just lost its replica', 0, []],
+])('judges an operator that %s', async (_what, msAgo, codes) => {
+  const available = { type: 'Available', status: 'False', lastTransitionTime: toTime(msAgo) };
+  await createDeployment(CONTROLLER, 1, { conditions: [available] });
+  expect((await check()).codes).toEqual(codes);
+});
+
+test.each([
+  ['an hour ago', HOUR_MS, ['OperatorStopped']],
+  ['just now', 0, []],
+])('judges a controller that has renewed its Lease %s', async (_when, msAgo, codes) => {
+  const renewTime = toTime(msAgo).replace('Z', '000Z');
+  const metadata = { name: CONTROLLER };
+  await admin.create(LEASES, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: { renewTime } });
+  expect((await check()).codes).toEqual(codes);
+});
+
+/** A running pod on the node that updates, which belongs to the owner of this kind. */
+async function createPod(name: string, app: string, ownerKind?: string): Promise<void> {
+  const owner = { apiVersion: 'apps/v1', kind: ownerKind, name: 'owner', uid: 'uid' };
+  const metadata = { name, labels: { app }, ...(ownerKind !== undefined && { ownerReferences: [owner] }) };
+  const spec = { nodeName: 'worker-0', containers: [{ name: 'app', image: 'app' }] };
+  await admin.create(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+}
+
+async function createBudget(name: string, selector: object, disruptionsAllowed: number): Promise<void> {
+  const spec = { minAvailable: 1, selector };
+  await admin.create(BUDGETS, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name }, spec });
+  const status = { disruptionsAllowed, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1, observedGeneration: 1 };
+  await admin.patch(`${BUDGETS}/${name}/status`, { status });
+}
+
+test('names the budget that blocks a drain, and its pod', async () => {
+  await createPod('db-0', 'db', 'StatefulSet');
+  await createPod('web-0', 'web');
+  await createPod('log-0', 'db', 'DaemonSet');
+  await createBudget('db', { matchLabels: { app: 'db' } }, 0);
+  await createBudget('web', { matchLabels: { app: 'web' } }, 1);
+  await createBudget('other', { matchLabels: { app: 'other' } }, 0);
+  expect((await check()).codes).toEqual([]);
+  const annotations = { [`${MCO}/desiredDrain`]: 'drain-x', [`${MCO}/lastAppliedDrain`]: 'uncordon-y' };
+  await admin.patch(`${PATHS.nodes}/worker-0`, { metadata: { annotations } });
+
+  const { causes, report } = await checkCluster(api);
+
+  const budgets = [{ namespace: 'default', name: 'db', pods: ['db-0'] }];
+  expect(causes).toMatchObject([{ code: 'DrainBlocked', budgets, waiting: { helps: true } }]);
+  expect(report.repairs).toMatchObject([{ command: null }]);
+});

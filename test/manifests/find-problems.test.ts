@@ -1,0 +1,263 @@
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { FileError } from '../../src/files/file-error.ts';
+import { findProblems } from '../../src/manifests/find-problems.ts';
+import { readManifests } from '../../src/manifests/read-manifests.ts';
+import { RULES } from '../../src/manifests/rules/rules.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
+
+type Json = Record<string, unknown>;
+/** An object, or the name of one in problems.yaml, or else the text of a file. */
+type Content = string | Json;
+
+const ROLE = `${MCO_GROUP}/role`;
+
+interface Tables {
+  readonly objects: Readonly<Record<string, Json>>;
+  readonly values: Readonly<Record<string, [object: string, field: string, harmless: unknown[], harmful: unknown[]][]>>;
+  readonly contents: Readonly<Record<string, [harmless: Content[], harmful: Content[]][]>>;
+  readonly installerFiles: [file: string, object: Json][];
+  readonly renderInputs: string[];
+  readonly directories: [what: string, files: (Content | Content[])[], problems: string[], release?: string][];
+}
+
+const TABLES = parse(readFileSync(path.join(import.meta.dirname, 'problems.yaml'), 'utf8'), { merge: true }) as Tables;
+
+function toText(content: Content): string {
+  if (typeof content !== 'string') return stringify(content);
+  const object = TABLES.objects[content];
+  return object === undefined ? content : stringify(object);
+}
+
+const { signal } = new AbortController();
+
+async function findAll(
+  contentsByFile: Readonly<Record<string, Content | readonly Content[]>>,
+  release?: string,
+  installer?: 'agent',
+) {
+  const files = Object.entries(contentsByFile).map(([file, contents]) => {
+    return { path: file, content: Buffer.from([contents].flat().map(toText).join('---\n')) };
+  });
+  const input = { installer, hasFolders: true, files, installConfig: undefined };
+  return await findProblems(input, { release, signal });
+}
+
+async function find(...args: Parameters<typeof findAll>): Promise<string[]> {
+  const { problems } = await findAll(...args);
+  return problems.map(({ severity, code }) => `${severity} ${code}`);
+}
+
+interface FieldInput {
+  readonly id: string;
+  /** Of the real bootstrap of 4.20: the beginnings of the rendered names, or `fails`. */
+  readonly bootstrap: string;
+  /** Of the same with first documents alone, if they differ. */
+  readonly cluster?: string;
+  /** Whether the API accepted the first documents in a dry run. */
+  readonly api: 'accepts' | 'rejects' | 'unknown';
+  readonly problems: readonly string[];
+  readonly files: Readonly<Record<string, string | { readonly base64: string } | { readonly link: string }>>;
+}
+
+// Manifests from public reports, rebuilt. The real machine-config-controller 4.20 and API server 1.33 judged them.
+const INPUTS = readFileSync(path.join(import.meta.dirname, 'field-inputs.jsonl'), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as FieldInput);
+/** Why the verdict is not that of the bootstrap and the API alone. */
+const EXCEPTIONS: Readonly<Record<string, string>> = {
+  'M77-subscription-no-namespace':
+    'the API server of the lab has no Subscription, and that of a release needs the namespace',
+  'M84-agent-two-documents': 'the agent-based installer splits the file from 4.15 on, so both get all documents',
+  'N22-butane': 'no installer copies the Butane file to the bootstrap host',
+  'N54-idms-itms-one-file': 'the cluster gets only the first document, so the names differ',
+  'N55-list': 'cluster-bootstrap rejects a list, and then creates nothing',
+  'N56-same-name-two-roles': 'the cluster gets only the first object, so the names differ',
+  'N82-helm-output': 'cluster-bootstrap rejects an empty first document, and then creates nothing',
+  R30: 'the cluster gets only the first document, so the names differ',
+};
+
+function writeInput(directory: string, { files }: FieldInput): void {
+  for (const [file, content] of Object.entries(files)) {
+    if (typeof content === 'string') writeFiles(directory, { [file]: content });
+    else if ('base64' in content) writeFiles(directory, { [file]: Buffer.from(content.base64, 'base64') });
+    else {
+      mkdirSync(path.join(directory, path.dirname(file)), { recursive: true });
+      symlinkSync(content.link, path.join(directory, file));
+    }
+  }
+}
+
+test.each(INPUTS)('judges $id like the bootstrap and the API', async (input) => {
+  const { id, bootstrap, cluster, api, problems: expected } = input;
+  const directory = createTemporaryDirectory();
+  writeInput(directory, input);
+  const texts = await readManifests(directory, signal)
+    .then((read) => findProblems(read, { signal }))
+    .then(({ problems }) => problems.map(({ severity, code, file, line }) => `${severity} ${code} ${file}:${line}`))
+    .catch((error: Error) => {
+      if (error instanceof FileError) return [`FileError ${error.message.replaceAll(directory, 'DIR')}`];
+      throw error;
+    });
+  const isUnsafe = bootstrap === 'fails' || cluster !== undefined || api === 'rejects';
+  const hasError = texts.some((text) => /^(?:error|FileError) /.test(text));
+  expect(hasError !== isUnsafe).toBe(id in EXCEPTIONS);
+  expect(texts).toEqual(expected);
+});
+
+/** A copy of an object with another value at a path. */
+function change(object: Json, fields: string, value: unknown): Json {
+  const [first = '', ...rest] = fields.split('/');
+  const copy: Json = Object.assign(Array.isArray(object) ? [] : {}, object);
+  const inner: unknown = copy[first] ?? (rest[0] === '0' ? [] : {});
+  copy[first] = rest.length === 0 ? value : change(inner as Json, rest.join('/'), value);
+  return copy;
+}
+
+function listRows<Row extends readonly unknown[]>(table: Readonly<Record<string, readonly Row[]>>) {
+  return Object.entries(table).flatMap(([code, rows]) => rows.map((row) => [code, ...row] as const));
+}
+
+test.each(listRows(TABLES.values))('reports %s in %s at %s', async (code, object, field, harmless, harmful) => {
+  const isFound = async (value: unknown) => {
+    const changed = change(TABLES.objects[object] ?? {}, field, value === '(unset)' ? undefined : value);
+    return [value, (await find({ 'a.yaml': changed })).includes(code)];
+  };
+  for (const value of harmless) expect(await isFound(value)).toEqual([value, false]);
+  for (const value of harmful) expect(await isFound(value)).toEqual([value, true]);
+});
+
+test.each(listRows(TABLES.contents))('reports %s', async (code, harmless, harmful) => {
+  const isFound = async (content: Content) => [content, (await find({ 'a.yaml': content })).includes(code)];
+  for (const content of harmless) expect(await isFound(content)).toEqual([content, false]);
+  for (const content of harmful) expect(await isFound(content)).toEqual([content, true]);
+});
+
+test.each(TABLES.directories)('judges %s', async (_what, contents, problems, release) => {
+  const files = Object.fromEntries(contents.map((content, index) => [`${index}.yaml`, content]));
+  expect(await find(files, release)).toEqual(problems);
+});
+
+test('judges a hidden file', async () => {
+  expect(await find({ 'openshift/.a.yaml': 'NAMESPACE' })).toEqual(['error HiddenFile']);
+});
+
+test.each(TABLES.installerFiles)('warns about the object of %s in another file', async (file, object) => {
+  expect(await find({ [`manifests/${file}`]: object })).toEqual([]);
+  expect(await find({ 'openshift/99-x.yaml': object })).toEqual(['warning OnlyInCluster']);
+});
+
+test.each(TABLES.renderInputs)('knows that configs are rendered from %s', async (type) => {
+  const [apiVersion, kind] = type.split(' ');
+  const object = { apiVersion, kind, metadata: { name: 'a' } };
+  expect(await find({ 'a.yaml': ['NAMESPACE', object] })).toContain('error MultipleDocuments');
+});
+
+test('every rule has a case here', () => {
+  const { values, contents, directories } = TABLES;
+  const texts = [...directories.flatMap(([, , problems]) => problems), ...INPUTS.flatMap(({ problems }) => problems)];
+  const codes = new Set([...Object.keys({ ...values, ...contents }), ...texts].map((text) => text.split(' ')[1]));
+  const missing = Object.keys(RULES).filter((code) => !codes.has(code));
+  // The tests of read-manifests.ts, of compare-renders.ts, and of sizes have them.
+  const others = ['DuplicateFileName', 'KustomizationFile', 'AssistedSize', 'ObjectSize', 'RenderedSize'];
+  expect(missing).toEqual([...others, 'RenderFails', 'RendersDiffer']);
+});
+
+function createLargeConfig(name: string, bytes: number): Json {
+  const config = change(TABLES.objects['CONFIG'] ?? {}, 'metadata/name', name);
+  return change(config, 'spec/config/storage/files/0/contents/source', `data:,${'a'.repeat(bytes)}`);
+}
+
+test.each([
+  ['a config below each limit', [900_000], []],
+  ['a file that the Assisted installer rejects', [1_100_000], ['warning AssistedSize']],
+  ['an object that etcd rejects', [1_700_000], ['error ObjectSize', 'error RenderedSize', 'warning AssistedSize']],
+  ['configs that are together too large', [900_000, 900_000], ['error RenderedSize']],
+])('judges the size of %s', async (_what, sizes, problems) => {
+  const files = sizes.map((bytes, index) => [`${index}.yaml`, createLargeConfig(`9${index}-worker`, bytes)] as const);
+  expect(await find(Object.fromEntries(files))).toEqual(problems);
+});
+
+test('judges the documents of a file by what the installer does with it', async () => {
+  const files = { 'openshift/a.yaml': ['IDMS', 'KUBELET'] };
+  const judge = async (release?: string) => {
+    const { problems } = await findAll(files, release, 'agent');
+    return problems.map(({ severity, code }) => `${severity} ${code}`);
+  };
+  expect([await judge(), await judge('4.14'), await judge('4.15')]).toEqual([
+    ['warning MultipleDocuments'],
+    ['error MultipleDocuments'],
+    [],
+  ]);
+});
+
+test('checks what the ConfigMaps of a hub contain, at their lines', async () => {
+  const text = [
+    'apiVersion: v1',
+    'kind: ConfigMap',
+    'metadata: { name: extra, namespace: lab }',
+    'data:',
+    '  99-worker.yaml: |',
+    '    apiVersion: config.openshift.io/v1',
+    '    kind: Scheduler',
+    '    metadata: { name: cluster }',
+    '    spec:',
+    "      mastersSchedulable: 'true'",
+    '',
+  ].join('\n');
+  const cluster = { apiVersion: 'siteconfig.open-cluster-management.io/v1alpha1', kind: 'ClusterInstance' };
+  const files = [text, stringify(cluster)].map((content, index) => {
+    return { path: `${index}.yaml`, content: Buffer.from(content) };
+  });
+  const input = { installer: undefined, installConfig: undefined, files };
+  const judge = async (hasFolders: boolean) => {
+    const { problems } = await findProblems({ ...input, hasFolders }, { signal });
+    return problems.map(({ code, file, line }) => `${code} ${file}:${line}`);
+  };
+  expect(await judge(false)).toEqual(['InvalidValue 0.yaml/99-worker.yaml:10']);
+  expect(await judge(true)).toEqual(['MissingNamespace 0.yaml:1', 'ClientKind 1.yaml:1']);
+});
+
+test('puts errors first, and names the object, its line and what to do', async () => {
+  const config = change(TABLES.objects['CONFIG'] ?? {}, 'spec/config/storage/files/0/path', 'etc/a');
+  const { problems } = await findAll({ 'openshift/a.yaml': 'INFRA_POOL', 'openshift/b.yaml': config });
+  expect(problems).toEqual([
+    {
+      severity: 'error',
+      code: 'InvalidContents',
+      file: 'openshift/b.yaml',
+      line: 13,
+      kind: 'MachineConfig',
+      name: '99-worker-a',
+      message:
+        'spec.config.storage.files[0].path must be an absolute path without "..", "//" or "/" at its end, not ' +
+        '"etc/a": the bootstrap host fails',
+      advice: 'correct the value',
+    },
+    expect.objectContaining({ severity: 'warning', code: 'EmptyRole' }),
+  ]);
+});
+
+test('reports untrusted text as one printable line, and nothing of the values', async () => {
+  const labels = { [ROLE]: 'master', '\u0007\n': 5_318_008 };
+  const config = { ...TABLES.objects['KARG'], metadata: { name: 'a\u001B[31m\u202Eb', labels } };
+  const { problems } = await findAll({ 'openshift/\u001B[2J\n\u202E.yaml': config });
+  expect(problems[0]).toMatchObject({ file: 'openshift/ [2J .yaml', name: 'a [31m b' });
+  expect(JSON.stringify(problems)).not.toMatch(/5318008|\p{C}/u);
+});
+
+test.each([
+  [
+    'values',
+    Array.from({ length: 8 }, () => `a: &a [${'a,'.repeat(1_000)}]\nb: [${'*a,'.repeat(300)}]\n`),
+    /^\d+\.yaml and the files before it have more than 2000000 values$/,
+  ],
+  ['documents', ['---\n'.repeat(1_001)], /^0\.yaml has more than 1000 documents$/],
+  ['problems', Array.from({ length: 11 }, () => 'a\n---\n'.repeat(999)), /^\d+\.yaml .* more than 10000 problems$/],
+])('rejects a directory with too many %s', async (_what, texts, message) => {
+  await expect(find(Object.fromEntries(texts.map((text, index) => [`${index}.yaml`, text])))).rejects.toThrow(message);
+});

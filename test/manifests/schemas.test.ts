@@ -1,0 +1,61 @@
+import { Environment } from '@marcbachmann/cel-js';
+import { expect, test } from 'vitest';
+import { readSchemaFile } from '../../src/manifests/schema-file.ts';
+import { KindCatalog, type Schema } from '../../src/manifests/schemas.ts';
+
+interface Line {
+  readonly releases?: readonly string[];
+  readonly id?: string;
+  readonly kind?: string;
+  readonly source?: string;
+  readonly schema?: Schema;
+}
+
+const LINES = readSchemaFile()
+  .trimEnd()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Line);
+const catalog = KindCatalog.shared();
+
+function* walk(value: unknown): Generator<Readonly<Record<string, unknown>>> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield value as Readonly<Record<string, unknown>>;
+  for (const inner of Object.values(value)) yield* walk(inner);
+}
+
+test('names the module of each kind, and each part that a schema contains', () => {
+  const [header, ...others] = LINES;
+  expect(header?.releases).toEqual(['4.14', '4.15', '4.16', '4.17', '4.18', '4.19', '4.20', '4.21', '4.22', '5.0']);
+  const parts = new Set(others.flatMap(({ id }) => (id === undefined ? [] : [id])));
+  const kinds = others.filter(({ kind }) => kind !== undefined);
+  expect(kinds.filter(({ source }) => !/^\S+@v\S+ \S+$/.test(source ?? ''))).toEqual([]);
+  const references = [...walk(others)].flatMap(({ $ref: name }) => (typeof name === 'string' ? [name] : []));
+  expect(references.filter((name) => !parts.has(name))).toEqual([]);
+  expect(new Set(references).size).toBe(parts.size);
+});
+
+test('every pattern and every rule in CEL parses', () => {
+  const environment = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true });
+  let rules = 0;
+  // Long rules are parts of their own.
+  for (const { pattern, rule } of walk(LINES.map(({ schema }) => schema))) {
+    if (typeof pattern === 'string') expect(() => new RegExp(pattern, 'u')).not.toThrow();
+    if (typeof rule !== 'string') continue;
+    rules += 1;
+    expect(() => environment.parse(rule)).not.toThrow();
+  }
+  expect(rules).toBeGreaterThan(300);
+});
+
+test.each([
+  ['apps/v1', 'Deployment', true, 10],
+  ['config.openshift.io/v1', 'Scheduler', false, 10],
+  ['machineconfiguration.openshift.io/v1', 'PinnedImageSet', false, 5],
+  ['operators.coreos.com/v1alpha1', 'Subscription', true, 10],
+  ['internal/ignition/3.5', 'Config', false, 10],
+  ['config.openshift.io/v1', 'Frobnicator', false, 0],
+])('knows %s %s', (apiVersion, kind, isNamespaced, releases) => {
+  const versions = catalog.find(apiVersion, kind);
+  expect(new Set(versions.flatMap((version) => version.releases)).size).toBe(releases);
+  expect(versions.some((version) => version.isNamespaced)).toBe(isNamespaced);
+});

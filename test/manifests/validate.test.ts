@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import { KindCatalog, type Schema } from '../../src/manifests/schemas.ts';
+import { validateValue } from '../../src/manifests/validate.ts';
+
+const OBJECT: Schema = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', default: 'a' },
+    size: { type: 'string', format: 'quantity' },
+    items: { type: 'array', listKeys: ['name'], items: { type: 'object', properties: { name: { type: 'string' } } } },
+  },
+  required: ['name'],
+};
+
+function find(value: unknown, schema: Schema = OBJECT, options = {}): string[] {
+  return validateValue(value, schema, options).map(({ type, path, must }) =>
+    `${type} ${path.join('.')} ${must}`.trim(),
+  );
+}
+
+test('drops nulls, adds defaults and reports unknown fields, as an API server does before it validates', () => {
+  expect(find({ name: null, other: 1 })).toEqual(['unknown other']);
+  expect(find({ items: [null] })).toEqual(['type items.0 be a mapping']);
+  expect(find({ items: [null] }, OBJECT, { isGo: true })).toEqual([]);
+  expect(find({ NAME: 5 }, OBJECT, { ignoresCase: true })).toEqual(['type name be a text']);
+});
+
+test('reports wrong types, formats and equal items', () => {
+  expect(find({ name: 5, size: '8GB', items: {} })).toEqual([
+    'value size be a quantity, such as 500m or 8Gi',
+    'type name be a text',
+    'type items be a list',
+  ]);
+  expect(find({ items: [{ name: 'a' }, { name: 'b' }, { name: 'a' }] })).toEqual(['duplicate items.2']);
+});
+
+const CEL: readonly [rule: string, right: unknown, wrong: unknown][] = [
+  ['self > 2', 3, 2],
+  ['size(self) <= 1', ['a'], ['a', 'b']],
+  ["self.?a.orValue('') == 'b'", { a: 'b' }, {}],
+  ["isURL(self) && url(self).getScheme() == 'https'", 'https://a.b', 'http://a.b'],
+  ["url(self).getHostname() == 'a.b' && url(self).getPort() == '8443'", 'https://a.b:8443/c', 'https://a.b/c'],
+  ["url(self).getEscapedPath() == ''", 'https://a.b', 'https://a.b/c'],
+  ['size(url(self).getQuery()) == 0', 'https://a.b', 'https://a.b?c=d'],
+  ['isIP(self)', '192.0.2.1', 'a.b'],
+  ['isCIDR(self)', '192.0.2.0/24', '192.0.2.0'],
+  ["isQuantity(self) && quantity(self).isGreaterThan(quantity('1Ki'))", '1Mi', '1'],
+  ["quantity(self).compareTo(quantity('1')) == 0", '1000m', '2'],
+  ["self.find('[0-9]+') == '12'", 'a12b3', 'a1'],
+  ["self.findAll('[0-9]').size() == 2", 'a1b2', 'a1'],
+  ["self.replace('a', 'b', 1) == 'ba'", 'aa', 'ab'],
+  ['!format.dns1123Label().validate(self).hasValue()', 'a-b', 'A_b'],
+  ['!format.dns1123Subdomain().validate(self).hasValue()', 'a.b', 'a..b'],
+  ['!format.qualifiedName().validate(self).hasValue()', 'a.b/C', '/c'],
+  ['oldSelf.hasValue() || self == 1', 1, 2],
+];
+
+test.each(CEL)('applies the rule %s', (rule, right, wrong) => {
+  const schema: Schema = { cel: [{ rule }], items: {}, type: typeof right === 'number' ? 'integer' : [] };
+  const { type: _type, ...untyped } = schema;
+  const used = typeof right === 'number' ? schema : untyped;
+  expect(find(right, used)).toEqual([]);
+  expect(find(wrong, used)).toEqual([`rule  the rule ${rule}`]);
+});
+
+test('does not apply a rule that calls an unknown function, or one of a CRD to an invalid object', () => {
+  expect(find('a', { cel: [{ rule: 'frobnicate(self)' }] })).toEqual([]);
+  const schema: Schema = { type: 'object', properties: { a: { type: 'string' } }, cel: [{ rule: 'false' }] };
+  expect(find({ a: 5 }, schema)).toEqual(['type a be a text']);
+  expect(find({ a: 5 }, { ...schema, cel: [{ rule: 'false', must: 'be right' }] })).toEqual([
+    'value  be right',
+    'type a be a text',
+  ]);
+});
+
+test('says why a data URL does not decode', () => {
+  const [version] = KindCatalog.shared().find('internal/ignition/3.4', 'Config');
+  const judge = (source: string): string[] => {
+    const storage = { files: [{ path: '/a', contents: { source } }] };
+    const options = { isGo: true, ignoresCase: true };
+    return find({ ignition: { version: '3.4.0' }, storage }, version?.schema, options).map((text) =>
+      text.replace(/^.*\((.*)\)$/, '$1'),
+    );
+  };
+  expect(['data:,a%20b', 'data:;base64,YQ==', '', 'https://example.com/a'].flatMap(judge)).toEqual([]);
+  const sources = [
+    'data:,${A}',
+    'data:,a b',
+    'data:,a%',
+    'data:;base64,YQ==\nYQ==',
+    'data:;base64,YQ',
+    'data:',
+    'data:,ä',
+  ];
+  expect(sources.flatMap(judge)).toEqual([
+    'a placeholder',
+    'a space or a line break, which must be %20 or %0A',
+    'a "%" that begins no code, and must be %25',
+    'Base64 with line breaks',
+    'characters that are not Base64, or an incomplete end',
+    'a comma is missing',
+    'characters that must be written as %XX',
+  ]);
+});
