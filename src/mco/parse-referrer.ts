@@ -130,12 +130,19 @@ function findRestore(pool: ApiObject): PoolReferrer['pausedForRestore'] {
   return { config: truncateName(config), since };
 }
 
+/** Returns since when a node has not been Ready. Undefined if it is Ready, or if its conditions do not say so. */
+export function findNotReadySince({ status }: ApiObject): Date | undefined {
+  const { conditions } = (status ?? {}) as { readonly conditions?: unknown };
+  const ready = findCondition(conditions, 'Ready');
+  return ready === undefined || ready.status === 'True' ? undefined : parseTime(ready.lastTransitionTime);
+}
+
 interface Condition {
   readonly status?: unknown;
   readonly lastTransitionTime?: unknown;
 }
 
-/** No reference depends on a condition of a pool, so anything but a condition of this type is ignored. */
+/** No reference depends on a condition of a pool or a node, so anything but a condition of this type is ignored. */
 function findCondition(conditions: unknown, type: string): Condition | undefined {
   if (!Array.isArray(conditions)) return undefined;
   return (conditions as readonly unknown[]).find(

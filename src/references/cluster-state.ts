@@ -21,6 +21,14 @@ export interface ClusterState {
   readonly readAt?: Date | undefined;
   /** A node with the config that the operator moves to no other one. */
   readonly stuckNode?: StuckNode | undefined;
+  /** Present if exactly one node has the config, and it is known not to be Ready. */
+  readonly notReadyNode?: NotReadyNode | undefined;
+}
+
+export interface NotReadyNode {
+  readonly name: string;
+  /** When its condition `Ready` changed. */
+  readonly since: Date;
 }
 
 /** A node in several custom pools, or in none. The operator changes its `desiredConfig` only in exactly one pool. */

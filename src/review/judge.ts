@@ -10,6 +10,7 @@ import { describeError } from '../kube/errors.ts';
 import { withTimeout } from '../common/wait.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import type { LiveReader } from '../references/live-reader.ts';
+import { findNotReadySince } from '../mco/parse-referrer.ts';
 import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../mco/resources.ts';
@@ -17,7 +18,7 @@ import type { ClusterState, StuckNode } from '../references/cluster-state.ts';
 import type { ConfigIndex, LookupResult } from '../references/config-index.ts';
 import type { ConfigToDelete, JudgedReview, Review, ReviewJudge } from './review.ts';
 import { getObject } from '../kube/resource.ts';
-import { NO_REFERENCES } from '../references/config-referrers.ts';
+import { NO_REFERENCES, type ReferenceGroup } from '../references/config-referrers.ts';
 
 export const CONFIRM_TIMEOUT_MS = 1_250;
 /** The look-up for an override, which must also work while the API server cannot be reached. */
@@ -96,13 +97,17 @@ export class Judge implements ReviewJudge {
     const resource = REFERRER_RESOURCES.find(({ kind }) => kind === candidate?.kind);
     if (candidate === undefined || resource === undefined) return undefined;
 
-    // The index keeps no labels, because there are thousands of nodes.
+    // The index keeps no labels and conditions, because there are thousands of nodes.
     const parse = (object: ApiObject): ConfirmedReferrer => ({
       name: candidate.name,
       referrer: resource.parse(object),
       labels: object.metadata?.labels ?? {},
+      notReadySince: candidate.kind === 'Node' ? findNotReadySince(object) : undefined,
     });
-    const get = (limited: AbortSignal) => getObject(api, { ...resource, parse }, candidate.name, limited);
+    // Whether the only node with the config is Ready matters to the way out. It is no part of the metadata.
+    const isMetadataOnly = resource.isMetadataOnly === true && !hasOneNode(index.find(config)?.summarize());
+    const wanted = { ...resource, isMetadataOnly, parse };
+    const get = (limited: AbortSignal) => getObject(api, wanted, candidate.name, limited);
     let current: ConfirmedReferrer | undefined;
     try {
       current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, get);
@@ -117,7 +122,9 @@ export class Judge implements ReviewJudge {
     const pools = index.listPools();
     const references = { strong: indexed.summarize(current.referrer), weak: NO_REFERENCES };
     const stuckNode = findStuckNode(current, pools);
-    return { references, pools, unreportedNodes: [], unreadable: [], stuckNode };
+    const { name, notReadySince: since } = current;
+    const notReadyNode = since !== undefined && hasOneNode(references.strong) ? { name, since } : undefined;
+    return { references, pools, unreportedNodes: [], unreadable: [], stuckNode, notReadyNode };
   }
 }
 
@@ -125,6 +132,12 @@ interface ConfirmedReferrer {
   readonly name: string;
   readonly referrer: Referrer;
   readonly labels: Labels;
+  /** Undefined if the object is no node, is Ready, or was read without its status. */
+  readonly notReadySince: Date | undefined;
+}
+
+function hasOneNode(strong: ReferenceGroup | undefined): boolean {
+  return strong?.referrersByKind.Node === 1;
 }
 
 /** Early in an installation there are no pools. */

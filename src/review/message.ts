@@ -1,8 +1,9 @@
 import { type NamedReference, type PoolReferrer, REFERRER_KINDS, REFERRER_NOUNS } from '../mco/referrer.ts';
 import { countNoun, joinWithAnd, toPrintableLine } from '../common/printable-text.ts';
 import { type ConfigName, formatName, parsePoolName } from '../mco/machine-config.ts';
-import type { ClusterState, StuckNode, UnreadableKind } from '../references/cluster-state.ts';
+import type { ClusterState, NotReadyNode, StuckNode, UnreadableKind } from '../references/cluster-state.ts';
 import type { ReferenceGroup } from '../references/config-referrers.ts';
+import { formatTime } from './hold.ts';
 
 /** The audit annotation lists more names. */
 const MAX_NAMES_PER_KIND = 3;
@@ -46,9 +47,13 @@ function formatConsequence(strong: ReferenceGroup): string {
 }
 
 /** Returns when the deletion becomes possible. */
-function formatWayOut(name: ConfigName, { references: { strong }, pools, stuckNode }: ClusterState): string {
+function formatWayOut(name: ConfigName, state: ClusterState): string {
+  const { pools, stuckNode, notReadyNode } = state;
+  const { strong } = state.references;
   const nodeCount = strong.referrersByKind.Node;
-  if (isOnlyBuild(strong.referrersByKind)) return 'Delete it once the build has ended.';
+  if (isOnlyBuild(strong.referrersByKind))
+    return 'Delete it once the build has ended, or delete the build if nobody continues it.';
+  if (notReadyNode !== undefined && isOnlyNode(strong)) return formatWayPastLostNode(notReadyNode, strong);
   if (stuckNode !== undefined) return formatWayIntoPool(stuckNode);
   if (nodeCount > 0 && isPoolDeleted(name, pools)) return formatWayOutOfDeletedPool(nodeCount > 1);
   return `Delete it once ${toPhrases(strong.referrersByKind).subject} moved on to another config.`;
@@ -59,6 +64,20 @@ function isPoolDeleted(config: ConfigName, pools: readonly PoolReferrer[]): bool
   const pool = parsePoolName(config);
   if (pool === undefined || pools.length === 0) return false;
   return !pools.some(({ name, isTerminating }) => name === pool && isTerminating !== true);
+}
+
+/** Whether all depends on the nodes: a pool has its old config in its status until its nodes have moved. */
+function isOnlyNode({ references, referrersByKind }: ReferenceGroup): boolean {
+  const isWaitingPool = references.every(({ kind, field }) => kind !== 'MachineConfigPool' || field === 'status');
+  return referrersByKind.MachineOSBuild === 0 && isWaitingPool;
+}
+
+/** Seen with the real operator: seconds after the deletion of the node, the status of its pool is right. */
+function formatWayPastLostNode({ name, since }: NotReadyNode, { referrersByKind }: ReferenceGroup): string {
+  const node = `a node that is NotReady since ${formatTime(since)}`;
+  const isAlone = referrersByKind.MachineConfigPool === 0;
+  const cause = isAlone ? `Only ${node} names it` : `Only ${node} and a pool that waits for its nodes name it`;
+  return `${cause}. Repair the node, or if it is lost for good, delete it: oc delete node ${formatName(name)}.`;
 }
 
 /** Seen with the real operator: without a change of a label it moves no node of a deleted pool. */

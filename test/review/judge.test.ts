@@ -71,7 +71,7 @@ async function judge(situation: Situation) {
   const { config = { state: 'exists' }, isLate = false } = situation;
   const deadline = new AbortController();
   const allSettings = [...settings];
-  const json = vi.fn<(request: { path: string }) => Promise<unknown>>(async () => {
+  const json = vi.fn<(request: { path: string; accept?: string }) => Promise<unknown>>(async () => {
     return await (object instanceof Error ? Promise.reject(object) : Promise.resolve(object));
   });
   const read = vi.fn<LiveReader['read']>(async () => await Promise.resolve(live));
@@ -97,6 +97,7 @@ async function judge(situation: Situation) {
     ...verdict,
     ...judged,
     gets: json.mock.calls.map(([{ path }]) => path),
+    accepts: json.mock.calls.map(([{ accept }]) => accept),
     liveReads: read.mock.calls.length,
     lookups: lookUp.mock.calls.length,
     isLookupLimited: lookUp.mock.calls[0]?.[2] !== deadline.signal,
@@ -125,6 +126,24 @@ test.each([
   const { metadata } = node(CONFIG);
   const { message } = await judge({ index: [referrer('w0'), ...pools], object: { metadata: { ...metadata, labels } } });
   expect(/Node w0 is in [^,]+/.exec(message)?.[0]).toBe(text);
+});
+
+const NOT_READY = { type: 'Ready', status: 'Unknown', lastTransitionTime: '2026-11-19T08:00:00Z' };
+const SINCE = 'Only a node that is NotReady since 2026-11-19T08:00:00Z names it';
+
+test.each<[string, readonly string[], unknown, string | undefined, boolean]>([
+  ['one that is not Ready', ['w0'], [NOT_READY], SINCE, true],
+  ['one that is Ready', ['w0'], [{ ...NOT_READY, status: 'True' }], undefined, true],
+  ['one that does not say so', ['w0'], [], undefined, true],
+  ['one whose conditions are unreadable', ['w0'], 'malformed', undefined, true],
+  ['one whose condition has no time', ['w0'], [{ ...NOT_READY, lastTransitionTime: null }], undefined, true],
+  ['several of which one is not Ready', ['w0', 'w1'], [NOT_READY], undefined, false],
+])('denies the config of %s with one GET', async (_case, names, conditions, text, isWhole) => {
+  const object = { ...node(CONFIG), status: { conditions } };
+  const result = await judge({ index: names.map(referrer), object });
+  expect(result).toMatchObject({ code: 'MCG_IN_USE', path: 'index', gets: ['/api/v1/nodes/w0'] });
+  expect(/Only a node [^.]+/.exec(result.message)?.[0]).toBe(text);
+  expect(result.accepts[0] === undefined).toBe(isWhole);
 });
 
 test.each([

@@ -23,7 +23,7 @@ function toHelp(code: string): string {
 const expand = (text: string, { code, cause = code }: Pick<Verdict, 'code' | 'cause'>) =>
   text.replaceAll('CONFIG', NAME).replace('HELP', toHelp(cause));
 
-interface Situation extends Partial<Pick<ClusterState, 'readAt' | 'unreadable'> & Settings> {
+interface Situation extends Partial<Pick<ClusterState, 'notReadyNode' | 'readAt' | 'unreadable'> & Settings> {
   readonly name?: string;
   readonly allowDeletion?: string;
   readonly referrers?: readonly (Partial<Referrer> &
@@ -38,7 +38,14 @@ interface Case extends Situation {
 }
 
 function decideSituation({ name: text = NAME, allowDeletion, referrers = [], ...situation }: Situation) {
-  const { mode = 'Enforce', outdatedMode, holdSupersededMs = 0, unreadable = [], readAt = NOW } = situation;
+  const {
+    mode = 'Enforce',
+    outdatedMode,
+    holdSupersededMs = 0,
+    unreadable = [],
+    readAt = NOW,
+    notReadyNode,
+  } = situation;
   const name = toConfigName(text);
   const annotation = allowDeletion === undefined ? {} : { allowDeletion };
   const review = {
@@ -53,7 +60,7 @@ function decideSituation({ name: text = NAME, allowDeletion, referrers = [], ...
   });
   const stuck = referrers.find(({ conflictingPools }) => conflictingPools !== undefined);
   const stuckNode = stuck && { name: stuck.name ?? '', conflictingPools: stuck.conflictingPools ?? [] };
-  const state = toClusterState(name, all, { unreadable, readAt: readAt ?? undefined, stuckNode });
+  const state = toClusterState(name, all, { unreadable, readAt: readAt ?? undefined, stuckNode, notReadyNode });
   const settings = { mode, holdSupersededMs, ...(outdatedMode && { outdatedMode }) };
   return decide(review, state, settings, { createdAt: () => undefined });
 }
