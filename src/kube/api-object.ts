@@ -84,6 +84,7 @@ export function isOlderVersion(a: string, b: string): boolean {
   return isNumber(b) && (!isNumber(a) || BigInt(a) < BigInt(b));
 }
 
+/** Whether a resourceVersion is a number, as that of every API server on etcd. */
 export function isNumber(version: string): boolean {
   return /^\d{1,20}$/.test(version);
 }

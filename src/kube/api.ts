@@ -187,6 +187,10 @@ export function toBodyError(error: unknown, signal: AbortSignal): unknown {
   return new ApiUnreachable(`the response is incomplete: ${describeError(error)}`);
 }
 
+/**
+ * Reads the Status object of a response that is not a success. Without one, the message has only the HTTP status.
+ * @throws ApiUnreachable if the body is incomplete, or the signal's reason when it aborts
+ */
 export async function readApiError(status: number, response: IncomingMessage, signal: AbortSignal): Promise<ApiError> {
   const bytes = await readBytes(response, signal, MAX_ERROR_BODY_BYTES);
   const retryAfterMs = Math.min(Number(response.headers['retry-after']) * 1000, MAX_RETRY_AFTER_MS);
@@ -235,6 +239,7 @@ export class Transport {
   #tls: AgentOptions | undefined;
   readonly #agents = new Map<Purpose, Agent>();
 
+  /** Resolves with the head of the response. @throws ApiUnreachable */
   async send(options: RequestOptions, body: Buffer | undefined): Promise<IncomingMessage> {
     const createRequest = options.protocol === 'http:' ? httpRequest : httpsRequest;
     const isGet = options.method === 'GET';

@@ -78,6 +78,7 @@ export class EventRecorder {
     this.#writes.add(writing);
   }
 
+  /** Resolves when all Events that wait were written or dropped. Never rejects. */
   async flush(): Promise<void> {
     await Promise.all(this.#writes);
   }

@@ -29,6 +29,7 @@ export function isRenderedConfig(name: ConfigName): boolean {
   return name.startsWith(RENDERED_PREFIX);
 }
 
+/** Returns the pool in the name `rendered-<pool>-<hash>`. Undefined if the name has another form. */
 export function parsePoolName(name: ConfigName): string | undefined {
   return RENDERED_NAME.exec(name)?.groups?.['pool'];
 }
@@ -38,12 +39,14 @@ export function formatName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
+/** A config as far as a hold depends on it. */
 export interface HoldableConfig {
   readonly name: ConfigName;
   readonly ownerPool?: string;
   readonly createdAt: Date | undefined;
 }
 
+/** A config as the index keeps it. */
 export interface WatchedConfig extends HoldableConfig {
   readonly uid: string;
   readonly createdAt: Date;
@@ -52,6 +55,7 @@ export interface WatchedConfig extends HoldableConfig {
   readonly isOverridden: boolean;
 }
 
+/** Returns the fields that a hold depends on. A malformed field counts as absent. */
 export function parseHoldableConfig(metadata: NonNullable<ApiObject['metadata']>): HoldableConfig {
   const { name, creationTimestamp, ownerReferences } = metadata;
   const owners = Array.isArray(ownerReferences) ? (ownerReferences as (Record<string, unknown> | null)[]) : [];

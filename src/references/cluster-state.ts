@@ -25,6 +25,7 @@ export interface ClusterState {
   readonly notReadyNode?: NotReadyNode | undefined;
 }
 
+/** A node whose kubelet reports that it is not Ready, or does not report any more. */
 export interface NotReadyNode {
   readonly name: string;
   /** When its condition `Ready` changed. */

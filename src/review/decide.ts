@@ -40,6 +40,7 @@ export function decide(review: Review, state: ClusterState, settings: Settings, 
   );
 }
 
+/** Denies what the guard could not read, unless the mode only warns or audits. */
 export function denyUnverified(
   config: ConfigName | undefined,
   unreadable: readonly UnreadableKind[],
@@ -53,6 +54,7 @@ export function denyBadReview(problem: string): Verdict {
   return deny('MCG_BAD_REVIEW', undefined, [`${toPrintableLine(problem, 300)}.`], BAD_REQUEST);
 }
 
+/** Allows the deletion of what is no rendered config. */
 export function allowOtherObject(): Verdict {
   return allow('MCG_NOT_RENDERED', undefined, 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig');
 }

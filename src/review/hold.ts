@@ -145,6 +145,7 @@ export function explainHeld(name: ConfigName, hold: Hold): string[] {
   ];
 }
 
+/** Returns the cause of a hold as a part of a sentence. */
 export function explainHold({ cause, since, pool, node = '' }: Hold): string {
   const time = formatTime(since);
   if (cause === 'NodeUnreported') {

@@ -42,6 +42,10 @@ export class Judge implements ReviewJudge {
     this.#options = options;
   }
 
+  /**
+   * Judges a deletion. When the signal aborts, which is the deadline, it decides with what it has read. It never rejects
+   * because of the API server.
+   */
   async judge(review: Review, signal: AbortSignal): Promise<JudgedReview> {
     const { config } = review;
     if (config === undefined) return { review, verdict: allowOtherObject(), path: 'none', configState: 'missing' };

@@ -137,6 +137,7 @@ function judgeTlsProfile({ tlsProfile }: StatusInput): Judgement | undefined {
 /** A restore takes minutes, unless it waits for a machine. One that was killed leaves its pool paused. */
 const MAX_RESTORE_MS = 3_600_000;
 
+/** Returns the pools that have been paused for a restore for longer than an hour. */
 export function findStalledRestores(pools: readonly PoolReferrer[], now: Date): PoolReferrer[] {
   const isStalled = (since: Date | undefined) =>
     since === undefined || now.getTime() - since.getTime() > MAX_RESTORE_MS;

@@ -86,6 +86,7 @@ export class Metrics {
     this.#taskFailures.inc({ task });
   }
 
+  /** Returns all metrics in OpenMetrics 1.0. */
   async scrape(): Promise<{ text: string; contentType: string }> {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }

@@ -67,6 +67,7 @@ export class StatusReporter {
     return this.#options.configs.isForbidden ? undefined : this.#detector.protectedConfigs;
   }
 
+  /** Follows references, Lease and status until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const tasks = {
       'find dangling references': () => this.#detector.check(signal),

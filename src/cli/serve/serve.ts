@@ -38,6 +38,7 @@ const parseSecretName = createParser(
   'Must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.',
 );
 
+/** Creates the command `serve`. It ends when a signal has stopped the guard. */
 export function createServeCommand(): Command {
   const command = new Command('serve').description(
     'Run the admission webhook, which denies the deletion of rendered MachineConfigs in use.',
