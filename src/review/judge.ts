@@ -43,8 +43,8 @@ export class Judge implements ReviewJudge {
   }
 
   /**
-   * Judges a deletion. When the signal aborts, which is the deadline, it decides with what it has read. It never rejects
-   * because of the API server.
+   * Judges a deletion. When the signal aborts, which is the deadline, it decides with what it has read. The API server
+   * never makes it reject.
    */
   async judge(review: Review, signal: AbortSignal): Promise<JudgedReview> {
     const { config } = review;
