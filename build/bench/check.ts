@@ -5,7 +5,7 @@ import { ControlPlane } from '../../test/e2e/control-plane/control-plane.ts';
 import { Cluster } from '../../test/e2e/support/cluster.ts';
 import { nodePatch, PATHS, renderedName } from '../../test/e2e/support/objects.ts';
 import { log, prepareRun } from '../../test/e2e/support/runner.ts';
-import { createFleet, NODE_SIZE, nodeName } from './fleet.ts';
+import { createNodes, NODE_SIZE, nodeName } from './fleet.ts';
 import { interleave } from './interleave.ts';
 import { describeEnvironment, formatNumber, formatTable } from './report.ts';
 
@@ -63,7 +63,7 @@ async function createCauses({ apiServer }: ControlPlane, nodes: number): Promise
   const config = await cluster.config({ name: renderedName('worker') });
   await cluster.pool({ name: 'worker', spec: config, status: config });
   log(`Creating ${nodes} nodes …`);
-  await createFleet(admin, nodes, [config]);
+  await createNodes(admin, 0, nodes, config);
   const names = Array.from({ length: 40 }, (_, index) => nodeName(index));
   const { missing, cordoned } = CAUSES;
   for (const name of names.slice(0, missing)) {

@@ -158,7 +158,7 @@ async function list<T>(
   const items: T[] = [];
   const addItem = (object: ApiObject): void => void items.push(parse(object));
   const { servedAt } = await accessCluster('list', path, signal, () =>
-    listCollection(api, path, resource, addItem, signal, query),
+    listCollection(api, path, resource, addItem, signal, { query }),
   );
   return { items, servedAt };
 }

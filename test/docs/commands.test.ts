@@ -4,7 +4,8 @@ import { listCommands, runProgram } from '../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 import { findAll, listFiles, readFile } from './pages.ts';
 import { CAUSE_CODES } from '../../src/diagnosis/cause-rules.ts';
-import { CODE_DESCRIPTIONS, formatHelpNote } from '../../src/api/codes.ts';
+import { CODE_DESCRIPTIONS } from '../../src/api/codes.ts';
+import { formatHelpNote } from '../../src/review/decide.ts';
 
 const PAGES = ['README.md', ...listFiles('docs').filter((file) => file.endsWith('.md'))];
 const CODES = Object.values(EXIT_CODE).map(String);

@@ -8,7 +8,7 @@ import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-di
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatNext, wrapText } from '../../client/output/text-format.ts';
-import { isObjectName } from '../../kube/object-name.ts';
+import { isObjectName } from '../../kube/api-object.ts';
 
 /** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
