@@ -1,6 +1,11 @@
 import { parse } from 'yaml';
 import { groupBy } from '../common/group-by.ts';
-import { type ControlPlaneSize, type InspectedNode, listReferrers } from '../diagnosis/cluster-snapshot.ts';
+import {
+  type ClusterSnapshot,
+  type ControlPlaneSize,
+  type InspectedNode,
+  listReferrers,
+} from '../diagnosis/cluster-snapshot.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { listCollection, listResource } from '../kube/lists/list.ts';
@@ -32,23 +37,41 @@ const OS_CONFIGS = {
   paths: [`/apis/${MCO_GROUP}/v1/machineosconfigs`, `/apis/${MCO_GROUP}/v1alpha1/machineosconfigs`],
 } as const;
 
+/** What was read before, and the names of the nodes that are in doubt. */
+export interface EarlierSnapshot {
+  readonly snapshot: Pick<ClusterSnapshot, 'nodes' | 'skippedNodes' | 'configs'>;
+  readonly doubtful: ReadonlySet<string>;
+}
+
 /**
  * Reads what a diagnosis needs: one list of each kind.
  *
  * Lists the configs last, so that a missing config did not exist after the references were read.
  * @param labelSelector of the nodes. Undefined selects all
+ * @param earlier its other nodes are not read again, and what existed for them counts as existing
  */
-export async function readClusterSnapshot(api: KubeApi, labelSelector: string | undefined, signal: AbortSignal) {
+export async function readClusterSnapshot(
+  api: KubeApi,
+  labelSelector: string | undefined,
+  signal: AbortSignal,
+  earlier?: EarlierSnapshot,
+) {
   const query = labelSelector === undefined ? {} : { labelSelector };
-  const cluster = await readNodesAndPools(api, signal, () => listNodesWithStatus(api, signal, query));
+  const known = earlier !== undefined && earlier.doubtful.size <= MAX_SINGLE_NODES ? earlier : undefined;
+  const { skippedNodes, ...cluster } = await readNodesAndPools(api, signal, () => {
+    return known === undefined ? listNodesWithStatus(api, signal, query) : listDoubtful(api, signal, query, known);
+  });
   const imageMode = await readImageMode(api, signal);
   const all = await readConfigs(api, signal);
   const findNames = (isWanted: (config: WatchedConfig) => boolean) => all.filter(isWanted).map(({ name }) => name);
+  const terminatingConfigs = new Set(findNames(({ isTerminating }) => isTerminating));
+  const existing = [...findNames(({ isTerminating }) => !isTerminating), ...(known?.snapshot.configs ?? [])];
   return {
     ...cluster,
     ...imageMode,
-    configs: new Set(findNames(({ isTerminating }) => !isTerminating)),
-    terminatingConfigs: new Set(findNames(({ isTerminating }) => isTerminating)),
+    skippedNodes: [...(known?.snapshot.skippedNodes ?? []), ...skippedNodes],
+    configs: new Set(existing.filter((name) => !terminatingConfigs.has(name))),
+    terminatingConfigs,
     createdAt: new Map(all.map((config) => [config.name, config.createdAt])),
     overriddenConfigs: findNames(({ isOverridden }) => isOverridden),
   };
@@ -97,10 +120,31 @@ async function listNodesWithStatus(
   const groups = groupBy(table.items, lacksReason);
   const incomplete = groups.get(true) ?? [];
   if (incomplete.length > MAX_SINGLE_NODES) return await list(api, WHOLE_NODES, parseInspectedNode, signal, query);
-  const readWhole = async ({ referrer: { name } }: InspectedNode) =>
-    await listAll(api, WHOLE_NODES, parseInspectedNode, signal, { fieldSelector: `metadata.name=${name}` });
-  const whole = await Promise.all(incomplete.map(readWhole));
-  return { ...table, items: [...(groups.get(false) ?? []), ...whole.flat()] };
+  const names = incomplete.map(({ referrer: { name } }) => name);
+  return { ...table, items: [...(groups.get(false) ?? []), ...(await listByName(api, names, signal, query))] };
+}
+
+/** The nodes of an earlier snapshot, with the doubtful ones read again. */
+async function listDoubtful(
+  api: KubeApi,
+  signal: AbortSignal,
+  query: Readonly<Record<string, string>>,
+  { snapshot, doubtful }: EarlierSnapshot,
+): Promise<NodeList> {
+  const others = snapshot.nodes.filter(({ referrer: { name } }) => !doubtful.has(name));
+  const again = await listByName(api, [...doubtful], signal, query);
+  return { items: [...others, ...again], servedAt: api.now() };
+}
+
+async function listByName(
+  api: KubeApi,
+  names: readonly string[],
+  signal: AbortSignal,
+  query: Readonly<Record<string, string>>,
+): Promise<readonly InspectedNode[]> {
+  const readOne = async (name: string) =>
+    await listAll(api, WHOLE_NODES, parseInspectedNode, signal, { ...query, fieldSelector: `metadata.name=${name}` });
+  return (await Promise.all(names.map(readOne))).flat();
 }
 
 /** Whether a node is not ready and nothing says since when, because it is the row of a table. */

@@ -118,7 +118,7 @@ function findDeletedPool(node: InspectedNode, pool: InspectedPool, cluster: Clus
   const config = findReferencedConfig(referrer, 'currentConfig');
   const isAtRest = !hasFailed(node) && config === findReferencedConfig(referrer, 'desiredConfig');
   const deletedPool = config && parsePoolName(config);
-  if (config === undefined || deletedPool === undefined || !isAtRest) return undefined;
+  if (config === undefined || deletedPool === undefined || !isAtRest || !cluster.configs.has(config)) return undefined;
   const wanted = findReferencedConfig(pool.referrer, 'spec');
   if (cluster.livePoolByName.has(deletedPool) || pool.paused || wanted === undefined || wanted === config)
     return undefined;

@@ -5,7 +5,7 @@ import { MalformedObject } from '../../src/kube/api-object.ts';
 import { NODES_PATH } from '../../src/kube/api-paths.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { ApiError, ApiUnreachable, MalformedList } from '../../src/kube/errors.ts';
-import { createNode, createPool, OLD } from '../cli/inspected-cluster.ts';
+import { annotate, createNode, createPool, NEW, OLD } from '../cli/inspected-cluster.ts';
 import { METADATA } from '../../src/kube/lists/list-parser.ts';
 import type { Fault } from '../support/faults.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
@@ -84,6 +84,24 @@ test('reads who is ready and cordoned from a table, and only the nodes that are 
   ]);
   const lists = cluster.faults.requests.filter(({ path }) => path === NODES_PATH);
   expect(lists.map(({ query }) => query.get('fieldSelector'))).toEqual([null, 'metadata.name=w1']);
+});
+
+test('reads only doubtful nodes again, and keeps what existed for the others', async () => {
+  const snapshot = await readClusterSnapshot(api, undefined, signal);
+  const before = cluster.faults.requests.length;
+  cluster.erase('machineconfigs', CONFIG);
+  cluster.create('machineconfigs', { metadata: { name: toConfigName(NEW) } });
+  for (const name of ['w0', 'w1']) annotate(cluster, name, { currentConfig: NEW });
+  const again = await readClusterSnapshot(api, undefined, signal, { snapshot, doubtful: new Set(['w1', 'gone']) });
+  const current = again.nodes.map(({ referrer: { name, references } }) => [name, references[0]?.config]);
+  expect(current).toEqual([
+    ['w0', OLD],
+    ['w1', NEW],
+  ]);
+  expect(again.skippedNodes).toEqual(snapshot.skippedNodes);
+  expect([...again.configs].toSorted()).toEqual([CONFIG, NEW].toSorted());
+  const lists = cluster.faults.requests.slice(before).filter(({ path }) => path === NODES_PATH);
+  expect(lists.map(({ query }) => query.get('fieldSelector'))).toEqual(['metadata.name=w1', 'metadata.name=gone']);
 });
 
 test('reads all nodes in one list if more than a hundred are not ready', async () => {

@@ -1,7 +1,7 @@
 import type { KubeApi } from '../../kube/api.ts';
 import { type PendingCertificateRequests, readPendingCertificateRequests } from '../../client/certificate-requests.ts';
 import { isNotServed, isRetryableRead } from '../../client/cluster-access.ts';
-import { readClusterSnapshot, readControlPlaneSize } from '../../client/cluster-reader.ts';
+import { type EarlierSnapshot, readClusterSnapshot, readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readGuardReports } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
@@ -109,14 +109,24 @@ async function diagnoseCluster(
   const result = diagnose(first.snapshot, first.scope);
   if (result.ok && !result.isRollingOut) return result;
   // Between two lists a node can change its config, and its old config can be deleted.
+  const doubtful = new Set(
+    result.problems.flatMap(({ kind, name }) => (kind === 'Node' && name !== null ? [name] : [])),
+  );
+  const earlier = { snapshot: first.snapshot, doubtful };
   const { snapshot, scope: known } =
-    result.ok || result.recoverable ? first : await readSnapshot(api, scope, others, signal);
+    result.ok || result.recoverable ? first : await readSnapshot(api, scope, others, signal, earlier);
   const { unreadable, ...obstacles } = await readObstacles(api, snapshot, known.now, signal);
   return diagnose({ ...snapshot, ...obstacles, unreadable: [...(snapshot.unreadable ?? []), ...unreadable] }, known);
 }
 
-async function readSnapshot(api: KubeApi, scope: CheckScope, others: Promise<Others>, signal: AbortSignal) {
-  const cluster = await readClusterSnapshot(api, scope.selector, signal);
+async function readSnapshot(
+  api: KubeApi,
+  scope: CheckScope,
+  others: Promise<Others>,
+  signal: AbortSignal,
+  earlier?: EarlierSnapshot,
+) {
+  const cluster = await readClusterSnapshot(api, scope.selector, signal, earlier);
   const { guardReports, pendingCertificateRequests, controlPlaneSize } = await others;
   const pendingRequests = pendingCertificateRequests.requests;
   const snapshot: ClusterSnapshot = { ...cluster, pendingRequests, controlPlaneSize };
