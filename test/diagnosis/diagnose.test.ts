@@ -22,7 +22,7 @@ test.each(Object.entries(STATES))('finds the problems and the repairs of state %
   const codes = new Set(problems.map((problem) => problem.code + (problem.recoverable ? '?' : '')));
   expect([...codes]).toEqual(state.problems);
   const lines = repairs.map(
-    ({ text, command, alternative }) => (alternative ? '# ' : '') + (command?.join(' ') ?? text),
+    ({ text, command, alternative }) => (alternative ? '# ' : '') + (command?.words.join(' ') ?? text),
   );
   expect(lines).toEqual(state.repairs ?? []);
   expect(ok).toBe(state.problems.length === 0);
@@ -112,7 +112,9 @@ const UNPAUSE_PATCH = {
   spec: { paused: false },
 };
 const UNPAUSE = `oc patch machineconfigpool worker --type=merge -p '${JSON.stringify(UNPAUSE_PATCH)}'`;
-const UNMARK = 'oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore-';
+const UNMARK =
+  'oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore- ' +
+  'machineconfig-guard.io/paused-for-machines-';
 const RESTORE = `machineconfig-guard restore ${MISSING}`;
 const HEALTHY = inspectedNode('n', { current: WORKER, desired: WORKER });
 const STARTED = inspectedNode('n', { current: MISSING, desired: MISSING });

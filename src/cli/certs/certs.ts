@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
 import { parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
@@ -57,7 +58,8 @@ Examples:
       const [caFile, , certFile = '', keyFile = ''] = listFiles(flags.out);
       const output = new Output(command, {});
       const { width } = output.format;
-      const serve = ['machineconfig-guard', 'serve', '--tls-cert-file', certFile, '--tls-private-key-file', keyFile];
+      const [cert, key] = [verbatim(certFile), verbatim(keyFile)];
+      const serve = shell`machineconfig-guard serve --tls-cert-file ${cert} --tls-private-key-file ${key}`;
       const lines = [
         ...wrapText(`Wrote ${joinWithAnd(listFiles(flags.out))}. The private keys have mode 0600.`, width),
         ...wrapText(`Set the caBundle of the webhook configuration to the base64 encoding of ${caFile}.`, width),

@@ -10,6 +10,7 @@ import {
 import { type ConfigDifference, formatDifferences, readDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { countNoun } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import { advise, type Advice } from '../../client/output/advice.ts';
 import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable, NONE } from '../../client/output/table.ts';
@@ -127,7 +128,7 @@ async function checkConfig(
     // A config that the operator can render, or that no node names, must not be restored now.
     restore:
       isMissing && !recoverable && usedBy.length > 0
-        ? advise(RESTORE_TEXT, ['machineconfig-guard', 'restore', name, '--from', host.directory])
+        ? advise(RESTORE_TEXT, shell`machineconfig-guard restore ${name} --from ${verbatim(host.directory)}`)
         : null,
   };
 }

@@ -1,4 +1,5 @@
 import { type Advice, advise } from '../../client/output/advice.ts';
+import { shell, type ShellCommand, verbatim } from '../../common/shell-command.ts';
 import type { ReferrerKind } from '../../mco/referrer.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';
@@ -43,31 +44,31 @@ export const UNKNOWN = {
   wayOut: null,
 } as const;
 
-const INSTALL_ADVICE = advise('install the guard', 'machineconfig-guard explain install');
-const RENDER = 'machineconfig-guard render --from-cluster';
-const APPLY = '--out - | oc apply -f -';
-export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', 'machineconfig-guard verify');
-const ENFORCE_COMMAND = 'oc patch mcguard cluster --type=merge -p {"spec":{"mode":"Enforce"}}';
+const INSTALL_ADVICE = advise('install the guard', shell`machineconfig-guard explain install`);
+const RENDER = shell`machineconfig-guard render --from-cluster --out - | oc apply -f -`;
+const APPLY_FLOOR = shell`machineconfig-guard render --from-cluster --profile policy-floor --out - | oc apply -f -`;
+export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', shell`machineconfig-guard verify`);
+const ENFORCE_COMMAND = shell`oc patch mcguard cluster --type=merge -p ${verbatim('{"spec":{"mode":"Enforce"}}')}`;
 /** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */
 const POLICY_ADVICE = advise(
   'wait a minute; if it stays, look at the status of the policies',
-  'oc get validatingadmissionpolicies -o yaml',
+  shell`oc get validatingadmissionpolicies -o yaml`,
 );
 const LOG_ADVICE = advise("retry; then check the guard's logs, its RBAC and its connection to the API server");
 const CALL_ADVICE = advise(
   'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
-  `oc get pods,endpointslices -n ${INSTALLED_NAME}`,
+  shell`oc get pods,endpointslices -n ${INSTALLED_NAME}`,
 );
 const TRUST_ADVICE = advise(
   'wait until the service CA or cert-manager has injected the caBundle, or apply the manifests again',
-  `${RENDER} ${APPLY}`,
+  RENDER,
 );
-const REINSTALL_ADVICE = advise('install the guard again', `${RENDER} ${APPLY}`);
-const PODS_ADVICE = advise('look at the pods', `oc get pods -n ${INSTALLED_NAME}`);
+const REINSTALL_ADVICE = advise('install the guard again', RENDER);
+const PODS_ADVICE = advise('look at the pods', shell`oc get pods -n ${INSTALLED_NAME}`);
 /** The guard answers, so it reads the annotation. */
 const BREAK_GLASS = advise(
   'to delete a config meanwhile, say why',
-  `oc annotate machineconfig NAME ${ALLOW_DELETION_ANNOTATION}=REASON`,
+  shell`oc annotate machineconfig NAME ${verbatim(ALLOW_DELETION_ANNOTATION)}=REASON`,
 );
 /** The clocks of this machine and of the guard can differ. */
 const CLOCK_TOLERANCE_MS = 60_000;
@@ -148,7 +149,7 @@ function findFloor(evidence: Evidence, { answer, unused, kind }: DryRun): Findin
   for (const seen of unused === undefined ? [answer] : [answer, unused]) {
     const { policy, reason = '' } = parseAnswer(seen);
     if (!FLOOR_POLICIES.has(policy) || reason.startsWith('MCG_IN_USE')) continue;
-    const removal = ['oc', 'delete', 'validatingadmissionpolicybinding', String(policy)];
+    const removal = shell`oc delete validatingadmissionpolicybinding ${String(policy)}`;
     return { ...toFinding('blocks', `the policy ${policy} fails`, POLICY_ADVICE), wayOut: adviseWayOut(removal) };
   }
   const { policy } = parseAnswer(answer);
@@ -192,7 +193,7 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['No
   const denying = new Set(floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy));
   const unchecked = kinds.find((kind) => !denying.has(ADMISSION_POLICIES[kind] ?? ''));
   if (unchecked === undefined) return toFinding('denies', 'the policy floor is active');
-  const apply = advise('apply the policy floor', `${RENDER} --profile policy-floor ${APPLY}`);
+  const apply = advise('apply the policy floor', APPLY_FLOOR);
   const advice = unchecked in ADMISSION_POLICIES ? apply : INSTALL_ADVICE;
   return toFinding('allows', `no policy with the action Deny checks ${unchecked}s`, advice);
 }
@@ -221,7 +222,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   if (isOwn && deployment?.readyReplicas === 0) return toCallFailure('no guard pod is ready', PODS_ADVICE, evidence);
   const { status, message } = findCondition(guard, 'CertificatesValid') ?? {};
   if (status !== 'False') return undefined;
-  const advice = advise('see what to do', 'machineconfig-guard explain MachineConfigGuardCertificateExpiring');
+  const advice = advise('see what to do', shell`machineconfig-guard explain MachineConfigGuardCertificateExpiring`);
   return toCallFailure(`a certificate of the guard has expired (${message})`, advice, evidence);
 }
 
@@ -229,7 +230,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
 function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Finding {
   const { configuration = '' } = evidence.webhooks?.[0] ?? {};
   const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
-  const removal = ['oc', 'delete', 'validatingwebhookconfiguration', configuration];
+  const removal = shell`oc delete validatingwebhookconfiguration ${configuration}`;
   return { ...toFinding('blocks', reason, advice), wayOut: adviseWayOut(removal, rest) };
 }
 
@@ -237,7 +238,7 @@ function toBlockage(reason: string): Finding {
   return { ...toFinding('blocks', reason, LOG_ADVICE), wayOut: BREAK_GLASS };
 }
 
-function adviseWayOut(removal: readonly string[], rest = 'nothing'): Advice {
+function adviseWayOut(removal: ShellCommand | undefined, rest = 'nothing'): Advice {
   return advise(`to delete configs meanwhile, remove what denies; then ${rest} protects configs in use`, removal);
 }
 

@@ -6,6 +6,7 @@ import { withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import type { Output } from '../../client/output/output.ts';
 import { checkImage } from '../../install/image.ts';
 import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
@@ -91,7 +92,7 @@ function adviseRemoval(before: Installation, after: Installation): Advice | unde
   const removed = listNames(before).filter((name) => !names.has(name));
   if (removed.length === 0) return undefined;
   const text = 'after the upgrade, delete the objects that it no longer needs';
-  return advise(text, ['oc', 'delete', '-n', INSTALLED_NAME, '--ignore-not-found', ...removed]);
+  return advise(text, shell`oc delete -n ${INSTALLED_NAME} --ignore-not-found ${removed.map(verbatim)}`);
 }
 
 function listNames({ files }: Installation): string[] {
@@ -113,15 +114,15 @@ async function writeDirectory(
   for (const name of removed) await rm(path.join(out, name));
   const isForInstaller = path.basename(path.resolve(out)) === 'openshift';
   const install = isForInstaller
-    ? advise('for a new cluster, in the parent directory of openshift/', 'openshift-install agent create image')
+    ? advise('for a new cluster, in the parent directory of openshift/', shell`openshift-install agent create image`)
     : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
   const apply =
     present.length > earlierNames.length
       ? advise('for a running cluster, render into an empty directory, because this one has other files')
-      : advise('for a running cluster', ['oc', 'apply', '-f', out]);
-  const verify = advise('then verify that the guard denies a deletion', 'machineconfig-guard verify --wait');
+      : advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
+  const verify = advise('then verify that the guard denies a deletion', shell`machineconfig-guard verify --wait`);
   const parent = path.dirname(path.resolve(out));
-  const check = advise('check what the installer gets', ['machineconfig-guard', 'check', 'manifests', parent]);
+  const check = advise('check what the installer gets', shell`machineconfig-guard check manifests ${verbatim(parent)}`);
   const steps = [...(isForInstaller ? [check] : []), install, apply, ...(image === undefined ? [] : [verify])];
   const lines = [
     `Wrote ${files.length} files to ${out}:`,

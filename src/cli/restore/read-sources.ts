@@ -2,9 +2,10 @@ import { stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { listAll } from '../../client/cluster-reader.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
-import { type Advice, advise, PIPE } from '../../client/output/advice.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
 import { findReferencedConfig } from '../../mco/referrer.ts';
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
@@ -103,7 +104,7 @@ export async function readConfigsFromNode(
 ): Promise<readonly RenderedConfig[]> {
   const node = snapshot.nodes.find(({ referrer }) => referrer.name === nodeName);
   if (node === undefined) {
-    const advice = advise('list the nodes', ['oc', 'get', 'nodes']);
+    const advice = advise('list the nodes', shell`oc get nodes`);
     throw fail(`node ${nodeName} does not exist, or the operator does not manage it`, advice);
   }
   const wanted = name === undefined ? findWantedNames(node, snapshot) : [name];
@@ -128,14 +129,13 @@ export async function readConfigsFromNode(
   const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
   const problem = `cannot read ${subject} from node ${nodeName}: ${failures.join('; ')}`;
   if (isRead)
-    throw fail(problem, advise('the disk has other configs; see the other repairs', ['machineconfig-guard', 'check']));
+    throw fail(problem, advise('the disk has other configs; see the other repairs', shell`machineconfig-guard check`));
   // Without a pod or a connection to the kubelet, `oc debug` fails, too.
-  const restore = ['machineconfig-guard', 'restore', ...wanted.slice(0, 1), '--from', '-'];
-  if (isConfirmed) restore.push('--confirm');
   const [first = '', second = ''] = files;
   const text = `read it with SSH; if that file has another config, read ${second}`;
-  const advice = advise(text, ['ssh', `core@${nodeName}`, 'sudo', 'cat', first, PIPE, ...restore]);
-  throw fail(problem, advice);
+  const confirm = isConfirmed ? shell`--confirm` : [];
+  const restore = shell`machineconfig-guard restore ${wanted.slice(0, 1)} --from - ${confirm}`;
+  throw fail(problem, advise(text, shell`ssh core@${nodeName} sudo cat ${verbatim(first)} | ${restore}`));
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ConfigDifference } from '../../client/config-differences.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import {
   CONTROL_PLANE_POOL,
   findForeignConfigs,
@@ -152,9 +153,9 @@ function adviseNames(config: ConfigName, nodes: readonly InspectedNode[]): Advic
   if (others.length === 0) {
     return advise('the nodes already name the config of this disk. Change back the file that they report as different');
   }
-  const annotations = NODE_FIELDS.map((field) => `${MCO_GROUP}/${field}=${config}`);
+  const annotations = NODE_FIELDS.map((field) => shell`${verbatim(`${MCO_GROUP}/${field}`)}=${config}`);
   const text = 'let the nodes name the config that their disks have. The operator then updates one after another';
-  return advise(text, ['oc', 'annotate', 'node', ...names, '--overwrite', ...annotations]);
+  return advise(text, shell`oc annotate node ${names} --overwrite ${annotations}`);
 }
 
 function findRejection(
@@ -191,11 +192,11 @@ function findRejection(
 function rejectUnreferenced(name: ConfigName, { builds = [] }: RestoreState): Rejection {
   const build = builds.find(({ referrer }) => hasStrongReference(name, referrer));
   if (build === undefined) {
-    const advice = advise('see which configs are missing', ['machineconfig-guard', 'check']);
+    const advice = advise('see which configs are missing', shell`machineconfig-guard check`);
     return { code: 'NotReferenced', reason: 'no node and no pool names the config', advice };
   }
   const reason = `only build ${build.referrer.name} names the config`;
-  const advice = advise('delete the build', ['oc', 'delete', 'machineosbuild', build.referrer.name]);
+  const advice = advise('delete the build', shell`oc delete machineosbuild ${build.referrer.name}`);
   return { code: 'NotReferenced', reason, advice };
 }
 

@@ -1,11 +1,12 @@
 import { EXIT_CODE } from '../../client/exit.ts';
-import { type Advice, advise, ShellCommand } from '../../client/output/advice.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
+import { shell, type ShellCommand } from '../../common/shell-command.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
 import { readDifferences } from '../../client/config-differences.ts';
 import { readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
-import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
+import { toUnpauseCommand } from '../../api/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import {
@@ -58,7 +59,7 @@ export interface RestoreReport {
   readonly advice: readonly Advice[];
   readonly configs: readonly ConfigReport[];
   /** The pools that are paused for this restore, or may be. */
-  readonly pausedPools: readonly { readonly name: string; readonly unpauseCommand: ShellCommand }[];
+  readonly pausedPools: readonly { readonly name: string; readonly unpauseCommand: ShellCommand | null }[];
   readonly pendingCertificateRequests: readonly PendingCertificateRequest[];
 }
 
@@ -80,10 +81,10 @@ export interface RestoreOutcome {
  */
 const NODE_RECOVERY_MS = 120_000;
 /** `oc logs` cannot select the pods of a node. */
-const LOG_COMMAND =
-  'oc logs -n openshift-machine-config-operator -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20';
+const LOG_COMMAND = shell`oc logs -n openshift-machine-config-operator
+  -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20`;
 const LOG_TEXT = 'the missing config is not the cause any more, so read the logs of the machine-config-daemons';
-const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND.split(' '));
+const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND);
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -151,9 +152,7 @@ class RestoreRun {
       problem: ending.problem,
       advice: [...ending.advice, ...next],
       configs,
-      pausedPools: pausedPools.map((pool) => {
-        return { name: pool, unpauseCommand: new ShellCommand(toUnpauseCommand(pool)) };
-      }),
+      pausedPools: pausedPools.map((pool) => ({ name: pool, unpauseCommand: toUnpauseCommand(pool) ?? null })),
       pendingCertificateRequests: (this.#state ?? state).pendingRequests,
     };
     return { report, ending: { ...ending, exitCode } };

@@ -12,9 +12,10 @@ import {
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findDanglingReferences } from '../../diagnosis/dangling-references.ts';
 import { hasFailed } from '../../diagnosis/node-causes.ts';
-import { toPausePatch, toUnpausePatch } from '../../diagnosis/restore-pause.ts';
+import { toPausePatch, toUnpausePatch } from '../../api/restore-pause.ts';
 import type { Write } from '../../client/write.ts';
 import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import { shell } from '../../common/shell-command.ts';
 import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { objectPath } from '../../kube/api-paths.ts';
@@ -154,7 +155,7 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
   const names = pendingRequests.map((request) => request.name);
   return {
     reason: `${reason}; certificate requests of ${joinWithAnd(nodes)} are pending`,
-    advice: advise('check their requestors, then approve them', ['oc', 'adm', 'certificate', 'approve', ...names]),
+    advice: advise('check their requestors, then approve them', shell`oc adm certificate approve ${names}`),
   };
 }
 
@@ -177,7 +178,7 @@ function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], 
   const reason = `for ${joinFirst(names, MAX_NAMED_NODES)} to leave ${example.state}${quote}`;
   const missing = listMissingNames({ ...state, nodes: failed, pools: [] }).find((config) => config !== name);
   if (missing === undefined) return { reason };
-  const advice = advise('another config is missing, too', ['machineconfig-guard', 'check']);
+  const advice = advise('another config is missing, too', shell`machineconfig-guard check`);
   return { reason: `${reason}; ${missing} is missing, too`, advice };
 }
 

@@ -26,6 +26,7 @@ import {
   wrapText,
 } from '../../client/output/text-format.ts';
 import { joinWithAnd } from '../../common/printable-text.ts';
+import { shell } from '../../common/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
@@ -149,7 +150,7 @@ async function runRestore(
 function findStarted(name: ConfigName | undefined, { configs }: ClusterSnapshot): RenderedConfig {
   if (name !== undefined && configs.has(name))
     return { name, source: 'the API', apiVersion: '', annotations: {}, spec: {} };
-  const advice = advise('see which node has a copy', ['machineconfig-guard', 'check']);
+  const advice = advise('see which node has a copy', shell`machineconfig-guard check`);
   throw new CliError("required option '--from <source>' not specified", EXIT_CODE.usage, { advice });
 }
 

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { ShellCommand } from '../../common/shell-command.ts';
 import { CliError } from '../exit.ts';
-import { type Advice, CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
+import { type Advice, CommandFormatter, type RepeatedFlags } from './advice.ts';
 import { formatAge } from './short-forms.ts';
 import { createFormat, type ReportFormat } from './text-format.ts';
 

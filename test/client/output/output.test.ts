@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { advise } from '../../../src/client/output/advice.ts';
+import { shell } from '../../../src/common/shell-command.ts';
 import { escapeUnsafe, Output, removeUnsafe } from '../../../src/client/output/output.ts';
 
 function createOutput(output: string) {
@@ -26,7 +27,7 @@ test('prints progress with the elapsed time, and repeats no line', () => {
 
 test.each(['json', 'yaml'])('prints a command of a report in %s as one line', (kind) => {
   const { output, printed } = createOutput(kind);
-  output.printReport({ next: advise('look at', ['oc', 'get', 'node', '-o', 'wide']) }, '');
+  output.printReport({ next: advise('look at', shell`oc get node -o wide`) }, '');
   expect(parse(printed.text)).toEqual({ next: { text: 'look at', command: 'oc --context lab get node -o wide' } });
 });
 
