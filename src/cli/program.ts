@@ -8,7 +8,7 @@ import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
-import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
+import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../client/exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
@@ -56,7 +56,7 @@ export async function runProgram(args: readonly string[], io: ProcessIo, name = 
   }
 }
 
-/** Prints one line. With MCG_DEBUG, the stack and the causes follow. */
+/** Prints one line, unless the output has explained the error. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(
   error: unknown,
   io: ProcessIo,
@@ -65,8 +65,9 @@ export function reportError(
   const isDebug = !['', '0', 'false'].includes(process.env['MCG_DEBUG'] ?? '');
   const print = (text: string): void => io.stderr(`${removeUnsafe(text)}\n`);
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;
+  if (error instanceof ReportedFailure) return error.exitCode;
   if (error instanceof CliError) {
-    if (error.message !== '') print(`${commands.program}: ${error.describe(commands)}`);
+    print(`${commands.program}: ${error.describe(commands)}`);
   } else {
     const message = error instanceof Error ? error.message || error.name : String(error);
     const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)';

@@ -3,7 +3,7 @@ import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, CredentialsError, describeError, isTimeout } from '../kube/errors.ts';
 import { type Advice, LOGIN_ADVICE } from './output/advice.ts';
-import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
+import { CliError, EXIT_CODE } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 300;
 /** The text of a policy can be a paragraph. */
@@ -28,8 +28,8 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
 
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const server = `the API server at ${address}`;
-  const explain = (message: string, advice?: Advice, exitCode: ExitCode = EXIT_CODE.clusterAccess) =>
-    new CliError(message, exitCode, { cause: error, advice });
+  const explain = (message: string, advice?: Advice) =>
+    new CliError(message, EXIT_CODE.clusterAccess, { cause: error, advice });
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (!(error instanceof ClusterAccessError)) return error;
   const { access, cause } = error;
@@ -47,9 +47,6 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
   if (!(cause instanceof ApiError)) return explain(`cannot ${verb} ${target}: ${reason}`);
   if (isDeniedByAdmission(cause)) return explain(`${server} denies ${verb} of ${target}: ${reason}`);
   switch (cause.status) {
-    case 400:
-      if (verb !== 'list' || resource !== 'nodes') break;
-      return explain(`invalid label selector (--role, --selector): ${reason}`, undefined, EXIT_CODE.usage);
     case 401:
       return explain(`${server} rejects the credentials of the kubeconfig`, LOGIN_ADVICE);
     case 403:

@@ -17,7 +17,7 @@ export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
 const MAX_MESSAGE_LENGTH = 2_000;
 
-/** Ends a command with the given exit code and one line. An empty message prints nothing. */
+/** Ends a command with the given exit code and one line. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
@@ -35,5 +35,16 @@ export class CliError extends Error {
 
   describe(commands: CommandFormatter): string {
     return this.advice === undefined ? this.message : `${this.message}; ${commands.toClause(this.advice)}`;
+  }
+}
+
+/** Ends a command with the given exit code after its report, which says why. Prints nothing more. */
+export class ReportedFailure extends Error {
+  override readonly name = 'ReportedFailure';
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode) {
+    super(`the report explains exit code ${exitCode}`);
+    this.exitCode = exitCode;
   }
 }

@@ -88,7 +88,7 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
     print('\n$ machineconfig-guard restore --from node/control2 --confirm\n', 'bold', INDENT);
     await restore(api, {
       // The machine-config-server wrote it to /etc/mcs-machine-config-content.json of the node.
-      configs: [parseRenderedConfig(JSON.stringify(FIRST), 'node/control2')],
+      configs: [parseRenderedConfig(JSON.stringify(FIRST), { type: 'node', label: 'node/control2', node: 'control2' })],
       isConfirmed: true,
       acceptContent: false,
       controlPlaneReplicas: masters.nodes.length,

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CommanderError } from 'commander';
 import { expect, inject, test, vi } from 'vitest';
-import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../src/client/exit.ts';
 import { getProgramName, reportError } from '../../src/cli/program.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
@@ -20,7 +20,7 @@ test('reportError prints an error in at most one line, and its stack and causes 
   const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)\n';
   const error = new CliError('no.', EXIT_CODE.clusterAccess, { cause: new Error('disk on fire') });
   for (const debug of ['', '0']) expect(report(error, debug)).toEqual([3, 'machineconfig-guard: no.\n']);
-  expect(report(new CliError('', EXIT_CODE.failure))).toEqual([1, '']);
+  expect(report(new ReportedFailure(EXIT_CODE.failure))).toEqual([1, '']);
   expect(report(new TypeError('a\n    at b'))).toEqual([1, `machineconfig-guard: a at b${hint}`]);
   expect(report('thrown')).toEqual([1, `machineconfig-guard: thrown${hint}`]);
   // Commander has printed it.

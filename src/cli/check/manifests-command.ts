@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
@@ -61,7 +61,7 @@ Examples:
       );
       output.printReport(report, flags.output === 'name' ? names : table);
       if (failure !== undefined) throw new CliError(failure, EXIT_CODE.usage);
-      if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+      if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);
     });
   return command;
 }

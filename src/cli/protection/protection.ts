@@ -17,11 +17,15 @@ export type ProtectionState = 'PROTECTED' | 'BLOCKED' | 'EXPOSED' | 'UNKNOWN';
 /** What protects now, and what does not work. Part of the JSON of `verify` and `status`. */
 export interface Protection {
   readonly state: ProtectionState;
+  /** Whether configs in use cannot be deleted, and others can. */
   readonly protected: boolean;
+  /** What denied, or what the objects of the cluster show. Null unless `protected`. */
   readonly by: 'guard' | 'floor' | null;
+  /** Why. A clause. */
   readonly explanation: string;
-  /** What is installed and does not work, although the state can be PROTECTED. A clause. */
+  /** What is installed and does not work, or was not tested, although the state can be PROTECTED. A clause. */
   readonly failing: string | null;
+  /** What ends it. */
   readonly advice: Advice | null;
   /** How to delete a config while the state is BLOCKED. */
   readonly wayOut: Advice | null;
@@ -53,6 +57,12 @@ const ENFORCE_COMMAND = shell`oc patch mcguard cluster --type=merge -p ${verbati
 const POLICY_ADVICE = advise(
   'wait a minute; if it stays, look at the status of the policies',
   shell`oc get validatingadmissionpolicies -o yaml`,
+);
+/** A policy answers before the API server calls the guard. */
+export const GUARD_UNTESTED = 'the guard was not tested, because a policy answers first, and no config is unused';
+const UNTESTED_ADVICE = advise(
+  'verify again when a config is unused, such as after the next roll-out; until then, look at the pods',
+  shell`oc get pods -n ${INSTALLED_NAME}`,
 );
 const LOG_ADVICE = advise("retry; then check the guard's logs, its RBAC and its connection to the API server");
 const CALL_ADVICE = advise(
@@ -107,8 +117,19 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
   if (guard.effect === 'denies') {
     // A policy answers before the API server calls the guard.
     const isFirst = isDeniedByFloor && policy !== undefined;
-    const explanation = isFirst ? `${floor.reason}, before the API server calls the guard` : reason;
-    return { ...UNKNOWN, state: 'PROTECTED', protected: true, by: isFirst ? 'floor' : 'guard', explanation };
+    if (!isFirst) return { ...UNKNOWN, state: 'PROTECTED', protected: true, by: 'guard', explanation: reason };
+    const ofFloor = { ...UNKNOWN, state: 'PROTECTED', protected: true, by: 'floor' } as const;
+    const explanation = `${floor.reason}, before the API server calls the guard`;
+    if (isGuardTested(evidence, dryRun)) return { ...ofFloor, explanation };
+    // With Ignore, a dry run of an unused config does not show whether the guard answered.
+    const isIgnored = dryRun?.unused !== undefined;
+    if (isIgnored) return { ...ofFloor, explanation: `${explanation}. Not tested: ${reason}` };
+    return {
+      ...ofFloor,
+      explanation: `${explanation}. But ${GUARD_UNTESTED}`,
+      failing: GUARD_UNTESTED,
+      advice: UNTESTED_ADVICE,
+    };
   }
   if (isDeniedByFloor) {
     const explanation = `only ${floor.reason}: ${reason}. ${FLOOR_LIMITS}`;
@@ -122,6 +143,14 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
   const explanation = `a config in use can be deleted: ${reasons}`;
   const remedy = isGuardAbsent ? (floor?.advice ?? advice) : advice;
   return { ...UNKNOWN, state: 'EXPOSED', explanation, failing, advice: remedy };
+}
+
+/** Whether the answer to the deletion of an unused config shows that the guard decides. */
+function isGuardTested({ webhooks = [] }: Evidence, dryRun: DryRun | undefined): boolean {
+  const { unused } = dryRun ?? {};
+  if (unused === undefined) return false;
+  if (DECISIONS.has(parseAnswer(unused).code)) return true;
+  return unused.status < 400 && webhooks.some(({ failurePolicy }) => failurePolicy === 'Fail');
 }
 
 /** The guard in a dry run that reached it, else as the objects of the cluster tell. */
@@ -180,8 +209,9 @@ function predictGuard(evidence: Evidence): Finding {
     const reason = `the leader has not renewed its Lease since ${lease.renewedAt}, so the guard may be cut off`;
     return toFinding('unknown', reason, VERIFY_ADVICE);
   }
-  if (lease || (deployment?.readyReplicas ?? 0) > 0)
-    return toFinding('denies', 'the guard is registered, and a replica runs');
+  if ((deployment?.readyReplicas ?? 0) > 0)
+    return toFinding('denies', 'the webhook is registered, and its Deployment shows a ready replica');
+  if (lease) return toFinding('denies', `the webhook is registered, and its Lease was renewed at ${lease.renewedAt}`);
   const reason = 'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
   return toFinding('unknown', reason, VERIFY_ADVICE);
 }

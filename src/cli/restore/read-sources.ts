@@ -20,6 +20,7 @@ import {
   type FoundConfigs,
   MAX_CONFIG_BYTES,
   parseRenderedConfig,
+  toFileOrigin,
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
@@ -27,6 +28,7 @@ import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 import type { ConfigName } from '../../mco/machine-config.ts';
 
 const STDIN = '-';
+const STDIN_ORIGIN = { type: 'stdin', label: 'standard input' } as const;
 const NODE_PREFIX = /^nodes?\//;
 
 export interface SourceOptions {
@@ -65,8 +67,6 @@ async function readSource(source: string, options: SourceOptions): Promise<Found
     return { configs: await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options), problems: [] };
   }
   const stats = await stat(source).catch(() => undefined);
-  if (/\.(?:tar|t?gz)$/.test(source))
-    throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
   if (stats?.isDirectory() === true) {
     const names = name === undefined ? listReferencedNames(snapshot) : [name];
     const found = await readRenderedConfigs(source, (config) => names.includes(config), signal);
@@ -74,11 +74,14 @@ async function readSource(source: string, options: SourceOptions): Promise<Found
     const reasons = found.problems.length === 0 ? 'choose another source' : found.problems.join('; ');
     throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
   }
-  const [label, text] =
-    source === STDIN
-      ? ['standard input', await readStream(process.stdin, 'standard input', MAX_CONFIG_BYTES, signal)]
-      : [formatPath(source), await readRegularFile(source, MAX_CONFIG_BYTES, signal)];
-  return { configs: [parseRenderedConfig(text.toString(), label)], problems: [] };
+  if (source === STDIN) {
+    const text = await readStream(process.stdin, STDIN_ORIGIN.label, MAX_CONFIG_BYTES, signal);
+    return { configs: [parseRenderedConfig(text.toString(), STDIN_ORIGIN)], problems: [] };
+  }
+  if (/\.(?:tar|t?gz)$/.test(source))
+    throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
+  const text = await readRegularFile(source, MAX_CONFIG_BYTES, signal);
+  return { configs: [parseRenderedConfig(text.toString(), toFileOrigin(source))], problems: [] };
 }
 
 const NAMESPACE_PATH = '/api/v1/namespaces/openshift-machine-config-operator';
@@ -174,7 +177,7 @@ async function readFile(
     const text = await withTimeout(EXEC_TIMEOUT_MS, signal, (limited) =>
       execInPod(api, pod, ['cat', `${HOST_ROOT}${file}`], limited),
     );
-    return parseRenderedConfig(text, `node/${node}:${file}`);
+    return parseRenderedConfig(text, { type: 'node', label: `node/${node}:${file}`, node });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     // The message of the API server says whether a right is missing, or how the kubelet cannot be reached.

@@ -9,7 +9,7 @@ import {
   type InspectedPool,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
-import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
+import { formatOrigins, hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { RestoreOptions } from './restore-run.ts';
 import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
@@ -35,8 +35,11 @@ const MAX_SOURCES = 5;
 export function chooseContent(copies: readonly RenderedConfig[]): Content {
   const [config] = chooseCopies(copies) as [RenderedConfig];
   if (hasMatchingName(config) === true) return { config };
-  const sources = copies.map(({ source }) => source);
-  return { config, mismatch: `the hash in the name is not that of the content of ${joinFirst(sources, MAX_SOURCES)}` };
+  const sources = joinFirst(copies.map(formatOrigins), MAX_SOURCES);
+  if (copies.every((copy) => hasMatchingName(copy) === null)) {
+    return { config, mismatch: `no hash can verify the content of ${sources}` };
+  }
+  return { config, mismatch: `the hash in the name is not that of the content of ${sources}` };
 }
 
 /** Why a config is not restored. Part of the JSON of `restore`. */
@@ -90,7 +93,7 @@ const DAEMON_CONSEQUENCE =
 /** Derives the steps from the state alone, so a second run continues after the last step of the first. */
 export function planRestore(content: Content, state: RestoreState, options: PlanOptions): RestorePlan {
   const { config } = content;
-  const { name, source } = config;
+  const { name } = config;
   const pool = findPool(state, parsePoolName(name));
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
@@ -110,7 +113,7 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
     next: rejection === null ? adviseNames(name, nodesOnDisk) : undefined,
     report: {
       name,
-      source,
+      source: formatOrigins(config),
       pool: pool?.referrer.name ?? null,
       namedBy: formatReferrers(strong) || null,
       rejection,
@@ -134,7 +137,7 @@ function findNodesOnDisk(
     const { referrer, labels, daemonReason } = node;
     if (daemonReason.type !== 'diskDiffers') return false;
     const isOfPool = findPoolOfNode(labels, pools).selecting.some((pool) => pool.referrer.name === parsePoolName(name));
-    const own = configs.filter(({ source }) => source.includes(`node/${referrer.name}:`));
+    const own = configs.filter(({ origins }) => origins.some((origin) => origin.node === referrer.name));
     const isRead = own.some((config) => config.name === name);
     if (!isOfPool || (own.length > 0 && !isRead)) return false;
     const named = NODE_FIELDS.map((field): string | undefined => findReferencedConfig(referrer, field));
@@ -165,7 +168,7 @@ function findRejection(
   isReferenced: boolean,
 ): Rejection | undefined {
   if (name !== undefined && config.name !== name) {
-    const reason = `${config.source} contains ${config.name}, not ${name}`;
+    const reason = `${formatOrigins(config)} contains ${config.name}, not ${name}`;
     return { code: 'NameDiffers', reason, advice: advise(`read ${name} from another node or file`) };
   }
   if (state.configs.has(config.name)) return undefined;
@@ -226,9 +229,6 @@ function explainMismatch(reason: string): Rejection {
   return { code: 'HashDiffers', reason, advice };
 }
 
-/** Without the daemon's pod, a node's file comes over SSH. */
-const FROM_NODE = /^(?:node\/|standard input$)/;
-
 /**
  * Whether new machines of the pool get the content: from its spec once a machine is updated, and else from its status
  * (machine-config-operator, pkg/server/cluster_server.go).
@@ -248,9 +248,13 @@ function findWarnings(
 ): string[] {
   const warnings: string[] = [];
   if (mismatch !== undefined) warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
-  if (FROM_NODE.test(config.source) && isServed(config.name, pool, steps)) {
+  // Without the daemon's pod, a node's file comes over SSH.
+  const isOfNode = config.origins.some(({ type }) => type === 'node' || type === 'stdin');
+  if (isOfNode && isServed(config.name, pool, steps)) {
     const meaning = 'A matching hash proves that name and content belong together, not that the operator rendered it';
-    warnings.push(`New machines of pool ${pool?.referrer.name} boot with the content of ${config.source}. ${meaning}.`);
+    warnings.push(
+      `New machines of pool ${pool?.referrer.name} boot with the content of ${formatOrigins(config)}. ${meaning}.`,
+    );
   }
   const { paused = false, pausedFor } = pool ?? {};
   if (paused && pausedFor === undefined) {

@@ -149,7 +149,7 @@ async function runRestore(
 /** A config that a restore has created needs no content. @throws CliError if it does not exist */
 function findStarted(name: ConfigName | undefined, { configs }: ClusterSnapshot): RenderedConfig {
   if (name !== undefined && configs.has(name))
-    return { name, source: 'the API', apiVersion: '', annotations: {}, spec: {} };
+    return { name, origins: [{ type: 'api', label: 'the API' }], apiVersion: '', annotations: {}, spec: {} };
   const advice = advise('see which node has a copy', shell`machineconfig-guard check`);
   throw new CliError("required option '--from <source>' not specified", EXIT_CODE.usage, { advice });
 }
