@@ -103,15 +103,16 @@ Examples:
   machineconfig-guard help verify
   machineconfig-guard --context lab check`,
       )
-      .addCommand(createServeCommand())
-      .addCommand(createRenderCommand())
-      .addCommand(createVerifyCommand())
-      .addCommand(createStatusCommand())
+      // What a person needs at night comes first.
       .addCommand(createCheckCommand())
       .addCommand(createRestoreCommand())
-      .addCommand(createWhoUsesCommand())
       .addCommand(createExplainCommand())
+      .addCommand(createStatusCommand())
+      .addCommand(createVerifyCommand())
+      .addCommand(createWhoUsesCommand())
+      .addCommand(createRenderCommand())
       .addCommand(createUninstallCommand())
+      .addCommand(createServeCommand())
       .addCommand(createCertsCommand())
   );
 }

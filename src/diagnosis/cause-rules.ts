@@ -333,7 +333,7 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
   if (kind === 'MachineConfigPool') {
     if (field === 'status') return [...repairs, ...setStatus(name, replacement)];
     if (replacement === undefined) return repairs;
-    const text = `pool ${name}: name a config that exists. No node ran the missing one`;
+    const text = `pool ${name}: name a config that exists. ${explainUnused(cause)}`;
     const command = patchPool(name, { spec: { configuration: { name: replacement } } });
     return [...repairs, { name: 'resetSpec', text, command }];
   }
@@ -342,6 +342,13 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
     return [...repairs, { name: 'changeBack', text, alternative: true }, deleteLostNode(name)];
   }
   return [...repairs, ...repairReference(cause)];
+}
+
+/** Only with all nodes it is certain that no node has the content. */
+function explainUnused({ areAllNodesKnown }: ConfigMissing): string {
+  return areAllNodesKnown
+    ? 'Nothing is lost: no node runs the missing one'
+    : 'No selected node runs the missing one. If another node does, restore it from there first';
 }
 
 /** Lets the annotations of a node name another config than the missing one. */
@@ -355,7 +362,7 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
   }
   if (replacement === undefined) return repairs;
   if (field === 'desiredConfig' && !wasRun) {
-    const text = 'set desiredConfig to a config that exists. Nothing is lost: no node runs the missing one';
+    const text = `set desiredConfig to a config that exists. ${explainUnused(cause)}`;
     return [...repairs, annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
   }
   const cost = isFirstBoot

@@ -69,7 +69,7 @@ Examples:
       const output = new Output(command, flags);
       const { wait = false } = flags;
       if (!wait && command.getOptionValueSource('timeout') === 'cli') {
-        throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
+        throw new CliError('--timeout needs --wait; add --wait, or drop --timeout', EXIT_CODE.usage);
       }
       const check = await runCheck(flags, output);
       const { report } = check;

@@ -50,7 +50,9 @@ Examples:
   kustomize build site/ | machineconfig-guard check manifests -`,
     )
     .action(async (source: string, flags: ManifestsCommandFlags) => {
-      if (source === '-' && flags.split !== undefined) throw new CliError('--split needs a directory', EXIT_CODE.usage);
+      if (source === '-' && flags.split !== undefined) {
+        throw new CliError('--split needs a directory; drop --split, or name the directory', EXIT_CODE.usage);
+      }
       const output = new Output(command, flags);
       const { format } = output;
       const startedAt = Date.now();

@@ -3,7 +3,7 @@ import { shell, type ShellCommand, verbatim } from '../../common/shell-command.t
 import type { ReferrerKind } from '../../mco/referrer.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';
-import { type Evidence, findCondition } from './evidence.ts';
+import { type Evidence, findCondition, type RegisteredWebhook } from './evidence.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
 
@@ -69,10 +69,18 @@ const CALL_ADVICE = advise(
   'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
   shell`oc get pods,endpointslices -n ${INSTALLED_NAME}`,
 );
-const TRUST_ADVICE = advise(
-  'wait until the service CA or cert-manager has injected the caBundle, or apply the manifests again',
-  RENDER,
-);
+/** What ends a missing or wrong caBundle, by what injects it. */
+const TRUST_ADVICE: Readonly<Record<RegisteredWebhook['installation'], Advice>> = {
+  'service-ca': advise(
+    'wait until the service CA operator has injected the caBundle; if it stays, look at the operator',
+    shell`oc get clusteroperator service-ca`,
+  ),
+  'cert-manager': advise(
+    'wait until cert-manager has injected the caBundle; if it stays, look at its Certificates',
+    shell`oc get certificates -n ${INSTALLED_NAME}`,
+  ),
+  rendered: advise('apply the manifests again, which contain the caBundle', RENDER),
+};
 const REINSTALL_ADVICE = advise('install the guard again', RENDER);
 const PODS_ADVICE = advise('look at the pods', shell`oc get pods -n ${INSTALLED_NAME}`);
 /** The guard answers, so it reads the annotation. */
@@ -232,7 +240,7 @@ function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undef
   const { webhook, code, failed } = parseAnswer(answer);
   if (failed === WEBHOOK_NAME) {
     if (answer.message.includes('x509:'))
-      return toCallFailure("the API server does not trust the guard's certificate", TRUST_ADVICE, evidence);
+      return toCallFailure("the API server does not trust the guard's certificate", adviseTrust(evidence), evidence);
     return findCallFailure(evidence) ?? toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
   }
   if (webhook !== WEBHOOK_NAME || DECISIONS.has(code)) return undefined;
@@ -244,7 +252,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   const { caBundle = true, target = '' } = webhooks?.[0] ?? {};
   // Without a caBundle, the API server checks the certificate of a URL with the CAs of its host.
   if (!caBundle && target.startsWith('Service '))
-    return toCallFailure('the webhook has no caBundle', TRUST_ADVICE, evidence);
+    return toCallFailure('the webhook has no caBundle', adviseTrust(evidence), evidence);
   // The Deployment says nothing about a webhook with a URL or of another namespace.
   const isOwn = target.startsWith(`Service ${INSTALLED_NAME}/`);
   if (isOwn && deployment === null)
@@ -262,6 +270,10 @@ function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Find
   const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
   const removal = shell`oc delete validatingwebhookconfiguration ${configuration}`;
   return { ...toFinding('blocks', reason, advice), wayOut: adviseWayOut(removal, rest) };
+}
+
+function adviseTrust({ webhooks }: Evidence): Advice {
+  return TRUST_ADVICE[webhooks?.[0]?.installation ?? 'rendered'];
 }
 
 function toBlockage(reason: string): Finding {

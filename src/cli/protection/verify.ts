@@ -83,7 +83,7 @@ Examples:
     )
     .action(async (flags: VerifyFlags) => {
       if (flags.wait !== true && command.getOptionValueSource('timeout') === 'cli') {
-        throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
+        throw new CliError('--timeout needs --wait; add --wait, or drop --timeout', EXIT_CODE.usage);
       }
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {

@@ -72,6 +72,7 @@ Examples:
 }
 
 function parseSelection(names: readonly string[], { unused = false }: WhoUsesFlags): Selection {
-  if (unused && names.length > 0) throw new CliError('--unused takes no names', EXIT_CODE.usage);
+  if (unused && names.length > 0)
+    throw new CliError('--unused takes no names; drop --unused, or drop the names', EXIT_CODE.usage);
   return names.length > 0 ? names.map((name) => parseConfigName(name)) : unused ? 'unused' : 'listed';
 }

@@ -122,7 +122,9 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
 });
 
 test('exits with 2 if --timeout is given without --wait', async () => {
-  expect(await runProgram(['verify', '--timeout', '5s'])).toEqual(usageError('--timeout needs --wait\n'));
+  expect(await runProgram(['verify', '--timeout', '5s'])).toEqual(
+    usageError('--timeout needs --wait; add --wait, or drop --timeout\n'),
+  );
 });
 
 const [RENDERED, OVERLAY] = ['--profile=fail-closed --tls=generated', '--profile=fail-closed --tls=service-ca'];

@@ -209,3 +209,16 @@ test('takes the copy that matches the name, in any order, and else names up to 5
   expect(chooseContent(bad)).toEqual({ config: bad[0], mismatch });
   expect(chooseContent(bad.slice(1, 3)).mismatch).toMatch(/^no hash can verify the content of b and c$/);
 });
+
+test('approves at most 20 certificate requests with one command', () => {
+  const createdAt = new Date(0).toISOString();
+  const pendingRequests = Array.from({ length: 25 }, (_, index) => {
+    return { name: `csr-${index}`, node: `control${index}`, signer: 'a', createdAt };
+  });
+  const state = { ...createState({ masters: 1 }), pendingRequests };
+  const { steps } = planRestore(CONTENT, state, OPTIONS);
+  const { wait } = steps.find(({ action }) => action === 'AwaitMachines') ?? {};
+  expect(wait?.reason).toMatch(/; certificate requests of control0, control1, control2 and 22 more are pending$/);
+  expect(wait?.advice?.text).toBe('check their requestors, then approve these; 5 more follow');
+  expect(wait?.advice?.command?.words).toHaveLength(4 + 20);
+});
