@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../common/printable-text.ts';
+import { formatError } from '../client/output/error-text.ts';
 import { removeUnsafe } from '../client/output/output.ts';
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
@@ -56,7 +57,7 @@ export async function runProgram(args: readonly string[], io: ProcessIo, name = 
   }
 }
 
-/** Prints one line, unless the output has explained the error. With MCG_DEBUG, the stack and the causes follow. */
+/** Prints the error, unless the report has explained it. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(
   error: unknown,
   io: ProcessIo,
@@ -67,7 +68,7 @@ export function reportError(
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;
   if (error instanceof ReportedFailure) return error.exitCode;
   if (error instanceof CliError) {
-    print(`${commands.program}: ${error.describe(commands)}`);
+    print(formatError(error, commands));
   } else {
     const message = error instanceof Error ? error.message || error.name : String(error);
     const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)';

@@ -135,10 +135,13 @@ export async function readConfigsFromNode(
     throw fail(problem, advise('the disk has other configs; see the other repairs', shell`machineconfig-guard check`));
   // Without a pod or a connection to the kubelet, `oc debug` fails, too.
   const [first = '', second = ''] = files;
-  const text = `read it with SSH; if that file has another config, read ${second}`;
   const confirm = isConfirmed ? shell`--confirm` : [];
   const restore = shell`machineconfig-guard restore ${wanted.slice(0, 1)} --from - ${confirm}`;
-  throw fail(problem, advise(text, shell`ssh core@${nodeName} sudo cat ${verbatim(first)} | ${restore}`));
+  const read = (file: string) => shell`ssh core@${nodeName} sudo cat ${verbatim(file)} | ${restore}`;
+  throw new CliError(problem, EXIT_CODE.failure, {
+    advice: advise('read it with SSH', read(first)),
+    otherwise: advise('only if that file has another config, read the second one', read(second)),
+  });
 }
 
 /**

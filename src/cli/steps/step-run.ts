@@ -132,8 +132,8 @@ export class StepRun {
       if (this.signal.aborted) return { problem: INTERRUPTED, advice: [], exitCode: EXIT_CODE.interrupted };
       const known = toCliError(error, this.#api);
       if (known instanceof CliError) {
-        const { message: problem, advice, exitCode } = known;
-        return { problem, advice: advice ? [advice] : [], exitCode };
+        const { message: problem, ways: advice, exitCode } = known;
+        return { problem, advice, exitCode };
       }
       const defect = error instanceof Error ? error : new Error(String(error));
       return { problem: describeError(error), advice: [], exitCode: EXIT_CODE.failure, defect };

@@ -32,6 +32,13 @@ export function createFormat(isWide = false): TextFormat {
   return { width, hasColors, columns: isTTY ? columns : undefined, isWide };
 }
 
+/** For stderr. Undefined unless it is a terminal. */
+export function getErrorWidth(): number | undefined {
+  const { isTTY = false, columns = MIN_WIDTH }: { readonly isTTY?: boolean; readonly columns?: number } =
+    process.stderr;
+  return isTTY ? Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns)) : undefined;
+}
+
 /** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */
 export function getLineWidth({ columns, width }: TextFormat): number {
   return columns === undefined ? Number.POSITIVE_INFINITY : width;
