@@ -100,7 +100,7 @@ function listNames({ files }: Installation): string[] {
 }
 
 async function writeDirectory(
-  { out, profile, force, image }: RenderFlags,
+  { out, profile, force, image, fromCluster }: RenderFlags,
   { files, omittedObjects }: Installation,
   output: Output,
 ): Promise<void> {
@@ -116,14 +116,22 @@ async function writeDirectory(
   const install = isForInstaller
     ? advise('for a new cluster, in the parent directory of openshift/', shell`openshift-install agent create image`)
     : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
-  const apply =
-    present.length > earlierNames.length
-      ? advise('for a running cluster, render into an empty directory, because this one has other files')
-      : advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
+  const isMixed = present.length > earlierNames.length;
+  const diff = advise('see what the upgrade changes', shell`oc diff -f ${verbatim(out)}`);
+  const apply = isMixed
+    ? advise('for a running cluster, render into an empty directory, because this one has other files')
+    : advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
   const verify = advise('then verify that the guard denies a deletion', shell`machineconfig-guard verify --wait`);
   const parent = path.dirname(path.resolve(out));
   const check = advise('check what the installer gets', shell`machineconfig-guard check manifests ${verbatim(parent)}`);
-  const steps = [...(isForInstaller ? [check] : []), install, apply, ...(image === undefined ? [] : [verify])];
+  const isUpgrade = fromCluster === true && !isMixed;
+  const steps = [
+    ...(isForInstaller ? [check] : []),
+    install,
+    ...(isUpgrade ? [diff] : []),
+    apply,
+    ...(image === undefined ? [] : [verify]),
+  ];
   const lines = [
     `Wrote ${files.length} files to ${out}:`,
     ...files.map(({ name, isPrivate }) => `  ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`),
@@ -132,7 +140,7 @@ async function writeDirectory(
     '',
     'Next:',
     ...steps.flatMap((step) =>
-      formatCommand(output.format, step, isForInstaller && (step === apply || step === verify)),
+      formatCommand(output.format, step, isForInstaller && [diff, apply, verify].includes(step)),
     ),
   ];
   output.print(`${lines.join('\n')}\n`);
