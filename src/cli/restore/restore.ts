@@ -30,7 +30,7 @@ import { shell } from '../../common/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
-import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
+import { type ConfigReport, restore, type RestoreOutcome, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
 
@@ -117,7 +117,7 @@ async function runRestore(
 ): Promise<void> {
   const output = new Output(command, flags);
   const isConfirmed = flags.confirm === true;
-  let outcome: Awaited<ReturnType<typeof restore>>;
+  let outcome: RestoreOutcome;
   try {
     const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
     const name = givenName && resolveName(givenName, snapshot);

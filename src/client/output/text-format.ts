@@ -18,7 +18,14 @@ export interface ReportFormat extends TextFormat {
 type ReadableStyle = 'bold' | 'magenta' | 'red';
 export type Style = ReadableStyle | ReadableStyle[];
 
-const stdout: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout;
+/** Absent unless the stream is a terminal. */
+interface Terminal {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+const stdout: Terminal = process.stdout;
+const stderr: Terminal = process.stderr;
 const MIN_WIDTH = 80;
 const MAX_WIDTH = 120;
 const MIN_TEXT_WIDTH = 40;
@@ -34,8 +41,7 @@ export function createFormat(isWide = false): TextFormat {
 
 /** For stderr. Undefined unless it is a terminal. */
 export function getErrorWidth(): number | undefined {
-  const { isTTY = false, columns = MIN_WIDTH }: { readonly isTTY?: boolean; readonly columns?: number } =
-    process.stderr;
+  const { isTTY = false, columns = MIN_WIDTH } = stderr;
   return isTTY ? Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns)) : undefined;
 }
 
