@@ -1,5 +1,4 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { MAX_DAYS } from '../certificates/key-pair.ts';
 import { joinFirst } from '../common/printable-text.ts';
 import { parseDuration } from '../common/duration.ts';
 import { isHold } from '../api/settings.ts';
@@ -40,7 +39,6 @@ export function parseHold(value: string): string {
 
 /** 0 lets the system choose a free port. */
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
-export const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
 /** Parses durations such as `1m30s` to milliseconds. As in kubectl's --request-timeout, a number means seconds. */
 export function parseDurationOption(value: string): number {

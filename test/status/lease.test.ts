@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { ApiUnreachable } from '../../src/kube/errors.ts';
 import { Lease } from '../../src/status/lease.ts';
 import { InProcessApi } from '../support/in-process-api.ts';

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../common/shell-command.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
-import { parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
+import { createNumberParser, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -27,6 +27,8 @@ interface CertsFlags {
   readonly days: number;
   readonly force?: boolean;
 }
+
+const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
 export function createCertsCommand(): Command {
   const command = new Command('certs')

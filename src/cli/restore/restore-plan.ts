@@ -10,7 +10,6 @@ import {
 } from '../../diagnosis/cluster-snapshot.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
 import { formatOrigins, hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import type { RestoreOptions } from './restore-run.ts';
 import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
@@ -79,7 +78,18 @@ export interface PlanReport {
   readonly warnings: readonly string[];
 }
 
-export interface PlanOptions extends Pick<RestoreOptions, 'acceptContent' | 'configs' | 'isConfirmed' | 'name'> {
+/** What the command line asks for. */
+export interface WantedRestore {
+  readonly configs: readonly RenderedConfig[];
+  /** The name on the command line. Candidates with another name are rejected. */
+  readonly name?: ConfigName | undefined;
+  /** Without it, every write is a dry run. */
+  readonly isConfirmed: boolean;
+  /** Whether the content may differ from the hash in the name. */
+  readonly acceptContent: boolean;
+}
+
+export interface PlanOptions extends WantedRestore {
   /** The names of all configs of this restore. They share the pause of a pool. */
   readonly restoredNames: ReadonlySet<string>;
 }

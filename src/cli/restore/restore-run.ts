@@ -8,7 +8,6 @@ import { readWithRetries } from '../../client/poll.ts';
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
 import { toUnpauseCommand } from '../../api/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import {
   type Ending,
   type StepOptions,
@@ -18,7 +17,14 @@ import {
   WaitTimeout,
   WriteDenied,
 } from '../steps/step-run.ts';
-import { chooseContent, type PlanReport, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
+import {
+  chooseContent,
+  type PlanReport,
+  planRestore,
+  type Rejection,
+  type RestorePlan,
+  type WantedRestore,
+} from './restore-plan.ts';
 import {
   findPool,
   listSteps,
@@ -28,17 +34,9 @@ import {
   type StepAction,
   type WantedMachines,
 } from './restore-steps.ts';
-import type { ConfigName } from '../../mco/machine-config.ts';
 import { findReferencedConfig } from '../../mco/referrer.ts';
 
-export interface RestoreOptions extends StepOptions {
-  readonly configs: readonly RenderedConfig[];
-  /** The name on the command line. Candidates with another name are rejected. */
-  readonly name?: ConfigName | undefined;
-  /** Without it, every write is a dry run. */
-  readonly isConfirmed: boolean;
-  /** Whether the content may differ from the hash in the name. */
-  readonly acceptContent: boolean;
+export interface RestoreOptions extends StepOptions, WantedRestore {
   /** Undefined reads it from the cluster's install-config. */
   readonly controlPlaneReplicas?: number | undefined;
 }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { execInPod, readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import type { CliError } from '../../../src/client/exit.ts';
-import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { formatOrigins } from '../../../src/rendered-config/rendered-config.ts';
 import { ApiUnreachable } from '../../../src/kube/errors.ts';
