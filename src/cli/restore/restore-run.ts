@@ -1,4 +1,4 @@
-import { EXIT_CODE } from '../../client/exit.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { shell, type ShellCommand } from '../../common/shell-command.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
@@ -78,6 +78,8 @@ export interface RestoreOutcome {
  * started looks at its node only after 60 s (pkg/daemon/daemon.go).
  */
 const NODE_RECOVERY_MS = 120_000;
+/** A status that names a missing config, or a pool that rolls it out, would be a deadlock again. */
+const ACTIONS_WITH_CONFIG: ReadonlySet<StepAction> = new Set(['SetPoolStatus', 'AwaitMachines', 'UnpausePool']);
 /** `oc logs` cannot select the pods of a node. */
 const LOG_COMMAND = shell`oc logs -n openshift-machine-config-operator
   -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20`;
@@ -232,8 +234,12 @@ class RestoreRun {
     const isOfAction = (step: RestoreStep): boolean => step.action === action;
     const step = plan.steps.find(isOfAction);
     if (step === undefined) return;
+    const { name } = plan.config;
     const look = async (signal: AbortSignal): Promise<RestoreStep | undefined> => {
       const state = await this.#readState(signal);
+      if (ACTIONS_WITH_CONFIG.has(action) && !state.configs.has(name)) {
+        throw new CliError(`somebody has deleted ${name} since it was created`, EXIT_CODE.failure);
+      }
       return listSteps(state, plan.config, findPool(state, plan.report.pool)).find(isOfAction);
     };
     await this.#steps.take(step, look, untilMs);

@@ -250,3 +250,17 @@ test.each([
   // The response to the pause can be lost.
   expect(report.pausedPools).toHaveLength(written ? 1 : 0);
 });
+
+test('sets no status that names a config which somebody has deleted since it was created', async () => {
+  const cluster = await startStuckCluster();
+  // The next request of the restore comes after the deletion.
+  cluster.faults.intercept(({ method }) => {
+    if (method === 'GET' && cluster.get('machineconfigs', MASTER.name) !== undefined)
+      void cluster.delete('machineconfigs', MASTER.name);
+    return 'pass';
+  });
+  const report = await runRestore(cluster, { configs: [MASTER.config], controlPlaneReplicas: 2 });
+  expect(report.problem).toBe(`somebody has deleted ${MASTER.name} since it was created`);
+  expect(report.pausedPools.map(({ name }) => name)).toEqual(['master']);
+  expect(cluster.get('machineconfigpools', 'master')?.status).toHaveProperty('configuration', {});
+});
