@@ -135,10 +135,9 @@ function formatTopic(topic: string, topics: Topics, format: TextFormat): string 
 function formatReference(topic: string, topics: Topics, columns: number, { width }: TextFormat): string {
   const meaning =
     topics.get(topic) ?? toText(HEADING.exec(findText(topic)?.split('\n')[0] ?? '')?.[2] ?? '', toFile(topic));
-  const label = `  ${topic.padEnd(columns)}  `;
-  return topic.length > columns
-    ? `  ${topic}\n${wrapBeside(' '.repeat(label.length), meaning, width)}`
-    : wrapBeside(label, meaning, width);
+  const isLong = topic.length > columns;
+  const label = `  ${(isLong ? '' : topic).padEnd(columns)}  `;
+  return `${isLong ? `  ${topic}\n` : ''}${wrapBeside(label, meaning, width)}`;
 }
 
 /** The page or the section of a topic. Undefined without such a section. */

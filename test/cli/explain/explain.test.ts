@@ -1,7 +1,9 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { PAGES } from '../../../src/cli/explain/explain.ts';
 import { findAll, listFiles, readFile } from '../../docs/pages.ts';
 import { runProgram, usageError } from '../run-program.ts';
+import { useTerminal } from '../terminal.ts';
 import { CODE_DESCRIPTIONS } from '../../../src/api/codes.ts';
 
 const CODES = Object.entries(CODE_DESCRIPTIONS);
@@ -76,4 +78,14 @@ test.each([
   [' ', '; list all topics: '],
 ])('for %s, names the nearest topics', async (topic, sentence) => {
   expect(await runProgram(['explain', topic])).toEqual(usageError(sentence));
+});
+
+test('fits into 80 columns, except for commands and long words', async () => {
+  useTerminal(80);
+  for (const topic of [...CODES.map(([code]) => code), ...ALERTS, ...PAGES]) {
+    const [text = '', seeAlso = ''] = stripVTControlCharacters(await explain(topic)).split(SEE_ALSO);
+    const prose = text.split('\n').filter((line) => !/^ {2}|\S{50}/.test(line));
+    const tooLong = [...prose, ...seeAlso.split('\n')].filter((line) => line.length > 80);
+    expect([topic, ...tooLong]).toEqual([topic]);
+  }
 });
