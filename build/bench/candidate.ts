@@ -9,6 +9,8 @@ import { freePorts } from '../../test/e2e/control-plane/free-ports.ts';
 import { goBuild } from '../../test/e2e/control-plane/go-build.ts';
 import { until } from '../../test/e2e/control-plane/until.ts';
 import type { AuditEvent } from '../../test/e2e/support/audit-log.ts';
+import { Cluster } from '../../test/e2e/support/cluster.ts';
+import { KubeClient } from '../../test/e2e/control-plane/kube-client.ts';
 import type { GuardedCluster } from '../../test/e2e/support/guarded-cluster.ts';
 import { kubectlOk } from '../../test/e2e/support/kubectl.ts';
 import { PATHS } from '../../test/e2e/support/objects.ts';
@@ -17,8 +19,12 @@ import { serviceAccountToken } from '../../test/e2e/support/service-account.ts';
 import { startTcpProxy } from '../../test/e2e/support/tcp-proxy.ts';
 
 const GO_MODULE = fileURLToPath(new URL('peers/controller-runtime', import.meta.url));
-const LABEL = 'bench.machineconfig-guard.io/candidate';
 const CONFIG_BYTES = 8_000;
+/** Creates a config of the size that all candidates get. */
+export async function createConfig(cluster: Cluster): Promise<string> {
+  return await cluster.config({ bytes: CONFIG_BYTES });
+}
+
 /** How much later each answer of a slow API server arrives. */
 export const SLOW_MS = 500;
 /** Between two attempts, so that the attempts take little of the processor. */
@@ -33,28 +39,52 @@ export async function goCommand({ directory }: ControlPlane, mode: 'scan' | 'ind
   };
 }
 
-/** The bundled guard with its arguments. */
-export function guardCommand(folder: string, port: number, file: string): readonly string[] {
-  const certificate = [`--tls-cert-file=${folder}/tls.crt`, `--tls-private-key-file=${folder}/tls.key`];
-  const ports = ['--bind-address=127.0.0.1', `--secure-port=${port}`, '--health-port=0', '--metrics-port=0'];
-  return [process.execPath, PROGRAM, 'serve', `--kubeconfig=${file}`, ...certificate, ...ports];
+/** A bundle of the guard, by default the present one, with its arguments. */
+export function guardCommand(bundle = PROGRAM): CreateCommand {
+  return (folder, port, file) => {
+    const certificate = [`--tls-cert-file=${folder}/tls.crt`, `--tls-private-key-file=${folder}/tls.key`];
+    const ports = ['--bind-address=127.0.0.1', `--secure-port=${port}`, '--health-port=0', '--metrics-port=0'];
+    return [process.execPath, bundle, 'serve', `--kubeconfig=${file}`, ...certificate, ...ports];
+  };
 }
 
-/** A webhook with the rights of the guard that decides about its own configs. */
-export type Candidate = Awaited<ReturnType<typeof registerCandidate>>;
+/** Returns the command that runs a candidate with this folder of its certificate, port and kubeconfig. */
+export type CreateCommand = (folder: string, port: number, kubeconfig: string) => readonly string[];
 
-/** Creates its account, its configs and its webhook configuration. It does not run yet. */
+/** A config that all nodes name, and one that nothing names. All candidates decide about them. */
+export interface Configs {
+  readonly used: string;
+  readonly unused: string;
+}
+
+/** A webhook with the rights of the guard that decides about the deletions of its own client. */
+export interface Candidate {
+  readonly name: string;
+  /** Deletes configs as the client whose reviews the candidate gets. */
+  readonly cluster: Cluster;
+  /**
+   * Starts it, after the end of its last process. Returns the milliseconds to its first denial of the config in use,
+   * when it also allows deletions.
+   */
+  readonly start: () => Promise<number>;
+  /** Starts it with a slow API server. Returns how often it lists all nodes during the work. */
+  readonly countListsWhileSlow: (work: () => Promise<void>) => Promise<number>;
+  readonly getPid: () => number;
+}
+
+/** Creates its account and its webhook configuration. It does not run yet. */
 export async function registerCandidate(
-  { cluster, controlPlane }: GuardedCluster,
+  { cluster: { admin }, controlPlane }: GuardedCluster,
+  { used, unused }: Configs,
   name: string,
-  createCommand: (folder: string, port: number, kubeconfig: string) => readonly string[],
-) {
+  createCommand: CreateCommand,
+): Promise<Candidate> {
   const id = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
   const folder = join(controlPlane.directory, id);
   await kubectlOk(controlPlane, ['create', 'serviceaccount', id, '--namespace=default']);
   const binding = ['create', 'clusterrolebinding', id, '--clusterrole=machineconfig-guard'];
   await kubectlOk(controlPlane, [...binding, `--serviceaccount=default:${id}`]);
-  const token = await serviceAccountToken(cluster.admin, 'default', id);
+  const token = await serviceAccountToken(admin, 'default', id);
   const file = await controlPlane.writeKubeconfig(id, { token });
   const { ca, leaf } = await testTls();
   const { certificatePem, privateKeyPem } = await leaf();
@@ -64,22 +94,21 @@ export async function registerCandidate(
   const [port = 0] = await freePorts(1);
   const clientConfig = { url: `https://127.0.0.1:${port}/validate`, caBundle: Buffer.from(ca).toString('base64') };
   const configuration = buildWebhookConfiguration({ name: id, clientConfig, failurePolicy: 'Fail' });
-  const objectSelector = { matchLabels: { [LABEL]: id } };
+  const user = `bench-${id}`;
+  const condition = { name: 'client', expression: `request.userInfo.username == '${user}'` };
   const webhooks = configuration.webhooks.map((webhook) => {
-    return { ...webhook, name: `${id}.bench.machineconfig-guard.io`, objectSelector };
+    const matchConditions = [...webhook.matchConditions, condition];
+    return { ...webhook, name: `${id}.bench.machineconfig-guard.io`, matchConditions };
   });
-  await cluster.admin.create(PATHS.webhookConfigurations, { ...configuration, webhooks });
-  const createConfig = async () => await cluster.config({ labels: { [LABEL]: id }, bytes: CONFIG_BYTES });
-  /** Nodes name it. */
-  const used = await createConfig();
-  const unused = await createConfig();
+  await admin.create(PATHS.webhookConfigurations, { ...configuration, webhooks });
+  const impersonate = { user, groups: ['system:masters'] };
+  const cluster = new Cluster({
+    admin: new KubeClient({ ...admin.connection, impersonate }),
+    auditLog: controlPlane.apiServer.auditLog,
+  });
   const env = { ...process.env, ...imageEnvironment() };
   let child: Child | undefined;
 
-  /**
-   * Starts it, after the end of its last process. Returns the milliseconds to its first denial of the config in use,
-   * when it also allows deletions.
-   */
   async function start(kubeconfig = file): Promise<number> {
     const [command = '', ...args] = createCommand(folder, port, kubeconfig);
     await child?.stop('SIGKILL');
@@ -102,7 +131,6 @@ export async function registerCandidate(
     return (await cluster.auditEvents(isList, user)).length;
   };
 
-  /** Starts it with a slow API server. Returns how often it lists all nodes during the work. */
   const countListsWhileSlow = async (work: () => Promise<void>) => {
     const slow = await startTcpProxy(Number(new URL(controlPlane.apiServer.url).port), { delayMs: SLOW_MS });
     try {
@@ -115,5 +143,5 @@ export async function registerCandidate(
     }
   };
 
-  return { name, used, unused, createConfig, start, countListsWhileSlow, getPid: () => child?.pid ?? 0 };
+  return { name, cluster, start: async () => await start(), countListsWhileSlow, getPid: () => child?.pid ?? 0 };
 }

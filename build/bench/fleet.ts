@@ -36,16 +36,16 @@ export function nodeName(index: number): string {
 }
 
 /**
- * Creates nodes of real size.
- * @param configs the nodes name them in turn, two each
+ * Creates nodes of real size, from one index to another, as of one pool: all run this config.
  */
-export async function createFleet(admin: KubeClient, count: number, configs: readonly string[]): Promise<void> {
+export async function createNodes(admin: KubeClient, first: number, end: number, config: string): Promise<void> {
   const queue = new PQueue({ concurrency: MAX_PARALLEL_WRITES });
-  await queue.addAll(Array.from({ length: count }, (_, index) => () => createNode(admin, index, configs)));
+  const indexes = Array.from({ length: end - first }, (_, offset) => first + offset);
+  await queue.addAll(indexes.map((index) => () => createNode(admin, index, config)));
 }
 
-async function createNode(admin: KubeClient, index: number, configs: readonly string[]): Promise<void> {
-  for (const [position, { manager, subresource = '', body }] of createWrites(index, configs).entries()) {
+async function createNode(admin: KubeClient, index: number, config: string): Promise<void> {
+  for (const [position, { manager, subresource = '', body }] of createWrites(index, config).entries()) {
     const [method, path] = position === 0 ? ['POST', PATHS.nodes] : ['PATCH', `${PATHS.nodes}/${nodeName(index)}`];
     const contentType = method === 'POST' ? 'application/json' : 'application/strategic-merge-patch+json';
     const extras = { query: { fieldManager: manager }, contentType };
@@ -53,15 +53,15 @@ async function createNode(admin: KubeClient, index: number, configs: readonly st
   }
 }
 
-function createWrites(index: number, configs: readonly string[]): readonly Write[] {
+function createWrites(index: number, config: string): readonly Write[] {
   const name = nodeName(index);
   const id = index + 2;
   const lowId = `${id >> 8}.${id & 255}`;
   const values: Readonly<Record<string, string | undefined>> = {
     name,
     address: `10.64.${lowId}`,
-    currentConfig: configs[(2 * index) % configs.length],
-    desiredConfig: configs[(2 * index + 1) % configs.length],
+    currentConfig: config,
+    desiredConfig: config,
     id: String(id),
     lowId,
     subnet: `${128 + (id >> 7)}.${(id & 127) * 2}`,

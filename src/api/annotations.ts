@@ -1,13 +1,5 @@
-import { isVisible } from '../common/printable-text.ts';
-
 /** Allows the deletion of its MachineConfig. The value is the reason and must not be empty. */
 export const ALLOW_DELETION_ANNOTATION = 'machineconfig-guard.io/allow-deletion';
-
-/** Returns the reason in the annotation. Without a visible one it allows nothing. */
-export function findOverrideReason(annotation: unknown): string | undefined {
-  const reason = typeof annotation === 'string' ? annotation.trim() : '';
-  return isVisible(reason) ? reason : undefined;
-}
 
 /** `restore` sets it in the write that pauses a pool. Its value is the config that is being restored. */
 export const PAUSED_FOR_RESTORE = 'machineconfig-guard.io/paused-for-restore';

@@ -16,8 +16,3 @@ export const CODE_DESCRIPTIONS = {
 export type Code = keyof typeof CODE_DESCRIPTIONS;
 
 export const DOCS_BASE = 'https://github.com/machineconfig-guard/machineconfig-guard/blob/main/docs';
-
-/** A disconnected cluster cannot reach the page, so the note also names the command that prints it. */
-export function formatHelpNote(code: Code): string {
-  return `Run machineconfig-guard explain ${code}, or see ${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
-}

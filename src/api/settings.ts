@@ -14,6 +14,16 @@ export interface Settings {
   readonly mode: Mode;
   /** How long a config is held after a pool last named it; 0 means no hold. */
   readonly holdSupersededMs: number;
+  /** The mode that was read last, if it is too old to apply. Then `mode` is Enforce: see `findCurrentSettings`. */
+  readonly outdatedMode?: Mode;
+}
+
+/** The settings of a running guard, as last read. See `findCurrentSettings`. */
+export interface FollowedSettings {
+  /** Undefined until they were read. */
+  readonly settings: Settings | undefined;
+  /** When they were read, by the monotonic clock. Undefined before, or if they cannot change. */
+  readonly readAt?: number | undefined;
 }
 
 /** Used if the MachineConfigGuard is absent or empty. A virtual machine boots within the hold. */

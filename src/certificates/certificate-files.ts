@@ -15,6 +15,7 @@ export interface CertificateFilesOptions {
   readonly signal: AbortSignal;
 }
 
+/** A file is unreadable, or has no usable certificate or key. The message follows the flag of `file`. */
 export class CertificateFilesError extends Error {
   readonly file: string | undefined;
 

@@ -1,11 +1,13 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { Replaceable } from '../common/replaceable.ts';
 
+/** A certificate, or a chain that starts with it, and its private key. */
 export interface KeyPair {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
 }
 
+/** A text is no PEM, or a certificate and a key do not belong together. */
 export class UnusableKeyPair extends Error {}
 
 /** Parses the first certificate of a chain and its key. Ignores dates. @throws UnusableKeyPair */
@@ -49,6 +51,7 @@ export function readValidity(certificate: X509Certificate): Validity {
   return { notBefore: new Date(certificate.validFrom), notAfter: new Date(certificate.validTo) };
 }
 
+/** Returns a validity of so many days from now, backdated for slow clocks, and within that of the issuer. */
 export function computeValidity(now: Date, days: number, issuer?: Validity): Validity {
   const notBefore = now.getTime() - BACKDATE_MS;
   const notAfter = now.getTime() + days * DAY_MS;
@@ -85,7 +88,9 @@ export interface ServedPair extends KeyPair {
   readonly authority?: KeyPair;
 }
 
+/** The certificate that the servers use. Replacing it concerns new connections. */
 export class ServingCertificate extends Replaceable<ServedPair> {
+  /** Returns the end of the serving certificate, and of its authority if the guard has issued it. */
   expiries(): readonly Expiry[] {
     const { certificatePem, authority } = this.current();
     const { notAfter } = readValidity(new X509Certificate(certificatePem));

@@ -1,10 +1,9 @@
 import type { PendingCertificateRequest } from '../diagnosis/cluster-snapshot.ts';
-import { type ApiObject, parseTime } from '../kube/api-object.ts';
+import { type ApiObject, isObjectName, parseTime } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import { listAll } from './cluster-reader.ts';
-import { isObjectName } from '../kube/object-name.ts';
 
 /** Part of the JSON of `check`. */
 export interface PendingCertificateRequests {

@@ -1,9 +1,11 @@
 import type { MissingConfigReport } from '../diagnosis/cause.ts';
-import { createFindLastUse } from '../status/hold-status.ts';
+import { parseSettings } from '../api/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ClusterAccessError, readObject } from './cluster-access.ts';
 import { GUARD_PATH } from '../api/paths.ts';
-import { parseSettings } from '../api/settings.ts';
+import { parseDuration } from '../common/duration.ts';
+import { API_TIME_RESOLUTION_MS, type UseHistory } from '../review/hold.ts';
+import type { HoldStatus } from '../status/guard-status.ts';
 
 /** The fields that an older guard does not write are absent. */
 export interface StoredGuard {
@@ -53,4 +55,19 @@ export async function readGuardReports(api: KubeApi, signal: AbortSignal) {
 
 function toText(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
+}
+
+/** Clients compute the holds of the guard by what the status of any version tells about the last naming of a config. */
+export function createFindLastUse(status: unknown, holdMs: number): NonNullable<UseHistory['findLastUse']> {
+  const { holdSuperseded, heldCount, heldConfigs, watchedPools } = (status ?? {}) as Partial<HoldStatus>;
+  const versions = new Map((watchedPools ?? []).map(({ name, resourceVersion }) => [name, resourceVersion]));
+  const ends = new Map((heldConfigs ?? []).map(({ name, until }) => [name, Date.parse(until)]));
+  const isComplete = ends.size === heldCount && parseDuration(holdSuperseded ?? '') === holdMs;
+  return ({ name, version }, config) => {
+    // The guard has not seen this version of the pool, or knows less than the status could list.
+    if (!isComplete || version === undefined || versions.get(name) !== version) return undefined;
+    // The rule adds both again.
+    const untilMs = ends.get(config);
+    return { at: new Date(untilMs === undefined ? 0 : untilMs - holdMs - API_TIME_RESOLUTION_MS), isSeen: true };
+  };
 }

@@ -30,8 +30,7 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
   const reason = readAnnotation(node, 'reason');
   const drainRequest = readAnnotation(node, 'desiredDrain');
   const isDraining = drainRequest.startsWith('drain-') && drainRequest !== readAnnotation(node, 'lastAppliedDrain');
-  const { unschedulable } = (node.spec ?? {}) as Fields;
-  const ready = parseConditions(node).find(({ type }) => type === 'Ready');
+  const { isCordoned, readiness } = node.columns === undefined ? readStatus(node) : parseStatusColumn(node.columns);
   return {
     referrer: NODES.parse(node),
     labels: labels ?? {},
@@ -43,8 +42,31 @@ export function parseInspectedNode(node: ApiObject): InspectedNode {
     currentConfigWrite: findAnnotationWrite(node, 'currentConfig'),
     desiredConfigWrite: findAnnotationWrite(node, 'desiredConfig'),
     drain: isDraining ? { since: findAnnotationWrite(node, 'desiredDrain')?.at } : undefined,
-    cordon: unschedulable === true ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
+    cordon: isCordoned ? { write: findLastWrite(node, ['f:spec', 'f:unschedulable']) } : undefined,
+    readiness,
+  };
+}
+
+type NodeStatus = Pick<InspectedNode, 'readiness'> & { readonly isCordoned: boolean };
+
+function readStatus(node: ApiObject): NodeStatus {
+  const { unschedulable } = (node.spec ?? {}) as Fields;
+  const ready = parseConditions(node).find(({ type }) => type === 'Ready');
+  return {
+    isCordoned: unschedulable === true,
     readiness: ready && { isReady: ready.status === 'True', since: ready.since, message: ready.message },
+  };
+}
+
+/**
+ * The column has `Ready`, `NotReady` or, without the condition, `Unknown` (Kubernetes, pkg/printers/internalversion).
+ */
+function parseStatusColumn({ Status }: NonNullable<ApiObject['columns']>): NodeStatus {
+  const words = toText(Status).split(',');
+  const isKnown = words.includes('Ready') || words.includes('NotReady');
+  return {
+    isCordoned: words.includes('SchedulingDisabled'),
+    readiness: isKnown ? { isReady: words.includes('Ready'), since: undefined, message: '' } : undefined,
   };
 }
 

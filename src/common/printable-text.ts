@@ -22,6 +22,7 @@ export function toPrintableLine(text: string, max: number): string {
 /** Excludes control characters, spaces, ignorable characters such as a Hangul filler, and an empty Braille cell. */
 const VISIBLE = /[^\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}\u2800]/u;
 
+/** Whether a text has a character that a reader can see. */
 export function isVisible(text: string): boolean {
   return VISIBLE.test(text);
 }

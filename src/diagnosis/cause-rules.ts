@@ -110,6 +110,19 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     },
   },
 
+  PoolDeleted: {
+    summary: () => 'pool deleted',
+    sentence: ({ config, deletedPool, pool }, names, isPlural) =>
+      `${names} still ${verb(isPlural, 'run')} ${formatName(config)} of pool ${formatName(deletedPool)}, ` +
+      `which does not exist, and ${be(isPlural)} in pool ${formatName(pool)} now`,
+    repairs: ({ referrer: { name }, deletedPool, pool, labels }) => {
+      const text =
+        `remove the label of pool ${formatName(deletedPool)} from node ${name}. ` +
+        `The operator then updates it to the config of pool ${formatName(pool)}, with a drain and a reboot`;
+      return labels.length === 0 ? [] : [labelNode('leavePool', text, name, labels)];
+    },
+  },
+
   NotInPool: {
     summary: () => 'in no pool',
     sentence: (_cause, names, isPlural) => `${names} ${be(isPlural)} in no pool: no node selector accepts its labels`,

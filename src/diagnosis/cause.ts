@@ -86,6 +86,17 @@ export interface PoolConflict extends NodeFields {
   readonly labels: readonly string[];
 }
 
+/** A node still runs a config of a deleted pool, although another pool selects it now. */
+export interface PoolDeleted extends NodeFields {
+  readonly code: 'PoolDeleted';
+  readonly config: ConfigName;
+  readonly deletedPool: string;
+  /** The pool that selects the node. */
+  readonly pool: string;
+  /** Arguments of `oc label` that remove the role of the deleted pool. Empty if the node does not have it. */
+  readonly labels: readonly string[];
+}
+
 export interface NotInPool extends NodeFields {
   readonly code: 'NotInPool';
   /** The pool whose config the node names, or else `worker`, if its selector can be met by labels. */
@@ -244,6 +255,7 @@ export type Cause =
   | PausedForRestore
   | PoolConflict
   | PoolDegraded
+  | PoolDeleted
   | PoolsMissing
   | Recovering
   | RolloutStalled

@@ -5,7 +5,7 @@ import { CONTROL_PLANE_POOL, findConfigOfPool, type InspectedNode, type Inspecte
 import { findDanglingReferences } from './dangling-references.ts';
 import { listLabelsForPool, listRemovalsFromPool } from './pool-labels.ts';
 import { quote } from './quote.ts';
-import { isObjectName } from '../kube/object-name.ts';
+import { isObjectName } from '../kube/api-object.ts';
 import { type ConfigName, parsePoolName } from '../mco/machine-config.ts';
 import { findReferencedConfig, NODE_FIELDS, type Referrer } from '../mco/referrer.ts';
 

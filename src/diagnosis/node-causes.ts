@@ -9,6 +9,7 @@ import {
   type DiskDiffers,
   type DrainBlocked,
   type NotReported,
+  type PoolDeleted,
   type Recovering,
 } from './cause.ts';
 import { findLatest } from '../common/times.ts';
@@ -81,7 +82,8 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
   const { pool, conflicting } = cluster.poolOf(node);
   const named = [findReferencedConfig(referrer, 'currentConfig'), findReferencedConfig(referrer, 'desiredConfig')];
   const config = named.find((name) => name !== undefined);
-  if (pool !== undefined || cluster.livePools.length === 0) return undefined;
+  if (pool !== undefined) return findDeletedPool(node, pool, cluster);
+  if (cluster.livePools.length === 0) return undefined;
   const own = cluster.livePoolByName.get(config && parsePoolName(config));
   if (conflicting.length > 0) {
     const names = conflicting.map((each) => formatName(each.referrer.name));
@@ -104,6 +106,35 @@ function findPoolProblem(node: InspectedNode, cluster: Cluster): Cause | undefin
     pool: wanted.length === 0 ? undefined : target?.referrer.name,
     labels: wanted,
     waiting: cannotWait('The operator ignores a node that no pool selects'),
+  };
+}
+
+/**
+ * The operator moves a node of a deleted pool only when the node or its new pool changes, and not when the old pool is
+ * deleted (pkg/controller/node/node_controller.go).
+ */
+function findDeletedPool(node: InspectedNode, pool: InspectedPool, cluster: Cluster): PoolDeleted | undefined {
+  const { referrer, labels } = node;
+  const config = findReferencedConfig(referrer, 'currentConfig');
+  const isAtRest = !hasFailed(node) && config === findReferencedConfig(referrer, 'desiredConfig');
+  const deletedPool = config && parsePoolName(config);
+  if (config === undefined || deletedPool === undefined || !isAtRest) return undefined;
+  const wanted = findReferencedConfig(pool.referrer, 'spec');
+  if (cluster.livePoolByName.has(deletedPool) || pool.paused || wanted === undefined || wanted === config)
+    return undefined;
+
+  const role = `node-role.kubernetes.io/${deletedPool}`;
+  const hasRole = labels[role] !== undefined;
+  return {
+    code: 'PoolDeleted',
+    referrer,
+    config,
+    deletedPool,
+    pool: pool.referrer.name,
+    labels: hasRole ? [`${role}-`] : [],
+    waiting: hasRole
+      ? cannotWait('The operator can miss it until one of its labels changes')
+      : canWait('The operator updates it at the next change of the node, such as of any label'),
   };
 }
 

@@ -15,7 +15,7 @@ import type { InspectedOsConfig, InspectedPool } from './cluster-snapshot.ts';
 import { judgeEmptyStatus } from './dangling-references.ts';
 import { findMissingOfPool, findStatusOfPool, findTerminating, judgeRenderer } from './missing-configs.ts';
 import { quote } from './quote.ts';
-import { isObjectName } from '../kube/object-name.ts';
+import { isObjectName } from '../kube/api-object.ts';
 import { toConfigName } from '../mco/machine-config.ts';
 import { findReferencedConfig } from '../mco/referrer.ts';
 

@@ -5,6 +5,7 @@ import type { ShellCommand } from '../common/shell-command.ts';
 const REPAIR_ORDER = [
   'startOperator',
   'assignPool',
+  'leavePool',
   'resetSpec',
   'resetDesired',
   'uncordon',

@@ -26,8 +26,8 @@ export function createJudge({ api, watchApi = api, ...options }: CreateJudgeOpti
   const configs = new ConfigIndex({ api: watchApi, log });
   const live = new LiveReader({ api, index });
   const history: UseHistory = {
-    createdAt: (name) => configs.get(name)?.createdAt,
-    findLastUse: (...args) => index.pools.findLastUse(...args),
+    createdAt: configs.createdAt.bind(configs),
+    findLastUse: index.pools.findLastUse.bind(index.pools),
   };
   const judge = new Judge({ api, index, live, configs, history, ...options });
   return { judge, index, configs, live, history };

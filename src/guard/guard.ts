@@ -1,9 +1,10 @@
+import { type OpenMetricsContentType, Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { DEFAULT_SETTINGS } from '../api/settings.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings } from '../api/settings.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import { Replaceable } from '../common/replaceable.ts';
@@ -21,8 +22,8 @@ import { StatusReporter, type StatusReporterOptions } from '../status/status-rep
 import { TlsProfileFollower } from './tls-profile-follower.ts';
 import { INSTALLED_NAME } from '../api/paths.ts';
 import { createJudge } from './create-judge.ts';
-import type { JudgedReview } from '../review/review.ts';
 import { ScrapeAuthorizer } from '../serving/scrape-authorizer.ts';
+import { findCurrentSettings } from '../review/decide.ts';
 
 export interface GuardOptions {
   readonly api: KubeApi;
@@ -35,7 +36,8 @@ export interface GuardOptions {
   readonly tlsPolicy?: TlsPolicy | undefined;
   /** Milliseconds to serve after becoming unready, while endpoints are updated. */
   readonly shutdownDelayMs: number;
-  readonly settings?: Pick<SettingsFollower, 'settings'> & Partial<Pick<SettingsFollower, 'object'>>;
+  /** The defaults if absent. `object` is the MachineConfigGuard. */
+  readonly settings?: FollowedSettings & Partial<Pick<SettingsFollower, 'object'>>;
   /** If present, the guard writes the status of the MachineConfigGuard. */
   readonly status?: Pick<StatusReporterOptions, 'leaseNamespace' | 'leaseHolder' | 'tlsProfile'>;
 }
@@ -63,33 +65,34 @@ export interface Guard {
 }
 
 /**
- * Connects all parts of the guard for `serve` and the demo, and starts it. Rejects with the system's error if a port
- * cannot be used.
+ * Connects all parts of the guard for `serve` and the demo, and starts it. @throws ListenError
  */
 export async function startGuard(options: GuardOptions): Promise<Guard> {
   const { api, log, certificate, status, bindAddress, securePort, healthPort, metricsPort } = options;
-  const { settings: follower = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
-  const settings = () => follower.settings ?? DEFAULT_SETTINGS;
-  let isDraining = false;
-  const { judge, index, configs, live, history } = createJudge({ api, log, settings: () => follower.settings });
+  const { settings: followed = { settings: DEFAULT_SETTINGS }, tlsPolicy = new Replaceable(INTERMEDIATE) } = options;
+  const settings = () => findCurrentSettings(followed) ?? DEFAULT_SETTINGS;
+  const serving = { isDraining: false };
+  const { judge, index, configs, live, history } = createJudge({ api, log, settings: followed });
   const events = new EventRecorder({ api, log, controller: EVENT_CONTROLLER, namePrefix: INSTALLED_NAME });
-  const metrics = new Metrics({ index, live, certificate, mode: () => settings().mode, reporter: () => reporter });
+  const registry = new Registry<OpenMetricsContentType>();
+  const now = api.now.bind(api);
+  const answers = new AnswerRecorder({ log, registry, events, now });
+  const metrics = new Metrics({ registry, index, live, certificate, settings: followed, reporter: () => reporter });
   const onTaskFailure = metrics.countTaskFailure.bind(metrics);
-  const stored = () => follower.object;
-  const reported = { api, log, index, configs, history, events, certificate, settings, stored, onTaskFailure };
-  const reporter = status === undefined ? undefined : new StatusReporter({ ...reported, ...status });
-  const recordAnswer = (judged: JudgedReview): void => reporter?.recordAnswer(judged);
-  const recorder = new AnswerRecorder({ log, metrics, events, recordAnswer });
+  const stored = () => followed.object;
+  const reported = { api, log, index, configs, history, events, certificate, settings, stored, answers };
+
+  const reporter =
+    status === undefined ? undefined : new StatusReporter({ ...reported, now, onTaskFailure, ...status });
   const describeUnreadiness = (): string | undefined => {
-    if (isDraining) return 'stopping';
+    if (serving.isDraining) return 'stopping';
     // An object that no guard can read must not keep the modes and overrides from working.
     const untried = index.reflectors.filter((each) => !each.isSynced && each.contentProblem === undefined);
     if (untried.length > 0) return `not listed yet: ${untried.map(({ resource }) => resource.name).join(', ')}`;
-    return follower.settings === undefined ? 'machineconfigguard not read yet' : undefined;
+    return followed.settings === undefined ? 'machineconfigguard not read yet' : undefined;
   };
 
-  const onAnswer = recorder.record.bind(recorder);
-  const app = createAdmissionApp({ judge, settings, log, isDraining: () => isDraining, onAnswer });
+  const app = createAdmissionApp({ judge, settings: followed, log, serving, recorder: answers });
   const tls = { certificate, tlsPolicy, log };
   const webhookServer = createTlsServer({ ...tls, app, connections: new ConnectionLimiter(MAX_CONNECTIONS) });
   const metricsApp = createMetricsApp({ metrics, authorizer: new ScrapeAuthorizer(api), log });
@@ -114,7 +117,7 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
   const backgroundWork = Promise.all([index.run(signal), configs.run(signal), reporter?.run(signal)]);
 
   const finish = async (): Promise<void> => {
-    isDraining = true;
+    serving.isDraining = true;
     await sleep(options.shutdownDelayMs, NEVER_ABORTED);
     await close(webhookServer);
     await withTimeout(FLUSH_TIMEOUT_MS, NEVER_ABORTED, (limited) => waitOrAbort(events.flush(), limited)).catch(
@@ -148,7 +151,7 @@ export interface RunGuardOptions extends Omit<GuardOptions, 'certificate' | 'set
 
 /**
  * Runs a guard that follows its settings, its certificate and the TLS profile of the cluster, until it has stopped.
- * Throws what `loadCertificate` throws, or the system's error if a port cannot be used.
+ * @throws ListenError, and what `loadCertificate` throws
  */
 export async function runGuard(
   { loadCertificate, initialSpec, leaseNamespace, ...options }: RunGuardOptions,

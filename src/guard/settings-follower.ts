@@ -1,11 +1,19 @@
 import type { Logger } from 'pino';
-import { DEFAULT_SETTINGS, type Mode, type ParsedSettings, parseSettings, type Settings } from '../api/settings.ts';
+import {
+  DEFAULT_SETTINGS,
+  type FollowedSettings,
+  type Mode,
+  type ParsedSettings,
+  parseSettings,
+  type Settings,
+} from '../api/settings.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
 import { pollObject } from '../kube/poll-object.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { GUARD_NAME, GUARD_PATH, GUARDS_PATH } from '../api/paths.ts';
+import { findCurrentSettings } from '../review/decide.ts';
 
 export interface SettingsFollowerOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -24,10 +32,12 @@ const CREATE_TIMEOUT_MS = 5_000;
 /**
  * Reads the settings in the MachineConfigGuard `cluster` every second, and by default creates that object if absent.
  *
- * Without the object or its CRD the default settings apply. While it is unreadable the last known settings apply.
+ * Without the object or its CRD the default settings apply. While it is unreadable the last known settings apply, but
+ * after 15 s the mode counts as Enforce.
  */
-export class SettingsFollower {
+export class SettingsFollower implements FollowedSettings {
   settings: Settings | undefined;
+  readAt: number | undefined;
   /** As it was last read. Undefined before, and if it does not exist. */
   object: ApiObject | undefined;
   readonly #options: SettingsFollowerOptions;
@@ -41,6 +51,7 @@ export class SettingsFollower {
     this.#createProblem = new ProblemLog(options.log);
   }
 
+  /** Reads the settings until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     const onRead = async (object: ApiObject | undefined): Promise<void> => {
@@ -49,8 +60,9 @@ export class SettingsFollower {
       if (object === undefined) await this.#createIfDue(signal);
     };
     const onFailure = (error: unknown): void => {
-      const mode = this.settings?.mode;
-      const consequence = mode === undefined ? 'denying deletions until then' : `keeping mode ${mode}`;
+      const { mode, outdatedMode } = findCurrentSettings(this) ?? {};
+      const verb = outdatedMode === undefined ? 'keeping' : 'using';
+      const consequence = mode === undefined ? 'denying deletions until then' : `${verb} mode ${mode}`;
       this.#problem.warn(`cannot read machineconfigguard ${GUARD_NAME}: ${describeError(error)}; ${consequence}`);
     };
     await pollObject({ api, path: GUARD_PATH, kind: 'MachineConfigGuard', intervalMs, onRead, onFailure }, signal);
@@ -58,10 +70,12 @@ export class SettingsFollower {
 
   #apply({ settings, problems }: ParsedSettings): void {
     const { mode, holdSupersededMs } = settings;
-    if (mode !== this.settings?.mode || holdSupersededMs !== this.settings.holdSupersededMs) {
-      this.#options.log.info({ mode, holdSupersededMs, before: this.settings?.mode }, `mode is ${mode}`);
+    const before = this.settings;
+    if (mode !== before?.mode || holdSupersededMs !== before.holdSupersededMs) {
+      this.#options.log.info({ mode, holdSupersededMs, before: before?.mode }, `mode is ${mode}`);
     }
     this.settings = settings;
+    this.readAt = performance.now();
     if (problems.length === 0) this.#problem.clear();
     else this.#problem.warn(`machineconfigguard ${GUARD_NAME}: ${problems.join('; ')}`);
   }

@@ -49,6 +49,7 @@ export class TlsProfileFollower extends Replaceable<TlsProfile> {
     return { profile, problem: { reason, message: `${message}; ${applied}` } };
   }
 
+  /** Reads the TLS profile of the cluster until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { api, intervalMs = INTERVAL_MS } = this.#options;
     // Kubernetes without OpenShift does not serve it.

@@ -9,7 +9,9 @@ export function buildWebhookConfiguration(options: {
 }) {
   const { name = 'machineconfig-guard', clientConfig, failurePolicy } = options;
   const manifest = parse(readPackageFile('manifests/base/webhook.yaml')) as {
-    readonly webhooks: readonly [{ readonly name: string; readonly timeoutSeconds: number }];
+    readonly webhooks: readonly [
+      { readonly name: string; readonly timeoutSeconds: number; readonly matchConditions: readonly object[] },
+    ];
   };
   const webhook = { ...manifest.webhooks[0], clientConfig, failurePolicy };
   return { ...manifest, metadata: { name }, webhooks: [webhook] as const };

@@ -15,6 +15,8 @@ export interface ApiObject {
   } | null;
   readonly spec?: unknown;
   readonly status?: unknown;
+  /** Present if the object was listed as the row of a table: its cells by the names of their columns. */
+  readonly columns?: Readonly<Record<string, unknown>>;
 }
 
 /** An object lacks a field, or has one of another type. */
@@ -82,6 +84,16 @@ export function isOlderVersion(a: string, b: string): boolean {
   return isNumber(b) && (!isNumber(a) || BigInt(a) < BigInt(b));
 }
 
+/** Whether a resourceVersion is a number, as that of every API server on etcd. */
 export function isNumber(version: string): boolean {
   return /^\d{1,20}$/.test(version);
+}
+
+/** Kubernetes limits the names of objects (RFC 1123). */
+export const MAX_NAME_LENGTH = 253;
+const SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
+
+/** Whether an object can have this name (RFC 1123 subdomain). */
+export function isObjectName(name: string): boolean {
+  return name.length <= MAX_NAME_LENGTH && SUBDOMAIN.test(name);
 }

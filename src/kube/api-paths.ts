@@ -2,14 +2,17 @@ export const NODES_PATH = '/api/v1/nodes';
 
 export const WEBHOOK_CONFIGURATIONS_PATH = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 
+/** Returns the path of a Deployment. */
 export function deploymentPath(namespace: string, name: string): string {
   return objectPath(`/apis/apps/v1/namespaces/${encodeURIComponent(namespace)}/deployments`, name);
 }
 
+/** Returns the path of the collection of Leases in a namespace. */
 export function leasesPath(namespace: string): string {
   return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
 }
 
+/** Returns the path of an object in a collection. */
 export function objectPath(collection: string, name: string): string {
   return `${collection}/${encodeURIComponent(name)}`;
 }
@@ -18,6 +21,7 @@ export function objectPath(collection: string, name: string): string {
 const COLLECTION =
   /^\/apis?\/(?:(?<group>[^/]+)\/)?(?<version>v[^/]+)\/(?<namespace>namespaces\/[^/]+\/)?(?<resource>[^/]+)$/;
 
+/** Splits the path of a collection. Throws Error for another path. */
 export function parseCollection(path: string) {
   const { group = '', version, resource, namespace } = COLLECTION.exec(path)?.groups ?? {};
   if (version === undefined || resource === undefined) throw new Error(`${path} is not the path of a collection`);
@@ -25,6 +29,7 @@ export function parseCollection(path: string) {
   return { apiVersion, group, version, resource, isNamespaced: namespace !== undefined };
 }
 
+/** Returns the path of a list with this query. */
 export function toListPath(collection: string, query: Readonly<Record<string, string>>): string {
   const search = new URLSearchParams(query).toString();
   return search === '' ? collection : `${collection}?${search}`;

@@ -1,3 +1,4 @@
+/** The API server answered with a status that is not a success. `retryAfterMs` is from its Retry-After. */
 export class ApiError extends Error {
   readonly status: number;
   /** The `reason` of its Status object, or an empty string. */
@@ -28,6 +29,7 @@ export class CredentialsError extends Error {
 /** The response is not one complete list. The items that were read must not be used. */
 export class MalformedList extends Error {}
 
+/** The cluster serves a kind only in versions that this program cannot read. */
 export class UnsupportedVersion extends Error {}
 
 /** Whether the API server answered 404. Only discovery proves that a kind is not served: see `assertNotServed`. */
@@ -50,6 +52,7 @@ export async function orUndefined<T>(response: Promise<T>): Promise<T | undefine
   }
 }
 
+/** Whether the same request can succeed later without a change of rights, objects or configuration. */
 export function isRetryable(error: unknown): boolean {
   return (
     error instanceof ApiUnreachable ||
@@ -68,6 +71,7 @@ export function needsCorrection(error: unknown): boolean {
   return cause instanceof CredentialsError || UNTRUSTED.test(describeError(cause));
 }
 
+/** Whether a signal of `withTimeout` or of AbortSignal.timeout caused the error. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError';
 }

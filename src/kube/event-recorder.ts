@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { KubeApi } from './api.ts';
+import type { KubeApi, Purpose } from './api.ts';
 import { ApiError, describeError } from './errors.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { ThrottledLog } from '../common/throttled-log.ts';
-import type { Purpose } from './transport.ts';
 
 /** An Event about a cluster-scoped object. */
 export interface ClusterEvent {
@@ -41,6 +40,9 @@ const WRITE_TIMEOUT_MS = 5_000;
 /** Any client can make the guard record Events. After an etcd restore there can be one for each node. */
 const MAX_WRITES_AT_ONCE = 500;
 const WRITE_INTERVAL_MS = 100;
+/** Of one object, as in client-go (tools/record/events_cache.go): reviews with ever new users could cause them. */
+const MAX_WRITES_OF_OBJECT = 25;
+const OBJECT_INTERVAL_MS = 5 * 60_000;
 /** The API counts bytes (kubernetes, pkg/apis/core/validation/events.go). */
 const MAX_NOTE_BYTES = 1_024;
 
@@ -54,6 +56,7 @@ export class EventRecorder {
   readonly #recent = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   readonly #writes = new Set<Promise<void>>();
   readonly #rate = new RateLimiter(MAX_WRITES_AT_ONCE, WRITE_INTERVAL_MS);
+  readonly #rateOfObject = new RateLimiter(MAX_WRITES_OF_OBJECT, OBJECT_INTERVAL_MS);
   readonly #overflow: ThrottledLog;
 
   constructor(options: EventRecorderOptions) {
@@ -65,7 +68,8 @@ export class EventRecorder {
     const now = Date.now();
     const name = `${this.#options.namePrefix}.${hashEvent(event, Math.floor(now / PERIOD_MS))}`;
     if (this.#recent.has(name)) return;
-    if (!this.#rate.tryAcquire()) {
+    const { kind, name: object, uid } = event.regarding;
+    if (!this.#rateOfObject.tryAcquire(`${kind} ${object} ${uid}`) || !this.#rate.tryAcquire()) {
       this.#overflow.warn('too many Events; dropping new ones', {});
       return;
     }
@@ -74,6 +78,7 @@ export class EventRecorder {
     this.#writes.add(writing);
   }
 
+  /** Resolves when all Events that wait were written or dropped. Never rejects. */
   async flush(): Promise<void> {
     await Promise.all(this.#writes);
   }

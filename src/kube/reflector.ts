@@ -1,14 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type ApiObject, isNumber, isOlderVersion, MalformedObject } from './api-object.ts';
-import type { KubeApi } from './api.ts';
+import { type ApiResponse, type KubeApi, type Purpose, WATCHES } from './api.ts';
 import { ApiError, ApiUnreachable, describeError, isNotFound, MalformedList, UnsupportedVersion } from './errors.ts';
-import { listResource, type ListResult } from './lists/list.ts';
+import { listResource } from './lists/list.ts';
 import { ProblemLog } from '../common/problem-log.ts';
 import { Backoff, limitSignal, sleep, withTimeout } from '../common/wait.ts';
 import { toListPath } from './api-paths.ts';
 import { ACCEPT_METADATA, ACCEPT_METADATA_LIST } from './media-types.ts';
 import type { Resource } from './resource.ts';
-import { WATCHES } from './transport.ts';
 
 export interface ReflectorTiming {
   /** The first and the longest pause after a failure. */
@@ -36,10 +36,12 @@ export interface ReflectorOptions<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
   readonly log: Logger;
   readonly timing?: ReflectorTiming | undefined;
-  /** `before` is undefined for a new object, `after` for a deleted one. A list reports all its objects. */
+  /** `before` is undefined for a new object, `after` for a deleted one. An unchanged object is not reported. */
   readonly onChange?: (before: Item | undefined, after: Item | undefined, origin: 'list' | 'watch') => void;
 }
 
+/** A relist must not wait for hanging requests of others. Each reflector has a list or a probe, and seldom both. */
+export const RELISTS: Purpose = { name: 'relists', maxConnections: 8 };
 /** An event of a pool or a build contains the whole object. */
 const MAX_EVENT_LENGTH = 8 * 1024 * 1024;
 /** Range of `timeoutSeconds`, as in client-go: random, so that replicas do not reconnect together. */
@@ -48,9 +50,28 @@ const WATCH_SECONDS = { min: 300, max: 600 } as const;
 /** The guard itself can do nothing about them, unlike about a missing right or a broken connection. */
 const CONTENT_ERRORS = [MalformedList, MalformedObject, UnsupportedVersion];
 
-type Position = Pick<ListResult, 'path' | 'resourceVersion'>;
+/** Where the events of a watch begin. */
+interface Position {
+  /** Of the collection. */
+  readonly path: string;
+  readonly resourceVersion: string;
+}
 
-class RelistRequired extends Error {}
+/**
+ * What the reflector does. A list leads from each state to `watching`, or to `absent` if the cluster does not serve the
+ * kind. A list that the guard cannot read leads to `unreadable`. An error of the connection changes no state.
+ */
+export type ReflectorState =
+  | { readonly phase: 'listing' | 'absent' }
+  /** It watches, or will again from this position. A {@link Doubt} leads to `listing`. */
+  | { readonly phase: 'watching'; readonly position: Position; readonly isResumed: boolean }
+  /** Its objects stay as they were before. It lists again and again. */
+  | { readonly phase: 'unreadable'; readonly problem: string };
+
+const LISTING: ReflectorState = { phase: 'listing' };
+
+/** The objects may differ from those of the API server, such as after an event that is missing or cannot be read. */
+class Doubt extends Error {}
 
 /**
  * Keeps the objects of one resource up to date by list and watch. It can be late, so it never proves that an object
@@ -59,6 +80,9 @@ class RelistRequired extends Error {}
  */
 export class Reflector<Item extends { readonly name: string }> {
   readonly resource: Resource<Item>;
+  /** By name. The same map at all times. */
+  readonly objects: ReadonlyMap<string, Item>;
+  state: ReflectorState = LISTING;
   /** Undefined before the first list. It goes back only if a probe finds that the API server's versions went back. */
   newestVersion: string | undefined;
   readonly #api: KubeApi;
@@ -67,13 +91,13 @@ export class Reflector<Item extends { readonly name: string }> {
   readonly #onChange: NonNullable<ReflectorOptions<Item>['onChange']>;
   readonly #backoff: Backoff;
   readonly #problem: ProblemLog;
-  #objects = new Map<string, Item>();
+  readonly #objects = new Map<string, Item>();
   #error: unknown;
-  #position: Position | undefined;
   #lastMessageAt = Number.NaN;
 
   constructor({ api, resource, log, timing = DEFAULT_TIMING, onChange }: ReflectorOptions<Item>) {
     this.resource = resource;
+    this.objects = this.#objects;
     this.#api = api;
     this.#log = log.child({ resource: resource.name });
     this.#timing = timing;
@@ -94,78 +118,81 @@ export class Reflector<Item extends { readonly name: string }> {
 
   /** Why the objects of the cluster cannot be read. Undefined if they can, or if the next list may succeed. */
   get contentProblem(): string | undefined {
-    const isContent = CONTENT_ERRORS.some((type) => this.#error instanceof type);
-    return isContent ? `${this.resource.name}: ${describeError(this.#error)}` : undefined;
+    return this.state.phase === 'unreadable' ? this.state.problem : undefined;
   }
 
-  /** Milliseconds since the API server last sent an event or a bookmark; undefined before the first list. */
+  /**
+   * Milliseconds since the API server last sent a readable list, an event or a bookmark; undefined before the first
+   * list.
+   */
   get silentMs(): number | undefined {
     return this.isSynced ? performance.now() - this.#lastMessageAt : undefined;
   }
 
-  get(name: string): Item | undefined {
-    return this.#objects.get(name);
-  }
-
-  objects(): Iterable<Item> {
-    return this.#objects.values();
-  }
-
+  /** Follows the resource until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        await this.#listAndWatch(signal);
+        await this.#advance(signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof RelistRequired) {
-          this.#position = undefined;
-          this.#log.info(`listing again: ${error.message}`);
-        } else {
-          this.#error = error;
-          const reason = describeError(error);
-          this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
-        }
+        this.#handle(error);
         await sleep(this.#backoff.next(), signal);
       }
     }
   }
 
-  /** Lists only if there is no position. Returns when the watch ends. */
-  async #listAndWatch(signal: AbortSignal): Promise<void> {
-    // In a long outage the versions of a restored etcd can overtake the position, and the watch would miss changes.
-    if (performance.now() - this.#lastMessageAt > this.#timing.silenceMs) this.#position = undefined;
-    if (this.#position === undefined) {
-      this.#position = await this.#list(signal);
-      this.#lastMessageAt = performance.now();
-      this.#clearProblem();
-      if (this.#position === undefined) {
-        await sleep(this.#timing.absentMs, signal);
-        return;
-      }
-    } else {
-      // The last watch ended, and an etcd restore can have followed.
-      await this.#probe(this.#position, signal);
+  async #advance(signal: AbortSignal): Promise<void> {
+    const state = this.state;
+    if (state.phase === 'absent') await sleep(this.#timing.absentMs, signal);
+    if (state.phase !== 'watching') {
+      this.state = await this.#list(signal);
+      return;
     }
-    await this.#watch(this.#position, signal);
+    if (state.isResumed) await this.#assertContinuous(state.position, signal);
+    this.state = { ...state, isResumed: true };
+    await this.#watch(state.position, signal);
     // The server may end each watch immediately.
     await sleep(this.#backoff.next(), signal);
   }
 
-  async #list(signal: AbortSignal): Promise<Position | undefined> {
-    const objects = new Map<string, Item>();
+  #handle(error: unknown): void {
+    const reason = describeError(error);
+    if (error instanceof Doubt) {
+      this.state = LISTING;
+      this.#log.info(`listing again: ${reason}`);
+      return;
+    }
+    this.#error = error;
+    if (CONTENT_ERRORS.some((type) => error instanceof type)) {
+      this.state = { phase: 'unreadable', problem: `${this.resource.name}: ${reason}` };
+    }
+    this.#problem.warn(`cannot watch ${this.resource.name}: ${reason}`, { reason });
+  }
+
+  #clearProblem(): void {
+    this.#error = undefined;
+    this.#problem.clear();
+  }
+
+  /** Returns the next state. @throws like `listResource`, MalformedList if the list is older than what was seen */
+  async #list(signal: AbortSignal): Promise<ReflectorState> {
+    const listed = new Map<string, Item>();
     const add = (object: ApiObject): void => {
       const item = this.resource.parse(object);
-      objects.set(item.name, item);
+      listed.set(item.name, item);
     };
     const result = await withTimeout(this.#timing.requestMs, signal, (limited) =>
-      listResource(this.#api, this.resource, add, limited),
+      listResource(this.#api, this.resource, add, limited, RELISTS),
     );
     if (result !== undefined) await this.#checkListVersion(result, signal);
-    const before = this.#objects;
-    this.#objects = objects;
-    for (const [name, item] of before) if (!objects.has(name)) this.#onChange(item, undefined, 'list');
-    for (const [name, item] of objects) this.#onChange(before.get(name), item, 'list');
-    return result;
+
+    for (const name of this.#objects.keys()) if (!listed.has(name)) this.#set(name, undefined, 'list');
+    for (const [name, item] of listed) this.#set(name, item, 'list');
+    this.#lastMessageAt = performance.now();
+    this.#clearProblem();
+    if (result === undefined) return { phase: 'absent' };
+    return { phase: 'watching', position: result, isResumed: false };
   }
 
   /** After an etcd restore a list has an older version, and so has the probe. */
@@ -178,25 +205,27 @@ export class Reflector<Item extends { readonly name: string }> {
     this.newestVersion = resourceVersion;
   }
 
+  /**
+   * Called before the next watch. In a long outage, the versions of a restored etcd can overtake the position, and a
+   * watch from there would miss changes. The probe can wait for the end of the outage, so the time counts after it.
+   * @throws Doubt, or an error of the request
+   */
+  async #assertContinuous(position: Position, signal: AbortSignal): Promise<void> {
+    await this.#probe(position, signal);
+    const { silenceMs } = this.#timing;
+    if (performance.now() - this.#lastMessageAt > silenceMs)
+      throw new Doubt(`nothing was received for ${silenceMs / 1_000} s`);
+  }
+
+  /** Returns when the API server ends the watch. @throws Doubt, or an error of the connection */
   async #watch(position: Position, signal: AbortSignal): Promise<void> {
     const { silenceMs } = this.#timing;
     const watch = limitSignal(silenceMs, signal, () => {
       return new ApiUnreachable(`the watch has been silent for ${silenceMs / 1_000} s`);
     });
-    const probing = this.#probeRegularly(position, watch.signal).catch(watch.abort);
+    const probing = this.#probeRegularly(watch.signal).catch(watch.abort);
     try {
-      const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * Math.random();
-      const { body } = await this.#api.request({
-        path: toListPath(position.path, {
-          watch: '1',
-          allowWatchBookmarks: 'true',
-          timeoutSeconds: String(Math.round(seconds)),
-          resourceVersion: position.resourceVersion,
-        }),
-        accept: this.resource.isMetadataOnly ? ACCEPT_METADATA : undefined,
-        purpose: WATCHES,
-        signal: watch.signal,
-      });
+      const { body } = await this.#requestWatch(position, watch.signal);
       this.#clearProblem();
       let rest = '';
       for await (const chunk of body.setEncoding('utf8') as AsyncIterable<string>) {
@@ -205,15 +234,11 @@ export class Reflector<Item extends { readonly name: string }> {
         const lines = chunk.split('\n');
         lines[0] = rest + (lines[0] ?? '');
         rest = lines.pop() ?? '';
-        if (rest.length > MAX_EVENT_LENGTH) throw new ApiUnreachable('a watch event is too large');
-        for (const line of lines) if (line !== '') this.#applyEvent(line);
+        if (rest.length > MAX_EVENT_LENGTH) throw new Doubt('a watch event is too large');
+        for (const line of lines) if (line !== '') this.#applyEvent(position.path, line);
       }
     } catch (error) {
-      if (watch.signal.aborted) throw watch.signal.reason;
-      if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
-      if (error instanceof ApiError && error.status === 410)
-        throw new RelistRequired('the version to watch from is gone');
-      throw error;
+      throw watch.signal.aborted ? watch.signal.reason : error;
     } finally {
       watch.release();
       watch.abort(undefined);
@@ -221,70 +246,110 @@ export class Reflector<Item extends { readonly name: string }> {
     }
   }
 
-  #clearProblem(): void {
-    this.#error = undefined;
-    this.#problem.clear();
+  /** @throws Doubt if the position is of no use any more, or an error of the request */
+  async #requestWatch({ path, resourceVersion }: Position, signal: AbortSignal): Promise<ApiResponse> {
+    const seconds = WATCH_SECONDS.min + (WATCH_SECONDS.max - WATCH_SECONDS.min) * Math.random();
+    const timeoutSeconds = String(Math.round(seconds));
+    const query = { watch: '1', allowWatchBookmarks: 'true', timeoutSeconds, resourceVersion };
+    const accept = this.resource.isMetadataOnly ? ACCEPT_METADATA : undefined;
+    try {
+      return await this.#api.request({ path: toListPath(path, query), accept, purpose: WATCHES, signal });
+    } catch (error) {
+      if (isNotFound(error)) throw new Doubt('the kind is no longer served');
+      if (error instanceof ApiError && error.status === 410) throw new Doubt('the version to watch from is gone');
+      throw error;
+    }
   }
 
-  #applyEvent(line: string): void {
-    let event: { type?: unknown; object?: (ApiObject & { code?: unknown }) | null };
-    try {
-      event = JSON.parse(line) as typeof event;
-    } catch {
-      throw new RelistRequired('a watch event is not JSON');
-    }
-    const { type, object } = event;
-    // The code is usually 410. After any error the events can have gaps.
-    if (type === 'ERROR') throw new RelistRequired(`the watch reported an error (${String(object?.code)})`);
-    const resourceVersion = object?.metadata?.resourceVersion;
-    if (object === undefined || object === null || typeof resourceVersion !== 'string') {
-      throw new RelistRequired('a watch event has no object');
-    }
-    if (type === 'ADDED' || type === 'MODIFIED') {
-      const item = this.resource.parse(object);
-      const before = this.#objects.get(item.name);
-      this.#objects.set(item.name, item);
-      this.#onChange(before, item, 'watch');
-    } else if (type === 'DELETED') {
-      const name = String(object.metadata?.name);
-      const before = this.#objects.get(name);
-      this.#objects.delete(name);
-      if (before !== undefined) this.#onChange(before, undefined, 'watch');
+  /** @throws Doubt unless it is an event that changes what the reflector knows */
+  #applyEvent(path: string, line: string): void {
+    const { type, object } = parseEvent(line);
+    const resourceVersion = object.metadata?.resourceVersion;
+    if (typeof resourceVersion !== 'string') throw new Doubt('the object of a watch event has no resourceVersion');
+    if (type === 'DELETED') {
+      this.#set(String(object.metadata?.name), undefined, 'watch');
     } else if (type !== 'BOOKMARK') {
-      throw new RelistRequired(`a watch event has the unknown type ${String(type)}`);
+      const item = this.#parse(object);
+      this.#set(item.name, item, 'watch');
     }
     this.#backoff.reset();
     // A version that goes back would disarm the check for stale lists.
     if (this.newestVersion !== undefined && isOlderVersion(resourceVersion, this.newestVersion)) return;
-    if (this.#position !== undefined) this.#position = { ...this.#position, resourceVersion };
     this.newestVersion = resourceVersion;
+    this.state = { phase: 'watching', position: { path, resourceVersion }, isResumed: true };
   }
 
-  async #probeRegularly(position: Position, signal: AbortSignal): Promise<void> {
+  /** A watch would deliver an unreadable object again and again. A list tells whether it is still there. */
+  #parse(object: ApiObject): Item {
+    try {
+      return this.resource.parse(object);
+    } catch (error) {
+      throw new Doubt(`a watch event has an unreadable object: ${describeError(error)}`);
+    }
+  }
+
+  #set(name: string, item: Item | undefined, origin: 'list' | 'watch'): void {
+    const before = this.#objects.get(name);
+    // Kubelets write their nodes every few minutes, without a change of what the reflector keeps.
+    if (before !== undefined && isDeepStrictEqual(before, item)) return;
+    if (item !== undefined) this.#objects.set(name, item);
+    else if (!this.#objects.delete(name)) return;
+    this.#onChange(before, item, origin);
+  }
+
+  /** @throws like {@link #probe} */
+  async #probeRegularly(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(this.#timing.probeMs * (0.75 + 0.5 * Math.random()), signal);
-      if (signal.aborted) return;
-      await this.#probe(this.#position ?? position, signal);
+      if (signal.aborted || this.state.phase !== 'watching') return;
+      await this.#probe(this.state.position, signal);
       // The watch has lasted.
       this.#backoff.reset();
     }
   }
 
-  /** Detects an etcd restore by the version of a list of one object. A watch from a future version stays silent. */
+  /**
+   * Detects an etcd restore by the version of a list of one object. A watch from a future version stays silent.
+   * @throws Doubt if versions went back, or an error of the request
+   */
   async #probe(position: Position, signal: AbortSignal): Promise<void> {
     const path = toListPath(position.path, { limit: '1' });
+    const timeoutMs = this.#timing.requestMs;
     let list: { metadata?: { resourceVersion?: unknown } };
     try {
-      const timeoutMs = this.#timing.requestMs;
-      list = (await this.#api.json({ path, accept: ACCEPT_METADATA_LIST, timeoutMs, signal })) as typeof list;
+      const request = { path, accept: ACCEPT_METADATA_LIST, purpose: RELISTS, timeoutMs, signal };
+      list = (await this.#api.json(request)) as typeof list;
     } catch (error) {
-      if (isNotFound(error)) throw new RelistRequired('the kind is no longer served');
+      if (isNotFound(error)) throw new Doubt('the kind is no longer served');
       throw error;
     }
     const version = String(list.metadata?.resourceVersion);
     if (!isOlderVersion(version, position.resourceVersion)) return;
-    if (!isNumber(version)) throw new MalformedList('the list has no readable resourceVersion');
+    if (!isNumber(version)) throw new Doubt('the list has no readable resourceVersion');
     this.newestVersion = version;
-    throw new RelistRequired(`versions went back from ${position.resourceVersion} to ${version}`);
+    throw new Doubt(`versions went back from ${position.resourceVersion} to ${version}`);
   }
+}
+
+interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: ApiObject;
+}
+
+const EVENT_TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK']);
+
+/** @throws Doubt unless the line is an event with an object */
+function parseEvent(line: string): WatchEvent {
+  let event: { readonly type?: unknown; readonly object?: (ApiObject & { readonly code?: unknown }) | null };
+  try {
+    event = JSON.parse(line) as typeof event;
+  } catch {
+    throw new Doubt('a watch event is not JSON');
+  }
+  const { type, object } = event;
+  // The code is usually 410. After any error the events can have gaps.
+  if (type === 'ERROR') throw new Doubt(`the watch reported an error (${String(object?.code)})`);
+  if (!EVENT_TYPES.has(type)) throw new Doubt(`a watch event has the unknown type ${String(type)}`);
+  if (typeof object !== 'object' || object === null) throw new Doubt('a watch event has no object');
+  return { type, object } as WatchEvent;
 }

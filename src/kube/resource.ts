@@ -1,9 +1,8 @@
 import { objectPath } from './api-paths.ts';
 import type { ApiObject } from './api-object.ts';
-import type { KubeApi } from './api.ts';
+import type { KubeApi, Purpose } from './api.ts';
 import { isAbsent, isNotFound } from './errors.ts';
 import { ACCEPT_METADATA } from './media-types.ts';
-import type { Purpose } from './transport.ts';
 
 /** A kind of objects that the API server lists, and how to parse them. */
 export interface Resource<Item extends { readonly name: string }> {
@@ -13,13 +12,13 @@ export interface Resource<Item extends { readonly name: string }> {
   /** One collection for each API version, the preferred one first. A 404 leads to the next. */
   readonly paths: readonly [string, ...string[]];
   readonly isMetadataOnly?: boolean | undefined;
+  /** Whether its lists have the metadata and the columns of `kubectl get`, see {@link ApiObject.columns}. */
+  readonly isTable?: boolean | undefined;
   /** Whether the objects have namespaces, although the collection is that of all namespaces. */
   readonly isNamespaced?: boolean | undefined;
   /** Whether every cluster serves it, so that a 404 is always an error. */
   readonly isAlwaysServed?: true;
-  /** The connections for its lists, `LISTS` by default. */
-  readonly listPurpose?: Purpose;
-  /** If present, a list of objects that have one of these annotations skips the others: see `NodeObject`. */
+  /** If present, a metadata-only list keeps only these of an object that has one of them: see `parseNodeReferrer`. */
   readonly annotations?: readonly string[];
   readonly parse: (object: ApiObject) => Item;
 }

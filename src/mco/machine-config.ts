@@ -1,7 +1,13 @@
-import { ALLOW_DELETION_ANNOTATION, findOverrideReason } from '../api/annotations.ts';
-import { toPrintableLine } from '../common/printable-text.ts';
-import { type ApiObject, MalformedObject, parseTime, readName } from '../kube/api-object.ts';
-import { isObjectName, MAX_NAME_LENGTH } from '../kube/object-name.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
+import { isVisible, toPrintableLine } from '../common/printable-text.ts';
+import {
+  type ApiObject,
+  isObjectName,
+  MalformedObject,
+  MAX_NAME_LENGTH,
+  parseTime,
+  readName,
+} from '../kube/api-object.ts';
 
 /** Branded: another object's name, passed by mistake, would look unused, and its deletion be allowed. */
 export type ConfigName = string & { readonly __brand: 'ConfigName' };
@@ -23,6 +29,7 @@ export function isRenderedConfig(name: ConfigName): boolean {
   return name.startsWith(RENDERED_PREFIX);
 }
 
+/** Returns the pool in the name `rendered-<pool>-<hash>`. Undefined if the name has another form. */
 export function parsePoolName(name: ConfigName): string | undefined {
   return RENDERED_NAME.exec(name)?.groups?.['pool'];
 }
@@ -32,12 +39,14 @@ export function formatName(name: string): string {
   return toPrintableLine(name, MAX_NAME_LENGTH);
 }
 
+/** A config as far as a hold depends on it. */
 export interface HoldableConfig {
   readonly name: ConfigName;
   readonly ownerPool?: string;
   readonly createdAt: Date | undefined;
 }
 
+/** A config as the index keeps it. */
 export interface WatchedConfig extends HoldableConfig {
   readonly uid: string;
   readonly createdAt: Date;
@@ -46,6 +55,7 @@ export interface WatchedConfig extends HoldableConfig {
   readonly isOverridden: boolean;
 }
 
+/** Returns the fields that a hold depends on. A malformed field counts as absent. */
 export function parseHoldableConfig(metadata: NonNullable<ApiObject['metadata']>): HoldableConfig {
   const { name, creationTimestamp, ownerReferences } = metadata;
   const owners = Array.isArray(ownerReferences) ? (ownerReferences as (Record<string, unknown> | null)[]) : [];
@@ -67,4 +77,10 @@ export function parseConfigMetadata(object: ApiObject): WatchedConfig {
   const isTerminating = (deletionTimestamp ?? undefined) !== undefined;
   const isOverridden = findOverrideReason(annotations?.[ALLOW_DELETION_ANNOTATION]) !== undefined;
   return { ...config, createdAt, uid: String(uid), isTerminating, isOverridden };
+}
+
+/** Returns the reason in the annotation. Without a visible one it allows nothing. */
+export function findOverrideReason(annotation: unknown): string | undefined {
+  const reason = typeof annotation === 'string' ? annotation.trim() : '';
+  return isVisible(reason) ? reason : undefined;
 }

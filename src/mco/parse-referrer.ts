@@ -7,10 +7,16 @@ import {
   type Reference,
   type Strength,
 } from './referrer.ts';
-import { type ApiObject, findWriteTime, MalformedObject, parseTime, readName } from '../kube/api-object.ts';
+import {
+  type ApiObject,
+  findWriteTime,
+  MalformedObject,
+  MAX_NAME_LENGTH,
+  parseTime,
+  readName,
+} from '../kube/api-object.ts';
 import { isWindows } from './pool-of-node.ts';
 import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
-import { MAX_NAME_LENGTH } from '../kube/object-name.ts';
 import { MCO_GROUP } from './api-paths.ts';
 import { toConfigName } from './machine-config.ts';
 
@@ -31,18 +37,11 @@ const FINAL_CONDITIONS = new Set<unknown>(['Succeeded', 'Failed', 'Interrupted']
 
 const ANNOTATED_FIELDS = [...NODE_FIELDS, ...DRAIN_FIELDS, FIRST_PIVOT_CONFIG] as const;
 type AnnotatedField = (typeof ANNOTATED_FIELDS)[number];
-const toAnnotation = <Field extends AnnotatedField>(field: Field) => `${MCO_GROUP}/${field}` as const;
-export const NODE_ANNOTATIONS = ANNOTATED_FIELDS.map(toAnnotation);
-
-/** What a list keeps of a node that has one of these annotations. A list keeps all labels and annotations of others. */
-export interface NodeObject {
-  readonly metadata?: {
-    readonly name?: unknown;
-    readonly creationTimestamp?: unknown;
-    readonly labels?: Readonly<Record<string, unknown>> | null;
-    readonly annotations?: Readonly<Partial<Record<(typeof NODE_ANNOTATIONS)[number], unknown>>> | null;
-  } | null;
-}
+const MCO_PREFIX = `${MCO_GROUP}/`;
+/** To make them again for each of thousands of nodes would take longer than all else here. */
+export const NODE_ANNOTATIONS: ReadonlyMap<AnnotatedField, string> = new Map(
+  ANNOTATED_FIELDS.map((field) => [field, `${MCO_PREFIX}${field}`]),
+);
 
 /**
  * Parses a node from its metadata. `currentConfig` and `desiredConfig` are strong, because the
@@ -50,11 +49,11 @@ export interface NodeObject {
  * (machine-config-operator, pkg/daemon/daemon.go). It never asks for a config that only its disk or its reason names
  * (docs/internals/decisions/0011-restore.md).
  */
-export function parseNodeReferrer(node: NodeObject): NodeReferrer {
+export function parseNodeReferrer(node: ApiObject): NodeReferrer {
   const name = readName(node, 'Node');
   const { annotations, labels, creationTimestamp } = node.metadata ?? {};
   const read = (field: AnnotatedField): string | undefined => {
-    const value = annotations?.[toAnnotation(field)];
+    const value = annotations?.[NODE_ANNOTATIONS.get(field) ?? ''];
     // The error text is only built if needed, because there are thousands of nodes.
     return typeof value === 'string' ? value : toText(value, () => `annotation ${field} of node ${name}`);
   };
@@ -68,7 +67,9 @@ export function parseNodeReferrer(node: NodeObject): NodeReferrer {
   addReference(references, FIRST_PIVOT_CONFIG, 'weak', read(FIRST_PIVOT_CONFIG));
   const referrer = { kind: 'Node', name, references } as const;
   if (firstField === 'currentConfig') return { ...referrer, state: CONFIGURED };
-  const isAnnotated = Object.keys(annotations ?? {}).some((key) => key.startsWith(`${MCO_GROUP}/`));
+  // A list sets each annotation that it looked for, also to undefined.
+  const present = Object.entries(annotations ?? {}).filter(([, value]) => value !== undefined);
+  const isAnnotated = present.some(([key]) => key.startsWith(MCO_PREFIX));
   // The operator does not manage Windows nodes, so they never report a config.
   if (!isAnnotated && isWindows(labels)) return { ...referrer, state: { type: 'unmanaged' } };
   const createdAt = parseTime(creationTimestamp);
@@ -83,13 +84,13 @@ export function parseNodeReferrer(node: NodeObject): NodeReferrer {
 export function parsePoolReferrer(pool: ApiObject): PoolReferrer {
   const name = readName(pool, 'MachineConfigPool');
   const subject = `pool ${name}`;
-  const { creationTimestamp, deletionTimestamp, finalizers, resourceVersion } = pool.metadata ?? {};
+  const { creationTimestamp, deletionTimestamp, finalizers } = pool.metadata ?? {};
   const isTerminating = (deletionTimestamp ?? undefined) !== undefined || undefined;
   const references: Reference[] = [];
   const referrer = {
     kind: 'MachineConfigPool',
     name,
-    version: typeof resourceVersion === 'string' ? resourceVersion : undefined,
+    version: readVersion(pool),
     references,
     isTerminating,
     nodeSelector: readValue(pool, ['spec', 'nodeSelector'], subject),
@@ -129,12 +130,19 @@ function findRestore(pool: ApiObject): PoolReferrer['pausedForRestore'] {
   return { config: truncateName(config), since };
 }
 
+/** Returns since when a node has not been Ready. Undefined if it is Ready, or if its conditions do not say so. */
+export function findNotReadySince({ status }: ApiObject): Date | undefined {
+  const { conditions } = (status ?? {}) as { readonly conditions?: unknown };
+  const ready = findCondition(conditions, 'Ready');
+  return ready === undefined || ready.status === 'True' ? undefined : parseTime(ready.lastTransitionTime);
+}
+
 interface Condition {
   readonly status?: unknown;
   readonly lastTransitionTime?: unknown;
 }
 
-/** No reference depends on a condition of a pool, so anything but a condition of this type is ignored. */
+/** No reference depends on a condition of a pool or a node, so anything but a condition of this type is ignored. */
 function findCondition(conditions: unknown, type: string): Condition | undefined {
   if (!Array.isArray(conditions)) return undefined;
   return (conditions as readonly unknown[]).find(
@@ -151,7 +159,7 @@ export function parseBuildReferrer(build: ApiObject): BuildReferrer {
   for (const field of ['machineConfig', 'desiredConfig'] as const) {
     addReference(references, field, strength, readText(build, ['spec', field, 'name'], `build ${name}`));
   }
-  return { kind: 'MachineOSBuild', name, references };
+  return { kind: 'MachineOSBuild', name, version: readVersion(build), references };
 }
 
 function hasEnded(build: ApiObject, name: string): boolean {
@@ -176,6 +184,11 @@ function addReference(references: Reference[], field: string, strength: Strength
 function truncateName(name: string): string {
   if (name.length <= MAX_NAME_LENGTH) return name;
   return Buffer.from(name.slice(0, MAX_NAME_LENGTH + 1)).toString();
+}
+
+function readVersion({ metadata }: ApiObject): string | undefined {
+  const version = metadata?.resourceVersion;
+  return typeof version === 'string' ? version : undefined;
 }
 
 function readText(object: unknown, path: readonly string[], subject: string): string | undefined {

@@ -29,6 +29,7 @@ export function findPoolOfNode<Pool extends { readonly referrer: Pick<PoolReferr
   return { pool, conflicting: [], selecting };
 }
 
+/** Whether the labels are those of a Windows node. */
 export function isWindows(labels: Labels | null | undefined): boolean {
   return labels?.[OS_LABEL] === 'windows';
 }

@@ -14,6 +14,7 @@ export const POOL_FIELDS = ['spec', 'status'] as const;
 /** A strong reference denies, because the referrer breaks without the config. A weak one only warns. */
 export type Strength = 'strong' | 'weak';
 
+/** A field of an object that names a config. */
 export interface Reference {
   /** Such as `currentConfig`, `spec` or `firstPivotConfig`. */
   readonly field: string;
@@ -21,6 +22,7 @@ export interface Reference {
   readonly strength: Strength;
 }
 
+/** A reference and the object that has it. */
 export interface NamedReference extends Reference {
   readonly kind: ReferrerKind;
   readonly name: string;
@@ -37,11 +39,6 @@ interface ReferencingObject {
 export interface NodeReferrer extends ReferencingObject {
   readonly kind: 'Node';
   readonly state: NodeState;
-  /**
-   * Present if the operator moves the node to no other config: the custom pools that select it, of which the operator
-   * accepts one, or none if no pool selects it. Only known of a node for which a GET confirmed a reference.
-   */
-  readonly conflictingPools?: readonly string[] | undefined;
 }
 
 export type NodeState =
@@ -74,6 +71,7 @@ export interface PoolReferrer extends ReferencingObject {
 
 export interface BuildReferrer extends ReferencingObject {
   readonly kind: 'MachineOSBuild';
+  readonly version?: string | undefined;
 }
 
 /** A pool whose spec names a config and whose status names none. */
@@ -85,20 +83,25 @@ interface EmptyStatus {
   readonly cannotRender: boolean;
 }
 
+/** Returns the config that this field names. */
 export function findReferencedConfig(referrer: Referrer, field: string): ConfigName | undefined {
   return referrer.references.find((reference) => reference.field === field)?.config;
 }
 
-export function isUnreportedNode(
-  referrer: Referrer,
-): referrer is NodeReferrer & { readonly state: { readonly type: 'unreported' } } {
+/** A node that has not reported a `currentConfig`. */
+export type UnreportedNode = NodeReferrer & { readonly state: { readonly type: 'unreported' } };
+
+/** Whether the operator may manage this node although it has not reported a config. */
+export function isUnreportedNode(referrer: Referrer): referrer is UnreportedNode {
   return referrer.kind === 'Node' && referrer.state.type === 'unreported';
 }
 
+/** Whether the referrer is a MachineConfigPool. */
 export function isPool(referrer: Referrer): referrer is PoolReferrer {
   return referrer.kind === 'MachineConfigPool';
 }
 
+/** Returns the configs that a strong reference names. */
 export function findUsedConfigs(referrers: Iterable<Referrer>): ReadonlySet<ConfigName> {
   const used = new Set<ConfigName>();
   for (const { references } of referrers) {
@@ -107,6 +110,7 @@ export function findUsedConfigs(referrers: Iterable<Referrer>): ReadonlySet<Conf
   return used;
 }
 
+/** Whether the referrer keeps this config from deletion. */
 export function hasStrongReference(config: ConfigName, { references }: Referrer): boolean {
   return references.some((reference) => reference.strength === 'strong' && reference.config === config);
 }

@@ -4,10 +4,6 @@ import { parseConfigMetadata, type WatchedConfig } from './machine-config.ts';
 import { NODE_ANNOTATIONS, parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from './parse-referrer.ts';
 import type { BuildReferrer, NodeReferrer, PoolReferrer, Referrer } from './referrer.ts';
 import type { Resource } from '../kube/resource.ts';
-import type { Purpose } from '../kube/transport.ts';
-
-/** Also a bound on what a slow API server has to do for a replica. */
-const NODE_LISTS: Purpose = { name: 'node lists', maxConnections: 2 };
 
 /** A node's references are annotations, so its metadata suffices. */
 export const NODES: Resource<NodeReferrer> = {
@@ -16,8 +12,7 @@ export const NODES: Resource<NodeReferrer> = {
   paths: [NODES_PATH],
   isMetadataOnly: true,
   isAlwaysServed: true,
-  listPurpose: NODE_LISTS,
-  annotations: NODE_ANNOTATIONS,
+  annotations: [...NODE_ANNOTATIONS.values()],
   parse: parseNodeReferrer,
 };
 

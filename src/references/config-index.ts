@@ -1,12 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { Backoff, sleep, withTimeout } from '../common/wait.ts';
-import type { KubeApi } from '../kube/api.ts';
+import type { KubeApi, Purpose } from '../kube/api.ts';
 import { ApiError, describeError } from '../kube/errors.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import type { ConfigName, WatchedConfig } from '../mco/machine-config.ts';
 import { MACHINE_CONFIGS } from '../mco/resources.ts';
 import { getObject } from '../kube/resource.ts';
-import type { Purpose } from '../kube/transport.ts';
 
 /** Whether a config of this name and uid exists. The reason says why not, or why it is unknown. */
 export type LookupResult =
@@ -36,11 +35,15 @@ export class ConfigIndex extends Reflector<WatchedConfig> {
   }
 
   has({ name, uid }: Pick<WatchedConfig, 'name' | 'uid'>): boolean {
-    return this.get(name)?.uid === uid;
+    return this.objects.get(name)?.uid === uid;
   }
 
   names(): ReadonlySet<ConfigName> {
-    return new Set([...this.objects()].map(({ name }) => name));
+    return new Set([...this.objects.values()].map(({ name }) => name));
+  }
+
+  createdAt(name: ConfigName): Date | undefined {
+    return this.objects.get(name)?.createdAt;
   }
 
   deletedAt(name: ConfigName): Date | undefined {

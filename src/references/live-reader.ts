@@ -1,15 +1,18 @@
-import type { Referrer } from '../mco/referrer.ts';
+import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
 import { type ApiObject, isOlderVersion } from '../kube/api-object.ts';
-import type { KubeApi } from '../kube/api.ts';
+import type { KubeApi, Purpose } from '../kube/api.ts';
 import { ApiError, describeError, isRetryable, MalformedList } from '../kube/errors.ts';
 import { listResource } from '../kube/lists/list.ts';
-import { Backoff, sleep, waitOrAbort } from '../common/wait.ts';
-import { type ReferenceIndex, ReferrersByConfig } from './reference-index.ts';
+import type { Resource } from '../kube/resource.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
+import { isManagedByOperator } from '../mco/pool-of-node.ts';
+import type { PoolReferrer, Referrer, UnreportedNode } from '../mco/referrer.ts';
 import { NODES, REFERRER_RESOURCES } from '../mco/resources.ts';
 import type { ClusterState, UnreadableKind } from './cluster-state.ts';
-import type { Resource } from '../kube/resource.ts';
+import { MAX_NAMED_REFERRERS, NO_REFERENCES, summarizeReferences } from './config-referrers.ts';
+import { formatVersions, type ReferenceIndex } from './reference-index.ts';
 
+/** Also a bound on what a slow API server has to do for a replica. */
 const MAX_CONCURRENT_READS = 2;
 /** After this time, the next live read starts beside a running one. */
 const LATE_READ_MS = 1_250;
@@ -17,11 +20,20 @@ const LATE_READ_MS = 1_250;
 const MANY_RESTARTS = 2;
 /** All kinds but nodes. They seldom change, and references to configs move between them and the nodes. */
 const POOLS_AND_BUILDS = REFERRER_RESOURCES.filter((resource) => resource !== NODES);
+/** Each kind of each read has a connection, however many of them hang. */
+const LIVE_READS: Purpose = { name: 'live reads', maxConnections: MAX_CONCURRENT_READS * REFERRER_RESOURCES.length };
 
 export interface LiveReaderOptions {
   readonly api: KubeApi;
-  /** The newest resource version that the watches have seen, if any. */
-  readonly index: Pick<ReferenceIndex, 'newestVersion'>;
+  /** What the watches have seen, if anything. */
+  readonly index: Pick<ReferenceIndex, 'newestVersion' | 'formatPoolsAndBuilds'>;
+}
+
+/** A review that waits for a live read. */
+interface WaitingReview {
+  readonly config: ConfigName;
+  /** How many reads had started when it arrived. */
+  readonly readsBefore: number;
 }
 
 /**
@@ -33,13 +45,12 @@ export interface LiveReaderOptions {
  * - A read that no review waits for is aborted.
  *
  * So a dead connection delays a review by 1.25 s, a slow API server by 1.25 s and one list, and it never has
- * to serve more than two lists of all nodes for a replica.
+ * to serve more than two lists of all nodes for the reviews of a replica.
  */
 export class LiveReader {
   readCount = 0;
   readonly #options: LiveReaderOptions;
-  /** How to answer each waiting review, which knows how many reads had started when it arrived. */
-  readonly #waiting = new Map<{ readonly readsBefore: number }, (read: LiveRead) => void>();
+  readonly #waiting = new Map<WaitingReview, (read: LiveRead) => void>();
   #running: readonly LiveRead[] = [];
   #startTimer: NodeJS.Timeout | undefined;
 
@@ -52,7 +63,7 @@ export class LiveReader {
    * aborts first, the result contains the finished lists and names the others as unreadable. Never rejects.
    */
   async read(config: ConfigName, signal: AbortSignal): Promise<ClusterState> {
-    const review = { readsBefore: this.readCount };
+    const review = { config, readsBefore: this.readCount };
     const answered = new Promise<LiveRead>((answer) => this.#waiting.set(review, answer));
     // Reviews that arrive in the same turn of the event loop share the read.
     setImmediate(() => this.#startIfDue());
@@ -61,8 +72,7 @@ export class LiveReader {
     const state = read?.findState(config);
     this.#waiting.delete(review);
     this.#abortUnneeded();
-    const unreadable = [{ name: 'references', reason: 'the live read did not start in time' }];
-    return state ?? { referrers: [], unreadable };
+    return state ?? NO_STATE;
   }
 
   #startIfDue(): void {
@@ -75,7 +85,8 @@ export class LiveReader {
       return;
     }
     this.readCount += 1;
-    const read = new LiveRead(this.readCount, this.#options);
+    const configs = new Set([...this.#waiting.keys()].map(({ config }) => config));
+    const read = new LiveRead(this.readCount, configs, this.#options);
     this.#running = [...this.#running, read];
     void read.finished.then(() => this.#answerReviews(read));
     this.#startIfDue();
@@ -99,12 +110,21 @@ export class LiveReader {
   }
 }
 
+const NOT_STARTED = { name: 'references', reason: 'the live read did not start in time' };
+const NO_STATE: ClusterState = {
+  references: { strong: NO_REFERENCES, weak: NO_REFERENCES },
+  pools: [],
+  unreportedNodes: [],
+  unreadable: [NOT_STARTED],
+};
+
 /**
- * One list of each kind. It retries each list until it succeeds or fails permanently, such as with 403.
+ * A list of each kind. It retries each list until it succeeds or fails permanently, such as with 403.
  *
- * A config that moves between a pool and a node could be in neither list. So the read lists pools and builds
- * before and after the nodes, and starts again if they changed (a double collect: Afek et al., "Atomic
- * snapshots of shared memory", 1993). See docs/internals/decisions/0001 for its limits.
+ * A config that moves between a pool and a node could be in neither list. So the lists of pools and builds follow that
+ * of the nodes, and must equal what the guard knew of them before it: then nothing has changed while the nodes were
+ * listed (a double collect: Afek et al., "Atomic snapshots of shared memory", 1993). Otherwise the read starts again.
+ * The watches know what was before, or else a list. See docs/internals/decisions/0001 for the limits.
  */
 class LiveRead {
   readonly number: number;
@@ -112,17 +132,19 @@ class LiveRead {
   /** Resolves when every list succeeded or failed permanently, or soon after {@link abort}. Never rejects. */
   readonly finished: Promise<void>;
   readonly #options: LiveReaderOptions;
+  /** The configs of all reviews that can take this read. It keeps only the nodes with these, and unreported ones. */
+  readonly #configs: ReadonlySet<ConfigName>;
   readonly #aborted = new AbortController();
   readonly #problems = new Map<string, string>();
   readonly #referrers = new Map<string, readonly Referrer[]>();
-  #byConfig: ReferrersByConfig | undefined;
   #restarts = 0;
   #isConsistent = false;
   /** When the API server answered the first of the lists. A later one could end a hold too early. */
   #readAt: Date | undefined;
 
-  constructor(number: number, options: LiveReaderOptions) {
+  constructor(number: number, configs: ReadonlySet<ConfigName>, options: LiveReaderOptions) {
     this.number = number;
+    this.#configs = configs;
     this.#options = options;
     this.finished = this.#readReferrers();
   }
@@ -131,23 +153,29 @@ class LiveRead {
     this.#aborted.abort();
   }
 
+  /** Returns what was read so far. */
   findState(config: ConfigName): ClusterState {
-    this.#byConfig ??= new ReferrersByConfig([...this.#referrers.values()].flat());
-    const referrers = this.#byConfig.find(config);
-    return { referrers, unreadable: this.#findUnreadable(), readAt: this.#readAt };
+    const referrers = [...this.#referrers.values()].flat();
+    const named = referrers.filter((referrer) => referrer.references.some((each) => each.config === config));
+    return {
+      references: named.length === 0 ? NO_STATE.references : summarizeReferences(config, named, MAX_NAMED_REFERRERS),
+      ...this.#selectPoolsAndNodes(referrers),
+      unreadable: this.#findUnreadable(),
+      readAt: this.#readAt,
+    };
   }
 
   async #readReferrers(): Promise<void> {
     const { signal } = this.#aborted;
-    let versionsBefore = await this.#readPoolsAndBuilds();
+    let before = this.#options.index.formatPoolsAndBuilds() ?? (await this.#readPoolsAndBuilds());
     for (;;) {
       await this.#read(NODES);
       if (signal.aborted) return;
-      // If a kind is unreadable, the guard allows nothing, so another round would not help.
-      const versionsAfter = versionsBefore === undefined ? undefined : await this.#readPoolsAndBuilds();
+      const after = await this.#readPoolsAndBuilds();
       if (signal.aborted) return;
-      if (versionsAfter === versionsBefore) break;
-      versionsBefore = versionsAfter;
+      // If a kind is unreadable, the guard allows nothing, so another round would not help.
+      if (after === undefined || after === before) break;
+      before = after;
       this.#restarts += 1;
     }
     this.#isConsistent = true;
@@ -166,9 +194,10 @@ class LiveRead {
     this.#problems.set(resource.name, 'no complete answer in time');
     while (!signal.aborted) {
       try {
-        const versions = await this.#list(resource);
+        const referrers = await this.#list(resource);
+        this.#referrers.set(resource.name, referrers);
         this.#problems.delete(resource.name);
-        return versions;
+        return formatVersions(referrers);
       } catch (error) {
         if (signal.aborted) return undefined;
         this.#problems.set(resource.name, describeError(error));
@@ -180,29 +209,32 @@ class LiveRead {
     return undefined;
   }
 
-  /** Returns names and versions of pools or builds. Those of nodes are not compared. */
-  async #list(resource: Resource<Referrer>): Promise<string> {
+  /** @throws like `listResource`, and MalformedList if the list cannot be one of the present cluster */
+  async #list(resource: Resource<Referrer>): Promise<readonly Referrer[]> {
+    const { api, index } = this.#options;
     const referrers: Referrer[] = [];
-    const versions: string[] = [];
+    let count = 0;
     const add = (object: ApiObject): void => {
-      referrers.push(resource.parse(object));
-      const { metadata } = object;
-      if (resource !== NODES) versions.push(`${String(metadata?.name)}@${String(metadata?.resourceVersion)}`);
+      const referrer = resource.parse(object);
+      count += 1;
+      if (resource !== NODES || this.#isNeeded(referrer)) referrers.push(referrer);
     };
     // Before the request, because a list is only as new as its request.
-    const { api, index } = this.#options;
     const newest = index.newestVersion(resource.name);
-    const list = await listResource(api, resource, add, this.#aborted.signal);
+    const list = await listResource(api, resource, add, this.#aborted.signal, LIVE_READS);
     if (list !== undefined) {
       if (newest !== undefined && isOlderVersion(list.resourceVersion, newest))
         throw new MalformedList(`the list has version ${list.resourceVersion}, but ${newest} was seen before`);
       if (this.#readAt === undefined || list.servedAt < this.#readAt) this.#readAt = list.servedAt;
     }
-    if (resource === NODES && referrers.length === 0)
+    if (resource === NODES && count === 0)
       throw new MalformedList('the API server listed no nodes, but every cluster has one');
-    this.#referrers.set(resource.name, referrers);
-    this.#byConfig = undefined;
-    return versions.toSorted().join(' ');
+    return referrers;
+  }
+
+  #isNeeded(node: Referrer): boolean {
+    const isUnreported = node.kind === 'Node' && node.state.type === 'unreported';
+    return isUnreported || node.references.some(({ config }) => this.#configs.has(config));
   }
 
   /** In a fixed order, because people and log searches compare messages. */
@@ -215,5 +247,17 @@ class LiveRead {
       unreadable.push({ name: 'references', reason: 'they kept changing while they were read' });
     }
     return unreadable;
+  }
+
+  /** Returns what a hold depends on. */
+  #selectPoolsAndNodes(referrers: readonly Referrer[]): Pick<ClusterState, 'pools' | 'unreportedNodes'> {
+    const pools: PoolReferrer[] = [];
+    const unreported: UnreportedNode[] = [];
+    for (const referrer of referrers) {
+      if (referrer.kind === 'MachineConfigPool') pools.push(referrer);
+      else if (referrer.kind === 'Node' && referrer.state.type === 'unreported')
+        unreported.push(referrer as UnreportedNode);
+    }
+    return { pools, unreportedNodes: unreported.filter((node) => isManagedByOperator(node, pools)) };
   }
 }

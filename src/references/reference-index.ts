@@ -1,24 +1,44 @@
-import { isPool, isUnreportedNode, type Referrer, REFERRER_KINDS } from '../mco/referrer.ts';
 import { Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import { isManagedByOperator } from '../mco/pool-of-node.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
-import { REFERRER_RESOURCES } from '../mco/resources.ts';
+import { isManagedByOperator } from '../mco/pool-of-node.ts';
+import {
+  type BuildReferrer,
+  isUnreportedNode,
+  type PoolReferrer,
+  type Referrer,
+  type UnreportedNode,
+} from '../mco/referrer.ts';
+import { BUILDS, NODES, POOLS } from '../mco/resources.ts';
+import { ConfigReferrers } from './config-referrers.ts';
 import { PoolHistory } from './pool-history.ts';
 
 export type ReferenceIndexOptions = Pick<ReflectorOptions<Referrer>, 'api' | 'log' | 'timing'>;
 
-/** All references from the watches. They can be late, so the index never proves that a config is unused. */
+/** How well the index follows a kind. */
+export type FollowedKind = Pick<
+  Reflector<Referrer>,
+  'contentProblem' | 'isSynced' | 'newestVersion' | 'run' | 'silentMs'
+> & { readonly resource: { readonly name: string } };
+
+/**
+ * All references, as the watches have delivered them. They can be late, so the index never proves that a config is
+ * unused. It counts the referrers of each config when they change, so no look-up visits all of them.
+ */
 export class ReferenceIndex {
+  /** What the watch has seen of the pools. */
   readonly pools = new PoolHistory();
-  readonly reflectors: readonly Reflector<Referrer>[];
-  readonly #byConfig = new ReferrersByConfig();
+  readonly reflectors: readonly FollowedKind[];
+  readonly #byConfig = new Map<ConfigName, ConfigReferrers>();
+  readonly #unreported = new Map<string, UnreportedNode>();
+  readonly #poolsByName = new Map<string, PoolReferrer>();
+  readonly #poolReflector: Reflector<PoolReferrer>;
+  readonly #builds: Reflector<BuildReferrer>;
 
   constructor(options: ReferenceIndexOptions) {
-    const onChange: ReflectorOptions<Referrer>['onChange'] = (before, after, origin) => {
-      this.#byConfig.update(before, after);
-      this.pools.update(before, after, origin);
-    };
-    this.reflectors = REFERRER_RESOURCES.map((resource) => new Reflector({ ...options, resource, onChange }));
+    const onChange = this.update.bind(this);
+    this.#poolReflector = new Reflector({ ...options, resource: POOLS, onChange });
+    this.#builds = new Reflector({ ...options, resource: BUILDS, onChange });
+    this.reflectors = [new Reflector({ ...options, resource: NODES, onChange }), this.#poolReflector, this.#builds];
   }
 
   get isSynced(): boolean {
@@ -30,68 +50,62 @@ export class ReferenceIndex {
     return this.reflectors.find((reflector) => reflector.resource.name === resource)?.newestVersion;
   }
 
-  *referrers(): Generator<Referrer> {
-    for (const reflector of this.reflectors) yield* reflector.objects();
+  /** The referrers of each config in use: those whose references deny its deletion. */
+  get byConfig(): ReadonlyMap<ConfigName, ConfigReferrers> {
+    return this.#byConfig;
   }
 
-  findReferrers(config: ConfigName): readonly Referrer[] {
-    return this.#byConfig.find(config);
+  /** Undefined if the config is not in use. */
+  find(config: ConfigName): ConfigReferrers | undefined {
+    return this.#byConfig.get(config);
   }
 
+  listPools(): readonly PoolReferrer[] {
+    return [...this.#poolsByName.values()];
+  }
+
+  /** Those that the operator manages. */
+  listUnreportedNodes(): readonly UnreportedNode[] {
+    const pools = this.listPools();
+    return [...this.#unreported.values()].filter((node) => isManagedByOperator(node, pools));
+  }
+
+  /**
+   * Names and versions of all pools and builds at some moment before this call. Undefined unless the index follows both
+   * kinds. Equal texts mean that nothing has changed in between, because the API server repeats no version.
+   */
+  formatPoolsAndBuilds(): string | undefined {
+    const followed = [this.#poolReflector, this.#builds];
+    if (!followed.every(({ state: { phase } }) => phase === 'watching' || phase === 'absent')) return undefined;
+    return followed.map(({ objects }) => formatVersions(objects.values())).join(' ');
+  }
+
+  /** Runs the watches until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.reflectors.map(async (reflector) => await reflector.run(signal)));
   }
-}
 
-/** A changed referrer keeps its position, so that repeated denials name the same nodes. */
-export class ReferrersByConfig {
-  readonly #referrers = new Map<ConfigName, Map<string, Referrer>>();
-  /** Pools, and nodes without `currentConfig`: the hold and the warnings of each config depend on them. */
-  readonly #others = new Map<string, Referrer>();
-
-  constructor(referrers: Iterable<Referrer> = []) {
-    for (const referrer of referrers) this.update(undefined, referrer);
-  }
-
-  /** `before` is undefined for a new referrer, and `after` for a deleted one. */
-  update(before: Referrer | undefined, after: Referrer | undefined): void {
-    for (const { config } of before?.references ?? []) {
-      if (before !== undefined && !namesConfig(after, config)) this.#remove(config, toKey(before));
+  /** For the reflectors. `before` is undefined for a new referrer, and `after` for a deleted one. */
+  update(before: Referrer | undefined, after: Referrer | undefined, origin: 'list' | 'watch'): void {
+    const references = [...(before?.references ?? []), ...(after?.references ?? [])];
+    for (const config of new Set(references.map((reference) => reference.config))) {
+      const referrers = this.#byConfig.get(config) ?? new ConfigReferrers(config);
+      referrers.update(before, after);
+      if (referrers.findFirst() === undefined) this.#byConfig.delete(config);
+      else this.#byConfig.set(config, referrers);
     }
-    if (before !== undefined && (after === undefined || !isNeededAlways(after))) this.#others.delete(toKey(before));
-    if (after === undefined) return;
-    const key = toKey(after);
-    if (isNeededAlways(after)) this.#others.set(key, after);
-    for (const { config } of after.references) {
-      const referrers = this.#referrers.get(config) ?? new Map<string, Referrer>();
-      this.#referrers.set(config, referrers.set(key, after));
-    }
-  }
-
-  /** Returns all that a decision about a config depends on. Nodes come first, because one small GET confirms a node. */
-  find(config: ConfigName): readonly Referrer[] {
-    const named = [...(this.#referrers.get(config)?.values() ?? [])];
-    const others = [...this.#others.values()].filter((referrer) => !namesConfig(referrer, config));
-    const pools = [...this.#others.values()].filter(isPool);
-    const managed = [...named, ...others].filter((referrer) => isManagedByOperator(referrer, pools));
-    return REFERRER_KINDS.flatMap((kind) => managed.filter((referrer) => referrer.kind === kind));
-  }
-
-  #remove(config: ConfigName, key: string): void {
-    const referrers = this.#referrers.get(config);
-    referrers?.delete(key);
-    if (referrers?.size === 0) this.#referrers.delete(config);
+    if (before?.kind === 'Node') this.#unreported.delete(before.name);
+    if (after !== undefined && isUnreportedNode(after)) this.#unreported.set(after.name, after);
+    if (after?.kind === 'MachineConfigPool') this.#poolsByName.set(after.name, after);
+    else if (before?.kind === 'MachineConfigPool') this.#poolsByName.delete(before.name);
+    this.pools.update(before, after, origin);
   }
 }
 
-function toKey({ kind, name }: Referrer): string {
-  return `${kind}/${name}`;
-}
-
-function isNeededAlways(referrer: Referrer): boolean {
-  return isPool(referrer) || isUnreportedNode(referrer);
-}
-
-function namesConfig(referrer: Referrer | undefined, config: ConfigName): boolean {
-  return referrer?.references.some((reference) => reference.config === config) === true;
+/** `a@1 b@2`, sorted by name. Nodes have no version. */
+export function formatVersions(referrers: Iterable<Referrer>): string {
+  const versions = [...referrers].map(
+    (referrer) => `${referrer.name}@${'version' in referrer ? referrer.version : ''}`,
+  );
+  return versions.toSorted().join(' ');
 }

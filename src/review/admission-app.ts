@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import type { Settings } from '../api/settings.ts';
-import { denyBadReview, denyUnverified } from './decide.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings } from '../api/settings.ts';
+import { denyBadReview, denyUnverified, findCurrentSettings } from './decide.ts';
 import type { Verdict } from './verdict.ts';
 import { withTimeout } from '../common/wait.ts';
 import { parseReview } from './parse-review.ts';
@@ -9,17 +9,49 @@ import { createEndpointApp } from '../serving/endpoint-app.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { toAdmissionReview } from './admission-response.ts';
 import { BodyReader } from './body-reader.ts';
-import { computeDeadlineMs } from './deadline.ts';
 import { BadReview, ReviewFault } from './review-fault.ts';
 import type { AnsweredCall, JudgedReview, Review, ReviewJudge } from './review.ts';
+import type { AnswerRecorder } from './answer-recorder.ts';
 
 export interface AdmissionAppOptions {
   readonly judge: ReviewJudge;
-  readonly settings: () => Settings;
+  readonly settings: FollowedSettings;
   readonly log: Logger;
-  /** Called after every answer. There is none if the client has closed the connection. */
-  readonly onAnswer: (judged: JudgedReview, call: AnsweredCall) => void;
-  readonly isDraining: () => boolean;
+  /** Gets every answer, but none if the client has closed the connection. */
+  readonly recorder: Pick<AnswerRecorder, 'record'>;
+  readonly serving: { readonly isDraining: boolean };
+}
+
+/*
+ * The API server waits for the webhook's timeoutSeconds, and then its failurePolicy decides. The guard answers earlier:
+ *
+ *   ms
+ *   5,000  the API server waits (manifests/base/webhook.yaml)
+ *   3,800  the guard decides with what it has read: 76 %. The rest is for the event loop and the network.
+ *
+ * Within the 3,800 ms, one after another:
+ *
+ *   2,000  at most for the GET that finds the config, if the index does not know it
+ *   1,250  at most for the GET that confirms a referrer from the index
+ *     550  at least for the live read. Normally it gets more than 3,700: the index knows the config, and a GET takes 2.
+ *
+ * A live read starts every LATE_READ_MS while lists take longer. So reviews are answered in time if a list takes up to
+ * 2,500 ms.
+ */
+
+/** Of a webhook's timeout (kubernetes, admissionregistration/v1). */
+const DEFAULT_TIMEOUT_MS = 10_000;
+const MAX_TIMEOUT_MS = 30_000;
+const TIMEOUT_SHARE = 0.76;
+
+/** The API server sends whole seconds (client-go, rest/request.go). Another client gets the default of the API. */
+const TIMEOUT = /^(?<seconds>\d{1,4})s$/;
+
+/** Returns within how many milliseconds the guard decides. `timeout` is the parameter of the request. */
+export function computeDeadlineMs(timeout: unknown): number {
+  const seconds = Number(TIMEOUT.exec(String(timeout))?.groups?.['seconds'] ?? 0);
+  const timeoutMs = seconds === 0 ? DEFAULT_TIMEOUT_MS : Math.min(seconds * 1_000, MAX_TIMEOUT_MS);
+  return Math.floor(timeoutMs * TIMEOUT_SHARE);
 }
 
 const BODY_TIMEOUT_MS = 5_000;
@@ -32,7 +64,7 @@ const UNREAD_REVIEW: Review = { uid: '', isDryRun: false, user: 'unknown', confi
  * Answers every POST /validate with status 200 and a well-formed AdmissionReview. After any other answer,
  * `failurePolicy: Ignore` would allow the deletion.
  */
-export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining }: AdmissionAppOptions) {
+export function createAdmissionApp({ judge, settings, log, recorder, serving }: AdmissionAppOptions) {
   const bodies = new BodyReader();
 
   const receive = async (request: Request, deadlineMs: number): Promise<Review> => {
@@ -42,7 +74,7 @@ export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining 
     throw new BadReview('the content type is not application/json', review.uid);
   };
   const denyForGuard = (reason: string, config?: ConfigName): Verdict =>
-    denyUnverified(config, [{ name: 'the guard', reason }], settings());
+    denyUnverified(config, [{ name: 'the guard', reason }], findCurrentSettings(settings) ?? DEFAULT_SETTINGS);
   /**
    * Every mode denies a malformed review, because the API server never sends one. After other faults the mode decides,
    * because the review may be a good one and the guard may be the cause.
@@ -61,7 +93,7 @@ export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining 
   const finish = (response: Response, judged: JudgedReview, arrivedAt: number): void => {
     const { req: request } = response;
     // An unread body would delay the next request on the connection.
-    if (isDraining() || !request.complete) response.setHeader('connection', 'close');
+    if (serving.isDraining || !request.complete) response.setHeader('connection', 'close');
     if (!response.destroyed) response.json(toAdmissionReview(judged.review.uid, judged.verdict));
     const call: AnsweredCall = {
       ms: performance.now() - arrivedAt,
@@ -71,7 +103,7 @@ export function createAdmissionApp({ judge, settings, log, onAnswer, isDraining 
     // Recording takes as long as an answer, so other answers of this turn go first.
     setImmediate(() => {
       try {
-        onAnswer(judged, call);
+        recorder.record(judged, call);
       } catch (error) {
         log.error({ err: error }, 'cannot record a decision');
       }

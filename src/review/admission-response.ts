@@ -1,17 +1,16 @@
 import { toPrintableLine } from '../common/printable-text.ts';
-import { type DenialStatus, toRecordedReferrers, type Verdict } from './verdict.ts';
+import { type DenialStatus, type Verdict } from './verdict.ts';
 
 /** The outcome is the key: a DELETECOLLECTION is one audit event, which keeps only the first value of a key. */
 export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
   if (verdict.config === undefined) return {};
-  const referrers = toRecordedReferrers(verdict);
   return {
     [verdict.outcome]: JSON.stringify({
       name: toPrintableLine(verdict.config, 253),
       code: verdict.code,
       cause: verdict.cause,
-      referrers,
-      more: verdict.referencesTotal - referrers.length,
+      referrers: verdict.references,
+      more: verdict.referencesTotal - verdict.references.length,
       reason: verdict.overrideReason === undefined ? undefined : toPrintableLine(verdict.overrideReason, 256),
     }),
   };

@@ -1,20 +1,13 @@
-import {
-  explainBadReview,
-  explainHeld,
-  explainInUse,
-  explainUnverified,
-  formatWarning,
-  formatWarnings,
-} from './message.ts';
-import { findHold, type UseHistory } from './hold.ts';
+import { explainInUse, explainUnverified, formatWarning, formatWarnings } from './message.ts';
+import { explainHeld, findHold, type UseHistory } from './hold.ts';
 import { type DenialStatus, MAX_RECORDED_REFERRERS, type Verdict } from './verdict.ts';
-import type { Settings } from '../api/settings.ts';
-import { findOverrideReason } from '../api/annotations.ts';
-import type { Code } from '../api/codes.ts';
-import { type ConfigName, formatName, isRenderedConfig } from '../mco/machine-config.ts';
-import { summarizeReferences } from '../mco/reference-summary.ts';
+import type { FollowedSettings, Settings } from '../api/settings.ts';
+import { type Code, DOCS_BASE } from '../api/codes.ts';
+import { type ConfigName, findOverrideReason, formatName, isRenderedConfig } from '../mco/machine-config.ts';
 import type { ClusterState, UnreadableKind } from '../references/cluster-state.ts';
 import type { ConfigToDelete, Review } from './review.ts';
+import type { ReferenceGroup } from '../references/config-referrers.ts';
+import { toPrintableLine } from '../common/printable-text.ts';
 
 /** Not 409, because after it the garbage collector deletes without its precondition. */
 const FORBIDDEN: DenialStatus = { code: 403, reason: 'Forbidden' };
@@ -23,6 +16,18 @@ const UNAVAILABLE: DenialStatus = { code: 503, reason: 'ServiceUnavailable' };
 const BAD_REQUEST: DenialStatus = { code: 400, reason: 'BadRequest' };
 
 const NOTHING_FOUND = { references: [], referencesTotal: 0, warnings: [] } as const;
+
+/** An older mode counts as Enforce, because it can have changed to Enforce since. */
+const MAX_SETTINGS_AGE_MS = 15_000;
+
+/** Returns the settings that apply now, or undefined until they were read. `now` is of the monotonic clock. */
+export function findCurrentSettings(
+  { settings, readAt }: FollowedSettings,
+  now = performance.now(),
+): Settings | undefined {
+  if (settings === undefined || readAt === undefined || now - readAt <= MAX_SETTINGS_AGE_MS) return settings;
+  return { ...settings, mode: 'Enforce', outdatedMode: settings.mode };
+}
 
 /** One strong reference denies, even if a kind is unreadable. Otherwise all must be read after the review arrived. */
 export function decide(review: Review, state: ClusterState, settings: Settings, history: UseHistory): Verdict {
@@ -35,20 +40,21 @@ export function decide(review: Review, state: ClusterState, settings: Settings, 
   );
 }
 
+/** Denies what the guard could not read, unless the mode only warns or audits. */
 export function denyUnverified(
   config: ConfigName | undefined,
   unreadable: readonly UnreadableKind[],
   settings: Settings,
 ): Verdict {
-  const denial = deny('MCG_UNVERIFIED', config, explainUnverified(config, unreadable), UNAVAILABLE);
-  return applyMode(denial, settings);
+  return applyMode(denyUnread(config, unreadable, settings), settings);
 }
 
 /** Denies a request that is not a readable review, in every mode. */
 export function denyBadReview(problem: string): Verdict {
-  return deny('MCG_BAD_REVIEW', undefined, explainBadReview(problem), BAD_REQUEST);
+  return deny('MCG_BAD_REVIEW', undefined, [`${toPrintableLine(problem, 300)}.`], BAD_REQUEST);
 }
 
+/** Allows the deletion of what is no rendered config. */
 export function allowOtherObject(): Verdict {
   return allow('MCG_NOT_RENDERED', undefined, 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig');
 }
@@ -77,24 +83,37 @@ function decideByReferences(
   history: UseHistory,
 ): Verdict {
   const { name, allowDeletion } = config;
-  const summary = summarizeReferences(name, state.referrers, MAX_RECORDED_REFERRERS);
-  if (summary.strong.total > 0) {
-    const message = explainInUse(name, summary, allowDeletion !== undefined);
-    const { references, total: referencesTotal } = summary.strong;
-    return { ...deny('MCG_IN_USE', name, message, FORBIDDEN), references, referencesTotal };
+  const { references, unreportedNodes, unreadable, readAt: now } = state;
+  if (references.strong.total > 0) {
+    const sentences = [...explainInUse(name, state, allowDeletion !== undefined), ...explainOutdatedMode(settings)];
+    return { ...deny('MCG_IN_USE', name, sentences, FORBIDDEN), ...toRecorded(references.strong) };
   }
-  const { referrers, unreadable, readAt: now } = state;
-  if (unreadable.length > 0 || now === undefined) {
-    return deny('MCG_UNVERIFIED', name, explainUnverified(name, unreadable), UNAVAILABLE);
+  if (unreadable.length > 0 || now === undefined) return denyUnread(name, unreadable, settings);
+
+  const hold = findHold(config, state, { holdMs: settings.holdSupersededMs, now, ...history });
+  if (hold !== undefined) {
+    return deny('MCG_HELD', name, [...explainHeld(name, hold), ...explainOutdatedMode(settings)], FORBIDDEN);
   }
-  const hold = findHold(config, referrers, { holdMs: settings.holdSupersededMs, now, ...history });
-  if (hold !== undefined) return deny('MCG_HELD', name, explainHeld(name, hold), FORBIDDEN);
+  const needsWarning = references.weak.total + unreportedNodes.length > 0;
   return {
     ...allowConfig('MCG_NOT_IN_USE', name, 'is not in use'),
-    references: summary.weak.references,
-    referencesTotal: summary.weak.total,
-    warnings: formatWarnings(name, summary),
+    ...toRecorded(references.weak),
+    warnings: needsWarning ? formatWarnings(name, references.weak, unreportedNodes.length) : [],
   };
+}
+
+function denyUnread(
+  config: ConfigName | undefined,
+  unreadable: readonly UnreadableKind[],
+  settings: Settings,
+): Verdict {
+  const sentences = [...explainUnverified(config, unreadable), ...explainOutdatedMode(settings)];
+  return deny('MCG_UNVERIFIED', config, sentences, UNAVAILABLE);
+}
+
+function toRecorded({ references, total }: ReferenceGroup): Pick<Verdict, 'references' | 'referencesTotal'> {
+  const first = references.slice(0, MAX_RECORDED_REFERRERS);
+  return { references: first.map(({ kind, name, field }) => ({ kind, name, field })), referencesTotal: total };
 }
 
 function applyMode(verdict: Verdict, { mode }: Settings): Verdict {
@@ -124,8 +143,24 @@ function allow(code: Code, config: ConfigName | undefined, message: string): Ver
 function deny(
   code: 'MCG_IN_USE' | 'MCG_HELD' | 'MCG_UNVERIFIED' | 'MCG_BAD_REVIEW',
   config: ConfigName | undefined,
-  message: string,
+  sentences: readonly string[],
   denialStatus: DenialStatus,
 ): Verdict {
-  return { outcome: 'denied', code, config, message, denialStatus, ...NOTHING_FOUND };
+  return { outcome: 'denied', code, config, message: formatDenial(code, sentences), denialStatus, ...NOTHING_FOUND };
+}
+
+/** `CODE: sentences`, and where the code is explained. */
+function formatDenial(code: Code, sentences: readonly string[]): string {
+  return `${code}: ${sentences.join(' ')} ${formatHelpNote(code)}`;
+}
+
+/** A disconnected cluster cannot reach the page, so the note also names the command that prints it. */
+export function formatHelpNote(code: Code): string {
+  return `Run machineconfig-guard explain ${code}, or see ${DOCS_BASE}/codes.md#${code.toLowerCase()}`;
+}
+
+/** Explains why a mode that would allow the deletion does not apply. */
+function explainOutdatedMode({ outdatedMode }: Settings): string[] {
+  if (outdatedMode === undefined || outdatedMode === 'Enforce') return [];
+  return [`The mode ${outdatedMode} cannot be read at present, so Enforce applies.`];
 }

@@ -1,6 +1,8 @@
-import { isPool, isUnreportedNode, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
-import { type ConfigName, type HoldableConfig, parsePoolName } from '../mco/machine-config.ts';
+import type { PoolReferrer } from '../mco/referrer.ts';
+import { type ConfigName, formatName, type HoldableConfig, parsePoolName } from '../mco/machine-config.ts';
 import type { LastUse } from '../references/pool-history.ts';
+import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
+import type { ClusterState } from '../references/cluster-state.ts';
 
 export interface Hold {
   readonly cause: 'PoolChanged' | 'PoolNamed' | 'PoolWatched' | 'PoolUndated' | 'ConfigCreated' | 'NodeUnreported';
@@ -27,18 +29,18 @@ const UNREPORTED_HOLD_MS = 24 * 3_600_000;
 /** Kubernetes cuts the fractions of its times. */
 export const API_TIME_RESOLUTION_MS = 1_000;
 
+/** What can hold a config. */
+export type Holders = Pick<ClusterState, 'pools' | 'unreportedNodes'>;
+
 /**
  * Returns the hold on a config, or undefined if there is none or it has ended (docs/internals/decisions/0010). The
  * caller has found no pool, node or unfinished build that references the config. A machine may be booting with it if
  * its pool named it lately, if its pool was about to name it, or if a node has not reported its config.
- * @param referrers all referrers, listed after the config became unused
+ * @param holders all of them, listed after the config became unused
  */
-export function findHold(
-  config: HoldableConfig,
-  referrers: readonly Referrer[],
-  { holdMs, now, createdAt, findLastUse }: HoldOptions,
-): Hold | undefined {
-  const pool = findPool(config, referrers);
+export function findHold(config: HoldableConfig, holders: Holders, options: HoldOptions): Hold | undefined {
+  const { holdMs, now, createdAt, findLastUse } = options;
+  const pool = findPool(config, holders);
   if (pool === undefined || holdMs <= 0) return undefined;
   const toHold = (cause: Hold['cause'], time: Date): Hold => {
     // A later time comes from a wrong clock.
@@ -54,28 +56,38 @@ export function findHold(
   const holds = [poolHolds.toSorted(compareUntil)[0] ?? toHold('PoolUndated', now)];
   // A pool names a new config only a moment after its creation.
   if (config.createdAt !== undefined) holds.push(toHold('ConfigCreated', config.createdAt));
-  for (const { name: node, createdAt: since } of findBootingNodes(referrers, config.createdAt)) {
+  for (const { name: node, state } of holders.unreportedNodes) {
+    const since = state.createdAt;
+    if (since === undefined || !hasJoinedAfter(since, config)) continue;
     holds.push({ cause: 'NodeUnreported', since, until: plus(since, UNREPORTED_HOLD_MS), pool: pool.name, node });
   }
   const longest = holds.toSorted((a, b) => compareUntil(b, a))[0];
   return longest !== undefined && longest.until > now ? longest : undefined;
 }
 
+/** Returns the hold of each config that has one. */
 export function findHolds(
   configs: readonly HoldableConfig[],
-  referrers: readonly Referrer[],
+  holders: Holders,
   options: HoldOptions,
 ): ReadonlyMap<ConfigName, Hold> {
-  // Other nodes hold nothing, and there can be thousands.
-  const holders = referrers.filter((referrer) => isPool(referrer) || isUnreportedNode(referrer));
-  const holds = configs.map((config) => [config.name, findHold(config, holders, options)] as const);
-  return new Map(holds.flatMap(([name, hold]) => (hold === undefined ? [] : [[name, hold] as const])));
+  const holds = new Map<ConfigName, Hold>();
+  for (const config of configs) {
+    const hold = findHold(config, holders, options);
+    if (hold !== undefined) holds.set(config.name, hold);
+  }
+  return holds;
 }
 
 /** The pool in the name of the config, or else its owner. */
-function findPool({ name, ownerPool }: HoldableConfig, referrers: readonly Referrer[]): PoolReferrer | undefined {
+function findPool({ name, ownerPool }: HoldableConfig, { pools }: Holders): PoolReferrer | undefined {
   const poolName = parsePoolName(name) ?? ownerPool;
-  return referrers.filter(isPool).find((pool) => pool.name === poolName && pool.isDeletedInForeground !== true);
+  return pools.find((pool) => pool.name === poolName && pool.isDeletedInForeground !== true);
+}
+
+/** Whether a node may be booting with the config, because it joined after it. */
+function hasJoinedAfter(joinedAt: Date, { createdAt }: HoldableConfig): boolean {
+  return createdAt === undefined || roundUp(joinedAt) > createdAt;
 }
 
 /**
@@ -109,15 +121,6 @@ function findLastChange(
   return latest([specChangedAt, updatedChangedAt ?? specChangedAt]);
 }
 
-/** Finds the nodes that may be booting with a config, because they joined after it. */
-function findBootingNodes(referrers: readonly Referrer[], configCreatedAt: Date | undefined) {
-  return referrers.filter(isUnreportedNode).flatMap(({ name, state: { createdAt } }) => {
-    const hasJoinedAfter =
-      createdAt !== undefined && (configCreatedAt === undefined || roundUp(createdAt) > configCreatedAt);
-    return hasJoinedAfter ? [{ name, createdAt }] : [];
-  });
-}
-
 function compareUntil(a: Hold, b: Hold): number {
   return a.until.getTime() - b.until.getTime();
 }
@@ -132,4 +135,34 @@ function roundUp(time: Date): Date {
 
 function plus(time: Date, ms: number): Date {
   return new Date(time.getTime() + ms);
+}
+
+/** Explains a denial because of a hold. */
+export function explainHeld(name: ConfigName, hold: Hold): string[] {
+  return [
+    `${formatName(name)} is held until ${formatTime(hold.until)}: ${explainHold(hold)}.`,
+    `Delete it after that time, or give a reason in its annotation ${ALLOW_DELETION_ANNOTATION}.`,
+  ];
+}
+
+/** Returns the cause of a hold as a part of a sentence. */
+export function explainHold({ cause, since, pool, node = '' }: Hold): string {
+  const time = formatTime(since);
+  if (cause === 'NodeUnreported') {
+    return `node ${formatName(node)}, which may be booting with it, has not reported its config`;
+  }
+  const poolName = `pool ${formatName(pool)}`;
+  const sentences = {
+    ConfigCreated: `it was created at ${time}`,
+    PoolChanged: `${poolName} last changed at ${time}`,
+    PoolNamed: `${poolName} last named it at ${time}`,
+    PoolUndated: `nothing dates the last change of ${poolName}`,
+    PoolWatched: `the guard has watched ${poolName} only since ${time}`,
+  };
+  return `${sentences[cause]}, and a machine may be booting with it`;
+}
+
+/** RFC 3339 in whole seconds, rounded up. */
+export function formatTime(time: Date): string {
+  return new Date(Math.ceil(time.getTime() / 1_000) * 1_000).toISOString().replace('.000Z', 'Z');
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { hasStrongReference, isPool, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
-import { DEFAULT_SETTINGS, type Settings } from '../api/settings.ts';
-import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified } from './decide.ts';
+import { hasStrongReference, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings, type Settings } from '../api/settings.ts';
+import { allowOtherObject, decide, decideWithoutClusterState, denyUnverified, findCurrentSettings } from './decide.ts';
 import type { UseHistory } from './hold.ts';
 import type { Verdict } from './verdict.ts';
 import type { ApiObject } from '../kube/api-object.ts';
@@ -10,13 +10,15 @@ import { describeError } from '../kube/errors.ts';
 import { withTimeout } from '../common/wait.ts';
 import type { ReferenceIndex } from '../references/reference-index.ts';
 import type { LiveReader } from '../references/live-reader.ts';
+import { findNotReadySince } from '../mco/parse-referrer.ts';
 import { findPoolOfNode, type Labels } from '../mco/pool-of-node.ts';
 import type { ConfigName } from '../mco/machine-config.ts';
 import { MACHINE_CONFIGS, REFERRER_RESOURCES } from '../mco/resources.ts';
-import type { ClusterState } from '../references/cluster-state.ts';
+import type { ClusterState, StuckNode } from '../references/cluster-state.ts';
 import type { ConfigIndex, LookupResult } from '../references/config-index.ts';
 import type { ConfigToDelete, JudgedReview, Review, ReviewJudge } from './review.ts';
 import { getObject } from '../kube/resource.ts';
+import { NO_REFERENCES, type ReferenceGroup } from '../references/config-referrers.ts';
 
 export const CONFIRM_TIMEOUT_MS = 1_250;
 /** The look-up for an override, which must also work while the API server cannot be reached. */
@@ -24,12 +26,11 @@ const OVERRIDE_LOOK_UP_TIMEOUT_MS = 500;
 
 export interface JudgeOptions {
   readonly api: KubeApi;
-  readonly index: Pick<ReferenceIndex, 'findReferrers'>;
+  readonly index: Pick<ReferenceIndex, 'find' | 'listPools'>;
   readonly live: Pick<LiveReader, 'read'>;
   readonly configs: Pick<ConfigIndex, 'has' | 'lookUp'>;
   readonly history: UseHistory;
-  /** Undefined until they were read. */
-  readonly settings: () => Settings | undefined;
+  readonly settings: FollowedSettings;
   readonly log: Logger;
 }
 
@@ -41,6 +42,10 @@ export class Judge implements ReviewJudge {
     this.#options = options;
   }
 
+  /**
+   * Judges a deletion. When the signal aborts, which is the deadline, it decides with what it has read. The API server
+   * never makes it reject.
+   */
   async judge(review: Review, signal: AbortSignal): Promise<JudgedReview> {
     const { config } = review;
     if (config === undefined) return { review, verdict: allowOtherObject(), path: 'none', configState: 'missing' };
@@ -66,13 +71,13 @@ export class Judge implements ReviewJudge {
   }
 
   #settings(): Settings {
-    return this.#options.settings() ?? DEFAULT_SETTINGS;
+    return findCurrentSettings(this.#options.settings) ?? DEFAULT_SETTINGS;
   }
 
   /** Reads the settings after the last wait: they may have been unread, or have changed. */
   #decide(review: Review, state: ClusterState): Verdict {
     const { history, settings } = this.#options;
-    const unread = settings() === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
+    const unread = settings.settings === undefined ? [{ name: 'machineconfigguards', reason: 'not read yet' }] : [];
     const unreadable = [...state.unreadable, ...unread];
     return decide(review, { ...state, unreadable }, this.#settings(), history);
   }
@@ -89,39 +94,61 @@ export class Judge implements ReviewJudge {
     return await withTimeout(OVERRIDE_LOOK_UP_TIMEOUT_MS, signal, (limited) => configs.lookUp(api, config, limited));
   }
 
-  /** Returns the indexed referrers, if a GET confirms that the first strong one still references the config. */
+  /** Returns the indexed references, if a GET confirms that the first strong one still exists. Never rejects. */
   async #confirmFromIndex(config: ConfigName, signal: AbortSignal): Promise<ClusterState | undefined> {
     const { api, index, log } = this.#options;
-    const referrers = index.findReferrers(config);
-    const position = referrers.findIndex((referrer) => hasStrongReference(config, referrer));
-    const candidate = referrers[position];
-    if (candidate === undefined) return undefined;
-    const { kind, name } = candidate;
-    const resource = REFERRER_RESOURCES.find((each) => each.kind === kind);
-    if (resource === undefined) return undefined;
-    // The index keeps no labels, because there are thousands of nodes.
-    const parse = (object: ApiObject) => {
-      return { name, referrer: resource.parse(object), labels: object.metadata?.labels ?? {} };
-    };
-    const get = (limited: AbortSignal) => getObject(api, { ...resource, parse }, name, limited);
+    const candidate = index.find(config)?.findFirst();
+    const resource = REFERRER_RESOURCES.find(({ kind }) => kind === candidate?.kind);
+    if (candidate === undefined || resource === undefined) return undefined;
+
+    // The index keeps no labels and conditions, because there are thousands of nodes.
+    const parse = (object: ApiObject): ConfirmedReferrer => ({
+      name: candidate.name,
+      referrer: resource.parse(object),
+      labels: object.metadata?.labels ?? {},
+      notReadySince: candidate.kind === 'Node' ? findNotReadySince(object) : undefined,
+    });
+    // Whether the only node with the config is Ready matters to the way out. It is no part of the metadata.
+    const isMetadataOnly = resource.isMetadataOnly === true && !hasOneNode(index.find(config)?.summarize());
+    const wanted = { ...resource, isMetadataOnly, parse };
+    const get = (limited: AbortSignal) => getObject(api, wanted, candidate.name, limited);
+    let current: ConfirmedReferrer | undefined;
     try {
-      const current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, get);
-      if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
-      const referrer = addConflictingPools(current.referrer, current.labels, referrers.filter(isPool));
-      return { referrers: referrers.with(position, referrer), unreadable: [] };
+      current = await withTimeout(CONFIRM_TIMEOUT_MS, signal, get);
     } catch (error) {
       log.debug({ reason: describeError(error) }, 'cannot get the referrer from the index; starting a live read');
-      return undefined;
     }
+    if (current === undefined || !hasStrongReference(config, current.referrer)) return undefined;
+    // A watch can meanwhile have delivered what happened after the GET.
+    const indexed = index.find(config);
+    if (indexed?.findFirst()?.name !== candidate.name) return undefined;
+
+    const pools = index.listPools();
+    const references = { strong: indexed.summarize(current.referrer), weak: NO_REFERENCES };
+    const stuckNode = findStuckNode(current, pools);
+    const { name, notReadySince: since } = current;
+    const notReadyNode = since !== undefined && hasOneNode(references.strong) ? { name, since } : undefined;
+    return { references, pools, unreportedNodes: [], unreadable: [], stuckNode, notReadyNode };
   }
 }
 
+interface ConfirmedReferrer {
+  readonly name: string;
+  readonly referrer: Referrer;
+  readonly labels: Labels;
+  /** Undefined if the object is no node, is Ready, or was read without its status. */
+  readonly notReadySince: Date | undefined;
+}
+
+function hasOneNode(strong: ReferenceGroup | undefined): boolean {
+  return strong?.referrersByKind.Node === 1;
+}
+
 /** Early in an installation there are no pools. */
-function addConflictingPools(referrer: Referrer, labels: Labels, pools: readonly PoolReferrer[]): Referrer {
-  const { pool, conflicting } = findPoolOfNode(
-    labels,
-    pools.map((each) => ({ referrer: each })),
-  );
-  if (referrer.kind !== 'Node' || pools.length === 0 || pool !== undefined) return referrer;
-  return { ...referrer, conflictingPools: conflicting.map((each) => each.referrer.name).toSorted() };
+function findStuckNode({ referrer, labels }: ConfirmedReferrer, pools: readonly PoolReferrer[]): StuckNode | undefined {
+  if (referrer.kind !== 'Node' || pools.length === 0) return undefined;
+  const candidates = pools.map((each) => ({ referrer: each }));
+  const { pool, conflicting } = findPoolOfNode(labels, candidates);
+  if (pool !== undefined) return undefined;
+  return { name: referrer.name, conflictingPools: conflicting.map((each) => each.referrer.name).toSorted() };
 }

@@ -1,11 +1,11 @@
 import { JsonReader, type WantedMembers } from '../common/json-reader.ts';
 import { toPrintableLine } from '../common/printable-text.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
-import { isObjectName } from '../kube/object-name.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
 import { parseHoldableConfig } from '../mco/machine-config.ts';
 import { BadReview } from './review-fault.ts';
 import type { ConfigToDelete, Review } from './review.ts';
+import { isObjectName } from '../kube/api-object.ts';
 
 const API_VERSION = 'admission.k8s.io/v1';
 

@@ -1,3 +1,4 @@
+/** The guard cannot judge a request. */
 export class ReviewFault extends Error {
   /** Empty if the request has no readable uid. */
   readonly uid: string;

@@ -5,6 +5,9 @@ import type { NamedReference } from '../mco/referrer.ts';
 /** Audit events, log lines and the status are kept for a long time. */
 export const MAX_RECORDED_REFERRERS = 10;
 
+/** A reference in the audit log, the log and the status. */
+export type RecordedReferrer = Pick<NamedReference, 'kind' | 'name' | 'field'>;
+
 /** Also the key of the audit annotation. */
 export type Outcome = 'allowed' | 'denied' | 'would-deny' | 'overridden';
 
@@ -24,18 +27,10 @@ export interface Verdict {
   readonly message: string;
   /** Present exactly if the outcome is `denied`. */
   readonly denialStatus?: DenialStatus;
-  /** The first references to the config: strong ones in a denial, weak ones otherwise. */
-  readonly references: readonly NamedReference[];
+  /** The first references to the config, at most {@link MAX_RECORDED_REFERRERS}. Of a denial, the strong ones. */
+  readonly references: readonly RecordedReferrer[];
   readonly referencesTotal: number;
   /** For the client, at most 120 characters each. */
   readonly warnings: readonly string[];
   readonly overrideReason?: string;
-}
-
-/** A reference in the audit log, the log and the status. */
-export type RecordedReferrer = Pick<NamedReference, 'kind' | 'name' | 'field'>;
-
-/** Returns the first references of a verdict. */
-export function toRecordedReferrers({ references }: Verdict): RecordedReferrer[] {
-  return references.slice(0, MAX_RECORDED_REFERRERS).map(({ kind, name, field }) => ({ kind, name, field }));
 }

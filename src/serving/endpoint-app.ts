@@ -32,6 +32,7 @@ const rejectBody: RequestHandler = ({ headers }, response, next) => {
   else sendText(response.set('connection', 'close'), 413, 'content too large: a GET has no body');
 };
 
+/** Answers with one line of plain text. */
 export function sendText(response: Response, status: number, line: string): void {
   response.status(status).type('text/plain').send(`${line}\n`);
 }

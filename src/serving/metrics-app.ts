@@ -13,6 +13,7 @@ export interface MetricsAppOptions {
 
 const BEARER = /^Bearer (?<token>[\w.~+/-]+=*)$/i;
 
+/** Serves `GET /metrics` to clients whose token has the right to get it (docs/monitoring.md). */
 export function createMetricsApp({ metrics, authorizer, log }: MetricsAppOptions): Express {
   const problems = new ThrottledLog(log);
   const authorize: RequestHandler = async (request, response, next) => {

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { RateLimiter } from '../common/rate-limiter.ts';
 import { NEVER_ABORTED } from '../common/wait.ts';
-import type { KubeApi } from '../kube/api.ts';
-import type { Purpose } from '../kube/transport.ts';
+import type { KubeApi, Purpose } from '../kube/api.ts';
 
 type ScrapeAccess = 'allowed' | 'unauthenticated' | 'forbidden';
 

@@ -69,9 +69,18 @@ export function createTlsServer({ app, certificate, tlsPolicy, log, connections 
   return server;
 }
 
-/** Returns the port. Port 0 picks a free one. Rejects with the system's error. */
+/** A port cannot be used. The cause is the error of the system. */
+export class ListenError extends Error {}
+
+/** Returns the port. Port 0 picks a free one. @throws ListenError */
 export async function listen(server: Server, port: number, bindAddress: string | undefined): Promise<number> {
-  await once(server.listen(port, bindAddress), 'listening');
+  try {
+    await once(server.listen(port, bindAddress), 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const address = bindAddress ?? 'all addresses';
+    throw new ListenError(`cannot listen on port ${port} of ${address}: ${code}`, { cause: error });
+  }
   return (server.address() as AddressInfo).port;
 }
 

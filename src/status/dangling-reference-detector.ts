@@ -1,6 +1,5 @@
 import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { isPool, type PoolReferrer } from '../mco/referrer.ts';
 import { createNearestFinder } from '../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { withTimeout } from '../common/wait.ts';
@@ -9,13 +8,13 @@ import {
   type DanglingReference,
   explainEmptyStatus,
   explainMissingConfig,
-  findDanglingReferences,
   judgeEmptyStatus,
 } from '../diagnosis/dangling-references.ts';
 import { type ConfigName, formatName, isRenderedConfig, parsePoolName } from '../mco/machine-config.ts';
 import { MACHINE_CONFIGS } from '../mco/resources.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
 import { getObject } from '../kube/resource.ts';
+import { NO_REFERENCES } from '../references/config-referrers.ts';
 
 /** A dangling reference, or a pool whose status names no config although it should. */
 export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name' | 'field'> {
@@ -29,123 +28,101 @@ export interface DanglingFinding extends Pick<DanglingReference, 'kind' | 'name'
 
 export interface DanglingReferenceDetectorOptions {
   readonly api: Pick<KubeApi, 'json'>;
-  readonly index: Pick<ReferenceIndex, 'isSynced' | 'referrers'>;
+  readonly index: Pick<ReferenceIndex, 'byConfig' | 'isSynced' | 'listPools'>;
   readonly configs: Pick<ConfigIndex, 'deletedAt' | 'names' | 'isSynced'>;
   readonly log: Logger;
   readonly onFound?: (finding: DanglingFinding) => void;
-  readonly now?: () => Date;
+  readonly now: () => Date;
 }
 
 const CONFIRM_TIMEOUT_MS = 5_000;
-/** A slice takes a few milliseconds, and waiting reviews go first. */
-const SLICE_SIZE = 250;
+/** After an etcd restore there can be a line for each node. Waiting reviews go first. */
+const LINES_PER_TURN = 250;
 
 /** Finds dangling references. The indexes can be late, so a GET confirms that a config is missing. */
 export class DanglingReferenceDetector {
+  findings: readonly DanglingFinding[] = [];
+  /** How many rendered configs are in use. */
+  protectedConfigs = 0;
   readonly #options: DanglingReferenceDetectorOptions;
   readonly #startedAt: Date;
-  #findings = new Map<string, DanglingFinding>();
-  #protectedConfigs = 0;
 
   constructor(options: DanglingReferenceDetectorOptions) {
     this.#options = options;
-    this.#startedAt = options.now?.() ?? new Date();
+    this.#startedAt = options.now();
   }
 
-  get findings(): readonly DanglingFinding[] {
-    return [...this.#findings.values()];
-  }
-
-  get protectedConfigs(): number {
-    return this.#protectedConfigs;
-  }
-
+  /** Updates the findings, and logs and reports changes. Resolves early if the signal aborts. */
   async check(signal: AbortSignal): Promise<void> {
-    const { index, configs, now = () => new Date() } = this.#options;
+    const { index, configs } = this.#options;
     if (!index.isSynced || !configs.isSynced) return;
     const names = configs.names();
-    const { dangling, poolsWithEmptyStatus } = await this.#readIndex(names);
-    const missing = await this.#confirmMissing(dangling, signal);
-    const findNearest = createNearestFinder(dangling.length === 0 ? [] : names);
-    const findings = new Map<string, DanglingFinding>();
-    const add = (finding: Omit<DanglingFinding, 'since'>): void => {
-      const key = keyOf(finding);
-      findings.set(key, { ...finding, since: this.#findings.get(key)?.since ?? now() });
-    };
-    const poolsWithDanglingNode = new Set<string | undefined>();
-    for await (const reference of withPauses(dangling)) {
-      const { config } = reference;
-      if (!missing.has(config) && !this.#findings.has(keyOf(reference))) continue;
-      if (reference.kind === 'Node') poolsWithDanglingNode.add(parsePoolName(config));
-      const deletedAt = configs.deletedAt(config);
-      const explanation = explainMissingConfig(deletedAt, this.#startedAt);
-      add({ ...reference, deletedAt, explanation, suggestion: findNearest(config) });
-    }
-    for (const pool of poolsWithEmptyStatus) {
-      const { kind, name } = pool;
-      const code = judgeEmptyStatus(pool, poolsWithDanglingNode.has(name), now());
-      if (code === undefined) continue;
-      const explanation = explainEmptyStatus(code);
-      add({ kind, name, field: 'status', config: undefined, deletedAt: undefined, explanation, suggestion: undefined });
-    }
-    await this.#report(findings);
-    this.#findings = findings;
+    const used = [...index.byConfig.keys()];
+    this.protectedConfigs = used.filter((config) => names.has(config) && isRenderedConfig(config)).length;
+    const unknown = used.filter((config) => !names.has(config));
+    const missing = await this.#confirmMissing(unknown, signal);
+    const findNearest = createNearestFinder(missing.length === 0 ? [] : names);
+    const found = missing.flatMap((config) => this.#describeMissing(config, findNearest(config)));
+    await this.#replace([...found, ...this.#findEmptyStatuses(missing)]);
   }
 
-  async #readIndex(names: ReadonlySet<ConfigName>) {
-    const dangling: DanglingReference[] = [];
-    const poolsWithEmptyStatus: PoolReferrer[] = [];
-    const inUse = new Set<ConfigName>();
-    for await (const referrer of withPauses(this.#options.index.referrers())) {
-      dangling.push(...findDanglingReferences([referrer], names));
-      // While a pool cannot render, its condition RenderDegraded already reports the cause.
-      if (isPool(referrer) && referrer.emptyStatus?.cannotRender === false) poolsWithEmptyStatus.push(referrer);
-      for (const { config, strength } of referrer.references) {
-        if (strength === 'strong' && isRenderedConfig(config) && names.has(config)) inUse.add(config);
-      }
-    }
-    this.#protectedConfigs = inUse.size;
-    return { dangling, poolsWithEmptyStatus };
-  }
-
-  /** Returns the configs of new references that do not exist. The next check gets those that this one cannot get. */
-  async #confirmMissing(dangling: readonly DanglingReference[], signal: AbortSignal): Promise<ReadonlySet<ConfigName>> {
-    const added = dangling.filter((reference) => !this.#findings.has(keyOf(reference)));
-    const missing = new Set<ConfigName>();
+  /** Returns those that are known to be missing, or are not in the API. The next check gets those that failed. */
+  async #confirmMissing(configs: readonly ConfigName[], signal: AbortSignal): Promise<readonly ConfigName[]> {
+    const known = new Set(this.findings.map(({ config }) => config));
+    const missing = configs.filter((config) => known.has(config));
     const confirm = async (limited: AbortSignal): Promise<void> => {
-      for (const config of new Set(added.map((reference) => reference.config))) {
+      for (const config of configs.filter((each) => !known.has(each))) {
         const get = getObject(this.#options.api, MACHINE_CONFIGS, config, limited);
-        if ((await get.catch((error: unknown) => error)) === undefined) missing.add(config);
+        if ((await get.catch((error: unknown) => error)) === undefined) missing.push(config);
       }
     };
     await withTimeout(CONFIRM_TIMEOUT_MS, signal, confirm).catch(() => {});
     return missing;
   }
 
-  async #report(findings: ReadonlyMap<string, DanglingFinding>): Promise<void> {
-    const { log, onFound } = this.#options;
-    const all = [...this.#findings.values(), ...findings.values()];
-    const changed = all.filter((finding) => this.#findings.has(keyOf(finding)) !== findings.has(keyOf(finding)));
-    for await (const finding of withPauses(changed)) {
-      const { kind, name, field, config, explanation, suggestion } = finding;
-      const reference = { kind, name, field, config };
-      if (findings.has(keyOf(finding))) {
-        log.warn({ reference, explanation, suggestion }, `dangling reference: ${describeFinding(finding)}`);
-        onFound?.(finding);
-      } else {
-        log.info({ reference }, `no longer dangling: ${kind} ${name} (${field})`);
-      }
-    }
+  #describeMissing(config: ConfigName, suggestion: ConfigName | undefined): readonly Omit<DanglingFinding, 'since'>[] {
+    const { index, configs } = this.#options;
+    const deletedAt = configs.deletedAt(config);
+    const explanation = explainMissingConfig(deletedAt, this.#startedAt);
+    const { references } = index.byConfig.get(config)?.summarize(undefined, Number.POSITIVE_INFINITY) ?? NO_REFERENCES;
+    return references.map((reference) => ({ ...reference, deletedAt, explanation, suggestion }));
   }
-}
 
-/** Other work, such as waiting reviews, runs after each slice. */
-async function* withPauses<T>(items: Iterable<T>): AsyncGenerator<T> {
-  let count = 0;
-  for (const item of items) {
-    yield item;
-    count += 1;
-    if (count % SLICE_SIZE === 0) await waitForNextTurn();
+  #findEmptyStatuses(missing: readonly ConfigName[]): readonly Omit<DanglingFinding, 'since'>[] {
+    const { index, now } = this.#options;
+    const ofNodes = missing.filter((config) => index.byConfig.get(config)?.findFirst()?.kind === 'Node');
+    const poolsWithDanglingNode = new Set(ofNodes.map(parsePoolName));
+    // While a pool cannot render, its condition RenderDegraded already reports the cause.
+    const pools = index.listPools().filter(({ emptyStatus }) => emptyStatus?.cannotRender === false);
+    return pools.flatMap((pool) => {
+      const code = judgeEmptyStatus(pool, poolsWithDanglingNode.has(pool.name), now());
+      if (code === undefined) return [];
+      const nothing = { config: undefined, deletedAt: undefined, suggestion: undefined };
+      return [{ kind: pool.kind, name: pool.name, field: 'status', explanation: explainEmptyStatus(code), ...nothing }];
+    });
+  }
+
+  async #replace(found: readonly Omit<DanglingFinding, 'since'>[]): Promise<void> {
+    const { log, now, onFound } = this.#options;
+    const before = new Map(this.findings.map((finding) => [keyOf(finding), finding]));
+    this.findings = found.map((each) => ({ ...each, since: before.get(keyOf(each))?.since ?? now() }));
+    let lines = 0;
+    const pause = async (): Promise<void> => {
+      lines += 1;
+      if (lines % LINES_PER_TURN === 0) await waitForNextTurn();
+    };
+    for (const finding of this.findings) {
+      if (before.delete(keyOf(finding))) continue;
+      const { kind, name, field, config, explanation, suggestion } = finding;
+      const fields = { reference: { kind, name, field, config }, explanation, suggestion };
+      log.warn(fields, `dangling reference: ${describeFinding(finding)}`);
+      onFound?.(finding);
+      await pause();
+    }
+    for (const { kind, name, field, config } of before.values()) {
+      log.info({ reference: { kind, name, field, config } }, `no longer dangling: ${kind} ${name} (${field})`);
+      await pause();
+    }
   }
 }
 

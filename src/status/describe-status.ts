@@ -5,12 +5,13 @@ import { toSeconds } from '../common/duration.ts';
 import { describeTlsProfile } from '../serving/tls-profile.ts';
 import { describeFinding } from './dangling-reference-detector.ts';
 import { describeHolds, NO_HOLDS } from './hold-status.ts';
-import { findUsedConfigs, isPool, type PoolReferrer, type Referrer } from '../mco/referrer.ts';
+import type { PoolReferrer } from '../mco/referrer.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../api/annotations.ts';
-import { type ConfigName, formatName, isRenderedConfig, type WatchedConfig } from '../mco/machine-config.ts';
+import { formatName, isRenderedConfig, type WatchedConfig } from '../mco/machine-config.ts';
 import { MACHINE_CONFIGS } from '../mco/resources.ts';
 import { type Condition, CONDITION_TYPES, type GuardStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
+import type { ReferenceIndex } from '../references/reference-index.ts';
 
 type Judgement = readonly [status: Condition['status'], reason: string, message: string];
 
@@ -67,6 +68,11 @@ function judgeReadiness(input: StatusInput): Judgement {
   const unlisted = findUnlisted(input);
   const problems = input.index.reflectors.flatMap(({ contentProblem }) => contentProblem ?? []);
   if (problems.length > 0) return ['False', 'Unreadable', problems.join(', ')];
+  const { outdatedMode } = input.settings;
+  if (outdatedMode !== undefined) {
+    const message = `the MachineConfigGuard cannot be read, so mode Enforce applies instead of ${outdatedMode}`;
+    return ['False', 'SettingsUnreadable', message];
+  }
   return unlisted.length === 0
     ? ['True', 'Serving', 'the guard serves and has listed the cluster']
     : ['False', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
@@ -83,7 +89,7 @@ function judgeReferences({ configs, findings }: StatusInput): Judgement {
 
 /** A pool that stays paused gets no update. */
 function judgeRestores({ index, now }: StatusInput): Judgement {
-  const stalled = findStalledRestores(index.referrers(), now);
+  const stalled = findStalledRestores(index.listPools(), now);
   if (stalled.length === 0) return ['True', 'NoneStalled', 'no pool stays paused for a restore'];
   const pools = stalled.slice(0, MAX_DESCRIBED).map(({ name, pausedForRestore }) => {
     const { config = '', since } = pausedForRestore ?? {};
@@ -100,7 +106,9 @@ function judgeOverrides(input: StatusInput): Judgement {
   if (configs.isForbidden) return FORBIDDEN;
   const unlisted = findUnlisted(input);
   if (unlisted.length > 0) return ['Unknown', 'Reading', `not listed yet: ${unlisted.join(', ')}`];
-  const overridden = findOverridesInUse(configs.objects(), index.referrers()).map(formatName);
+  const overridden = [...configs.objects.values()]
+    .filter((config) => isOverrideInUse(config, index))
+    .map(({ name }) => formatName(name));
   if (overridden.length === 0) return ['True', 'NoneInUse', 'no config in use has the allow-deletion annotation'];
   const names = joinFirst(overridden, MAX_DESCRIBED);
   const message = `in use, but the annotation ${ALLOW_DELETION_ANNOTATION} lets them be deleted: ${names}`;
@@ -129,16 +137,14 @@ function judgeTlsProfile({ tlsProfile }: StatusInput): Judgement | undefined {
 /** A restore takes minutes, unless it waits for a machine. One that was killed leaves its pool paused. */
 const MAX_RESTORE_MS = 3_600_000;
 
-export function findStalledRestores(referrers: Iterable<Referrer>, now: Date): PoolReferrer[] {
+/** Returns the pools that have been paused for a restore for longer than an hour. */
+export function findStalledRestores(pools: readonly PoolReferrer[], now: Date): PoolReferrer[] {
   const isStalled = (since: Date | undefined) =>
     since === undefined || now.getTime() - since.getTime() > MAX_RESTORE_MS;
-  return [...referrers].filter(isPool).filter(({ pausedForRestore: restore }) => restore && isStalled(restore.since));
+  return pools.filter(({ pausedForRestore: restore }) => restore && isStalled(restore.since));
 }
 
 /** Somebody may have forgotten the annotation, or planted it with the right to patch alone. */
-function findOverridesInUse(configs: Iterable<WatchedConfig>, referrers: Iterable<Referrer>): ConfigName[] {
-  const overridden = [...configs].filter(({ name, isOverridden }) => isOverridden && isRenderedConfig(name));
-  if (overridden.length === 0) return [];
-  const used = findUsedConfigs(referrers);
-  return overridden.map(({ name }) => name).filter((name) => used.has(name));
+function isOverrideInUse({ name, isOverridden }: WatchedConfig, index: Pick<ReferenceIndex, 'byConfig'>): boolean {
+  return isOverridden && isRenderedConfig(name) && index.byConfig.has(name);
 }

@@ -1,7 +1,5 @@
-import { formatDuration, parseDuration, toSeconds } from '../common/duration.ts';
-import { API_TIME_RESOLUTION_MS, findHolds, type UseHistory } from '../review/hold.ts';
-import { explainHold, formatTime } from '../review/message.ts';
-import { findUsedConfigs } from '../mco/referrer.ts';
+import { formatDuration, toSeconds } from '../common/duration.ts';
+import { explainHold, findHolds, formatTime } from '../review/hold.ts';
 import { isRenderedConfig } from '../mco/machine-config.ts';
 import type { HoldStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
@@ -16,10 +14,11 @@ type HoldInput = Pick<StatusInput, 'configs' | 'index' | 'settings' | 'now' | 'h
 /** Describes what the guard holds, by the same rule as its answers. */
 export function describeHolds({ configs, index, settings, now, history }: HoldInput): HoldStatus {
   const holdMs = settings.holdSupersededMs;
-  const referrers = [...index.referrers()];
-  const used = findUsedConfigs(referrers);
-  const unused = [...configs.objects()].filter(({ name }) => isRenderedConfig(name) && !used.has(name));
-  const holds = [...findHolds(unused, referrers, { ...history, holdMs, now })];
+  const unused = [...configs.objects.values()].filter(
+    ({ name }) => isRenderedConfig(name) && !index.byConfig.has(name),
+  );
+  const holders = { pools: index.listPools(), unreportedNodes: index.listUnreportedNodes() };
+  const holds = [...findHolds(unused, holders, { ...history, holdMs, now })];
   const longest = holds.toSorted(([a, { until }], [b, other]) => +other.until - +until || (a < b ? -1 : 1));
   return {
     holdSuperseded: formatDuration(holdMs),
@@ -32,20 +31,5 @@ export function describeHolds({ configs, index, settings, now, history }: HoldIn
       .list()
       .slice(0, MAX_POOLS)
       .map(({ name, version, since }) => ({ name, resourceVersion: version, since: toSeconds(since) })),
-  };
-}
-
-/** Clients compute the holds of the guard by what the status of any version tells about the last naming of a config. */
-export function createFindLastUse(status: unknown, holdMs: number): NonNullable<UseHistory['findLastUse']> {
-  const { holdSuperseded, heldCount, heldConfigs, watchedPools } = (status ?? {}) as Partial<HoldStatus>;
-  const versions = new Map((watchedPools ?? []).map(({ name, resourceVersion }) => [name, resourceVersion]));
-  const ends = new Map((heldConfigs ?? []).map(({ name, until }) => [name, Date.parse(until)]));
-  const isComplete = ends.size === heldCount && parseDuration(holdSuperseded ?? '') === holdMs;
-  return ({ name, version }, config) => {
-    // The guard has not seen this version of the pool, or knows less than the status could list.
-    if (!isComplete || version === undefined || versions.get(name) !== version) return undefined;
-    // The rule adds both again.
-    const untilMs = ends.get(config);
-    return { at: new Date(untilMs === undefined ? 0 : untilMs - holdMs - API_TIME_RESOLUTION_MS), isSeen: true };
   };
 }

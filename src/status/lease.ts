@@ -3,7 +3,7 @@ import { leasesPath, objectPath } from '../kube/api-paths.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { describeError, orUndefined } from '../kube/errors.ts';
 import { ProblemLog } from '../common/problem-log.ts';
-import { NEVER_ABORTED, repeat, withTimeout } from '../common/wait.ts';
+import { NEVER_ABORTED, sleep, withTimeout } from '../common/wait.ts';
 
 export interface LeaseOptions {
   readonly api: Pick<KubeApi, 'json'>;
@@ -14,7 +14,10 @@ export interface LeaseOptions {
   readonly onFailure: () => void;
 }
 
-/** OpenShift's values tolerate a minute without the API server (openshift/enhancements, CONVENTIONS.md). */
+/**
+ * OpenShift's values. The holder keeps the Lease through a minute without the API server (openshift/enhancements,
+ * CONVENTIONS.md): after a renewal it tries again every 26 s, or every 46 s while requests hang.
+ */
 const DURATION_MS = 137_000;
 const RETRY_MS = 26_000;
 const TIMEOUT_MS = 10_000;
@@ -52,16 +55,18 @@ export class Lease {
 
   /** Acquires and renews the Lease until the signal aborts, then releases it. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    await repeat(
-      RETRY_MS,
-      signal,
-      () => this.#acquireOrRenew(signal),
-      (error) => {
+    while (!signal.aborted) {
+      try {
+        await this.#acquireOrRenew(signal);
+      } catch (error) {
+        if (signal.aborted) break;
         const reason = describeError(error);
         this.#problem.warn(`cannot acquire the status lease: ${reason}`, { reason });
         this.#options.onFailure();
-      },
-    );
+      }
+      // Without a backoff, as in client-go: a longer pause would lose the Lease.
+      await sleep(RETRY_MS, signal);
+    }
     // Otherwise the next leader would wait until the Lease expires.
     const release = async (limited: AbortSignal) => await this.#write(await this.#get(limited), '', limited);
     if (this.isHeld) await withTimeout(RELEASE_TIMEOUT_MS, NEVER_ABORTED, release).catch(() => {});

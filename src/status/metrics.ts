@@ -1,71 +1,42 @@
-import { Counter, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
+import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { type Referrer, REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
-import { type Mode, MODES } from '../api/settings.ts';
+import { REFERRER_KINDS, type ReferrerKind } from '../mco/referrer.ts';
+import { DEFAULT_SETTINGS, type FollowedSettings, MODES } from '../api/settings.ts';
 import type { LiveReader } from '../references/live-reader.ts';
-import type { ReferenceIndex } from '../references/reference-index.ts';
+import type { FollowedKind, ReferenceIndex } from '../references/reference-index.ts';
 import { findStalledRestores } from './describe-status.ts';
 import type { StatusReporter } from './status-reporter.ts';
-import type { AnsweredCall, JudgedReview } from '../review/review.ts';
+import type { ConfigReferrers } from '../references/config-referrers.ts';
+import { findCurrentSettings } from '../review/decide.ts';
 
 export interface MetricsOptions {
-  readonly index: Pick<ReferenceIndex, 'referrers'> & {
-    readonly reflectors: readonly Pick<ReferenceIndex['reflectors'][number], 'resource' | 'silentMs'>[];
+  /** Also has the metrics of others. */
+  readonly registry: Registry<OpenMetricsContentType>;
+  readonly index: Pick<ReferenceIndex, 'byConfig' | 'listPools'> & {
+    readonly reflectors: readonly Pick<FollowedKind, 'resource' | 'silentMs'>[];
   };
   readonly live: Pick<LiveReader, 'readCount'>;
-  readonly mode: () => Mode;
+  readonly settings: FollowedSettings;
   readonly reporter: () => Pick<StatusReporter, 'danglingCount' | 'protectedConfigs'> | undefined;
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
 }
 
-/** These series start with 0, because `increase()` misses the first increment of a new series. */
-const COUNTED_CODES = { MCG_IN_USE: 'denied', MCG_HELD: 'denied', MCG_UNVERIFIED: 'denied', MCG_NOT_IN_USE: 'allowed' };
-
-/** From a denial by the index to the timeout of the webhook. */
-const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-
-/** The guard's metrics. Labels have few values, none of them from a request. */
+/** What the guard reports at each scrape. Labels have few values. */
 export class Metrics {
-  readonly #registry = new Registry<OpenMetricsContentType>();
-  readonly #decisions = new Counter({
-    name: 'mcguard_decisions_total',
-    help: 'Answered reviews by verdict, code and whether they were dry runs.',
-    labelNames: ['verdict', 'code', 'dry_run'],
-    registers: [this.#registry],
-  });
-  readonly #calls = new Counter({
-    name: 'mcguard_webhook_calls_total',
-    help: 'Answered calls by whether they had an Authorization header, whose value the guard does not read.',
-    labelNames: ['authorization'],
-    registers: [this.#registry],
-  });
-  readonly #duration = new Histogram({
-    name: 'mcguard_decision_duration_seconds',
-    help: 'Time from the arrival of a review to its answer, by path: none, index or live.',
-    labelNames: ['path'],
-    buckets: BUCKETS_SECONDS,
-    registers: [this.#registry],
-  });
-  readonly #missingConfigs = new Counter({
-    name: 'mcguard_missing_config_reviews_total',
-    help: 'Reviews that are not about an existing MachineConfig, which the API server almost never sends.',
-    registers: [this.#registry],
-  });
-  readonly #taskFailures = new Counter({
-    name: 'mcguard_task_failures_total',
-    help: 'Failures of background tasks, by task. The guard repeats the task.',
-    labelNames: ['task'],
-    registers: [this.#registry],
-  });
+  readonly #registry: MetricsOptions['registry'];
+  readonly #taskFailures: Counter;
 
-  constructor({ index, live, mode, reporter, certificate }: MetricsOptions) {
+  constructor({ registry, index, live, settings, reporter, certificate }: MetricsOptions) {
+    this.#registry = registry;
     // The only format, because prom-client permanently renames the counters in OpenMetrics.
     this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    for (const [code, verdict] of Object.entries(COUNTED_CODES)) {
-      for (const dry_run of ['false', 'true']) this.#decisions.inc({ verdict, code, dry_run }, 0);
-    }
-    for (const authorization of ['false', 'true']) this.#calls.inc({ authorization }, 0);
+    this.#taskFailures = new Counter({
+      name: 'mcguard_task_failures_total',
+      help: 'Failures of background tasks, by task. The guard repeats the task.',
+      labelNames: ['task'],
+      registers: [registry],
+    });
     const reads: Counter = new Counter({
       name: 'mcguard_live_reads_total',
       help: 'Live reads of all references.',
@@ -79,23 +50,30 @@ export class Metrics {
     const readExpiries = () =>
       certificate.expiries().map(({ certificate: name, notAfter }) => [name, notAfter.getTime() / 1000] as const);
     this.#addGauge('mcguard_certificate_expiry_timestamp_seconds', expiryHelp, readExpiries, 'certificate');
-    const readModes = () => MODES.map((candidate) => [candidate, candidate === mode() ? 1 : 0] as const);
+    const readModes = () => {
+      const { mode } = findCurrentSettings(settings) ?? DEFAULT_SETTINGS;
+      return MODES.map((candidate) => [candidate, candidate === mode ? 1 : 0] as const);
+    };
     this.#addGauge('mcguard_mode', '1 for the current mode, 0 for the others.', readModes, 'mode');
     const danglingHelp = 'References to MachineConfigs that do not exist, and pools whose status should name one.';
     this.#addGauge('mcguard_dangling_references', danglingHelp, () => reporter()?.danglingCount);
     const stalledHelp = 'Pools that have been paused for a restore for longer than an hour.';
-    const countStalled = (): number => findStalledRestores(index.referrers(), new Date()).length;
+    const countStalled = (): number => findStalledRestores(index.listPools(), new Date()).length;
     this.#addGauge('mcguard_stalled_restores', stalledHelp, countStalled);
     const protectedHelp = 'Rendered MachineConfigs that are in use.';
     this.#addGauge('mcguard_protected_configs', protectedHelp, () => reporter()?.protectedConfigs);
     const ageHelp = 'Time since the last message from the API server about the resource.';
-    const readAges = () =>
-      index.reflectors.flatMap(({ resource, silentMs }) =>
-        silentMs === undefined ? [] : [[resource.name, silentMs / 1000] as const],
+    const readAges = () => {
+      const followed = index.reflectors.map(({ resource, silentMs }) => ({ name: resource.name, silentMs }));
+      const { readAt = Number.NaN } = settings;
+      const all = [...followed, { name: 'machineconfigguards', silentMs: performance.now() - readAt }];
+      return all.flatMap(({ name, silentMs }) =>
+        silentMs === undefined || Number.isNaN(silentMs) ? [] : [[name, silentMs / 1000] as const],
       );
+    };
     this.#addGauge('mcguard_index_age_seconds', ageHelp, readAges, 'resource');
     const referencesHelp = 'Strong references to MachineConfigs, by kind of referrer.';
-    this.#addGauge('mcguard_references', referencesHelp, () => countStrongReferences(index.referrers()), 'kind');
+    this.#addGauge('mcguard_references', referencesHelp, () => countStrongReferences(index.byConfig.values()), 'kind');
     const version = new Map([[packageJson.version, 1]]);
     this.#addGauge('mcguard_build_info', 'Always 1; the label tells the version.', () => version, 'version');
     this.#addGauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss());
@@ -104,20 +82,11 @@ export class Metrics {
     this.#addGauge('process_start_time_seconds', 'Start of the process, in seconds since 1970.', () => startedAt);
   }
 
-  countAnswer({ review, verdict, path, configState }: JudgedReview, { hasAuthorization, ms }: AnsweredCall): void {
-    this.#calls.inc({ authorization: String(hasAuthorization) });
-    if (configState === 'missing') {
-      this.#missingConfigs.inc();
-      return;
-    }
-    this.#decisions.inc({ verdict: verdict.outcome, code: verdict.code, dry_run: String(review.isDryRun) });
-    this.#duration.observe({ path }, ms / 1000);
-  }
-
   countTaskFailure(task: string): void {
     this.#taskFailures.inc({ task });
   }
 
+  /** Returns all metrics in OpenMetrics 1.0. */
   async scrape(): Promise<{ text: string; contentType: string }> {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
@@ -140,11 +109,10 @@ export class Metrics {
   }
 }
 
-function countStrongReferences(referrers: Iterable<Referrer>): Map<ReferrerKind, number> {
+function countStrongReferences(configs: Iterable<ConfigReferrers>): Map<ReferrerKind, number> {
   const counts = new Map(REFERRER_KINDS.map((kind) => [kind, 0]));
-  for (const { kind, references } of referrers) {
-    const strong = references.filter(({ strength }) => strength === 'strong').length;
-    counts.set(kind, (counts.get(kind) ?? 0) + strong);
+  for (const referrers of configs) {
+    for (const [kind, count] of counts) counts.set(kind, count + referrers.count(kind));
   }
   return counts;
 }

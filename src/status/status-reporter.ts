@@ -1,23 +1,26 @@
 import type { Logger } from 'pino';
 import type { ServingCertificate } from '../certificates/key-pair.ts';
-import { toSeconds } from '../common/duration.ts';
 import { repeat } from '../common/wait.ts';
 import type { Settings } from '../api/settings.ts';
-import { toRecordedReferrers } from '../review/verdict.ts';
 import type { KubeApi } from '../kube/api.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { FollowedTlsProfile } from '../serving/tls-profile.ts';
-import { type DanglingFinding, DanglingReferenceDetector, describeFinding } from './dangling-reference-detector.ts';
+import {
+  type DanglingFinding,
+  DanglingReferenceDetector,
+  type DanglingReferenceDetectorOptions,
+  describeFinding,
+} from './dangling-reference-detector.ts';
 import { describeStatus } from './describe-status.ts';
 import { Lease } from './lease.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import { INSTALLED_NAME } from '../api/paths.ts';
 import type { ConfigIndex } from '../references/config-index.ts';
-import type { JudgedReview } from '../review/review.ts';
 import type { GuardStatus } from './guard-status.ts';
 import type { StatusInput } from './status-input.ts';
 
-export interface StatusReporterOptions extends Pick<StatusInput, 'index' | 'history'> {
+export interface StatusReporterOptions extends Pick<StatusInput, 'history'> {
+  readonly index: StatusInput['index'] & DanglingReferenceDetectorOptions['index'];
   readonly api: Pick<KubeApi, 'json'>;
   readonly log: Logger;
   readonly configs: Pick<ConfigIndex, 'isSynced' | 'isForbidden' | 'names' | 'objects' | 'deletedAt'>;
@@ -25,12 +28,14 @@ export interface StatusReporterOptions extends Pick<StatusInput, 'index' | 'hist
   readonly certificate: Pick<ServingCertificate, 'expiries'>;
   readonly settings: () => Settings;
   readonly stored: StatusWriterOptions['stored'];
+  readonly answers: StatusWriterOptions['answers'];
   readonly tlsProfile?: (() => FollowedTlsProfile) | undefined;
   readonly leaseNamespace: string;
   /** Unique for each replica. The process that a container restarts has the one of its predecessor. */
   readonly leaseHolder: string;
   readonly onTaskFailure: (task: string) => void;
-  readonly now?: () => Date;
+  /** By the clock of the API server. */
+  readonly now: () => Date;
 }
 
 /** A finding is in the status within five seconds. */
@@ -39,7 +44,6 @@ const INTERVAL_MS = 1_000;
 /** Writes the status, and records Events about nodes whose config does not exist. No decision depends on it. */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
-  readonly #now: () => Date;
   readonly #detector: DanglingReferenceDetector;
   readonly #lease: Lease;
   readonly #writer: StatusWriter;
@@ -47,7 +51,6 @@ export class StatusReporter {
   constructor(options: StatusReporterOptions) {
     const { api, log, leaseNamespace: namespace, leaseHolder: identity, onTaskFailure } = options;
     this.#options = options;
-    this.#now = options.now ?? (() => new Date());
     const onFound = (finding: DanglingFinding): void => this.#recordEvent(finding);
     this.#detector = new DanglingReferenceDetector({ ...options, onFound });
     const onFailure = (): void => onTaskFailure('acquire the Lease');
@@ -64,6 +67,7 @@ export class StatusReporter {
     return this.#options.configs.isForbidden ? undefined : this.#detector.protectedConfigs;
   }
 
+  /** Follows references, Lease and status until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const tasks = {
       'find dangling references': () => this.#detector.check(signal),
@@ -78,13 +82,6 @@ export class StatusReporter {
     await Promise.all([...Object.entries(tasks).map(repeatTask), this.#lease.run(signal)]);
   }
 
-  recordAnswer({ review: { user }, verdict }: JudgedReview): void {
-    const { config: name = '' } = verdict;
-    const answer = { time: toSeconds(this.#now()), name, user };
-    if (verdict.outcome === 'denied') this.#writer.recordDenial({ ...answer, referrers: toRecordedReferrers(verdict) });
-    else this.#writer.recordAllowedDeletion(answer);
-  }
-
   #status(): GuardStatus {
     const { settings, certificate, tlsProfile } = this.#options;
     const { findings, protectedConfigs } = this.#detector;
@@ -95,7 +92,7 @@ export class StatusReporter {
       protectedConfigs,
       expiries: certificate.expiries(),
       tlsProfile: tlsProfile?.(),
-      now: this.#now(),
+      now: this.#options.now(),
     });
   }
 

@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { RecordedReferrer } from '../review/verdict.ts';
 import type { ApiObject } from '../kube/api-object.ts';
 import { type KubeApi, MERGE_PATCH } from '../kube/api.ts';
 import { ApiError, describeError, isNotFound } from '../kube/errors.ts';
@@ -9,20 +7,14 @@ import { ProblemLog } from '../common/problem-log.ts';
 import { toSeconds } from '../common/duration.ts';
 import { GUARD_PATH } from '../api/paths.ts';
 import { type Condition, CONDITION_TYPES, type GuardStatus } from './guard-status.ts';
+import type { AnswerRecorder } from '../review/answer-recorder.ts';
+import { MAX_DELETIONS, type RecordedDeletion, type RecordedDenial } from '../review/answer-recorder.ts';
 
-interface StoredDeletion {
-  readonly time: string;
-  readonly user: string;
-}
-
-export interface LastDenial extends StoredDeletion {
-  readonly name: string;
-  readonly referrers: readonly RecordedReferrer[];
-}
+/** As the status has them: times are in whole seconds. */
+type StoredDeletion = Omit<RecordedDeletion, 'time'> & { readonly time: string };
+export type LastDenial = Omit<RecordedDenial, 'time'> & { readonly time: string };
 
 const ANSWERS_INTERVAL_MS = 10_000;
-/** A few are of interest: those whose config a node names. */
-const MAX_DELETIONS = 50;
 const TIMEOUT_MS = 5_000;
 
 type StoredCondition = Omit<Condition, 'type'> & {
@@ -45,6 +37,9 @@ export interface StatusWriterOptions {
   readonly log: Logger;
   /** The last MachineConfigGuard that was read; undefined if it does not exist. */
   readonly stored: () => ApiObject | undefined;
+  /** By the clock of the API server, because replicas compare what they write. */
+  readonly now: () => Date;
+  readonly answers: Pick<AnswerRecorder, 'deletions' | 'lastDenial'>;
 }
 
 /**
@@ -55,11 +50,10 @@ export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #problem: ProblemLog;
   #lastRead: ApiObject | undefined;
+  /** As last read or written. Undefined after a conflict, until the next read. */
+  #guard: StoredGuard | undefined;
   /** The last status that was written, and what the API server then stored. */
   #written: { readonly desired: object; readonly stored: object } | undefined;
-  #denial: LastDenial | undefined;
-  /** Those that were allowed and are not written yet, by the name of the config. */
-  readonly #deletions = new LRUCache<string, StoredDeletion>({ max: MAX_DELETIONS });
   #answersWrittenAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: StatusWriterOptions) {
@@ -67,27 +61,20 @@ export class StatusWriter {
     this.#problem = new ProblemLog(options.log);
   }
 
-  recordDenial(denial: LastDenial): void {
-    this.#denial = denial;
-  }
-
-  recordAllowedDeletion({ name, ...deletion }: Pick<LastDenial, 'time' | 'name' | 'user'>): void {
-    this.#deletions.set(name, deletion);
-  }
-
   /** The status is undefined unless this replica is the leader. The replica that answered writes the answers. */
   async write(status: GuardStatus | undefined, signal: AbortSignal): Promise<void> {
     const read = this.#options.stored();
-    if (read === undefined || read === this.#lastRead) return;
+    if (read !== this.#lastRead) this.#guard = read as StoredGuard | undefined;
     this.#lastRead = read;
-    let guard: StoredGuard = read as StoredGuard;
     let failure: unknown;
     for (const write of [this.#writeStatus.bind(this, status), this.#writeAnswers.bind(this)]) {
+      // The object can be writable although it is unreadable: then its status says so.
+      if (this.#guard === undefined) return;
       try {
-        guard = await write(guard, signal);
+        this.#guard = await write(this.#guard, signal);
       } catch (error) {
-        // After a conflict, the next read contains what another client has written.
-        if (!(error instanceof ApiError && error.status === 409)) failure ??= error;
+        if (error instanceof ApiError && error.status === 409) this.#guard = undefined;
+        else failure ??= error;
       }
     }
     if (failure === undefined) this.#problem.clear();
@@ -106,7 +93,7 @@ export class StatusWriter {
     const foreign = storedConditions.filter(({ type }) => !CONDITION_TYPES.some((own) => own === type));
     const own = conditions.map(({ type, status: value, reason, message }): StoredCondition => {
       const same = storedConditions.find((other) => other.type === type && other.status === value);
-      const lastTransitionTime = same?.lastTransitionTime ?? toSeconds(new Date());
+      const lastTransitionTime = same?.lastTransitionTime ?? toSeconds(this.#options.now());
       return { type, status: value, reason, message, observedGeneration, lastTransitionTime };
     });
     const desired = { ...rest, observedGeneration, conditions: [...own, ...foreign] };
@@ -120,29 +107,31 @@ export class StatusWriter {
   }
 
   async #writeAnswers(guard: StoredGuard, signal: AbortSignal): Promise<StoredGuard> {
-    const denial = this.#denial;
-    const deletions = Object.fromEntries(this.#deletions.entries());
-    const now = performance.now();
-    const hasAnswers = denial !== undefined || this.#deletions.size > 0;
-    if (!hasAnswers || now - this.#answersWrittenAt < ANSWERS_INTERVAL_MS) return guard;
-    const { status = {} } = guard;
-    // Another replica may have denied later.
-    const isLast = denial !== undefined && (status.lastDenial?.time ?? '') <= denial.time;
-    // Each replica patches its own keys, and removes the oldest.
-    const all = Object.entries({ ...status.deletions, ...deletions });
-    const oldest = all.toSorted(([, a], [, b]) => (a.time < b.time ? 1 : -1)).slice(MAX_DELETIONS);
-    const patch = {
-      ...(isLast ? { lastDenial: denial } : {}),
-      ...(this.#deletions.size > 0
-        ? { deletions: { ...deletions, ...Object.fromEntries(oldest.map(([name]) => [name, null])) } }
-        : {}),
-    };
-    const answer = Object.keys(patch).length > 0 ? await this.#patch(guard, patch, signal) : guard;
-    this.#answersWrittenAt = now;
-    if (this.#denial === denial) this.#denial = undefined;
-    for (const [name, deletion] of Object.entries(deletions)) {
-      if (this.#deletions.get(name) === deletion) this.#deletions.delete(name);
+    const { answers, now } = this.#options;
+    const { lastDenial } = answers;
+    const deletions = [...answers.deletions.entries()];
+    const startedAt = performance.now();
+    const hasAnswers = lastDenial !== undefined || deletions.length > 0;
+    if (!hasAnswers || startedAt - this.#answersWrittenAt < ANSWERS_INTERVAL_MS) return guard;
+
+    const patch: { lastDenial?: LastDenial; deletions?: Record<string, StoredDeletion | null> } = {};
+    const { time: storedTime = '' } = guard.status?.lastDenial ?? {};
+    const denial = lastDenial && toStored(lastDenial);
+    // Another replica may have denied later. A time in the future is wrong.
+    if (denial !== undefined && (storedTime <= denial.time || storedTime > toSeconds(now()))) patch.lastDenial = denial;
+    if (deletions.length > 0) {
+      // Each replica patches its own keys, and removes the oldest.
+      const own = Object.fromEntries(deletions.map(([name, deletion]) => [name, toStored(deletion)]));
+      const all = Object.entries({ ...guard.status?.deletions, ...own });
+      const oldest = all.toSorted(([, a], [, b]) => (a.time < b.time ? 1 : -1)).slice(MAX_DELETIONS);
+      patch.deletions = { ...own, ...Object.fromEntries(oldest.map(([name]) => [name, null])) };
     }
+
+    const answer = Object.keys(patch).length > 0 ? await this.#patch(guard, patch, signal) : guard;
+    this.#answersWrittenAt = startedAt;
+    if (answers.lastDenial === lastDenial) answers.lastDenial = undefined;
+    for (const [name, deletion] of deletions)
+      if (answers.deletions.get(name) === deletion) answers.deletions.delete(name);
     return answer;
   }
 
@@ -151,6 +140,10 @@ export class StatusWriter {
     const request = { method: 'PATCH', path: `${GUARD_PATH}/status`, contentType: MERGE_PATCH, body } as const;
     return (await this.#options.api.json({ ...request, timeoutMs: TIMEOUT_MS, signal })) as StoredGuard;
   }
+}
+
+function toStored<Answer extends RecordedDeletion>(answer: Answer): Omit<Answer, 'time'> & { readonly time: string } {
+  return { ...answer, time: toSeconds(answer.time) };
 }
 
 function omitAnswers({ status = {} }: StoredGuard): object {

@@ -459,6 +459,26 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['PoolConflict'],
     repairs: [`oc label node worker-0 --overwrite ${label('infra')}-`],
   },
+  'a deleted pool': {
+    source: 'own: the scenario pool-deleted of the real operator, before a label changes',
+    nodes: {
+      'infra-0': { roles: ['worker', 'infra'], ...both(I.A) },
+      'infra-1': { roles: ['worker'], ...both(I.A) },
+      'infra-2': { roles: ['worker', 'infra'], current: I.A, desired: W.A },
+      'worker-0': { roles: ['worker'], ...both(W.A) },
+    },
+    pools: { worker: { spec: W.A, status: W.A, counts: [4, 1, 4, 0] } },
+    configs: [W.A, I.A],
+    problems: ['PoolDeleted', 'PoolDeleted?'],
+    repairs: [`oc label node infra-0 --overwrite ${label('infra')}-`],
+  },
+  'a deleted pool, and a paused one': {
+    source: 'own: the operator updates no node of a paused pool',
+    nodes: { 'infra-0': { roles: ['worker', 'infra'], ...both(I.A) } },
+    pools: { worker: { spec: W.A, status: W.A, counts: [1, 0, 1, 0], paused: true } },
+    configs: [W.A, I.A],
+    problems: [],
+  },
   'S27 without its role': {
     source: 'own: the selector can be met by several labels',
     nodes: { 'worker-1': { roles: [], ...both(C.Y), labels: { zone: 'b', retired: 'yes' } } },

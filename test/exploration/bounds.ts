@@ -3,7 +3,8 @@ import { parse } from 'yaml';
 import type { ReferrerName } from './two-config-cluster.ts';
 
 /** What a bound limits. A deadline can pass early. */
-export type Event = 'writes' | 'deliveries' | 'deletions' | 'faults' | 'deadlines' | 'delays' | 'relists' | 'restarts';
+export type Event =
+  'writes' | 'deliveries' | 'malformed' | 'deletions' | 'faults' | 'deadlines' | 'delays' | 'relists' | 'restarts';
 
 /** The explored schedules: all with at most so many events. */
 export interface Bound extends Partial<Readonly<Record<Event, number>>> {

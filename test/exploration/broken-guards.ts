@@ -1,4 +1,5 @@
-import { type PoolReferrer, type Referrer } from '../../src/mco/referrer.ts';
+import { toClusterState } from '../support/cluster-state.ts';
+import type { PoolReferrer, Referrer } from '../../src/mco/referrer.ts';
 import type { ApiObject } from '../../src/kube/api-object.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
 import { listResource } from '../../src/kube/lists/list.ts';
@@ -16,23 +17,25 @@ function readWith(createRead: (parts: GuardParts, api: KubeApi) => LiveReader['r
   };
 }
 
-const decideFromIndex = readWith(({ index }) => async () => {
-  const referrers = index.findReferrers(CONFIG_A.name);
-  return await Promise.resolve({ referrers, unreadable: [], readAt: new Date() });
+const decideFromIndex = readWith(({ index }) => async (config) => {
+  const { references } = toClusterState(config, []);
+  const strong = index.find(config)?.summarize() ?? references.strong;
+  const state = toClusterState(config, [...index.listPools(), ...index.listUnreportedNodes()]);
+  return await Promise.resolve({ ...state, references: { ...references, strong } });
 });
 
 const neverAnswer = readWith(() => async () => await new Promise(() => {}));
 
 /** Without the second list of pools and builds. */
 function listOnce(resources: readonly Resource<Referrer>[]): BrokenGuard {
-  return readWith((_parts, api) => async (_config, signal) => {
+  return readWith((_parts, api) => async (config, signal) => {
     const referrers: Referrer[] = [];
     for (const resource of resources) {
       const add = (object: ApiObject): void => void referrers.push(resource.parse(object));
       // No bound of this guard has faults. Only the end of a schedule aborts a list.
       await listResource(api, resource, add, signal).catch(() => undefined);
     }
-    return { referrers, unreadable: [], readAt: new Date() };
+    return toClusterState(config, referrers);
   });
 }
 
@@ -73,35 +76,35 @@ function changeState(change: (state: ClusterState) => Partial<ClusterState>): Br
 }
 
 function changePools(change: (pool: PoolReferrer) => PoolReferrer): BrokenGuard {
-  return changeState(({ referrers }) => ({
-    referrers: referrers.map((referrer) => (referrer.kind === 'MachineConfigPool' ? change(referrer) : referrer)),
-  }));
+  return changeState(({ pools }) => ({ pools: pools.map(change) }));
 }
 
-const ignoreDesired = changeState(({ referrers }) => ({
-  referrers: referrers.map((referrer): Referrer => {
-    return { ...referrer, references: referrer.references.filter(({ field }) => field !== 'desiredConfig') };
-  }),
-}));
-const denyAlways = changeState(() => ({ referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] }));
+const ignoreDesired = changeState(({ references }) => {
+  const strong = references.strong.references.filter(({ field }) => field !== 'desiredConfig');
+  return { references: { ...references, strong: { ...references.strong, references: strong, total: strong.length } } };
+});
+const denyAlways = changeState((state) => {
+  const { references } = toClusterState(CONFIG_A.name, []);
+  return { ...state, references, unreadable: [{ name: 'nodes', reason: 'broken' }] };
+});
 const ignoreUnreadable = changeState(() => ({ unreadable: [] }));
-const ignoreHold = changeState(({ referrers }) => ({ referrers: referrers.filter(({ kind }) => kind === 'Node') }));
+const ignoreHold = changeState(() => ({ pools: [] }));
 const ignoreTimes = changePools(({ kind, name, references }) => ({ kind, name, references }));
 const ignoreRollBack = changePools((pool) => ({ ...pool, specChangedAt: LONG_AGO }));
 
-type FindLastUse = GuardParts['index']['pools']['findLastUse'];
+type FindLastUse = NonNullable<GuardParts['history']['findLastUse']>;
 
 /** Changes what the guard remembers of the pools. */
 function changeMemory(change: (find: FindLastUse, parts: GuardParts) => FindLastUse): BrokenGuard {
   return (parts) => {
-    const { pools } = parts.index;
-    pools.findLastUse = change(pools.findLastUse.bind(pools), parts);
+    const { findLastUse = () => undefined } = parts.history;
+    Object.assign(parts.history, { findLastUse: change(findLastUse, parts) });
   };
 }
 
 const forgetPools = changeMemory(() => () => undefined);
 const ignoreLateWatch = changeMemory((find, { index }) => ({ name }, ...args) => {
-  const seen = index.findReferrers(CONFIG_A.name).find((pool): pool is PoolReferrer => pool.name === name);
+  const seen = index.listPools().find((pool) => pool.name === name);
   return seen && find(seen, ...args);
 });
 const forgetNamings = changeMemory((find) => (...args) => {
@@ -117,6 +120,20 @@ const ignoreGaps: BrokenGuard = ({ index: { pools } }) => {
   const update = pools.update.bind(pools);
   pools.update = (before, after) => update(before, after, 'watch');
 };
+/** As if an event with a pool that it cannot read had changed nothing. */
+const skipMalformed: BrokenGuard = ({ index }) => {
+  const reflector = index.reflectors.find(({ resource }) => resource.name === POOLS.name);
+  const parse = (object: ApiObject): PoolReferrer => {
+    const known = index.listPools().find(({ name }) => name === object.metadata?.name);
+    try {
+      return POOLS.parse(object);
+    } catch (error) {
+      if (known === undefined) throw error;
+      return known;
+    }
+  };
+  Object.assign(reflector ?? {}, { resource: { ...POOLS, parse } });
+};
 
 /** They are parts of the bounds of `npm test`. */
 const ONE_WRITE: Bound = { starts: [[]], writers: ['node-1'], writes: 1, deliveries: 1, deletions: 1 };
@@ -127,6 +144,7 @@ const HOLD: Bound = { ...ONE_WRITE, writers: ['worker'], writes: 2, deliveries: 
 
 const MEMORY: Bound = { ...HOLD, watchedMs: HOLD_MS + 2_000 };
 const RELIST: Bound = { ...MEMORY, deliveries: 0, relists: 1 };
+const MALFORMED: Bound = { ...MEMORY, deliveries: 1, malformed: 1 };
 const RESTART: Bound = { ...MEMORY, starts: [['worker']], restarts: 1 };
 
 const IN_USE = 'A was in use the whole time';
@@ -152,4 +170,5 @@ export const BROKEN_GUARDS: readonly (readonly [string, BrokenGuard, Bound, stri
   ['forgets which configs a pool has named', forgetNamings, MEMORY, HELD],
   ['believes after a restart that it has always watched', forgetStart, RESTART, HELD],
   ['believes after a list that it has missed nothing', ignoreGaps, RELIST, HELD],
+  ['skips an event with a malformed object', skipMalformed, MALFORMED, HELD],
 ];

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { pino } from 'pino';
-import { isPool } from '../../src/mco/referrer.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
+import type { PoolHistory } from '../../src/references/pool-history.ts';
 import { ControlledApi } from './controlled-api.ts';
 import { CONFIG_A, type TwoConfigCluster } from './two-config-cluster.ts';
 import { WatchApi } from './watch-api.ts';
 import { createJudge } from '../../src/guard/create-judge.ts';
-import { POOLS, REFERRER_RESOURCES } from '../../src/mco/resources.ts';
+import { BUILDS, POOLS, REFERRER_RESOURCES } from '../../src/mco/resources.ts';
 
 export type GuardParts = ReturnType<typeof createJudge>;
 
@@ -26,7 +26,8 @@ export class ExploredGuard {
   seesPoolsSince = Date.now();
   readonly #parts: GuardParts;
   readonly #stopped = new AbortController();
-  readonly #findLastUse: GuardParts['index']['pools']['findLastUse'];
+  readonly #findLastUse: PoolHistory['findLastUse'];
+  readonly #listPools: GuardParts['index']['listPools'];
   /** A digest of all that the guard has seen. The guard is deterministic, so nothing else determines what it does. */
   #seen = '';
 
@@ -41,12 +42,13 @@ export class ExploredGuard {
     this.#parts = createJudge({
       api,
       watchApi: this.watches as unknown as KubeApi,
-      settings: () => ({ mode: 'Enforce', holdSupersededMs: holdMs }),
+      settings: { settings: { mode: 'Enforce', holdSupersededMs: holdMs } },
       log: LOG,
     });
     this.judge = this.#parts.judge;
-    const { pools } = this.#parts.index;
-    this.#findLastUse = pools.findLastUse.bind(pools);
+    const { index } = this.#parts;
+    this.#findLastUse = index.pools.findLastUse.bind(index.pools);
+    this.#listPools = index.listPools.bind(index);
     this.#observeIndex();
     broken?.(this.#parts, api);
     const { signal } = this.#stopped;
@@ -60,8 +62,9 @@ export class ExploredGuard {
 
   /** What the guard does next depends only on it. */
   get state(): unknown {
-    const referrers = [...this.#parts.index.referrers()];
-    const memory = referrers.filter(isPool).map((pool) => this.#findLastUse(pool, CONFIG_A.name, new Date()));
+    const { index } = this.#parts;
+    const referrers = [...index.byConfig].map(([config, each]) => [config, each.summarize()]);
+    const memory = this.#listPools().map((pool) => [pool, this.#findLastUse(pool, CONFIG_A.name, new Date())]);
     const calls = this.api.calls.map(({ name, answer }) => [name, answer]);
     return [this.#seen, referrers, memory, this.seesPoolsSince, this.watches.events, calls];
   }
@@ -83,10 +86,18 @@ export class ExploredGuard {
       this.observe(JSON.stringify([resources, result]));
       return result;
     };
-    const findReferrers = index.findReferrers.bind(index);
     const newestVersion = index.newestVersion.bind(index);
-    index.findReferrers = (config) => note(all, findReferrers(config));
+    const formatPoolsAndBuilds = index.formatPoolsAndBuilds.bind(index);
+    const find = index.find.bind(index);
+    index.find = (config) => {
+      const referrers = find(config);
+      note(all, referrers?.summarize());
+      return referrers;
+    };
+    index.listPools = () => note([POOLS.name], this.#listPools());
+    index.formatPoolsAndBuilds = () => note([POOLS.name, BUILDS.name], formatPoolsAndBuilds());
     index.newestVersion = (resource) => note([resource], newestVersion(resource));
-    index.pools.findLastUse = (...args) => note([POOLS.name], this.#findLastUse(...args));
+    const findLastUse: PoolHistory['findLastUse'] = (...args) => note([POOLS.name], this.#findLastUse(...args));
+    Object.assign(this.#parts.history, { findLastUse });
   }
 }

@@ -34,6 +34,13 @@ export class WatchApi implements Pick<KubeApi, 'json' | 'request'> {
     body?.push(`${JSON.stringify(events?.shift())}\n`);
   }
 
+  /** Sends the next event of this resource with an object whose fields cannot be read. */
+  deliverMalformed(resource: string): void {
+    const { body, events } = this.#watches.get(resource) ?? {};
+    const { type, object } = events?.shift() ?? {};
+    body?.push(`${JSON.stringify({ type, object: { ...object, spec: 'malformed' } })}\n`);
+  }
+
   /** The next version to watch from is gone. So the index lists again, and misses the events in between. */
   breakOff(resource: string): void {
     const { body } = this.#watches.get(resource) ?? {};

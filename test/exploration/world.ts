@@ -20,6 +20,8 @@ const START = new Date('2026-01-01T00:00:00.900Z');
 /** Longer than each pause and timeout, except for the deadline, which three of them exceed. */
 const DELAY_MS = 1_300;
 const DELAY_STEP_MS = 50;
+/** Longer than the first pause of a reflector. */
+const RELIST_MS = 400;
 const RANKS = { write: 0, deliver: 1, serve: 2, guard: 3 };
 
 /** The real one. A world replaces the global. */
@@ -42,6 +44,7 @@ export class World implements Run {
   readonly #counts = {
     writes: 0,
     deliveries: 0,
+    malformed: 0,
     deletions: 0,
     faults: 0,
     deadlines: 0,
@@ -120,7 +123,7 @@ export class World implements Run {
       ...served.map((call) => this.#answer(guard, call)),
       ...unserved.flatMap((call) => call.faults.map((fault) => this.#answer(guard, call, fault))),
       this.#send(guard),
-      ...(isWaiting && !IS_LONG ? [] : [this.#relist(guard)]),
+      ...(isWaiting && !IS_LONG ? [] : [this.#relist(guard), ...this.#deliverMalformed(guard)]),
     ];
   }
 
@@ -202,6 +205,18 @@ export class World implements Run {
       while (!watches.isWatching(POOLS.name)) await this.#pass(DELAY_STEP_MS);
     };
     return { ...this.#changeAll(`the guard${guard.suffix} lists the pools again`, perform), event: 'relists' };
+  }
+
+  /** Afterwards the guard has time to list again. */
+  #deliverMalformed(guard: ExploredGuard): readonly Step[] {
+    if (!guard.watches.isLate(POOLS.name)) return [];
+    const perform = async (): Promise<void> => {
+      guard.seesPoolsSince = Date.now();
+      guard.watches.deliverMalformed(POOLS.name);
+      await settle();
+      for (let ms = 0; ms < RELIST_MS; ms += DELAY_STEP_MS) await this.#pass(DELAY_STEP_MS);
+    };
+    return [{ ...this.#changeAll(`the guard${guard.suffix} receives a malformed pool`, perform), event: 'malformed' }];
   }
 
   #restart(guard: ExploredGuard): Step {

@@ -16,9 +16,10 @@ import { NAME, reviewBody } from '../support/review.ts';
 import { inputsNear } from './inputs.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../src/api/annotations.ts';
 import { REFERRER_RESOURCES } from '../../src/mco/resources.ts';
-import type { ClusterState } from '../../src/references/cluster-state.ts';
+import { toClusterState } from '../support/cluster-state.ts';
 import { toAdmissionReview } from '../../src/review/admission-response.ts';
 import { BadReview } from '../../src/review/review-fault.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
 
 const RUNS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -26,6 +27,8 @@ const MCO = 'machineconfiguration.openshift.io';
 const ANNOTATIONS = { [`${MCO}/currentConfig`]: NAME, [`${MCO}/desiredConfig`]: NAME, other: 'x' };
 
 /** Returns undefined if the parser throws the expected error. */
+const WANTED = [...NODE_ANNOTATIONS.values()];
+
 function tryParse<Result>(parse: () => Result, Expected: new (...args: never[]) => Error) {
   try {
     return parse();
@@ -38,11 +41,9 @@ function tryParse<Result>(parse: () => Result, Expected: new (...args: never[]) 
 function runReview(bytes: Buffer): string {
   const review = tryParse(() => parseReview(bytes), BadReview);
   if (review === undefined) return 'bad review';
-  const state: ClusterState = {
-    referrers: [parseNodeReferrer(NODE)],
-    unreadable: [],
+  const state = toClusterState(review.config?.name ?? toConfigName(''), [parseNodeReferrer(NODE)], {
     readAt: new Date(0),
-  };
+  });
   const verdict = decide(review, state, DEFAULT_SETTINGS, { createdAt: () => undefined });
   const { uid, allowed } = toAdmissionReview(review.uid, verdict).response;
   if (uid === '') throw new Error('the answer has no uid');
@@ -124,7 +125,7 @@ test.each([
     name: 'protobuf list',
     seeds: [encodeAnswer(encodeList(ITEMS)), ...readSeeds('protobuf-list')],
     run: (bytes: Buffer, size: number) =>
-      runList((onObject) => parse(new ProtobufListParser(onObject, NODE_ANNOTATIONS), bytes, size)),
+      runList((onObject) => parse(new ProtobufListParser(onObject, WANTED), bytes, size)),
   },
 ])('$name reads its seeds and inputs near them without harm', { timeout: HOUR_MS }, ({ seeds, run }) => {
   const outcomes = new Map<string, number>();

@@ -4,6 +4,7 @@ import { SettingsFollower, type SettingsFollowerOptions } from '../../src/guard/
 import { memoryLog } from '../support/log.ts';
 import { startTestCluster } from '../support/test-cluster.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
+import { findCurrentSettings } from '../../src/review/decide.ts';
 
 const RESOURCE = 'machineconfigguards';
 const isFollowed = ({ method, path }: { method: string; path: string }) =>
@@ -23,7 +24,8 @@ async function follow({ mode, fault = () => 'pass', ...options }: FollowOptions)
   const api = cluster.connect();
   const follower = new SettingsFollower({ api, log, intervalMs: 10, createIntervalMs: 50, ...options });
   runUntilEnd((signal) => follower.run(signal));
-  const awaitMode = async (expected: string) => await expect.poll(() => follower.settings?.mode).toBe(expected);
+  const awaitMode = async (expected: string) =>
+    await expect.poll(() => findCurrentSettings(follower)?.mode).toBe(expected);
   const patch = (change: Record<string, unknown>) => void cluster.patch(RESOURCE, 'cluster', change);
   const readSpec = () => cluster.get(RESOURCE, 'cluster')?.['spec'];
   const countPosts = () => cluster.faults.requests.filter(({ method }) => method === 'POST').length;
@@ -37,11 +39,11 @@ test('applies each mode and logs it once, and Enforce when the object is deleted
   const { cluster, follower, messages, awaitMode, patch, readSpec } = await follow({ mode: 'Warn' });
   await awaitMode('Warn');
   patch({ spec: { mode: 'Disabled', holdSuperseded: '1h' } });
-  await expect.poll(() => follower.settings).toEqual({ mode: 'Disabled', holdSupersededMs: 3_600_000 });
+  await expect.poll(() => findCurrentSettings(follower)).toEqual({ mode: 'Disabled', holdSupersededMs: 3_600_000 });
   patch(LABELS);
   cluster.erase(RESOURCE, 'cluster');
   await expect.poll(readSpec).toEqual({});
-  expect(follower.settings?.mode).toBe('Enforce');
+  expect(findCurrentSettings(follower)?.mode).toBe('Enforce');
   const created = 'machineconfigguard cluster created, because it did not exist';
   await expect.poll(messages).toEqual(['mode is Warn', 'mode is Disabled', 'mode is Enforce', created]);
   patch({ spec: { mode: 'Off', holdSuperseded: 'soon' } });
@@ -99,18 +101,34 @@ test.each<[string, Fault]>([
   cluster.faults.intercept((request) => (isFollowed(request) ? fault : 'pass'));
   const problem = expect.stringMatching(/^cannot read machineconfigguard cluster: .*; keeping mode Audit$/);
   await expect.poll(messages).toEqual(['mode is Audit', problem]);
-  expect(follower.settings?.mode).toBe('Audit');
+  expect(findCurrentSettings(follower)?.mode).toBe('Audit');
   cluster.faults.clear();
   patch({ spec: { mode: 'Warn' } });
   await awaitMode('Warn');
   await expect.poll(messages).toContain('machineconfigguard cluster is readable again');
 });
 
+test('uses Enforce after 15 s without a read, keeps the hold, and uses the mode again once it is read', async () => {
+  fakeUntilEnd('performance');
+  const { cluster, follower, messages, awaitMode, patch } = await follow({ mode: 'Disabled' });
+  patch({ spec: { holdSuperseded: '1h' } });
+  const disabled = { mode: 'Disabled', holdSupersededMs: 3_600_000 };
+  await expect.poll(() => findCurrentSettings(follower)).toEqual(disabled);
+  const recover = cluster.faults.intercept((request) => (isFollowed(request) ? { status: 403 } : 'pass'));
+  await expect.poll(messages).toContainEqual(expect.stringMatching(/; keeping mode Disabled$/));
+  vi.advanceTimersByTime(15_001);
+  expect(findCurrentSettings(follower)).toEqual({ ...disabled, mode: 'Enforce', outdatedMode: 'Disabled' });
+  await expect.poll(messages).toContainEqual(expect.stringMatching(/; using mode Enforce$/));
+  recover();
+  await awaitMode('Disabled');
+  expect(findCurrentSettings(follower)).toEqual(disabled);
+});
+
 test('has no settings until the object was readable', async () => {
   const fault: Interceptor = (request) => (isFollowed(request) ? { status: 500 } : 'pass');
   const { cluster, follower, messages, awaitMode } = await follow({ mode: 'Disabled', fault });
   await expect.poll(messages).toEqual([expect.stringMatching(/; denying deletions until then$/)]);
-  expect(follower.settings).toBeUndefined();
+  expect(findCurrentSettings(follower)).toBeUndefined();
   cluster.faults.clear();
   await awaitMode('Disabled');
 });

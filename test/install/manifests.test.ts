@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readPackageFile } from '../../src/files/package-file.ts';
 import { readField } from './read-field.ts';
-import { formatHelpNote } from '../../src/api/codes.ts';
-import { isObjectName } from '../../src/kube/object-name.ts';
 import { parsePoolName, toConfigName } from '../../src/mco/machine-config.ts';
+import { isObjectName } from '../../src/kube/api-object.ts';
+import { formatHelpNote } from '../../src/review/decide.ts';
 
 function read(file: string, keys: string): unknown {
   return readField(parse(readPackageFile(`manifests/${file}`)), keys);

@@ -11,13 +11,12 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
-import { type ApiRequest, KubeApi } from '../../src/kube/api.ts';
+import { type ApiRequest, KubeApi, LISTS, type Purpose, Transport, WATCHES } from '../../src/kube/api.ts';
 import { KubeconfigError, KubeConnection } from '../../src/client/kube-connection.ts';
 import { startHttpsServer } from '../support/tls.ts';
 import { listen } from '../../src/serving/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
-import { LISTS, type Purpose, Transport, WATCHES } from '../../src/kube/transport.ts';
 
 /**
  * Starts a server and a client of it until the end of the test.
@@ -41,7 +40,7 @@ async function startApi(
   const sendInParallel = async (count: number, request?: Partial<ApiRequest>) =>
     await Promise.all(Array.from({ length: count }, async () => await send(request)));
   const countOpen = () => sockets.filter(({ closed }) => !closed).length;
-  return { send, sendInParallel, sockets, countOpen, source };
+  return { api, send, sendInParallel, sockets, countOpen, source };
 }
 
 /** Sends one request to a server that the kubeconfig describes like this, and returns what the server received. */
@@ -112,6 +111,18 @@ test.each([
 ])('reads an error with the headers %j as %j', async (headers, error) => {
   const { send } = await startApi((_request, response) => void response.writeHead(429, headers).end('k8s\0'));
   await expect(send()).rejects.toMatchObject({ status: 429, ...error });
+});
+
+test('tells the time by the clock of the API server, and by its own one before the first response', async () => {
+  fakeUntilEnd('performance', 'Date');
+  vi.setSystemTime('2030-01-01T00:00:00Z');
+  const { api, send } = await startApi((_request, response) => {
+    response.setHeader('date', 'Sat, 21 Nov 2026 12:00:00 GMT').end('{}');
+  });
+  expect(api.now()).toEqual(new Date('2030-01-01T00:00:00Z'));
+  await send({});
+  vi.advanceTimersByTime(5_000);
+  expect(api.now()).toEqual(new Date('2026-11-21T12:00:05Z'));
 });
 
 test('reads at most 16 MiB of JSON', async () => {

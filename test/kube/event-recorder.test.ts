@@ -84,3 +84,17 @@ test('writes 500 Events at once, then ten each second, and logs once that it dro
   await record(...denials.slice(600));
   expect(requests).toHaveLength(510);
 });
+
+test('writes 25 Events of an object at once, then one in five minutes, and those of other objects', async () => {
+  const { record, names } = createRecorder();
+  const recordVariants = async (count: number, name = CONFIG.name) => {
+    for (let at = 0; at < count; at += 1) {
+      await record({ regarding: { ...CONFIG, name }, variant: `user-${names().length}-${at}` });
+    }
+    return names().length;
+  };
+  expect(await recordVariants(840)).toBe(25);
+  vi.advanceTimersByTime(5 * 60_000);
+  expect(await recordVariants(100)).toBe(26);
+  expect(await recordVariants(1, 'another')).toBe(27);
+});

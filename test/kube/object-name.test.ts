@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isObjectName } from '../../src/kube/object-name.ts';
+import { isObjectName } from '../../src/kube/api-object.ts';
 
 test('an object can have the name of an RFC 1123 subdomain, and no other', () => {
   const names = ['a', '0', 'a-b.c9', 'x'.repeat(253)];

@@ -37,7 +37,9 @@ test.each(
   (['managed', 'unmanaged'] as const).flatMap((expected) => CASES[expected].map((node) => [expected, node] as const)),
 )('the operator leaves %s a node with %j', (expected, { labels = {}, annotations = {}, pools = [POOL] }) => {
   const all = Object.entries(annotations).map(([key, value]) => [`machineconfiguration.openshift.io/${key}`, value]);
-  const node = parseNodeReferrer({ metadata: { name: 'n', labels, annotations: Object.fromEntries(all) as object } });
+  const node = parseNodeReferrer({
+    metadata: { name: 'n', labels, annotations: Object.fromEntries(all) as Readonly<Record<string, unknown>> },
+  });
   expect(isManagedByOperator(node, pools)).toBe(expected === 'managed');
 });
 

@@ -5,13 +5,15 @@ import { limitSignal, NEVER_ABORTED as NO_DEADLINE, sleep, waitOrAbort } from '.
 import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
+import { listResource } from '../../src/kube/lists/list.ts';
+import { RELISTS } from '../../src/kube/reflector.ts';
+import { NODES as NODE_RESOURCE } from '../../src/mco/resources.ts';
 import { LiveReader } from '../../src/references/live-reader.ts';
 import type { Fault } from '../support/faults.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { startTestCluster, type TestCluster } from '../support/test-cluster.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
-import { summarizeReferences } from '../../src/mco/reference-summary.ts';
 import type { ClusterState } from '../../src/references/cluster-state.ts';
 
 const CONFIG = toConfigName('rendered-worker-a');
@@ -35,13 +37,18 @@ const ANSWERS = parse(readFileSync(new URL('list-answers.yaml', import.meta.url)
 
 /** By default the watches have seen no version. */
 const seenVersions = new Map<string, string>();
-const index = { newestVersion: (resource: string) => seenVersions.get(resource) };
+let poolsAndBuilds: string | undefined;
+const index = {
+  newestVersion: (resource: string) => seenVersions.get(resource),
+  formatPoolsAndBuilds: () => poolsAndBuilds,
+};
 
 let cluster: InMemoryCluster;
 let reader: LiveReader;
 
 beforeEach(() => {
   seenVersions.clear();
+  poolsAndBuilds = undefined;
 });
 
 function fill() {
@@ -55,9 +62,8 @@ function setConfig(referrer: 'node' | 'pool', config: string) {
   else cluster.patch('machineconfigpools', 'worker', { spec: { configuration: { name: config } } });
 }
 
-function referencesIn({ referrers }: ClusterState) {
-  const { references } = summarizeReferences(CONFIG, referrers).strong;
-  return references.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
+function referencesIn({ references }: ClusterState) {
+  return references.strong.references.map(({ kind, name, field }) => `${kind} ${name} ${field}`);
 }
 
 /** Answers late, with the state of the time of the request. Its delays pass with the fake timers. */
@@ -111,6 +117,17 @@ describe('with fake timers', () => {
     const state = await reader.read(CONFIG, NO_DEADLINE);
     expect(state).toMatchObject({ unreadable: [], readAt: new Date(60_000) });
     expect(referencesIn(state)).toEqual([reference]);
+  });
+
+  test.each([
+    ['once if the watches know the present pools', 1, 'worker@1003 '],
+    ['again if the watches know older pools', 2, 'worker@1002 '],
+    ['once after the pools if the watches know none', 1, undefined],
+  ])('lists the nodes %s', async (_case, count, known) => {
+    poolsAndBuilds = known;
+    expect(cluster.version).toBe(1_003);
+    expect((await reader.read(CONFIG, NO_DEADLINE)).unreadable).toEqual([]);
+    expect([api.counts.get(NODES), api.counts.get(POOLS)]).toEqual([count, known === undefined ? 2 : count]);
   });
 
   test('names the references as unreadable if pools change until the deadline, or if it has passed', async () => {
@@ -218,13 +235,15 @@ describe('with fake timers', () => {
 
 describe('over HTTPS', () => {
   let faults: TestCluster['faults'];
+  let api: KubeApi;
 
   beforeEach(async () => {
     const testCluster = await startTestCluster();
     cluster = testCluster;
     ({ faults } = testCluster);
     fill();
-    reader = new LiveReader({ api: testCluster.connect(), index });
+    api = testCluster.connect();
+    reader = new LiveReader({ api, index });
   });
 
   /** Reads while requests to a path have a fault, at most until the third. Returns how many there were, too. */
@@ -240,6 +259,18 @@ describe('over HTTPS', () => {
     clear();
     return { unreadable, attempts };
   }
+
+  test('answers although a connection of a live read and a list for the index hang', async () => {
+    let lists = 0;
+    faults.intercept(({ path }) => (path === NODES && (lists += 1) <= 2 ? 'hang' : 'pass'));
+    const stop = new AbortController();
+    const relist = listResource(api, NODE_RESOURCE, () => {}, stop.signal, RELISTS);
+    await expect.poll(() => lists).toBe(1);
+    const { unreadable } = await reader.read(CONFIG, NO_DEADLINE);
+    expect([unreadable, lists]).toEqual([[], 3]);
+    stop.abort();
+    await expect(relist).rejects.toThrow('aborted');
+  });
 
   test('sends uncompressed lists without parameters, of pools and builds before and after nodes', async () => {
     await reader.read(CONFIG, NO_DEADLINE);

@@ -8,7 +8,7 @@ import request from 'supertest';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { denyBadReview } from '../../src/review/decide.ts';
 import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
-import { createAdmissionApp } from '../../src/review/admission-app.ts';
+import { computeDeadlineMs, createAdmissionApp } from '../../src/review/admission-app.ts';
 import { listen } from '../../src/serving/tls-server.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { memoryLog } from '../support/log.ts';
@@ -16,6 +16,9 @@ import { allowUnused, NAME, reviewBody, UID } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 import type { AdmissionReviewResponse } from '../../src/review/admission-response.ts';
 import type { AnsweredCall, JudgedReview, ReviewJudge } from '../../src/review/review.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { LOOK_UP_TIMEOUT_MS } from '../../src/references/config-index.ts';
+import { CONFIRM_TIMEOUT_MS } from '../../src/review/judge.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json', connection: 'keep-alive' };
 const GOOD = JSON.stringify(reviewBody());
@@ -28,23 +31,23 @@ let answers: (JudgedReview & AnsweredCall)[];
 let judgeCalls: number;
 let judge: ReviewJudge['judge'];
 let onAnswer: (answer: JudgedReview & AnsweredCall) => void;
-let isDraining: boolean;
-let settings: Settings;
+const serving = { isDraining: false };
+const followed = { settings: DEFAULT_SETTINGS };
 
 beforeEach(() => {
   answers = [];
   judgeCalls = 0;
   judge = allowUnused;
   onAnswer = (answer) => void answers.push(answer);
-  isDraining = false;
-  settings = DEFAULT_SETTINGS;
+  serving.isDraining = false;
+  followed.settings = DEFAULT_SETTINGS;
   const memory = memoryLog();
   ({ lines } = memory);
   app = createAdmissionApp({
     log: memory.log,
-    isDraining: () => isDraining,
-    settings: () => settings,
-    onAnswer: (judged, call) => onAnswer({ ...judged, ...call }),
+    serving,
+    settings: followed,
+    recorder: { record: (judged, call) => onAnswer({ ...judged, ...call }) },
     judge: {
       judge: async (review, signal) => {
         judgeCalls += 1;
@@ -90,7 +93,7 @@ test.each<[string, string, string, Record<string, string>]>([
   ['no body', '', '', JSON_TYPE],
 ])('denies %s as MCG_BAD_REVIEW without the judge, in every mode', async (_case, body, uid, headers) => {
   for (const mode of [DEFAULT_SETTINGS, AUDIT]) {
-    settings = mode;
+    followed.settings = mode;
     const response = await post(body, headers);
     expect(response).toMatchObject({ uid, allowed: false, status: { code: 400, reason: 'BadRequest' } });
     expect(response.status?.message).toMatch(
@@ -109,7 +112,7 @@ test('answers in the mode in force after an error of the judge, and logs the err
   expect(JSON.stringify(response)).not.toContain('secret detail');
   expect(lines).toMatchObject([{ msg: 'cannot answer a review', err: { message: 'secret detail' } }]);
   await expect.poll(() => answers).toMatchObject([{ verdict: { code: 'MCG_UNVERIFIED' } }]);
-  settings = AUDIT;
+  followed.settings = AUDIT;
   expect(await post()).toMatchObject({ uid: UID, allowed: true });
 });
 
@@ -136,7 +139,7 @@ test.each([
 });
 
 test('closes the connection of each answer while it drains', async () => {
-  isDraining = true;
+  serving.isDraining = true;
   expect(await post()).toMatchObject({ allowed: true, connection: 'close' });
 });
 
@@ -187,7 +190,7 @@ describe('a body that does not arrive', () => {
     ['the limit of the server', '30s', 5_000, DEFAULT_SETTINGS],
     ['the limit in mode Audit, because the guard can be the cause of the delay', '30s', 5_000, AUDIT],
   ])('is answered at %s with the uid, and its connection closes', async (_case, timeout, ms, mode) => {
-    settings = mode;
+    followed.settings = mode;
     const port = await serve();
     fakeUntilEnd('setTimeout', 'clearTimeout');
     const answered = text(send(port, 9_000, START, timeout));
@@ -251,4 +254,23 @@ describe('a body that does not arrive', () => {
     await expect.poll(() => answers.map(({ verdict }) => verdict.code)).toEqual(['MCG_NOT_IN_USE']);
     expect(lines).toEqual([]);
   });
+});
+
+test.each([
+  ['76 % of the timeout', '5s', 3_800],
+  ['76 % of 1 s', '1s', 760],
+  ['at most 76 % of 30 s', '999s', 22_800],
+  ['76 % of 10 s if the timeout is not in seconds', '2ms', 7_600],
+  ['76 % of 10 s if the timeout is zero', '0s', 7_600],
+  ['76 % of 10 s if there are two timeouts', ['5s', '1s'], 7_600],
+])('the deadline is %s (%j)', (_case, timeout, deadlineMs) => {
+  expect(computeDeadlineMs(timeout)).toBe(deadlineMs);
+});
+
+test('leaves the live read half a second after the slowest look-up and confirmation', () => {
+  const clientConfig = { url: 'https://127.0.0.1/validate', caBundle: '' };
+  const { webhooks } = buildWebhookConfiguration({ clientConfig, failurePolicy: 'Fail' });
+  const deadlineMs = computeDeadlineMs(`${webhooks[0]?.timeoutSeconds}s`);
+  expect(deadlineMs).toBe(3_800);
+  expect(deadlineMs - LOOK_UP_TIMEOUT_MS - CONFIRM_TIMEOUT_MS).toBeGreaterThanOrEqual(500);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { decide } from '../../src/review/decide.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
+import { toClusterState } from '../support/cluster-state.ts';
 import { toAuditAnnotations } from '../../src/review/admission-response.ts';
 
 const CONFIG = toConfigName('rendered-worker-a');
@@ -13,7 +14,8 @@ test.each([
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const references = [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] as const;
   const node = { kind: 'Node', references, state: { type: 'configured' } } as const;
-  const state = { referrers: Array.from({ length: 13 }, (_, at) => ({ ...node, name: `n${at}` })), unreadable: [] };
+  const nodes = Array.from({ length: 13 }, (_, at) => ({ ...node, name: `n${at}` }));
+  const state = toClusterState(CONFIG, nodes);
   const verdict = decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
   const annotations = toAuditAnnotations(verdict);
   expect(Object.keys(annotations)).toEqual([key]);

@@ -1,3 +1,4 @@
+import { type OpenMetricsContentType, Registry } from 'prom-client';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { decide, denyBadReview, denyUnverified } from '../../src/review/decide.ts';
 import type { Verdict } from '../../src/review/verdict.ts';
@@ -7,17 +8,16 @@ import { memoryLog } from '../support/log.ts';
 import { CALL } from '../support/review.ts';
 import { fakeUntilEnd } from '../support/until-end.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
-import type { ClusterState } from '../../src/references/cluster-state.ts';
+import { toClusterState } from '../support/cluster-state.ts';
 import type { ConfigState, Review } from '../../src/review/review.ts';
 
 const NAME = toConfigName('rendered-worker-a4983d88dabdc54ecf977ee120fd3796');
 const CONFIG = { name: NAME, uid: 'config-uid', createdAt: undefined };
 const REVIEW: Review = { uid: 'review-uid', isDryRun: false, user: 'kube:admin', config: CONFIG };
 const REFERENCE = { field: 'currentConfig', config: NAME, strength: 'strong' } as const;
-const USED: ClusterState = {
-  referrers: [{ kind: 'Node', name: 'w0', state: { type: 'configured' }, references: [REFERENCE] }],
-  unreadable: [],
-};
+const USED = toClusterState(NAME, [
+  { kind: 'Node', name: 'w0', state: { type: 'configured' }, references: [REFERENCE] },
+]);
 const AUDIT: Settings = { mode: 'Audit', holdSupersededMs: 0 };
 
 const decideUsed = (review = REVIEW, settings = DEFAULT_SETTINGS) =>
@@ -27,35 +27,34 @@ const WOULD_DENY = decideUsed(REVIEW, AUDIT);
 const OVERRIDDEN = decideUsed({ ...REVIEW, config: { ...CONFIG, allowDeletion: 'CHG-7\u202e' } });
 const ALLOWED = decideUsed(REVIEW, { mode: 'Disabled', holdSupersededMs: 0 });
 const UNVERIFIED = denyUnverified(NAME, [{ name: 'nodes', reason: 'gone' }], DEFAULT_SETTINGS);
-const ABOUT = `Event machineconfiguration.openshift.io/v1 MachineConfig ${NAME} ${CONFIG.uid} Delete`;
+const NOW = new Date('2026-11-21T12:00:00Z');
+const ABOUT = `machineconfiguration.openshift.io/v1 MachineConfig ${NAME} ${CONFIG.uid} Delete`;
 const DENIAL_EVENT = `${ABOUT} DeletionDenied: kube:admin: ${IN_USE.message}`;
-const OVERRIDE_STATUS = `status overridden ${NAME}`;
+const NOTHING = { events: [], lastDenial: undefined, deletions: {} };
+const DENIAL = { time: NOW, name: NAME, user: 'kube:admin', referrers: IN_USE.references };
+const DELETION = { [NAME]: { time: NOW, user: 'kube:admin' } };
 const OVERRIDE_EVENT = `${ABOUT} DeletionOverridden: kube:admin: ${OVERRIDDEN.message}: CHG-7`;
 
 let recorder: AnswerRecorder;
+let registry: Registry<OpenMetricsContentType>;
 let lines: Record<string, unknown>[];
-/** Everything but log lines, in order. */
-let records: string[];
+/** The Events. */
+let events: string[];
 
 beforeEach(() => {
   fakeUntilEnd('performance');
-  records = [];
+  events = [];
   const memory = memoryLog();
   ({ lines } = memory);
+  registry = new Registry();
   recorder = new AnswerRecorder({
     log: memory.log,
-    metrics: {
-      countAnswer: ({ verdict, configState }, { hasAuthorization }) =>
-        void records.push(
-          `call ${hasAuthorization}`,
-          `${configState === 'missing' ? 'missing' : 'decision'} ${verdict.code}`,
-        ),
-    },
+    registry,
     events: {
       record: ({ regarding, action, reason, note }) =>
-        void records.push(`Event ${Object.values(regarding).join(' ')} ${action} ${reason}: ${note}`),
+        void events.push(`${Object.values(regarding).join(' ')} ${action} ${reason}: ${note}`),
     },
-    recordAnswer: ({ verdict }) => void records.push(`status ${verdict.outcome} ${verdict.config}`),
+    now: () => NOW,
   });
 });
 
@@ -63,17 +62,31 @@ function record(verdict: Verdict, configState: ConfigState, { review = REVIEW, a
   recorder.record({ review, verdict, path: 'none', configState }, { ...CALL, address });
 }
 
-test.each<[string, Verdict, ConfigState, Review, readonly string[]]>([
-  ['a denial', IN_USE, 'exists', REVIEW, ['decision MCG_IN_USE', `status denied ${NAME}`, DENIAL_EVENT]],
-  ['a denied dry run', IN_USE, 'exists', { ...REVIEW, isDryRun: true }, ['decision MCG_IN_USE']],
-  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, ['decision MCG_WOULD_DENY', `status would-deny ${NAME}`]],
-  ['an allowed deletion', ALLOWED, 'exists', REVIEW, ['decision MCG_DISABLED', `status allowed ${NAME}`]],
-  ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, ['decision MCG_DISABLED']],
-  ['an override', OVERRIDDEN, 'exists', REVIEW, ['decision MCG_OVERRIDDEN', OVERRIDE_STATUS, OVERRIDE_EVENT]],
-  ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, ['decision MCG_UNVERIFIED']],
-])('logs and counts %s', (_case, verdict, configState, review, expected) => {
+/** What the recorder has left for others. */
+function readRecords() {
+  return { events, lastDenial: recorder.lastDenial, deletions: Object.fromEntries(recorder.deletions.entries()) };
+}
+
+/** The series that are not 0, as `labels value`. */
+async function readMetric(name: string): Promise<readonly string[]> {
+  const lines = (await registry.getSingleMetricAsString(name)).split('\n').filter((line) => line.startsWith(name));
+  return lines.map((line) => line.slice(name.length)).filter((line) => !line.endsWith(' 0'));
+}
+
+test.each<[string, Verdict, ConfigState, Review, object]>([
+  ['a denial', IN_USE, 'exists', REVIEW, { lastDenial: DENIAL, events: [DENIAL_EVENT] }],
+  ['a denied dry run', IN_USE, 'exists', { ...REVIEW, isDryRun: true }, {}],
+  ['what Audit allows', WOULD_DENY, 'exists', REVIEW, { deletions: DELETION }],
+  ['an allowed deletion', ALLOWED, 'exists', REVIEW, { deletions: DELETION }],
+  ['an allowed deletion without the API server', ALLOWED, 'unknown', REVIEW, {}],
+  ['an override', OVERRIDDEN, 'exists', REVIEW, { deletions: DELETION, events: [OVERRIDE_EVENT] }],
+  ['a denial without the API server', UNVERIFIED, 'unknown', REVIEW, {}],
+])('logs and counts %s', async (_case, verdict, configState, review, expected) => {
   record(verdict, configState, { review });
-  expect(records).toEqual(['call false', ...expected]);
+  expect(readRecords()).toEqual({ ...NOTHING, ...expected });
+  const labels = `{verdict="${verdict.outcome}",code="${verdict.code}",dry_run="${review.isDryRun}"}`;
+  expect(await readMetric('mcguard_decisions_total')).toEqual([`${labels} 1`]);
+  expect(await readMetric('mcguard_webhook_calls_total')).toEqual(['{authorization="false"} 1']);
   const { code, outcome, config = '' } = verdict;
   const fields = { uid: 'review-uid', user: 'kube:admin', code, verdict: outcome, name: config, ms: 12 };
   const referrers = verdict.references.map(() => ({ kind: 'Node', name: 'w0', field: 'currentConfig' }));
@@ -92,31 +105,32 @@ test.each<[string, Verdict, ConfigState, string, object]>([
     'of a config that does not exist apart',
     UNVERIFIED,
     'missing',
-    'missing MCG_UNVERIFIED',
+    'mcguard_missing_config_reviews_total',
     { msg: 'answered a review of an unknown config', name: NAME, code: 'MCG_UNVERIFIED' },
   ],
   [
     'that is malformed',
     denyBadReview('not JSON'),
     'unknown',
-    'decision MCG_BAD_REVIEW',
+    'mcguard_decisions_total',
     { msg: 'received a malformed review', problem: expect.stringContaining('not JSON') as string },
   ],
-])('counts a review %s, and logs one in 10 s', (_case, verdict, configState, counted, line) => {
+])('counts a review %s, and logs one in 10 s', async (_case, verdict, configState, metric, line) => {
   recordMany(20, verdict, configState);
   vi.advanceTimersByTime(10_001);
   record(verdict, configState);
-  expect(records).toEqual(Array.from({ length: 21 }, () => ['call false', counted]).flat());
+  expect(await readMetric(metric)).toEqual([expect.stringMatching(/ 21$/)]);
+  expect(readRecords()).toEqual(NOTHING);
   expect(lines).toMatchObject([line, { ...line, suppressed: 19 }]);
 });
 
 const countLogged = (code: string) => lines.filter((line) => line['code'] === code).length;
-const countRecords = (start: string) => records.filter((text) => text.startsWith(start)).length;
 
-test('logs 5,000 reviews of an address at once and 20 per second, and counts all', () => {
+test('logs 5,000 reviews of an address at once and 20 per second, and counts all', async () => {
   recordMany(6_000, IN_USE, 'exists');
   expect(countLogged('MCG_IN_USE')).toBe(5_000);
-  expect(['decision MCG_IN_USE', 'Event', 'status denied'].map(countRecords)).toEqual([6_000, 5_000, 5_000]);
+  expect(events).toHaveLength(5_000);
+  expect(await readMetric('mcguard_decisions_total')).toEqual([expect.stringMatching(/"MCG_IN_USE".* 6000$/)]);
   const unlogged = { msg: 'a client sends too many reviews; not logging all', address: '10.0.0.9' };
   expect(lines.filter(({ code }) => code === undefined)).toMatchObject([unlogged]);
   vi.advanceTimersByTime(1_000);
@@ -125,4 +139,13 @@ test('logs 5,000 reviews of an address at once and 20 per second, and counts all
   // At most 20,000 of all addresses.
   recordMany(30_000, UNVERIFIED, 'exists', 10);
   expect(countLogged('MCG_UNVERIFIED')).toBe(20_000 - 5_020 + 80);
+});
+
+test('logs and announces an override during a flood of other reviews from the same and other addresses', () => {
+  recordMany(50_000, IN_USE, 'exists', 9);
+  const before = events.length;
+  record(OVERRIDDEN, 'exists', { address: '10.0.0.9' });
+  expect(countLogged('MCG_OVERRIDDEN')).toBe(1);
+  expect(events.slice(before)).toEqual([OVERRIDE_EVENT]);
+  expect(readRecords()).toMatchObject({ deletions: DELETION });
 });

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ApiObject } from '../../src/kube/api-object.ts';
+import { toClusterState } from '../support/cluster-state.ts';
 import { decide } from '../../src/review/decide.ts';
 import { parseBuildReferrer, parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
 import { build, NAMES, node, pool } from '../support/arbitrary.ts';
@@ -139,11 +140,13 @@ function expectDecisionOfModel({ cluster, name, override, mode, holdSupersededMs
   const config = { name: toConfigName(name), uid: 'c', createdAt: toDate(times.config), ...allowDeletion };
   const review = { uid: 'u', isDryRun: false, user: 'someone', config };
   const { nodes, pools, builds } = addTimes(cluster, times, (second) => toDate(second).toISOString());
-  const state = {
-    referrers: [...nodes.map(parseNodeReferrer), ...pools.map(parsePoolReferrer), ...builds.map(parseBuildReferrer)],
-    unreadable: isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [],
-    readAt: toDate(now),
-  };
+  const referrers = [
+    ...nodes.map(parseNodeReferrer),
+    ...pools.map(parsePoolReferrer),
+    ...builds.map(parseBuildReferrer),
+  ];
+  const unreadable = isUnreadable ? [{ name: 'nodes', reason: 'ECONNREFUSED' }] : [];
+  const state = toClusterState(config.name, referrers, { unreadable, readAt: toDate(now) });
   const { lastUse } = times;
   const findLastUse = () => (lastUse === undefined ? undefined : { at: toDate(lastUse), isSeen: true });
   const verdict = decide(review, state, { mode, holdSupersededMs }, { createdAt: () => undefined, findLastUse });

@@ -1,8 +1,8 @@
+import { toClusterState } from '../support/cluster-state.ts';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { findHold } from '../../src/review/hold.ts';
-import { explainHold } from '../../src/review/message.ts';
+import { explainHold, findHold } from '../../src/review/hold.ts';
 import type { Referrer } from '../../src/mco/referrer.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 
@@ -55,7 +55,7 @@ test.each(CASES)(
     const createdAt = toTime(config);
     const holdable = { name: toConfigName(name), createdAt, ...(owner !== undefined && { ownerPool: owner }) };
     const at = toTime(watched);
-    const found = findHold(holdable, toReferrers({ hold, ...situation }), {
+    const found = findHold(holdable, toClusterState(holdable.name, toReferrers({ hold, ...situation })), {
       holdMs: 2 * HOUR,
       now: new Date(START + 10 * HOUR),
       createdAt: (other) => toTime(configs[other]),

@@ -1,5 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Referrer } from '../../src/mco/referrer.ts';
+import { indexOf } from '../support/reference-index.ts';
+import { toClusterState } from '../support/cluster-state.ts';
 import { DEFAULT_SETTINGS as SETTINGS, type Settings } from '../../src/api/settings.ts';
 import { Judge } from '../../src/review/judge.ts';
 import type { KubeApi } from '../../src/kube/api.ts';
@@ -16,14 +18,13 @@ const DELETED = { name: CONFIG, uid: 'c', createdAt: new Date(0) };
 const REVIEW: Review = { uid: 'u', isDryRun: false, user: 'someone', config: DELETED };
 const OVERRIDE: Review = { ...REVIEW, config: { ...DELETED, allowDeletion: 'ticket 7' } };
 
-const UNUSED: ClusterState = { referrers: [], unreadable: [], readAt: new Date() };
+const UNUSED = toClusterState(CONFIG, []);
 const UNREADABLE: ClusterState = { ...UNUSED, unreadable: [{ name: 'nodes', reason: 'gone' }] };
-const USED: ClusterState = { ...UNUSED, referrers: [referrer('w7')] };
+const USED = toClusterState(CONFIG, [referrer('w7')]);
 /** A pool that has just left the config. */
-const CHANGED: ClusterState = {
-  ...UNUSED,
-  referrers: [{ kind: 'MachineConfigPool', name: 'worker', references: [], specChangedAt: new Date() }],
-};
+const CHANGED = toClusterState(CONFIG, [
+  { kind: 'MachineConfigPool', name: 'worker', references: [], specChangedAt: new Date() },
+]);
 
 const NO_HOLD: Settings = { mode: 'Enforce', holdSupersededMs: 0 };
 const WARN: Settings = { ...NO_HOLD, mode: 'Warn' };
@@ -70,7 +71,7 @@ async function judge(situation: Situation) {
   const { config = { state: 'exists' }, isLate = false } = situation;
   const deadline = new AbortController();
   const allSettings = [...settings];
-  const json = vi.fn<(request: { path: string }) => Promise<unknown>>(async () => {
+  const json = vi.fn<(request: { path: string; accept?: string }) => Promise<unknown>>(async () => {
     return await (object instanceof Error ? Promise.reject(object) : Promise.resolve(object));
   });
   const read = vi.fn<LiveReader['read']>(async () => await Promise.resolve(live));
@@ -80,11 +81,15 @@ async function judge(situation: Situation) {
   });
   const judge = new Judge({
     api: { json } as unknown as KubeApi,
-    index: { findReferrers: () => index },
+    index: indexOf(index),
     live: { read },
     configs: { has: () => config.state === 'exists', lookUp },
     history: { createdAt: () => undefined },
-    settings: () => (allSettings.length > 1 ? allSettings.shift() : allSettings[0]),
+    settings: {
+      get settings() {
+        return allSettings.length > 1 ? allSettings.shift() : allSettings[0];
+      },
+    },
     log: memoryLog().log,
   });
   const { verdict, ...judged } = await judge.judge(review, deadline.signal);
@@ -92,6 +97,7 @@ async function judge(situation: Situation) {
     ...verdict,
     ...judged,
     gets: json.mock.calls.map(([{ path }]) => path),
+    accepts: json.mock.calls.map(([{ accept }]) => accept),
     liveReads: read.mock.calls.length,
     lookups: lookUp.mock.calls.length,
     isLookupLimited: lookUp.mock.calls[0]?.[2] !== deadline.signal,
@@ -120,6 +126,24 @@ test.each([
   const { metadata } = node(CONFIG);
   const { message } = await judge({ index: [referrer('w0'), ...pools], object: { metadata: { ...metadata, labels } } });
   expect(/Node w0 is in [^,]+/.exec(message)?.[0]).toBe(text);
+});
+
+const NOT_READY = { type: 'Ready', status: 'Unknown', lastTransitionTime: '2026-11-19T08:00:00Z' };
+const SINCE = 'Only a node that is NotReady since 2026-11-19T08:00:00Z names it';
+
+test.each<[string, readonly string[], unknown, string | undefined, boolean]>([
+  ['one that is not Ready', ['w0'], [NOT_READY], SINCE, true],
+  ['one that is Ready', ['w0'], [{ ...NOT_READY, status: 'True' }], undefined, true],
+  ['one that does not say so', ['w0'], [], undefined, true],
+  ['one whose conditions are unreadable', ['w0'], 'malformed', undefined, true],
+  ['one whose condition has no time', ['w0'], [{ ...NOT_READY, lastTransitionTime: null }], undefined, true],
+  ['several of which one is not Ready', ['w0', 'w1'], [NOT_READY], undefined, false],
+])('denies the config of %s with one GET', async (_case, names, conditions, text, isWhole) => {
+  const object = { ...node(CONFIG), status: { conditions } };
+  const result = await judge({ index: names.map(referrer), object });
+  expect(result).toMatchObject({ code: 'MCG_IN_USE', path: 'index', gets: ['/api/v1/nodes/w0'] });
+  expect(/Only a node [^.]+/.exec(result.message)?.[0]).toBe(text);
+  expect(result.accepts[0] === undefined).toBe(isWhole);
 });
 
 test.each([

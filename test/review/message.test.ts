@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { toClusterState } from '../support/cluster-state.ts';
 import { decide, denyBadReview } from '../../src/review/decide.ts';
 import type { Referrer } from '../../src/mco/referrer.ts';
 import type { Settings } from '../../src/api/settings.ts';
@@ -22,10 +23,11 @@ function toHelp(code: string): string {
 const expand = (text: string, { code, cause = code }: Pick<Verdict, 'code' | 'cause'>) =>
   text.replaceAll('CONFIG', NAME).replace('HELP', toHelp(cause));
 
-interface Situation extends Partial<Omit<ClusterState, 'referrers'> & Settings> {
+interface Situation extends Partial<Pick<ClusterState, 'notReadyNode' | 'readAt' | 'unreadable'> & Settings> {
   readonly name?: string;
   readonly allowDeletion?: string;
-  readonly referrers?: readonly (Partial<Referrer> & Partial<Record<'fields', string[]>> & { strength?: 'weak' })[];
+  readonly referrers?: readonly (Partial<Referrer> &
+    Partial<Record<'fields' | 'conflictingPools', string[]>> & { strength?: 'weak' })[];
 }
 
 interface Case extends Situation {
@@ -36,7 +38,14 @@ interface Case extends Situation {
 }
 
 function decideSituation({ name: text = NAME, allowDeletion, referrers = [], ...situation }: Situation) {
-  const { mode = 'Enforce', holdSupersededMs = 0, unreadable = [], readAt = NOW } = situation;
+  const {
+    mode = 'Enforce',
+    outdatedMode,
+    holdSupersededMs = 0,
+    unreadable = [],
+    readAt = NOW,
+    notReadyNode,
+  } = situation;
   const name = toConfigName(text);
   const annotation = allowDeletion === undefined ? {} : { allowDeletion };
   const review = {
@@ -49,8 +58,11 @@ function decideSituation({ name: text = NAME, allowDeletion, referrers = [], ...
     const references = fields.map((field) => ({ field, config: name, strength }));
     return { state: { type: 'configured' }, ...referrer, references } as unknown as Referrer;
   });
-  const state = { referrers: all, unreadable, readAt: readAt ?? undefined };
-  return decide(review, state, { mode, holdSupersededMs }, { createdAt: () => undefined });
+  const stuck = referrers.find(({ conflictingPools }) => conflictingPools !== undefined);
+  const stuckNode = stuck && { name: stuck.name ?? '', conflictingPools: stuck.conflictingPools ?? [] };
+  const state = toClusterState(name, all, { unreadable, readAt: readAt ?? undefined, stuckNode, notReadyNode });
+  const settings = { mode, holdSupersededMs, ...(outdatedMode && { outdatedMode }) };
+  return decide(review, state, settings, { createdAt: () => undefined });
 }
 
 const CASES = parse(readFileSync(new URL('messages.yaml', import.meta.url), 'utf8'), {
@@ -69,7 +81,7 @@ test.each(CASES)('the verdict $title', ({ name = NAME, message, verdict: fields,
 
 test('the verdicts without a config', () => {
   const review = { uid: 'u', isDryRun: false, user: 'x', config: undefined };
-  const state = { referrers: [], unreadable: [{ name: 'nodes', reason: 'broken' }] };
+  const state = toClusterState(toConfigName(NAME), [], { unreadable: [{ name: 'nodes', reason: 'broken' }] });
   const settings = { mode: 'Enforce', holdSupersededMs: 0 } as const;
   const allowed = { ...ALLOWED, config: undefined, code: 'MCG_NOT_RENDERED' };
   const message = 'MCG_NOT_RENDERED: not the deletion of a rendered MachineConfig';

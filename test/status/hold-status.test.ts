@@ -2,10 +2,11 @@ import { expect, test } from 'vitest';
 import { findHold, type UseHistory } from '../../src/review/hold.ts';
 import type { PoolReferrer } from '../../src/mco/referrer.ts';
 import type { Settings } from '../../src/api/settings.ts';
-import type { ReferenceIndex } from '../../src/references/reference-index.ts';
-import { createFindLastUse, describeHolds } from '../../src/status/hold-status.ts';
+import { indexOf } from '../support/reference-index.ts';
+import { describeHolds } from '../../src/status/hold-status.ts';
 import { type ConfigName, toConfigName } from '../../src/mco/machine-config.ts';
 import type { ConfigIndex } from '../../src/references/config-index.ts';
+import { createFindLastUse } from '../../src/client/guard-report.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');
 const HOLD_MS = 2 * 3_600_000;
@@ -31,8 +32,8 @@ const toConfig = (name: ConfigName) => ({ name, createdAt: at(name === CREATED ?
 function describe() {
   const names = [OLD, NAMED, CREATED, CURRENT, toConfigName('00-worker')];
   const pools = { list: () => [{ name: 'worker', version: '7', since: at('00:30:00') }] };
-  const index = { pools, referrers: () => [POOL].values() } as unknown as ReferenceIndex;
-  const configs = { objects: () => names.map(toConfig) } as unknown as ConfigIndex;
+  const index = Object.assign(indexOf([POOL]), { pools: Object.assign(indexOf([POOL]).pools, pools) });
+  const configs = { objects: new Map(names.map((name) => [name, toConfig(name)])) } as unknown as ConfigIndex;
   const settings: Settings = { mode: 'Enforce', holdSupersededMs: HOLD_MS };
   return describeHolds({ configs, index, settings, now: NOW, history });
 }
@@ -49,6 +50,8 @@ test.each<[string, unknown, Partial<PoolReferrer>, readonly (string | undefined)
 ])('a client that reads the status %s', (_case, status, change, expected) => {
   const findLastUse = createFindLastUse(status, HOLD_MS);
   const options = { holdMs: HOLD_MS, now: NOW, createdAt: history.createdAt, findLastUse };
-  const holds = [OLD, NAMED, CREATED].map((name) => findHold(toConfig(name), [{ ...POOL, ...change }], options));
+  const holds = [OLD, NAMED, CREATED].map((name) =>
+    findHold(toConfig(name), { pools: [{ ...POOL, ...change }], unreportedNodes: [] }, options),
+  );
   expect(holds.map((hold) => hold?.until.toISOString().slice(11, 19))).toEqual(expected);
 });

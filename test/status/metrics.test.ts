@@ -1,3 +1,7 @@
+import { fakeUntilEnd } from '../support/until-end.ts';
+import { memoryLog } from '../support/log.ts';
+import { type OpenMetricsContentType, Registry } from 'prom-client';
+import { indexOf } from '../support/reference-index.ts';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Referrer } from '../../src/mco/referrer.ts';
@@ -6,6 +10,7 @@ import { parseReview } from '../../src/review/parse-review.ts';
 import { allowUnused, CALL, reviewBody } from '../support/review.ts';
 import { toConfigName } from '../../src/mco/machine-config.ts';
 import { NODES, POOLS } from '../../src/mco/resources.ts';
+import { AnswerRecorder } from '../../src/review/answer-recorder.ts';
 
 const config = toConfigName('rendered-worker-1');
 const NODE: Referrer = {
@@ -27,14 +32,24 @@ const PAUSED: Referrer = {
 };
 
 test('counts decisions and reads its input at each scrape', async () => {
+  fakeUntilEnd('performance');
   const live = { readCount: 3 };
   const nodes = { resource: NODES, silentMs: 1_500 };
   const pools = { resource: POOLS, silentMs: undefined };
+  const index = indexOf([NODE, PAUSED]);
   let danglingCount: number | undefined = 2;
+  const registry = new Registry<OpenMetricsContentType>();
+  const answers = new AnswerRecorder({
+    log: memoryLog().log,
+    events: { record: () => {} },
+    registry,
+    now: () => new Date(),
+  });
   const metrics = new Metrics({
-    index: { reflectors: [nodes, pools], referrers: () => [NODE, PAUSED].values() as Generator<Referrer> },
+    registry,
+    index: { reflectors: [nodes, pools], byConfig: index.byConfig, listPools: () => index.listPools() },
     live,
-    mode: () => 'Audit',
+    settings: { settings: { mode: 'Audit', holdSupersededMs: 0 }, readAt: performance.now() - 1_000 },
     reporter: () => ({ danglingCount, protectedConfigs: 5 }),
     certificate: {
       expiries: () => [{ certificate: 'authority', notAfter: new Date(1_800_000_000_000), isRenewedByGuard: false }],
@@ -43,8 +58,8 @@ test('counts decisions and reads its input at each scrape', async () => {
   for (const dryRun of [false, false, true]) {
     const review = parseReview(Buffer.from(JSON.stringify(reviewBody({ dryRun }))));
     const judged = await allowUnused(review, new AbortController().signal);
-    metrics.countAnswer(judged, CALL);
-    if (dryRun) metrics.countAnswer({ ...judged, configState: 'missing' }, { ...CALL, hasAuthorization: true });
+    answers.record(judged, CALL);
+    if (dryRun) answers.record({ ...judged, configState: 'missing' }, { ...CALL, hasAuthorization: true });
   }
   metrics.countTaskFailure('write the status');
   const { text, contentType } = await metrics.scrape();

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+import { indexOf } from '../support/reference-index.ts';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Expiry } from '../../src/certificates/key-pair.ts';
 import type { Referrer } from '../../src/mco/referrer.ts';
@@ -6,14 +8,13 @@ import { StatusReporter, type StatusReporterOptions } from '../../src/status/sta
 import { findStalledRestores } from '../../src/status/describe-status.ts';
 import type { ReferenceIndex } from '../../src/references/reference-index.ts';
 import { parseNodeReferrer, parsePoolReferrer } from '../../src/mco/parse-referrer.ts';
-import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/api/settings.ts';
 import { INTERMEDIATE } from '../../src/serving/tls-profile.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
 import { fakeUntilEnd, runUntilEnd } from '../support/until-end.ts';
 import { type ConfigName, toConfigName, type WatchedConfig } from '../../src/mco/machine-config.ts';
 import { NODES } from '../../src/mco/resources.ts';
-import { PoolHistory } from '../../src/references/pool-history.ts';
 import type { GuardStatus } from '../../src/status/guard-status.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
@@ -31,6 +32,7 @@ interface Situation extends Pick<StatusReporterOptions, 'tlsProfile'> {
   readonly isForbidden?: boolean;
   readonly expiry?: Partial<Expiry>;
   readonly configs?: readonly WatchedConfig[];
+  readonly settings?: Partial<Settings>;
 }
 
 function toConfig(name: ConfigName, isOverridden = false): WatchedConfig {
@@ -46,13 +48,13 @@ beforeEach(() => fakeUntilEnd('setTimeout', 'clearTimeout', 'performance'));
 
 /** A reporter that runs until the end of the test. It is the leader. */
 function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ...situation }: Situation) {
-  const { isForbidden = false, expiry = {}, configs = [toConfig(CONFIG)] } = situation;
+  const { isForbidden = false, expiry = {}, configs = [toConfig(CONFIG)], settings = {} } = situation;
   const { tlsProfile } = situation;
   const cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   const failedTasks: string[] = [];
-  const pools = new PoolHistory();
-  for (const pool of referrers) pools.update(undefined, pool, 'list');
+  const index = indexOf(referrers);
+  const { pools } = index;
   const { log, messages } = memoryLog();
   const serving: Expiry = { certificate: 'serving', notAfter: new Date('2027-11-21'), isRenewedByGuard: false };
   const reporter = new StatusReporter({
@@ -61,20 +63,23 @@ function startReporter({ referrers = [], nodes = {}, areConfigsSynced = true, ..
     index: {
       isSynced: nodes.isSynced !== false,
       reflectors: [{ resource: NODES, isSynced: true, contentProblem: undefined, ...nodes }],
-      referrers: () => referrers.values() as Generator<Referrer>,
+      byConfig: index.byConfig,
+      listPools: () => index.listPools(),
+      listUnreportedNodes: () => index.listUnreportedNodes(),
       pools,
     },
     configs: {
       isSynced: areConfigsSynced,
       isForbidden,
       names: () => new Set([CONFIG]),
-      objects: () => configs,
+      objects: new Map(configs.map((config) => [config.name, config])),
       deletedAt: () => undefined,
     },
     history: { createdAt: () => undefined, findLastUse: pools.findLastUse.bind(pools) },
     events: { record: () => {} },
+    answers: { deletions: new LRUCache({ max: 1 }), lastDenial: undefined },
     certificate: { expiries: () => [{ ...serving, ...expiry }] },
-    settings: () => DEFAULT_SETTINGS,
+    settings: () => ({ ...DEFAULT_SETTINGS, ...settings }),
     stored: () => structuredClone(cluster.get(GUARDS, 'cluster')),
     onTaskFailure: (task) => void failedTasks.push(task),
     leaseNamespace: 'ns',
@@ -138,6 +143,11 @@ test.each<[string, Situation, string]>([
     'CertificatesValid=True ExpiresSoon: serving until 2026-12-01 (renew it at its issuer)',
   ],
   ['a certificate that the guard renews', { expiry: RENEWED }, 'CertificatesValid=True Valid: '],
+  [
+    'settings that cannot be read',
+    { settings: { outdatedMode: 'Disabled' } },
+    'SettingsUnreadable: the MachineConfigGuard cannot be read, so mode Enforce applies instead of Disabled',
+  ],
   ['a TLS profile', { tlsProfile: () => ({ profile: INTERMEDIATE }) }, 'TLSProfileApplied=True Intermediate: TLS 1.2'],
   ['an unreadable TLS profile', { tlsProfile: () => UNREADABLE_PROFILE }, 'TLSProfileApplied=Unknown Forbidden: x'],
 ])('describes %s in a condition', async (_title, situation, expected) => {

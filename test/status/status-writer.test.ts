@@ -1,7 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { NO_HOLDS } from '../../src/status/hold-status.ts';
-import { type LastDenial, StatusWriter } from '../../src/status/status-writer.ts';
+import { type LastDenial, StatusWriter, type StatusWriterOptions } from '../../src/status/status-writer.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { memoryLog } from '../support/log.ts';
@@ -9,6 +10,8 @@ import { fakeUntilEnd } from '../support/until-end.ts';
 import type { GuardStatus } from '../../src/status/guard-status.ts';
 
 const GUARDS = 'machineconfigguards';
+/** By the clock of the API server. */
+const NOW = new Date('2026-11-21T12:00:10Z');
 const DENIAL: LastDenial = { time: '2026-11-21T12:00:00Z', name: 'rendered-a', user: 'gc', referrers: [] };
 
 let cluster: InMemoryCluster;
@@ -25,12 +28,22 @@ beforeEach(() => {
   api = new InProcessApi(cluster);
   const memory = memoryLog();
   ({ lines } = memory);
-  writer = new StatusWriter({ api, log: memory.log, stored });
+  answers = { deletions: new LRUCache({ max: 50 }), lastDenial: undefined };
+  writer = new StatusWriter({ api, log: memory.log, stored: () => stored(), now: () => now, answers });
   status = toStatus(1);
+  stored = read;
+  now = NOW;
 });
 
+function recordDenial(denial: LastDenial): void {
+  answers.lastDenial = { ...denial, time: new Date(denial.time) };
+}
+
 /** Each read returns another object. */
-const stored = () => structuredClone(cluster.get(GUARDS, 'cluster'));
+const read = () => structuredClone(cluster.get(GUARDS, 'cluster'));
+let stored = read;
+let now: Date;
+let answers: StatusWriterOptions['answers'];
 
 function toStatus(protectedConfigs: number, consistent: 'True' | 'False' = 'True'): GuardStatus {
   return {
@@ -96,7 +109,7 @@ test('writes nothing over what another client has written since the read, and lo
     patchStatus({ lastDenial: { time: '2026-11-21T12:00:05Z' } });
     return await json(request);
   });
-  writer.recordDenial({ ...DENIAL, time: '2026-11-21T12:00:01Z' });
+  recordDenial({ ...DENIAL, time: '2026-11-21T12:00:01Z' });
   await write();
   expect(readStatus()).toEqual({ lastDenial: { time: '2026-11-21T12:00:05Z' } });
   spy.mockRestore();
@@ -105,11 +118,38 @@ test('writes nothing over what another client has written since the read, and lo
   expect(lines).toEqual([]);
 });
 
+test('writes the status of an object that can no longer be read, and again only after the next read', async () => {
+  const last = read();
+  stored = () => last;
+  await write();
+  status = toStatus(2);
+  expect(await write()).toHaveLength(2);
+  patchStatus({ version: 'x' });
+  status = toStatus(3);
+  await write();
+  expect(await write()).toHaveLength(3);
+  expect(readStatus()).toMatchObject({ protectedConfigs: 2 });
+  stored = read;
+  await write();
+  expect(readStatus()).toMatchObject({ protectedConfigs: 3 });
+});
+
+test.each([
+  ['an earlier', '2026-11-21T11:59:59Z', DENIAL.time],
+  ['a later', '2026-11-21T12:00:09Z', '2026-11-21T12:00:09Z'],
+  ['a future', '2026-11-21T13:00:00Z', DENIAL.time],
+])('keeps the newest denial after %s one by the clock of the API server', async (_case, before, expected) => {
+  patchStatus({ lastDenial: { ...DENIAL, time: before } });
+  recordDenial(DENIAL);
+  await write();
+  expect(readStatus()).toMatchObject({ lastDenial: { time: expected } });
+});
+
 test('changes the transition time of a condition only with its status', async () => {
   const transitionTime = () => readStatus().conditions[0]?.lastTransitionTime;
   await write();
   const before = transitionTime();
-  vi.advanceTimersByTime(60_000);
+  now = new Date(NOW.getTime() + 60_000);
   status = toStatus(2);
   await write();
   expect(transitionTime()).toBe(before);
@@ -121,7 +161,7 @@ test('changes the transition time of a condition only with its status', async ()
 test('writes the last of many denials, at most every ten seconds, also if it is not the leader', async () => {
   status = undefined;
   for (let count = 0; count < 50; count += 1) {
-    writer.recordDenial({ ...DENIAL, name: `rendered-${count}` });
+    recordDenial({ ...DENIAL, name: `rendered-${count}` });
     await write();
   }
   vi.advanceTimersByTime(10_000);
@@ -136,7 +176,7 @@ test('writes a denial although the API server rejects the status, which it logs 
     if ('mode' in written) throw new ApiError(422, 'Invalid', 'x');
     return await json(request);
   });
-  writer.recordDenial(DENIAL);
+  recordDenial(DENIAL);
   expect(await write()).toEqual([{ lastDenial: DENIAL }]);
   expect(await write()).toEqual([{ lastDenial: DENIAL }]);
   expect(lines).toMatchObject([{ msg: 'cannot write the status: the API server answered 422 Invalid' }]);
@@ -150,8 +190,8 @@ test('adds the deletions that it allowed to those of other replicas, and keeps t
   });
   const ofOthers = Array.from({ length: 50 }, (_, second) => [`rendered-${second}`, toDeletion(second, 'gc')]);
   patchStatus({ deletions: Object.fromEntries(ofOthers) as object });
-  writer.recordAllowedDeletion({ name: 'rendered-a', ...toDeletion(50, 'alice') });
-  writer.recordAllowedDeletion({ name: 'rendered-7', ...toDeletion(51, 'bob') });
+  answers.deletions.set('rendered-a', { ...toDeletion(50, 'alice'), time: new Date(toDeletion(50, 'alice').time) });
+  answers.deletions.set('rendered-7', { ...toDeletion(51, 'bob'), time: new Date(toDeletion(51, 'bob').time) });
   const own = { 'rendered-a': toDeletion(50, 'alice'), 'rendered-7': toDeletion(51, 'bob') };
   expect(await write()).toEqual([{ deletions: { ...own, 'rendered-0': null } }]);
   vi.advanceTimersByTime(10_000);

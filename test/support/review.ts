@@ -1,5 +1,7 @@
 import { decide } from '../../src/review/decide.ts';
 import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
+import { toConfigName } from '../../src/mco/machine-config.ts';
+import { toClusterState } from './cluster-state.ts';
 import type { AnsweredCall, ReviewJudge } from '../../src/review/review.ts';
 
 export const NAME = 'rendered-worker-a4983d88dabdc54ecf977ee120fd3796';
@@ -33,7 +35,7 @@ export function reviewBody(change: Record<string, unknown> = {}) {
 
 /** Judges as if every config were unused, so a denial is due to the request alone. */
 export const allowUnused: ReviewJudge['judge'] = async (review) => {
-  const verdict = decide(review, { referrers: [], unreadable: [], readAt: new Date() }, DEFAULT_SETTINGS, {
+  const verdict = decide(review, toClusterState(toConfigName(''), []), DEFAULT_SETTINGS, {
     createdAt: () => undefined,
   });
   return await Promise.resolve({ review, verdict, path: 'live', configState: 'exists' });

@@ -9,7 +9,7 @@ import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-di
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatNext, wrapText } from '../../client/output/text-format.ts';
-import { isObjectName } from '../../kube/object-name.ts';
+import { isObjectName } from '../../kube/api-object.ts';
 
 /** Scripts rely on these file names. */
 const CERTIFICATE_FILES = ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'] as const;
@@ -60,8 +60,8 @@ Examples:
       const [caFile, , certFile = '', keyFile = ''] = listFiles(flags.out);
       const output = new Output(command, {});
       const { width } = output.format;
-      const [cert, key] = [verbatim(certFile), verbatim(keyFile)];
-      const serve = shell`machineconfig-guard serve --tls-cert-file ${cert} --tls-private-key-file ${key}`;
+      const files = shell`--tls-cert-file ${verbatim(certFile)} --tls-private-key-file ${verbatim(keyFile)}`;
+      const serve = shell`machineconfig-guard serve ${files}`;
       const lines = [
         ...wrapText(`Wrote ${joinWithAnd(listFiles(flags.out))}. The private keys have mode 0600.`, width),
         ...wrapText(`Set the caBundle of the webhook configuration to the base64 encoding of ${caFile}.`, width),

@@ -83,7 +83,8 @@ function simplify(name: string): string {
 
 /** The share of the pairs of letters that both texts have: from 0 to 1. */
 function compareTexts(one: string, other: string): number {
-  const [pairs, others] = [listPairs(one), listPairs(other)];
+  const pairs = listPairs(one);
+  const others = listPairs(other);
   const common = [...pairs].filter((pair) => others.has(pair));
   return (2 * common.length) / (pairs.size + others.size || 1);
 }

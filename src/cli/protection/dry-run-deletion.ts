@@ -7,7 +7,7 @@ import type { KubeApi } from '../../kube/api.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { MACHINE_CONFIGS_PATH } from '../../mco/api-paths.ts';
 import { isRenderedConfig } from '../../mco/machine-config.ts';
-import { summarizeReferences } from '../../mco/reference-summary.ts';
+import { summarizeReferences } from '../../references/config-referrers.ts';
 import { MACHINE_CONFIGS } from '../../mco/resources.ts';
 import { REFERRER_KINDS, type ReferrerKind } from '../../mco/referrer.ts';
 

@@ -13,7 +13,7 @@ import { formatOrigins, hasIgnitionContent, type RenderedConfig } from '../../re
 import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
-import { summarizeReferences } from '../../mco/reference-summary.ts';
+import { summarizeReferences } from '../../references/config-referrers.ts';
 import { findPoolOfNode } from '../../mco/pool-of-node.ts';
 import { findReferencedConfig, hasStrongReference, NODE_FIELDS } from '../../mco/referrer.ts';
 import { formatReferrers } from '../../review/message.ts';

@@ -21,9 +21,9 @@ import type { KubeApi } from '../../kube/api.ts';
 import { objectPath } from '../../kube/api-paths.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import type { Step, Wait } from '../steps/step-run.ts';
-import { isObjectName } from '../../kube/object-name.ts';
 import { MACHINE_CONFIGS_PATH, MCO_GROUP, POOLS_PATH } from '../../mco/api-paths.ts';
 import type { ConfigName } from '../../mco/machine-config.ts';
+import { isObjectName } from '../../kube/api-object.ts';
 
 /** What a restore depends on. Without pools that are being deleted. */
 export interface RestoreState extends ClusterSnapshot {

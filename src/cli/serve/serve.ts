@@ -13,6 +13,7 @@ import { advise } from '../../client/output/advice.ts';
 import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../../client/option-parsers.ts';
 import { withStopSignal } from '../../client/signals.ts';
 import { createJsonLog, LOG_LEVELS } from './json-log.ts';
+import { ListenError } from '../../serving/tls-server.ts';
 
 const NAMESPACE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const parseNamespace = createParser(NAMESPACE, 'Must be a namespace, such as machineconfig-guard.');
@@ -38,6 +39,7 @@ const parseSecretName = createParser(
   'Must be NAMESPACE/NAME, such as machineconfig-guard/machineconfig-guard-ca.',
 );
 
+/** Creates the command `serve`. It ends when a signal has stopped the guard. */
 export function createServeCommand(): Command {
   const command = new Command('serve').description(
     'Run the admission webhook, which denies the deletion of rendered MachineConfigs in use.',
@@ -125,7 +127,7 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
     };
     await runGuard(options, stopped);
   } catch (error) {
-    throw toCliError(error, flags);
+    throw toServeError(error, flags);
   }
   api.close();
   log.info('stopped');
@@ -144,17 +146,14 @@ async function loadCertificate(
   return await watchCertificateFiles({ certFile: tlsCertFile, keyFile: tlsPrivateKeyFile, ...options });
 }
 
-function toCliError(error: unknown, flags: ServeFlags): unknown {
+/** Returns the error that the command ends with: wrong usage if a flag is the cause, or else the error itself. */
+export function toServeError(error: unknown, flags: Pick<ServeFlags, 'tlsCertFile'>): unknown {
   if (error instanceof CertificateFilesError) {
     const { message, file } = error;
     const flag = file === flags.tlsCertFile ? '--tls-cert-file' : '--tls-private-key-file';
     return new CliError(file === undefined ? message : `${flag} ${message}`, EXIT_CODE.usage, { cause: error });
   }
-  const { code } = error as NodeJS.ErrnoException;
-  if (typeof code !== 'string') return error;
-  const { securePort, healthPort, metricsPort, bindAddress = 'all addresses' } = flags;
-  const ports = `${securePort}, ${healthPort} and ${metricsPort}`;
-  return new CliError(`cannot listen on ports ${ports} of ${bindAddress}: ${code}`, EXIT_CODE.usage);
+  return error instanceof ListenError ? new CliError(error.message, EXIT_CODE.usage, { cause: error }) : error;
 }
 
 function parseIpAddress(value: string): string {

@@ -1,4 +1,3 @@
-import { formatTime } from '../../review/message.ts';
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
 import { shell } from '../../common/shell-command.ts';
@@ -10,6 +9,7 @@ import { formatTable, NONE } from '../../client/output/table.ts';
 import { applyStyle, formatNext, type ReportFormat, wrapParagraph, wrapText } from '../../client/output/text-format.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { formatName } from '../../mco/machine-config.ts';
+import { formatTime } from '../../review/hold.ts';
 
 const CHECK_ADVICE = advise(
   'nodes and pools that name a missing config cannot update; list them with',

@@ -1,5 +1,5 @@
 import { groupBy } from '../../common/group-by.ts';
-import { findUsedConfigs, isUnreportedNode, type ReferrerKind } from '../../mco/referrer.ts';
+import { findUsedConfigs, isPool, isUnreportedNode, type ReferrerKind } from '../../mco/referrer.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
 import { createNearestFinder } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -9,7 +9,7 @@ import { findHolds } from '../../review/hold.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { resolveConfigName } from '../../client/option-parsers.ts';
 import { type ConfigName, isRenderedConfig, parsePoolName } from '../../mco/machine-config.ts';
-import { summarizeReferences } from '../../mco/reference-summary.ts';
+import { summarizeReferences } from '../../references/config-referrers.ts';
 
 /** The JSON of `who-uses --output json`. Its keys are a contract. Unknown values are null. */
 export interface ReferencesReport {
@@ -73,7 +73,8 @@ export async function readReferencesReport(api: KubeApi, selection: Selection): 
   const poolsBySource = groupEach(pools, ({ sources }) => sources);
   const names = selectNames(selection, references);
   const createdAt = (name: ConfigName) => configs.get(name)?.createdAt;
-  const holds = findHolds(references.unused, referrers, { ...hold, now: at, createdAt });
+  const holders = { pools: referrers.filter(isPool), unreportedNodes: referrers.filter(isUnreportedNode) };
+  const holds = findHolds(references.unused, holders, { ...hold, now: at, createdAt });
   const findNearest = createNearestFinder(configs.keys());
   const reasons = new Map(problems.map((problem) => [problem.config, problem.recoverableReason]));
   const reports = names.map((name): ConfigReport => {

@@ -2,14 +2,18 @@ import { MalformedList } from '../errors.ts';
 import { IncompleteJson, JsonReader } from '../../common/json-reader.ts';
 import type { ApiObject } from '../api-object.ts';
 
-/** The type of an object. Its list is of the kind with the suffix `List`. */
+/** The type of an object. */
 export interface ObjectType {
   readonly apiVersion: string;
   readonly kind: string;
+  /** The kind of its list, if it is not the own kind with the suffix `List`. */
+  readonly listKind?: string;
 }
 
 /** The type of every object in a metadata-only list, which does not state the type of the whole objects. */
 export const METADATA: ObjectType = { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' };
+/** In a table, each row has such an object (k8s.io/apimachinery, pkg/apis/meta/v1/types.go, TableRow). */
+export const TABLE_METADATA: ObjectType = { ...METADATA, listKind: 'Table' };
 
 const INITIAL_BYTES = 64 * 1024;
 /** etcd rejects objects over 1.5 MiB, and JSON can escape characters. */
@@ -96,13 +100,13 @@ export class JsonListParser extends ListParser {
       this.#position = 'members';
     } else if (this.#position === 'items') {
       if (reader.skipIf(']')) this.#position = 'members';
-      else this.#addItem(reader.value());
+      else this.#addItem(this.#members.has('rows') ? this.#readRow(reader.value()) : reader.value());
     } else if (reader.skipIf('}')) {
       this.#position = 'end';
     } else {
       const key = reader.value();
       if (!reader.skipIf(':')) throw new SyntaxError('a key has no value');
-      const isItems = key === 'items' && reader.skipIf('[');
+      const isItems = (key === 'items' || key === 'rows') && reader.skipIf('[');
       this.#members.set(key, isItems ? [] : reader.value());
       if (isItems) this.#position = 'items';
     }
@@ -118,18 +122,38 @@ export class JsonListParser extends ListParser {
     this.#onItem(item);
   }
 
+  /** The columns precede the rows. */
+  #readRow(row: unknown): unknown {
+    const { cells, object } = (row ?? {}) as { readonly cells?: unknown; readonly object?: object };
+    const definitions = this.#members.get('columnDefinitions');
+    if (!Array.isArray(definitions) || !Array.isArray(cells) || cells.length !== definitions.length)
+      throw new MalformedList('the cells of the table have no columns');
+    const names = (definitions as readonly ({ readonly name?: unknown } | null)[]).map((column) => column?.name);
+    return {
+      ...object,
+      columns: Object.fromEntries(names.map((name, index) => [String(name), cells[index] as unknown])),
+    };
+  }
+
   protected override finish() {
-    const [version, kind, items] = ['apiVersion', 'kind', 'items'].map((key) => this.#members.get(key));
-    const type = this.#expected.find((expected) => version === expected.apiVersion && kind === `${expected.kind}List`);
-    const kinds = this.#expected.map((expected) => `${expected.kind}List`).join(' or ');
+    const version = this.#members.get('apiVersion');
+    const kind = this.#members.get('kind');
+    const type = this.#expected.find((each) => version === each.apiVersion && kind === toListKind(each));
+    const kinds = this.#expected.map(toListKind).join(' or ');
     if (this.#position !== 'end' || type === undefined) throw new MalformedList(`the response is not a ${kinds}`);
+    const items = this.#members.get(type.listKind === 'Table' ? 'rows' : 'items');
     // An empty metadata-only list has `"items":null`. Without the field it is no list.
-    const hasItems = Array.isArray(items) || (items === null && type === METADATA);
+    const isMetadata = type.kind === METADATA.kind;
+    const hasItems = Array.isArray(items) || (items === null && isMetadata);
     if (!hasItems) throw new MalformedList('the list has no items');
     const { apiVersion: itemVersion, kind: itemKind } = this.#itemType ?? type;
-    const isOmitted = type !== METADATA && itemVersion === undefined && itemKind === undefined;
+    const isOmitted = !isMetadata && itemVersion === undefined && itemKind === undefined;
     if (!isOmitted && (itemVersion !== type.apiVersion || itemKind !== type.kind))
       throw new MalformedList(`an item of the list is not a ${type.kind}`);
     return this.#members.get('metadata') ?? {};
   }
+}
+
+function toListKind({ kind, listKind = `${kind}List` }: ObjectType): string {
+  return listKind;
 }

@@ -1,14 +1,12 @@
 import { finished } from 'node:stream/promises';
 import { type ApiObject, parseTime } from '../api-object.ts';
-import { parseCollection, toListPath } from '../api-paths.ts';
-import { type ApiResponse, type KubeApi, toBodyError } from '../api.ts';
+import { type ApiResponse, type KubeApi, LISTS, type Purpose, toBodyError } from '../api.ts';
 import { assertNotServed } from '../discovery.ts';
 import { isNotFound, MalformedList } from '../errors.ts';
-import { JsonListParser, type ListParser, METADATA } from './list-parser.ts';
+import { JsonListParser, type ListParser, METADATA, TABLE_METADATA } from './list-parser.ts';
 import { ProtobufListParser } from './protobuf-list-parser.ts';
-import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
+import { ACCEPT_METADATA_LIST, ACCEPT_PROTOBUF_LIST, ACCEPT_TABLE, PROTOBUF_MEDIA_TYPE } from '../media-types.ts';
 import type { Resource } from '../resource.ts';
-import { LISTS } from '../transport.ts';
 
 type AnyResource = Omit<Resource<{ readonly name: string }>, 'parse'>;
 
@@ -36,13 +34,14 @@ export async function listResource(
   resource: AnyResource,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
+  purpose?: Purpose,
 ): Promise<ListResult | undefined> {
   const { paths, isAlwaysServed } = resource;
   let notFound: unknown;
   for (const path of paths) {
     try {
       // Each served version of a kind has all its objects.
-      return await listCollection(api, path, resource, onObject, signal);
+      return await listCollection(api, path, resource, onObject, signal, { purpose });
     } catch (error) {
       if (!isNotFound(error)) throw error;
       notFound = error;
@@ -53,6 +52,12 @@ export async function listResource(
   return undefined;
 }
 
+export interface CollectionOptions {
+  readonly query?: Readonly<Record<string, string>>;
+  /** `LISTS` by default. */
+  readonly purpose?: Purpose | undefined;
+}
+
 /**
  * Lists one collection and calls `onObject` for each object. A list of another kind is malformed, because
  * without the fields of this kind its objects would look unreferenced.
@@ -61,18 +66,19 @@ export async function listResource(
 export async function listCollection(
   api: KubeApi,
   path: string,
-  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isNamespaced' | 'annotations' | 'listPurpose'>,
+  resource: Pick<AnyResource, 'kind' | 'isMetadataOnly' | 'isTable' | 'isNamespaced' | 'annotations'>,
   onObject: (object: ApiObject) => void,
   signal: AbortSignal,
-  query: Readonly<Record<string, string>> = {},
+  { query = {}, purpose = LISTS }: CollectionOptions = {},
 ): Promise<ListResult> {
-  const { kind, isMetadataOnly, annotations } = resource;
-  const { apiVersion, isNamespaced } = parseCollection(path);
+  const { kind, isMetadataOnly = false, isTable = false, isNamespaced = path.includes('/namespaces/') } = resource;
+  // `/api/v1/nodes` or `/apis/GROUP/VERSION/RESOURCE`.
+  const apiVersion = path.startsWith('/apis/') ? path.split('/').slice(2, 4).join('/') : 'v1';
+  const search = new URLSearchParams(query).toString();
   const response = await api.request({
-    path: toListPath(path, query),
-    // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
-    accept: isMetadataOnly ? (annotations ? ACCEPT_PROTOBUF_LIST : ACCEPT_METADATA_LIST) : undefined,
-    purpose: resource.listPurpose ?? LISTS,
+    path: search === '' ? path : `${path}?${search}`,
+    accept: chooseMediaType(resource),
+    purpose,
     signal,
   });
   let itemCount = 0;
@@ -80,17 +86,32 @@ export async function listCollection(
     itemCount += 1;
     if (itemCount > MAX_ITEMS) throw new MalformedList(`the list has more than ${MAX_ITEMS} items`);
     // Metadata does not state its kind. But no object of a cluster-wide kind has a namespace.
-    if (!isNamespaced && resource.isNamespaced !== true && (object.metadata?.namespace ?? '') !== '')
+    if (!isNamespaced && (object.metadata?.namespace ?? '') !== '')
       throw new MalformedList(`an item of the list has a namespace, unlike a ${kind}`);
     onObject(object);
   };
   const isProtobuf = response.headers['content-type']?.startsWith(PROTOBUF_MEDIA_TYPE) === true;
   const parser =
     isProtobuf && isMetadataOnly
-      ? new ProtobufListParser(addObject, annotations)
-      : new JsonListParser(addObject, [{ apiVersion, kind }, ...(isMetadataOnly ? [METADATA] : [])]);
+      ? new ProtobufListParser(addObject, resource.annotations)
+      : new JsonListParser(addObject, [
+          { apiVersion, kind },
+          ...(isMetadataOnly ? [METADATA] : []),
+          ...(isTable ? [TABLE_METADATA] : []),
+        ]);
   await parseBody(response.body, parser, signal);
   return { path, resourceVersion: parser.end(), servedAt: readServedAt(response) };
+}
+
+function chooseMediaType({
+  isMetadataOnly = false,
+  isTable = false,
+  annotations,
+}: Pick<AnyResource, 'isMetadataOnly' | 'isTable' | 'annotations'>): string | undefined {
+  if (isTable) return ACCEPT_TABLE;
+  if (!isMetadataOnly) return undefined;
+  // The parser of protobuf skips managedFields, so it is only for those who want certain annotations.
+  return annotations === undefined ? ACCEPT_METADATA_LIST : ACCEPT_PROTOBUF_LIST;
 }
 
 /** Every HTTP server with a clock sends the time (RFC 9110). A time in the future would end holds. */

@@ -28,19 +28,26 @@ const TIME = { seconds: 1 } as const;
 /** A tag and a length, each at most ten bytes. */
 const MAX_HEADER_BYTES = 20;
 
-type TextMap = Record<string, string>;
+type TextMap = Record<string, string | undefined>;
 
 /** Times are in milliseconds, because a formatted time takes longer than all other fields of a node together. */
 type ParsedMetadata = Record<'labels' | 'annotations', TextMap> & {
   -readonly [Key in keyof NonNullable<ApiObject['metadata']>]: NonNullable<ApiObject['metadata']>[Key];
 } & { readonly ownerReferences: Readonly<Record<'kind' | 'name', string>>[] };
 
+/** The annotations to keep. */
+interface Wanted {
+  /** To copy all keys at once takes half the time of adding one after the other. */
+  readonly template: TextMap;
+  /** Of the keys. A length alone excludes almost every other annotation. */
+  readonly lengths: ReadonlySet<number>;
+}
+
 /** Parses a metadata-only list in protobuf, in a third of the time of JSON. It skips 95 % of a node's metadata. */
 export class ProtobufListParser extends ListParser {
   readonly #onItem: (item: ApiObject) => void;
-  readonly #wanted: ReadonlySet<string> | undefined;
-  /** A length alone excludes almost every other annotation, without a text for its key. */
-  readonly #wantedLengths: ReadonlySet<number>;
+  readonly #wanted: Wanted | undefined;
+  readonly #texts = new TextCache();
   #hasMagic = false;
   /** How many bytes of the list follow. Undefined before the list. */
   #listBytesLeft: number | undefined;
@@ -51,12 +58,15 @@ export class ProtobufListParser extends ListParser {
   constructor(onItem: (item: ApiObject) => void, wanted?: readonly string[]) {
     super();
     this.#onItem = onItem;
-    this.#wanted = wanted && new Set(wanted);
-    this.#wantedLengths = new Set(wanted?.map((key) => Buffer.byteLength(key)));
+    this.#wanted = wanted && {
+      template: Object.fromEntries(wanted.map((key) => [key, undefined])),
+      lengths: new Set(wanted.map((key) => Buffer.byteLength(key))),
+    };
   }
 
   /** Every field of the envelope and of the list has a length. */
   protected override parse(bytes: Buffer, isEnd: boolean): number {
+    const reader = new ProtobufReader(bytes, this.#texts);
     const lastStart = bytes.length - (isEnd ? 1 : MAX_HEADER_BYTES);
     let start = this.#hasMagic || lastStart < 0 ? 0 : MAGIC.length;
     if (start > 0 && !bytes.subarray(0, start).equals(MAGIC)) throw new MalformedList('the response is not protobuf');
@@ -75,7 +85,7 @@ export class ProtobufListParser extends ListParser {
       }
       const end = length.end + length.value;
       if (end > bytes.length) break;
-      const reader = new ProtobufReader(bytes, length.end);
+      reader.moveTo(length.end);
       if (isInList) {
         this.#listBytesLeft = (this.#listBytesLeft ?? 0) - (end - start);
         if (this.#listBytesLeft < 0) throw new MalformedList('a part of the list is longer than the list');
@@ -96,55 +106,60 @@ export class ProtobufListParser extends ListParser {
   }
 
   #parseItem(reader: ProtobufReader, end: number): ParsedMetadata {
-    // No prototype, because the keys are untrusted.
-    const [labels, annotations] = [Object.create(null) as TextMap, Object.create(null) as TextMap];
-    const metadata: ParsedMetadata = { labels, annotations, ownerReferences: [] };
+    let metadata = createMetadata();
     while (reader.next(end)) {
       if (reader.field !== OBJECT.metadata) continue;
       const { start } = reader;
       const metadataEnd = reader.enter();
+      metadata = createMetadata(this.#wanted);
+      if (parseMetadata(reader, metadataEnd, metadata, this.#wanted)) continue;
       // Labels precede annotations, so an object without a wanted annotation is parsed again.
-      if (this.#wanted !== undefined && this.#parseMetadata(reader, metadataEnd, metadata, this.#wanted)) continue;
       reader.moveTo(start);
-      this.#parseMetadata(reader, metadataEnd, metadata);
+      metadata = createMetadata();
+      parseMetadata(reader, metadataEnd, metadata);
     }
     return metadata;
   }
+}
 
-  #parseMetadata(reader: ProtobufReader, end: number, metadata: ParsedMetadata, wanted?: ReadonlySet<string>): boolean {
-    let hasWanted = false;
-    while (reader.next(end)) {
-      const { field } = reader;
-      if (field === META.annotations) hasWanted = this.#parseEntry(reader, metadata.annotations, wanted) || hasWanted;
-      else if (field === META.name) metadata.name = reader.text();
-      else if (field === META.namespace) metadata.namespace = reader.text();
-      else if (field === META.creationTimestamp) metadata.creationTimestamp = readTime(reader);
-      else if (wanted !== undefined) continue;
-      else if (field === META.labels) this.#parseEntry(reader, metadata.labels);
-      else if (field === META.ownerReferences) metadata.ownerReferences.push(readTexts(reader, reader.enter(), OWNER));
-      else if (field === META.uid) metadata.uid = reader.text();
-      else if (field === META.deletionTimestamp) metadata.deletionTimestamp = readTime(reader);
-    }
-    return hasWanted;
-  }
+function createMetadata(wanted?: Wanted): ParsedMetadata {
+  return { labels: {}, annotations: { ...wanted?.template }, ownerReferences: [] };
+}
 
-  /** Parses an entry of a map, unless another one is wanted. Returns whether it was parsed. */
-  #parseEntry(reader: ProtobufReader, target: TextMap, wanted?: ReadonlySet<string>): boolean {
-    let [key, value] = ['', ''];
-    const end = reader.enter();
-    while (reader.next(end)) {
-      const isKey = reader.field === ENTRY.key;
-      if (isKey && wanted !== undefined && !this.#wantedLengths.has(reader.end - reader.start)) {
-        reader.moveTo(end);
-        return false;
-      }
-      if (isKey) key = reader.text();
-      else if (reader.field === ENTRY.value) value = reader.text();
-    }
-    if (wanted?.has(key) === false) return false;
-    target[key] = value;
-    return true;
+/** Returns whether the object has an annotation that is wanted. */
+function parseMetadata(reader: ProtobufReader, end: number, metadata: ParsedMetadata, wanted?: Wanted): boolean {
+  let hasWanted = false;
+  while (reader.next(end)) {
+    const { field } = reader;
+    if (field === META.annotations) hasWanted = addEntry(reader, metadata.annotations, wanted) || hasWanted;
+    else if (field === META.name) metadata.name = reader.text();
+    else if (field === META.namespace) metadata.namespace = reader.text();
+    else if (field === META.creationTimestamp) metadata.creationTimestamp = readTime(reader);
+    else if (wanted !== undefined) continue;
+    else if (field === META.labels) addEntry(reader, metadata.labels);
+    else if (field === META.ownerReferences) metadata.ownerReferences.push(readTexts(reader, reader.enter(), OWNER));
+    else if (field === META.uid) metadata.uid = reader.text();
+    else if (field === META.deletionTimestamp) metadata.deletionTimestamp = readTime(reader);
   }
+  return hasWanted;
+}
+
+/** Adds an entry of a map unless another one is wanted. Returns whether it was added. */
+function addEntry(reader: ProtobufReader, target: TextMap, wanted?: Wanted): boolean {
+  const end = reader.enter();
+  let key: string | undefined;
+  let value = '';
+  while (reader.next(end)) {
+    if (reader.field === ENTRY.value) value = reader.commonText();
+    if (reader.field !== ENTRY.key) continue;
+    if (wanted?.lengths.has(reader.end - reader.start) === false) reader.moveTo(end);
+    else key = reader.commonText();
+  }
+  // No label or annotation can have this name, which would change the prototype.
+  if (key === undefined || key === '__proto__') return false;
+  if (wanted !== undefined && !Object.hasOwn(wanted.template, key)) return false;
+  target[key] = value;
+  return true;
 }
 
 /** Reads the texts of these fields. An absent text is empty. */
@@ -166,6 +181,7 @@ function readTime(reader: ProtobufReader): number | undefined {
   return seconds === undefined ? undefined : seconds * 1_000;
 }
 
+const FIRST_NON_ASCII = 0x80;
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
 /** The bytes of wire types whose length is fixed. */
@@ -186,11 +202,12 @@ export class ProtobufReader {
   /** Exact up to 2^53. */
   value = 0;
   readonly #bytes: Buffer;
-  #at: number;
+  readonly #texts: TextCache;
+  #at = 0;
 
-  constructor(bytes: Buffer, at: number) {
+  constructor(bytes: Buffer, texts = new TextCache()) {
     this.#bytes = bytes;
-    this.#at = at;
+    this.#texts = texts;
   }
 
   /** Moves to the next field of the message that ends at `limit`. Throws MalformedList. */
@@ -223,6 +240,11 @@ export class ProtobufReader {
     return this.#bytes.toString('utf8', this.start, this.end);
   }
 
+  /** The same for a text that many objects have. */
+  commonText(): string {
+    return this.#texts.read(this.#bytes, this.start, this.end);
+  }
+
   #varint(): number {
     // Almost all numbers have one byte or two.
     const first = this.#bytes[this.#at] ?? 0x80;
@@ -234,6 +256,38 @@ export class ProtobufReader {
     this.#at = end;
     return value;
   }
+}
+
+/** A name of a config or of an annotation is shorter. */
+const MAX_CACHED_LENGTH = 128;
+const CACHE_SLOTS = 256;
+
+/**
+ * Remembers short texts. Thousands of nodes have the same keys and configs. To compare bytes takes a third of the time
+ * of a new string, and the index keeps one string instead of thousands.
+ */
+export class TextCache {
+  readonly #slots = Array.from({ length: CACHE_SLOTS }, () => '');
+
+  /** Decodes UTF-8. Returns an equal text that it has returned before, if it still knows it. */
+  read(bytes: Buffer, start: number, end: number): string {
+    const length = end - start;
+    if (length === 0 || length > MAX_CACHED_LENGTH) return bytes.toString('utf8', start, end);
+    // Keys differ near their end: `currentConfig` and `desiredConfig` before the last six characters.
+    const slot = (length + 31 * (bytes[end - 1] ?? 0) + 7 * (bytes[end - 7] ?? 0)) % CACHE_SLOTS;
+    const cached = this.#slots[slot] ?? '';
+    if (cached.length === length && isEqual(cached, bytes, start)) return cached;
+    return (this.#slots[slot] = bytes.toString('utf8', start, end));
+  }
+}
+
+/** Whether the bytes are this text in ASCII. */
+function isEqual(text: string, bytes: Buffer, start: number): boolean {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code !== bytes[start + at] || code >= FIRST_NON_ASCII) return false;
+  }
+  return true;
 }
 
 /** Reads the number that starts at `start`, and returns where it ends. Throws MalformedList if it is cut off. */

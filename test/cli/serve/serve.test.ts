@@ -91,7 +91,10 @@ describe('as a process', () => {
   test('exits with 2 if a port is taken or a file does not exist', async () => {
     const { port } = new URL(inspected.cluster.url);
     const { exitCode, stderr } = await startServe({ '--secure-port': port }).outcome;
-    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/listen on ports .* of 127\.0\.0\.1: EADDRINUSE\n$/)]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(`cannot listen on port ${port} of 127\\.0\\.0\\.1: EADDRINUSE\n$`),
+    ]);
     const missing = await startServe({ '--tls-cert-file': '/nowhere/tls.crt' }).outcome;
     expect(missing).toEqual(usageError('--tls-cert-file /nowhere/tls.crt does not exist.\n'));
   });

@@ -64,6 +64,6 @@ test('the documented script prints the repair instead of a reboot for a missing 
   expect(stderr).toMatch(
     /^# create the missing config again.*\nmachineconfig-guard restore rendered-\S+ --from node\//m,
   );
-  expect(stderr).toMatch(/^# if no copy of the missing config exists.*\n# oc annotate node /m);
+  expect(stderr).toMatch(/^# if no copy of the missing config exists: .*\n# oc annotate node /m);
   expect(stderr).not.toMatch(/^oc annotate /m);
 });

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, expect, test } from 'vitest';
-import { memoryOf, resetPeak } from '../../../build/bench/memory.ts';
+import { memoryOf, resetPeak } from '../../../build/bench/process-figures.ts';
 import { reviewBody } from '../../support/review.ts';
 import { PATHS, renderedName } from '../support/objects.ts';
 import { MANIFESTS } from '../support/overlays.ts';

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { createFleet, nodeName } from '../../../build/bench/fleet.ts';
+import { createNodes, nodeName } from '../../../build/bench/fleet.ts';
 import { summarize } from '../../../build/bench/interleave.ts';
-import { memoryOf } from '../../../build/bench/memory.ts';
+import { memoryOf } from '../../../build/bench/process-figures.ts';
 import { pause } from '../control-plane/until.ts';
 import { PATHS } from '../support/objects.ts';
 import { probeCalls } from '../support/prober.ts';
@@ -30,7 +30,7 @@ async function repeat(intervalMs: number, signal: AbortSignal, work: (index: num
 }
 
 test('beside 5,000 nodes, memory and open files do not grow in 30 minutes, and every answer is right', async () => {
-  await createFleet(cluster.admin, NODES, [await cluster.config()]);
+  await createNodes(cluster.admin, 0, NODES, await cluster.config());
   const observations = { megabytes: [] as number[], files: [] as number[] };
 
   const failedCalls = await probeCalls(cluster, async () => {

@@ -55,7 +55,7 @@ export class Cluster {
   /** File with one JSON event per line. */
   readonly #auditLog: string;
 
-  constructor({ admin, auditLog }: ApiServer) {
+  constructor({ admin, auditLog }: Pick<ApiServer, 'admin' | 'auditLog'>) {
     this.admin = admin;
     this.#auditLog = auditLog;
   }

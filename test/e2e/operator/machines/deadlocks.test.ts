@@ -5,7 +5,7 @@ import { OperatorCluster } from '../operator-cluster.ts';
 import { openFollower } from './follow-check.ts';
 import { FoundingDeadlock } from './founding-deadlock.ts';
 import { Lab } from './lab.ts';
-import { type Scenario, SCENARIOS, type Step } from './scenarios.ts';
+import { type Scenario, SCENARIOS, type Step, UNCHANGED_BOOT_OBSTACLE } from './scenarios.ts';
 
 const operator = await OperatorCluster.shared();
 const { controlPlane } = operator.installed;
@@ -60,16 +60,20 @@ async function expectScenario(scenario: Scenario, pool: string, daemon?: string)
   }
 }
 
-describe.concurrent('the real machine-config-daemon, and the advice of check', () => {
-  test('founding deadlock: check ends it, and a published script ends it with files that stay for ever', async () => {
-    const deadlock = await FoundingDeadlock.prepare(operator);
-    await deadlock.expectEndByCheck(follower);
-    await deadlock.expectEndByScript();
-  });
+// Alone, because it starts the controller again, which then renders new configs for all pools.
+test('founding deadlock: check ends it, and a published script ends it with files that stay for ever', async () => {
+  const deadlock = await FoundingDeadlock.prepare(operator);
+  await deadlock.expectEndByCheck(follower);
+  await deadlock.expectEndByScript();
+});
 
+describe.concurrent('the real machine-config-daemon, and the advice of check', () => {
   for (const scenario of SCENARIOS.filter(({ isShort }) => isShort === true || IS_LONG)) {
-    const { name, title } = scenario;
-    test(`${name}: ${title}`, () => expectScenario(scenario, `mc-${name}`));
+    const { name, title, firstBoot } = scenario;
+    test(`${name}: ${title}`, async ({ skip }) => {
+      if (firstBoot === 'nothing' && UNCHANGED_BOOT_OBSTACLE !== undefined) skip(UNCHANGED_BOOT_OBSTACLE);
+      await expectScenario(scenario, `mc-${name}`);
+    });
   }
 
   for (const scenario of SCENARIOS.filter(({ hasLongWaits }) => hasLongWaits === true && IS_LONG)) {

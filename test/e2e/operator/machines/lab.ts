@@ -245,6 +245,13 @@ export class Lab {
     expectStatus(await this.#admin.delete(`${BUDGETS}/${this.pool}`), [200], 'the deletion of the budget');
   }
 
+  /** Deletes the pool, and changes a label of the node. Then Y is the config of pool worker, which selects the node. */
+  async deletePool(): Promise<void> {
+    this.#nameByLetter.set('Y', await this.#operator.awaitRendered('worker'));
+    expectStatus(await this.#admin.delete(`${PATHS.pools}/${this.pool}`), [200], 'the deletion of the pool');
+    await kubectlOk(this.#operator.installed.controlPlane, ['label', 'node', this.node, 'lab=1']);
+  }
+
   async deleteNode(): Promise<void> {
     expectStatus(await this.#admin.delete(`${PATHS.nodes}/${this.node}`), [200], 'the deletion of the node');
   }

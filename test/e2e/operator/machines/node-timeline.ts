@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeApi } from '../../../../src/kube/api.ts';
-import { WATCHES } from '../../../../src/kube/transport.ts';
+import { WATCHES } from '../../../../src/kube/api.ts';
 import type { KubeObject } from '../../control-plane/kube-client.ts';
 import { until } from '../../control-plane/until.ts';
 import { PATHS, readAnnotations } from '../../support/objects.ts';

@@ -22,6 +22,7 @@ export interface Scenario {
   readonly isShort?: true;
   /** Whether `--long` also runs it with the waits that a daemon has in a cluster. */
   readonly hasLongWaits?: true;
+  /** See {@link UNCHANGED_BOOT_OBSTACLE}. */
   readonly firstBoot?: FirstBoot;
   /** X exists only on the disk of the machine, as after a bootstrap host that rendered it. */
   readonly isXMissing?: true;
@@ -44,6 +45,10 @@ export interface Scenario {
 
 const RELEASE = selectOperator(OPERATOR_VARIABLE, process.env[OPERATOR_VARIABLE]).openshift;
 
+/** Why there is no first boot that changes nothing. Undefined if there is one. */
+export const UNCHANGED_BOOT_OBSTACLE =
+  RELEASE === '4.15' ? 'the first boot of OpenShift 4.15 always sets kernel arguments' : undefined;
+
 const report = (state: string, current: string, desired: string, reason = '') => ({ state, reason, current, desired });
 const done = (current: string, desired = current) => report('Done', current, desired);
 const working = (current: string, desired = current) => report('Working', current, desired);
@@ -57,10 +62,15 @@ const UPDATED = [done('X', 'Y'), working('X', 'Y'), done('Y')];
 const NO_NAME = `rendered-POOL-${'f'.repeat(32)}`;
 const FORCE_FILE = '/run/machine-config-daemon-force';
 
-/** The daemon finds no config of this name. OpenShift 4.15 writes the second line only. */
-function missing(config: string): string {
+/** A daemon that starts finds no config of this name. */
+function missingAtStart(config: string): string {
   const notFound = `machineconfig.machineconfiguration.openshift.io "${config}" not found`;
   return RELEASE === '4.15' ? notFound : `missing MachineConfig ${config}\n${notFound}`;
+}
+
+/** A daemon that runs finds no config of this name. */
+function missing(config: string): string {
+  return RELEASE === '4.15' ? `prepping update: ${missingAtStart(config)}` : missingAtStart(config);
 }
 
 const MISMATCH = `content mismatch for file "${FILES.both}"`;
@@ -70,12 +80,12 @@ const unexpected = (config: string, difference = MISMATCH) =>
 /** Of a first boot with X, which is not in the API. */
 const BOOTSTRAP_CONFIG_MISSING =
   RELEASE === '4.15'
-    ? missing('X')
+    ? missingAtStart('X')
     : 'bootstrap generated MC X and in-cluster generated MC Y for this node do not match. Please check ' +
       'machine-config-daemon logs or the on disk diff file located at /etc/machine-config-daemon/bootstrapconfigdiff';
 const UNCHANGED_BOOTSTRAP_CONFIG_MISSING =
   RELEASE === '4.15'
-    ? missing('X')
+    ? missingAtStart('X')
     : 'error fetching current config on disk during bootstrap: open /etc/machine-config-daemon/currentconfig: ' +
       'no such file or directory, config: <nil>';
 const DESIRED_NOT_FOUND = "machineconfiguration.openshift.io/desiredConfig annotation not found on node 'NODE'";
@@ -202,6 +212,16 @@ export const SCENARIOS: readonly Scenario[] = [
     bootCount: 4,
   },
   {
+    name: 'pool-deleted',
+    title: 'a person deletes the pool and changes a label: updates to the config of pool worker',
+    booted: BOOTED,
+    steps: [step('a person deletes the pool, and changes a label', (lab) => lab.deletePool(), ...UPDATED)],
+    commands: [],
+    followed: [],
+    disk: { [FILES.both]: undefined, [FILES.onlyX]: undefined, [FILES.onlyY]: undefined },
+    bootCount: 3,
+  },
+  {
     name: 'deleted',
     title: 'X is deleted: Degraded after the next change of the node, Done when it exists again',
     hasLongWaits: true,
@@ -227,7 +247,7 @@ export const SCENARIOS: readonly Scenario[] = [
       PAUSE,
       RENDER,
       DELETE_X,
-      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missing('X'), 'X')),
+      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missingAtStart('X'), 'X')),
     ],
     commands: RESTORE,
     followed: [done('X')],
@@ -243,8 +263,8 @@ export const SCENARIOS: readonly Scenario[] = [
       PAUSE,
       RENDER,
       DELETE_X,
-      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missing('X'), 'X')),
-      step('a person sets the annotations to Y', NAME_Y, degraded(missing('X'), 'Y')),
+      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missingAtStart('X'), 'X')),
+      step('a person sets the annotations to Y', NAME_Y, degraded(missingAtStart('X'), 'Y')),
     ],
     commands: [],
     followed: [done('Y')],
@@ -453,7 +473,7 @@ export const SCENARIOS: readonly Scenario[] = [
       PAUSE,
       RENDER,
       DELETE_X,
-      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missing('X'), 'X')),
+      step('the daemon starts again', (lab) => lab.machine.killDaemon(), degraded(missingAtStart('X'), 'X')),
       {
         ...step(
           'a person creates X with the content of Y',
