@@ -3,12 +3,13 @@ import { inspect } from 'node:util';
 import { Command, CommanderError, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { toPrintableLine } from '../common/printable-text.ts';
+import { formatError } from '../client/output/error-text.ts';
 import { removeUnsafe } from '../client/output/output.ts';
 import { CommandFormatter, type RepeatedFlags } from '../client/output/advice.ts';
 import { createCertsCommand } from './certs/certs.ts';
 import { createCheckCommand } from './check/check.ts';
 import { addClusterFlags, inheritClusterFlags } from '../client/cluster-options.ts';
-import { CliError, EXIT_CODE, type ExitCode } from '../client/exit.ts';
+import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../client/exit.ts';
 import { createExplainCommand } from './explain/explain.ts';
 import { createRenderCommand } from './render/render.ts';
 import { createRestoreCommand } from './restore/restore.ts';
@@ -56,7 +57,7 @@ export async function runProgram(args: readonly string[], io: ProcessIo, name = 
   }
 }
 
-/** Prints one line. With MCG_DEBUG, the stack and the causes follow. */
+/** Prints the error, unless the report has explained it. With MCG_DEBUG, the stack and the causes follow. */
 export function reportError(
   error: unknown,
   io: ProcessIo,
@@ -65,8 +66,9 @@ export function reportError(
   const isDebug = !['', '0', 'false'].includes(process.env['MCG_DEBUG'] ?? '');
   const print = (text: string): void => io.stderr(`${removeUnsafe(text)}\n`);
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODE.success : EXIT_CODE.usage;
+  if (error instanceof ReportedFailure) return error.exitCode;
   if (error instanceof CliError) {
-    if (error.message !== '') print(`${commands.program}: ${error.describe(commands)}`);
+    print(formatError(error, commands));
   } else {
     const message = error instanceof Error ? error.message || error.name : String(error);
     const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)';
@@ -102,15 +104,16 @@ Examples:
   machineconfig-guard help verify
   machineconfig-guard --context lab check`,
       )
-      .addCommand(createServeCommand())
-      .addCommand(createRenderCommand())
-      .addCommand(createVerifyCommand())
-      .addCommand(createStatusCommand())
+      // What a person needs at night comes first.
       .addCommand(createCheckCommand())
       .addCommand(createRestoreCommand())
-      .addCommand(createWhoUsesCommand())
       .addCommand(createExplainCommand())
+      .addCommand(createStatusCommand())
+      .addCommand(createVerifyCommand())
+      .addCommand(createWhoUsesCommand())
+      .addCommand(createRenderCommand())
       .addCommand(createUninstallCommand())
+      .addCommand(createServeCommand())
       .addCommand(createCertsCommand())
   );
 }

@@ -6,7 +6,13 @@ import { ClusterAccessError } from './cluster-access.ts';
 import { listAll } from './cluster-reader.ts';
 
 /** Part of the JSON of `check`. */
-export type PendingCertificateRequests = Awaited<ReturnType<typeof readPendingCertificateRequests>>;
+export interface PendingCertificateRequests {
+  /** Whether the user may list them. */
+  readonly readable: boolean;
+  /** Why they could not be read. */
+  readonly reason: string | null;
+  readonly requests: readonly PendingCertificateRequest[];
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -19,7 +25,10 @@ const RESOURCE = {
 const KUBELET_SIGNERS = new Set(['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving']);
 const NODE_USER_PREFIX = 'system:node:';
 
-export async function readPendingCertificateRequests(api: KubeApi, signal: AbortSignal) {
+export async function readPendingCertificateRequests(
+  api: KubeApi,
+  signal: AbortSignal,
+): Promise<PendingCertificateRequests> {
   try {
     const requests = (await listAll(api, RESOURCE, parsePendingRequest, signal)).flat();
     return { readable: true, reason: null, requests: requests.toSorted((a, b) => (a.name < b.name ? -1 : 1)) };

@@ -2,8 +2,9 @@ import { toPrintableLine } from '../common/printable-text.ts';
 import { ClusterAccessError } from './cluster-access.ts';
 import type { KubeApi } from '../kube/api.ts';
 import { ApiError, ApiUnreachable, CredentialsError, describeError, isTimeout } from '../kube/errors.ts';
-import { type Advice, LOGIN_ADVICE } from './output/advice.ts';
-import { CliError, EXIT_CODE, type ExitCode } from './exit.ts';
+import { shell, verbatim } from '../common/shell-command.ts';
+import { type Advice, advise, LOGIN_ADVICE } from './output/advice.ts';
+import { CliError, EXIT_CODE } from './exit.ts';
 
 const MAX_QUOTE_LENGTH = 300;
 /** The text of a policy can be a paragraph. */
@@ -15,7 +16,7 @@ const CHECK_SERVER = 'check server in the kubeconfig, and the network';
 const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [
     /^(?:UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED)/,
-    'certificate signed by an unknown authority; check certificate-authority in the kubeconfig',
+    'certificate signed by an unknown authority; check certificate-authority in the kubeconfig, or log in again',
   ],
   [/^CERT_HAS_EXPIRED$/, 'its certificate has expired; renew it, or correct the clock of this machine'],
   [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet; correct the clock of this machine'],
@@ -28,8 +29,8 @@ const CONNECTION_PROBLEMS: readonly (readonly [RegExp, string])[] = [
 
 export function toCliError(error: unknown, { address }: KubeApi): unknown {
   const server = `the API server at ${address}`;
-  const explain = (message: string, advice?: Advice, exitCode: ExitCode = EXIT_CODE.clusterAccess) =>
-    new CliError(message, exitCode, { cause: error, advice });
+  const explain = (message: string, advice?: Advice) =>
+    new CliError(message, EXIT_CODE.clusterAccess, { cause: error, advice });
   if (isTimeout(error)) return explain(`${server} did not answer in time`);
   if (!(error instanceof ClusterAccessError)) return error;
   const { access, cause } = error;
@@ -47,18 +48,35 @@ export function toCliError(error: unknown, { address }: KubeApi): unknown {
   if (!(cause instanceof ApiError)) return explain(`cannot ${verb} ${target}: ${reason}`);
   if (isDeniedByAdmission(cause)) return explain(`${server} denies ${verb} of ${target}: ${reason}`);
   switch (cause.status) {
-    case 400:
-      if (verb !== 'list' || resource !== 'nodes') break;
-      return explain(`invalid label selector (--role, --selector): ${reason}`, undefined, EXIT_CODE.usage);
     case 401:
       return explain(`${server} rejects the credentials of the kubeconfig`, LOGIN_ADVICE);
-    case 403:
+    case 403: {
       // The reason names the user, and a subresource or another right that the request needs.
-      return explain(`${server} denies you "${verb}" on ${target}: ${reason.replace(/^.*? is forbidden: /, '')}`);
+      const denial = reason.replace(/^.*? is forbidden: /, '');
+      return explain(`${server} denies you "${verb}" on ${target}: ${denial}`, adviseRights(verb, resource, denial));
+    }
     case 404:
       return explain(`${server} does not serve ${kind}: ${NOT_INSTALLED}`);
   }
   return explain(`${server} answered ${cause.status} to ${verb} ${target}: ${reason}`);
+}
+
+const READING_VERBS: ReadonlySet<string> = new Set(['get', 'list']);
+
+/** The role that has the right, if a profile of `render` or the guard's manifests contain one. */
+function adviseRights(verb: string, resource: string, denial: string): Advice | undefined {
+  const apply = 'an administrator can apply the role that has the right, and bind it to you';
+  const profile = shell`machineconfig-guard render --from-cluster`;
+  // Only `restore` writes, and reads the disk of a node with a pod.
+  if (verb === 'create' || verb === 'patch' || resource === 'pods')
+    return advise(apply, shell`${profile} --profile restore-role --out - | oc apply -f -`);
+  if (verb === 'delete' && resource === 'machineconfigs')
+    return advise(apply, shell`${profile} --profile verify-role --out - | oc apply -f -`);
+  if (!READING_VERBS.has(verb)) return undefined;
+  const user = verbatim(/^User "([^"]+)"/.exec(denial)?.[1] ?? 'USER');
+  const role = 'machineconfig-guard-reader';
+  const bind = shell`oc create clusterrolebinding ${role} --clusterrole=${role} --user=${user}`;
+  return advise('an administrator can bind the role of the readers, which the manifests of the guard contain', bind);
 }
 
 function explainConnectionError(error: unknown): string {

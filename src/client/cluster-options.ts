@@ -21,7 +21,7 @@ export function addClusterFlags(command: Command): Command {
   const timeout = 'give up on a request after this time, such as 5 or 5s; 0 keeps the default';
   return addConnectionFlags(command)
     .option('--as <user>', 'user to impersonate, such as system:serviceaccount:NAMESPACE:NAME')
-    .option('--request-timeout <duration>', timeout, parseTimeout);
+    .option('--request-timeout <duration>', timeout, parseDurationOption);
 }
 
 export function addConnectionFlags(command: Command): Command {
@@ -39,15 +39,10 @@ export function inheritClusterFlags(root: Command, command: Command): void {
     const name = option.attributeName();
     const isOwn = command.options.some((own) => own.attributeName() === name);
     if (root.getOptionValueSource(name) !== 'cli') continue;
-    if (!isOwn) throw new CliError(`${command.name()} has no flag ${option.long}`, EXIT_CODE.usage);
+    if (!isOwn) throw new CliError(`${command.name()} has no flag ${option.long}; drop it`, EXIT_CODE.usage);
     if (command.getOptionValueSource(name) === 'cli') continue;
     command.setOptionValueWithSource(name, root.getOptionValue(name), 'cli');
   }
-}
-
-/** As in kubectl, a number without a unit means seconds. */
-function parseTimeout(value: string): number {
-  return parseDurationOption(/^\d+$/.test(value) ? `${value}s` : value);
 }
 
 /** @throws CliError if there is no usable kubeconfig */

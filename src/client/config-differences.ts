@@ -11,7 +11,17 @@ import { MACHINE_CONFIGS_PATH } from '../mco/api-paths.ts';
 
 type Spec = RenderedConfig['spec'];
 
-export type ConfigDifference = NonNullable<Awaited<ReturnType<typeof readDifferences>>>[number];
+/** How a copy differs from a config of the cluster. Part of the JSON of `restore` and `check bootstrap`. */
+export interface ConfigDifference {
+  /** Such as `file`, `unit` or `kernel argument`. */
+  readonly kind: string;
+  readonly name: string;
+  /** A digest of the content, which can be secret. Null if the copy has no such part. */
+  readonly copy: string | null;
+  readonly cluster: string | null;
+  /** The MachineConfigs in the cluster that set the part. */
+  readonly setBy: readonly string[];
+}
 
 /** Undefined if the config in the API does not exist. `sources` names the configs that the cluster merges. */
 export async function readDifferences(
@@ -20,7 +30,7 @@ export async function readDifferences(
   otherName: string,
   sources: readonly string[],
   signal?: AbortSignal,
-) {
+): Promise<readonly ConfigDifference[] | undefined> {
   const readSpec = async (name: string) => {
     const path = objectPath(MACHINE_CONFIGS_PATH, name);
     const object = await readWithRetries((limited) => readObject(api, path, 'get', limited), signal);

@@ -17,23 +17,44 @@ export type ExitCode = (typeof EXIT_CODE)[keyof typeof EXIT_CODE];
 
 const MAX_MESSAGE_LENGTH = 2_000;
 
-/** Ends a command with the given exit code and one line. An empty message prints nothing. */
+interface CliErrorOptions extends ErrorOptions {
+  readonly advice?: Advice | undefined;
+  readonly otherwise?: Advice | undefined;
+}
+
+/** Ends a command with the given exit code and a message of one line. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
   readonly advice: Advice | undefined;
+  /** What to do if the advice does not help. */
+  readonly otherwise: Advice | undefined;
 
-  constructor(
-    message: string,
-    exitCode: ExitCode,
-    { advice, ...options }: ErrorOptions & { advice?: Advice | undefined } = {},
-  ) {
+  constructor(message: string, exitCode: ExitCode, { advice, otherwise, ...options }: CliErrorOptions = {}) {
     super(toPrintableLine(message, MAX_MESSAGE_LENGTH), options);
     this.exitCode = exitCode;
     this.advice = advice;
+    this.otherwise = otherwise;
   }
 
+  /** The advice, in its order. */
+  get ways(): readonly Advice[] {
+    return [this.advice, this.otherwise].filter((way) => way !== undefined);
+  }
+
+  /** One line. */
   describe(commands: CommandFormatter): string {
-    return this.advice === undefined ? this.message : `${this.message}; ${commands.toClause(this.advice)}`;
+    return [this.message, ...this.ways.map((way) => commands.toClause(way))].join('; ');
+  }
+}
+
+/** Ends a command with the given exit code after its report, which says why. Prints nothing more. */
+export class ReportedFailure extends Error {
+  override readonly name = 'ReportedFailure';
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode) {
+    super(`the report explains exit code ${exitCode}`);
+    this.exitCode = exitCode;
   }
 }

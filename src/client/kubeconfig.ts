@@ -1,13 +1,17 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { type Context, KubeConfig } from '@kubernetes/client-node';
-import { parse, YAMLParseError } from 'yaml';
+import { FileError, formatPath } from '../files/file-error.ts';
+import { readRegularFileSync } from '../files/read-file.ts';
+import { parseYaml, YamlError } from '../files/yaml-document.ts';
 import { hasText, KubeConnection, KubeconfigError } from './kube-connection.ts';
 import { LOGIN_ADVICE, type RepeatedFlags } from './output/advice.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** One cluster with its certificates has about 6 KiB. */
+const MAX_BYTES = 16 * 1024 * 1024;
 const IN_CLUSTER_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /**
@@ -73,12 +77,11 @@ function addFile(config: KubeConfig, file: string, origin: string): void {
   try {
     part.loadFromString(JSON.stringify(readFile(file)));
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
     // Other messages can quote a token.
-    let problem = 'is not usable: a field is missing or has a wrong type';
-    if (error instanceof YAMLParseError) problem = `is not valid YAML at line ${error.linePos?.[0].line}`;
-    else if (code !== undefined) problem = code === 'ENOENT' ? 'does not exist' : `cannot be read: ${code}`;
-    throw new KubeconfigError(`the kubeconfig ${file} (from ${origin}) ${problem}`);
+    let problem = 'a field is missing or has a wrong type';
+    if (error instanceof YamlError) problem = `it is not valid YAML at line ${error.line}`;
+    else if (error instanceof FileError) problem = error.message;
+    throw new KubeconfigError(`the kubeconfig ${file} (from ${origin}) is not usable: ${problem}`);
   }
   part.makePathsAbsolute(path.dirname(file));
   part.clusters = part.clusters.filter(({ name }) => config.getCluster(name) === null);
@@ -88,7 +91,8 @@ function addFile(config: KubeConfig, file: string, origin: string): void {
 }
 
 function readFile(file: string): object {
-  const kubeconfig = (parse(readFileSync(file, 'utf8')) ?? {}) as {
+  const text = readRegularFileSync(file, MAX_BYTES).toString();
+  const kubeconfig = (parseYaml(text, formatPath(file)).value ?? {}) as {
     readonly users?: readonly { readonly user?: Record<string, unknown> | null }[] | null;
   };
   for (const { user } of kubeconfig.users ?? []) {

@@ -1,5 +1,4 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { MAX_DAYS } from '../certificates/key-pair.ts';
 import { joinFirst } from '../common/printable-text.ts';
 import { parseDuration } from '../common/duration.ts';
 import { isHold } from '../api/settings.ts';
@@ -40,11 +39,10 @@ export function parseHold(value: string): string {
 
 /** 0 lets the system choose a free port. */
 export const parsePort = createNumberParser(0, 65_535, 'Must be a port from 0 to 65535.');
-export const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
-/** Parses durations such as `1m30s` to milliseconds. As in kubectl, `0` needs no unit. */
+/** Parses durations such as `1m30s` to milliseconds. As in kubectl's --request-timeout, a number means seconds. */
 export function parseDurationOption(value: string): number {
-  const ms = value === '0' ? 0 : parseDuration(value);
+  const ms = parseDuration(/^\d+$/.test(value) ? `${value}s` : value);
   if (ms === undefined) throw new InvalidArgumentError('Must be a duration, such as 5s, 500ms or 1m30s.');
   return ms;
 }

@@ -1,13 +1,13 @@
 import { toSeconds } from '../common/duration.ts';
 import { joinFirst } from '../common/printable-text.ts';
+import { shell, type ShellCommand, TARGETS, verbatim } from '../common/shell-command.ts';
 import type { Cause, CauseCode, ConfigMissing, DiskDiffers, MissingConfigReport } from './cause.ts';
 import type { InspectedPool } from './cluster-snapshot.ts';
 import { FIRST_ROLLOUT_MINUTES } from './dangling-references.ts';
 import type { DiskDifference } from './daemon-reason.ts';
 import { quote } from './quote.ts';
-import { type Repair, TARGETS } from './repair.ts';
-import { toUnpauseCommand } from './restore-pause.ts';
-import { PAUSED_FOR_RESTORE } from '../api/annotations.ts';
+import type { Repair } from './repair.ts';
+import { toRemoveMarkCommand, toUnpauseCommand } from '../api/restore-pause.ts';
 import { MCO_GROUP } from '../mco/api-paths.ts';
 import { formatName } from '../mco/machine-config.ts';
 
@@ -53,7 +53,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     sentence: ({ deployment, evidence }) => `the operator does not run: deployment ${deployment} ${evidence}`,
     repairs: ({ deployment, isScaledToZero }) => {
       if (!isScaledToZero) return [readOperatorLog(deployment)];
-      const command = ['oc', 'scale', 'deployment', deployment, '-n', OPERATOR_NAMESPACE, '--replicas=1'];
+      const command = shell`oc scale deployment ${deployment} -n ${OPERATOR_NAMESPACE} --replicas=1`;
       return [{ name: 'startOperator', text: 'start the operator', command }];
     },
   },
@@ -173,7 +173,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
     repairs: ({ budgets = [] }) => {
       if (budgets.length === 0) {
         const text = 'see which PodDisruptionBudget allows no disruption of a pod on the node';
-        return [{ name: 'allowDisruption', text, command: ['oc', 'get', 'poddisruptionbudget', '-A'] }];
+        return [{ name: 'allowDisruption', text, command: shell`oc get poddisruptionbudget -A` }];
       }
       const names = budgets.map(({ namespace, name }) => `${namespace}/${name}`);
       const text = `let budget ${joinFirst(names, MAX_NAMED)} allow a disruption, for example by another replica`;
@@ -284,7 +284,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       if (!canContinue) return [giveUp];
       if (isMissing) return [{ ...giveUp, alternative: true }];
       const text = `pool ${name} is paused by a restore. Let it run, or continue it if it has ended early`;
-      const command = ['machineconfig-guard', 'restore', config, '--confirm'];
+      const command = shell`machineconfig-guard restore ${config} --confirm`;
       return [
         { name: 'continueRestore', text, command },
         { ...giveUp, alternative: true },
@@ -298,7 +298,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       `the OS image of ${names} was not built: MachineOSBuild ${build} failed ("${evidence}")`,
     repairs: ({ osConfig }) => {
       const text = `correct the cause, and then build the image of MachineOSConfig ${osConfig} again`;
-      const command = ['oc', 'annotate', 'machineosconfig', osConfig, '--overwrite', `${MCO_GROUP}/rebuild=`];
+      const command = shell`oc annotate machineosconfig ${osConfig} --overwrite ${MCO_GROUP}/rebuild=`;
       return [{ name: 'rebuild', text, command }];
     },
   },
@@ -310,7 +310,7 @@ const RULES: { readonly [Code in CauseCode]: CauseRule<CauseOf<Code>> } = {
       'names, but which does not exist',
     repairs: ({ osConfig }) => {
       const text = `remove the annotation of MachineOSConfig ${osConfig}. The operator then starts a new build`;
-      const command = ['oc', 'annotate', 'machineosconfig', osConfig, `${MCO_GROUP}/current-machine-os-build-`];
+      const command = shell`oc annotate machineosconfig ${osConfig} ${MCO_GROUP}/current-machine-os-build-`;
       return [{ name: 'rebuild', text, command }];
     },
   },
@@ -334,19 +334,19 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
   const { kind, name } = referrer;
   if (kind === 'MachineOSBuild') {
     const text = `delete build ${name}. The operator starts one for the config of the pool`;
-    return [{ name: 'deleteBuild', text, command: ['oc', 'delete', 'machineosbuild', name] }];
+    return [{ name: 'deleteBuild', text, command: shell`oc delete machineosbuild ${name}` }];
   }
   const repairs: Repair[] = [];
   if (copyOn !== undefined) {
     const place = hasBootstrapHost ? `. On the bootstrap host use --from ${BOOTSTRAP_CONFIGS}` : '';
     const text = `create the missing config again; without --confirm this writes nothing${place}`;
-    const command = ['machineconfig-guard', 'restore', config, '--from', `node/${copyOn}`];
+    const command = shell`machineconfig-guard restore ${config} --from node/${copyOn}`;
     repairs.push({ name: 'restore', text, command });
   }
   if (kind === 'MachineConfigPool') {
     if (field === 'status') return [...repairs, ...setStatus(name, replacement)];
     if (replacement === undefined) return repairs;
-    const text = `pool ${name}: name a config that exists. No node ran the missing one`;
+    const text = `pool ${name}: name a config that exists. ${explainUnused(cause)}`;
     const command = patchPool(name, { spec: { configuration: { name: replacement } } });
     return [...repairs, { name: 'resetSpec', text, command }];
   }
@@ -355,6 +355,13 @@ function repairMissingConfig(cause: ConfigMissing): readonly Repair[] {
     return [...repairs, { name: 'changeBack', text, alternative: true }, deleteLostNode(name)];
   }
   return [...repairs, ...repairReference(cause)];
+}
+
+/** Only with all nodes it is certain that no node has the content. */
+function explainUnused({ areAllNodesKnown }: ConfigMissing): string {
+  return areAllNodesKnown
+    ? 'Nothing is lost: no node runs the missing one'
+    : 'No selected node runs the missing one. If another node does, restore it from there first';
 }
 
 /** Lets the annotations of a node name another config than the missing one. */
@@ -368,7 +375,7 @@ function repairReference(cause: ConfigMissing): readonly Repair[] {
   }
   if (replacement === undefined) return repairs;
   if (field === 'desiredConfig' && !wasRun) {
-    const text = 'set desiredConfig to a config that exists. Nothing is lost: no node runs the missing one';
+    const text = `set desiredConfig to a config that exists. ${explainUnused(cause)}`;
     return [...repairs, annotateNode('resetDesired', text, referrer.name, { desiredConfig: replacement })];
   }
   const cost = isFirstBoot
@@ -385,13 +392,13 @@ function repairDisk({ referrer: { name }, difference, comparedWith, isAtRest }: 
     const text = `add the missing kernel arguments on ${name}. ${end}. The arguments take effect at the next boot`;
     const known = difference.missing.filter((argument) => KERNEL_ARGUMENT.test(argument));
     if (known.length === 0 || known.length < difference.missing.length) return [{ name: 'changeBack', text }];
-    const flags = known.map((argument) => `--append=${argument}`);
-    return [{ name: 'changeBack', text, command: onHost(name, ['rpm-ostree', 'kargs', ...flags]) }];
+    const flags = known.map((argument) => verbatim(`--append=${argument}`));
+    return [{ name: 'changeBack', text, command: onHost(name, shell`rpm-ostree kargs ${flags}`) }];
   }
   const repairs: Repair[] = [forceConfig(name)];
   if (difference.type === 'osImage') {
     const text = `see which OS images ${name} has. If the expected one is staged, reboot the node`;
-    repairs.push({ name: 'changeBack', text, command: onHost(name, ['rpm-ostree', 'status']) });
+    repairs.push({ name: 'changeBack', text, command: onHost(name, shell`rpm-ostree status`) });
   } else {
     const what = difference.type === 'file' ? `file "${quote(difference.path)}"` : 'the disk';
     const text = `on ${name}, put ${what} back as ${quote(comparedWith)} has it. ${end}`;
@@ -430,24 +437,24 @@ function explainDeletion({ explanation, deletedAt, deletedBy }: MissingConfigRep
   return user === '' ? `The guard saw its deletion at ${time}` : `The guard allowed "${user}" to delete it at ${time}`;
 }
 
-/** @param requests any number; their names are checked when they are read */
+/** @param requests the names of any number of requests */
 export function approveRequests(requests: readonly string[]): Repair {
   return {
     name: 'approveRequests',
     text: 'approve pending certificate requests of nodes; check the requestors first',
-    command: ['oc', 'adm', 'certificate', 'approve', TARGETS],
+    command: shell`oc adm certificate approve ${TARGETS}`,
     targets: requests,
   };
 }
 
 function uncordon(node: string): Repair {
   const text = 'uncordon the node. The operator then updates it within a minute';
-  return { name: 'uncordon', text, command: ['oc', 'adm', 'uncordon', TARGETS], targets: [node] };
+  return { name: 'uncordon', text, command: shell`oc adm uncordon ${TARGETS}`, targets: [node] };
 }
 
 function deleteLostNode(node: string): Repair {
   const text = `only if the machine of node ${node} is lost for good: delete the node. Its pool then goes on`;
-  return { name: 'deleteNode', text, command: ['oc', 'delete', 'node', node], alternative: true };
+  return { name: 'deleteNode', text, command: shell`oc delete node ${node}`, alternative: true };
 }
 
 function annotateNode(
@@ -456,12 +463,12 @@ function annotateNode(
   node: string,
   annotations: Readonly<Record<string, string>>,
 ): Repair {
-  const words = Object.entries(annotations).map(([field, config]) => `${MCO_GROUP}/${field}=${config}`);
-  return { name, text, command: ['oc', 'annotate', 'node', TARGETS, '--overwrite', ...words], targets: [node] };
+  const words = Object.entries(annotations).map(([field, config]) => shell`${MCO_GROUP}/${verbatim(field)}=${config}`);
+  return { name, text, command: shell`oc annotate node ${TARGETS} --overwrite ${words}`, targets: [node] };
 }
 
 function labelNode(name: Repair['name'], text: string, node: string, labels: readonly string[]): Repair {
-  return { name, text, command: ['oc', 'label', 'node', node, '--overwrite', ...labels] };
+  return { name, text, command: shell`oc label node ${node} --overwrite ${labels.map(verbatim)}` };
 }
 
 /** The machine-config-daemon of the node reads its own disk for `restore`. */
@@ -469,7 +476,7 @@ function readDisk(node: string): Repair {
   const text =
     'if somebody has annotated the node: see which config its disk has, and create it again if it is missing. ' +
     'Without --confirm this writes nothing';
-  const command = ['machineconfig-guard', 'restore', '--from', `node/${node}`];
+  const command = shell`machineconfig-guard restore --from node/${node}`;
   return { name: 'readDisk', text, command, isOneAtATime: true };
 }
 
@@ -477,16 +484,16 @@ function forceConfig(node: string): Repair {
   const text =
     `or let the daemon of ${node} overwrite the disk without a comparison, with a drain and a reboot. ` +
     'Files that only another config has stay';
-  const command = onHost(node, ['touch', FORCE_FILE]);
+  const command = onHost(node, shell`touch ${verbatim(FORCE_FILE)}`);
   return { name: 'force', text, command, alternative: true, isOneAtATime: true };
 }
 
-function onHost(node: string, words: readonly string[]): readonly string[] {
-  return ['oc', 'debug', `node/${node}`, '--', 'chroot', '/host', ...words];
+function onHost(node: string, command: ShellCommand | undefined): ShellCommand | undefined {
+  return shell`oc debug node/${node} -- chroot /host ${command}`;
 }
 
 function readOperatorLog(deployment: string): Repair {
-  const command = ['oc', 'logs', '-n', OPERATOR_NAMESPACE, `deployment/${deployment}`, '--tail=20'];
+  const command = shell`oc logs -n ${OPERATOR_NAMESPACE} deployment/${deployment} --tail=20`;
   return { name: 'readLog', text: 'read the log of the operator', command };
 }
 
@@ -498,18 +505,19 @@ function unpause(pool: string): Repair {
 function setStatus(pool: string, config: string | undefined): readonly Repair[] {
   if (config === undefined) return [];
   const text = `pool ${pool}: set the status, from which new machines get their config`;
-  const command = patchPool(pool, { status: { configuration: { name: config } } }, '--subresource=status');
+  const patch = JSON.stringify({ status: { configuration: { name: config } } });
+  const flags = shell`--subresource=status --type=merge -p ${verbatim(patch)}`;
+  const command = shell`oc patch machineconfigpool ${pool} ${flags}`;
   return [{ name: 'setStatus', text, command }];
 }
 
-function patchPool(pool: string, patch: object, ...flags: readonly string[]): readonly string[] {
-  return ['oc', 'patch', 'machineconfigpool', pool, ...flags, '--type=merge', '-p', JSON.stringify(patch)];
+function patchPool(pool: string, patch: object): ShellCommand | undefined {
+  return shell`oc patch machineconfigpool ${pool} --type=merge -p ${verbatim(JSON.stringify(patch))}`;
 }
 
 /** A restore would take the next pause by a person for its own. */
 export function removeRestoreMark({ referrer: { name }, paused, pausedFor }: InspectedPool): readonly Repair[] {
   if (paused || pausedFor === undefined) return [];
   const text = `pool ${name}: it is not paused, so remove the mark of a restore`;
-  const command = ['oc', 'annotate', 'machineconfigpool', name, `${PAUSED_FOR_RESTORE}-`];
-  return [{ name: 'continueRestore', text, command }];
+  return [{ name: 'continueRestore', text, command: toRemoveMarkCommand(name) }];
 }

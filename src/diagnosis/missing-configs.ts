@@ -85,6 +85,7 @@ function findMissing(referrer: Referrer, cluster: Cluster): readonly ConfigMissi
         ...judgeRendering(config, cluster),
         suggestion: cluster.findNearest(config) ?? null,
         wasRun: holder !== undefined,
+        areAllNodesKnown: cluster.selector === undefined,
         copyOn: isReachable && isRestorable ? holder.referrer.name : undefined,
         hasBootstrapHost: cluster.hasBootstrapHost,
         replacement: undefined,
@@ -142,7 +143,8 @@ function findWayBack(node: InspectedNode, config: ConfigName, cluster: Cluster):
   if (pool === undefined || own === undefined || !cluster.foreignConfigs.has(config)) return undefined;
   if (own.referrer.name === CONTROL_PLANE_POOL) return undefined;
   const removals = pool.referrer.name === 'worker' ? [] : listRemovalsFromPool(pool, node.labels);
-  return { pool: own.referrer.name, labels: [...listLabelsForPool(own, node.labels), ...removals] };
+  const labels = [...listLabelsForPool(own, node.labels), ...removals];
+  return labels.length === 0 ? undefined : { pool: own.referrer.name, labels };
 }
 
 /** The config that the status of a pool must name, so that machines can boot. Undefined if `restore` sets it. */

@@ -1,4 +1,5 @@
 import { groupBy } from '../common/group-by.ts';
+import type { ShellCommand } from '../common/shell-command.ts';
 
 /** All repairs in their order: first what others need, last what loses something. */
 const REPAIR_ORDER = [
@@ -29,17 +30,14 @@ const REPAIR_ORDER = [
 
 export type RepairName = (typeof REPAIR_ORDER)[number];
 
-/** Stands in a command for the names of all objects that need the same command. */
-export const TARGETS = Symbol('targets');
-
 /** What ends one cause. */
 export interface Repair {
   readonly name: RepairName;
   /** What it does, and what it costs. A clause without a period. */
   readonly text: string;
-  /** Undefined if only a person can do it. Words from the cluster are checked: none of them becomes a flag. */
-  readonly command?: readonly (string | typeof TARGETS)[];
-  /** The names for {@link TARGETS}. */
+  /** Undefined if only a person can do it, or if a name in it could change the command. */
+  readonly command?: ShellCommand | undefined;
+  /** The names for `TARGETS` in the command: all objects that need the same one. */
   readonly targets?: readonly string[];
   /** Whether a person must choose: only if its text applies. */
   readonly alternative?: boolean;
@@ -50,7 +48,7 @@ export interface Repair {
 /** A repair of one cause or of several. */
 export interface PlannedRepair {
   readonly text: string;
-  readonly command: readonly string[] | undefined;
+  readonly command: ShellCommand | undefined;
   readonly alternative: boolean;
 }
 
@@ -62,8 +60,8 @@ const MAX_TARGETS = 20;
  * is the best.
  */
 export function planRepairs(repairs: readonly Repair[]): readonly PlannedRepair[] {
-  const toKey = ({ name, text, command = [], alternative, isOneAtATime }: Repair) =>
-    JSON.stringify([name, alternative, ...(isOneAtATime ? [] : [text, command.map(String)])]);
+  const toKey = ({ name, text, command, alternative, isOneAtATime }: Repair) =>
+    JSON.stringify([name, alternative, ...(isOneAtATime ? [] : [text, command?.words.map(String)])]);
   const groups = [...groupBy(repairs, toKey).values()];
   const planned = REPAIR_ORDER.flatMap((name) => groups.filter(([first]) => first?.name === name).map(combine));
   return planned.toSorted((a, b) => Number(a.alternative) - Number(b.alternative));
@@ -76,7 +74,7 @@ function combine(repairs: readonly Repair[]): PlannedRepair {
   const more = all.length - targets.length;
   return {
     text: more === 0 ? text : `${text} (the first ${targets.length}; then run check again for ${more} more)`,
-    command: command?.flatMap((word) => (word === TARGETS ? targets : [word])),
+    command: command?.withTargets(targets),
     alternative,
   };
 }

@@ -7,7 +7,7 @@ export class FileError extends Error {
 
 const MAX_PATH_LENGTH = 500;
 const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied; run the command as root',
+  EACCES: 'permission denied; run the command as the owner of the file',
   EISDIR: 'it is a directory',
   ELOOP: 'it is a symbolic link',
   ENOENT: 'it does not exist',
@@ -24,8 +24,13 @@ export async function explainErrors<T>(file: string, read: () => Promise<T>): Pr
   try {
     return await read();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (error instanceof FileError || typeof code !== 'string' || code === 'ABORT_ERR') throw error;
-    throw new FileError(`cannot read ${formatPath(file)}: ${REASONS[code] ?? code}`, { cause: error });
+    throw explainError(file, error);
   }
+}
+
+/** @returns a FileError for an error of the file system, and any other error unchanged */
+export function explainError(file: string, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof FileError || typeof code !== 'string' || code === 'ABORT_ERR') return error;
+  return new FileError(`cannot read ${formatPath(file)}: ${REASONS[code] ?? code}`, { cause: error });
 }

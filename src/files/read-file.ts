@@ -1,7 +1,11 @@
-import { constants } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { explainErrors, FileError, formatPath } from './file-error.ts';
+import { explainError, explainErrors, FileError, formatPath } from './file-error.ts';
+
+/** Without O_NONBLOCK, the open of a named pipe waits for its writer. */
+const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
+const CHUNK_BYTES = 65_536;
 
 /**
  * Reads a regular file. A named pipe would block, and a device never ends.
@@ -10,14 +14,51 @@ import { explainErrors, FileError, formatPath } from './file-error.ts';
 export async function readRegularFile(file: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted();
   return await explainErrors(file, async () => {
-    // Without O_NONBLOCK, the open of a named pipe waits for its writer.
-    const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const handle = await open(file, FLAGS);
     const stats = await handle.stat();
     if (stats.isFile()) return await readStream(handle.createReadStream(), formatPath(file), maxBytes, signal);
     await handle.close();
-    const kind = stats.isDirectory() ? 'a directory' : 'not a regular file';
-    throw new FileError(`cannot read ${formatPath(file)}: it is ${kind}`);
+    throw createKindError(file, stats);
   });
+}
+
+/** Like {@link readRegularFile}, for small local files that a constructor reads. It waits for no other process. */
+export function readRegularFileSync(file: string, maxBytes: number): Buffer {
+  try {
+    const descriptor = openSync(file, FLAGS);
+    try {
+      const stats = fstatSync(descriptor);
+      if (!stats.isFile()) throw createKindError(file, stats);
+      return readDescriptor(descriptor, formatPath(file), maxBytes);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    throw explainError(file, error);
+  }
+}
+
+/** The size of a file can be wrong: it can grow meanwhile, and those of /proc have none. */
+function readDescriptor(descriptor: number, source: string, maxBytes: number): Buffer {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for (;;) {
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    const length = readSync(descriptor, chunk);
+    if (length === 0) return Buffer.concat(chunks, bytes);
+    chunks.push(chunk.subarray(0, length));
+    bytes += length;
+    if (bytes > maxBytes) throw createSizeError(source, maxBytes);
+  }
+}
+
+function createKindError(file: string, stats: Stats): FileError {
+  const kind = stats.isDirectory() ? 'a directory' : 'not a regular file';
+  return new FileError(`cannot read ${formatPath(file)}: it is ${kind}`);
+}
+
+function createSizeError(source: string, maxBytes: number): FileError {
+  return new FileError(`${source} has more than ${maxBytes} bytes`);
 }
 
 /**
@@ -36,7 +77,7 @@ export async function readStream(
   try {
     for await (const chunk of addAbortSignal(signal, stream) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > maxBytes) throw new FileError(`${source} has more than ${maxBytes} bytes`);
+      if (bytes > maxBytes) throw createSizeError(source, maxBytes);
       chunks.push(chunk);
     }
   } catch (error) {

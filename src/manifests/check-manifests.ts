@@ -7,26 +7,12 @@ import { hasRealNames } from '../rendered-config/operator/base-manifests.ts';
 import { createRender } from '../rendered-config/operator/render.ts';
 import { findOperatorImage, findRenderer } from '../rendered-config/operator/renderer.ts';
 import { isRecord } from '../rendered-config/rendered-config.ts';
-import { compareRenders, listClusterInputs, type PoolRenders } from './compare-renders.ts';
-import { findProblems, type ManifestProblem } from './find-problems.ts';
+import { compareRenders, listClusterInputs } from './compare-renders.ts';
+import { findProblems } from './find-problems.ts';
 import { formatManifestsReport } from './format-report.ts';
+import type { ManifestsReport } from './manifests-report.ts';
 import { createEmptyError, type ManifestInput, readManifests } from './read-manifests.ts';
 import { splitManifests } from './split-manifests.ts';
-
-/** The JSON of `check manifests DIR --output json`. Its keys are a contract. */
-export interface ManifestsReport {
-  readonly directory: string;
-  readonly openshiftVersion: string | null;
-  /** How many files with manifests there are. */
-  readonly manifests: number;
-  /** Whether the exit code is 0. */
-  readonly ok: boolean;
-  readonly problems: readonly ManifestProblem[];
-  /** Null without `--operator`, or if it cannot render. */
-  readonly renders: readonly PoolRenders[] | null;
-  /** Whether the names of the renders are those of the cluster, because the directory has all that they depend on. */
-  readonly hasRealNames: boolean;
-}
 
 export interface ManifestsFlags {
   readonly split?: string;

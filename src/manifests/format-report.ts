@@ -2,7 +2,7 @@ import { applyStyle, getLineWidth, type TextFormat, wrapBeside } from '../client
 import { groupBy } from '../common/group-by.ts';
 import { countNoun } from '../common/printable-text.ts';
 import { formatPath } from '../files/file-error.ts';
-import type { ManifestsReport } from './check-manifests.ts';
+import type { ManifestsReport } from './manifests-report.ts';
 import type { ManifestProblem } from './find-problems.ts';
 import type { Message } from './rules/rule.ts';
 import { type Code, RULES } from './rules/rules.ts';

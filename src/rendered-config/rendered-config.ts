@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { joinFirst } from '../common/printable-text.ts';
 import { FileError, formatPath } from '../files/file-error.ts';
 import { listDirectory } from '../files/list-directory.ts';
 import { readRegularFile } from '../files/read-file.ts';
@@ -13,8 +14,17 @@ export interface RenderedConfig {
   readonly apiVersion: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Where it was read, for messages. Printable. */
-  readonly source: string;
+  /** Where it was read. Several have equal copies. */
+  readonly origins: readonly Origin[];
+}
+
+/** Where a copy of a config was read. */
+export interface Origin {
+  readonly type: 'api' | 'file' | 'node' | 'stdin';
+  /** For messages, such as `node/worker-0:/etc/…`. Printable. */
+  readonly label: string;
+  /** The node whose disk it is from. */
+  readonly node?: string;
 }
 
 export interface FoundConfigs {
@@ -40,6 +50,7 @@ const CONFIG_NAMES = /name["']?\s*:\s*["']?(rendered-[-.\w]+)/g;
 const MAX_ENTRIES = 200_000;
 const MAX_TOTAL_BYTES = 1024 ** 3;
 const MAX_COPIES = 50;
+const MAX_NAMED_ORIGINS = 2;
 const MAX_PROBLEMS = 10;
 /** Folder of `/etc/mcs/bootstrap` (machine-config-operator, pkg/controller/bootstrap/bootstrap.go). */
 const POOLS_FOLDER = 'machine-pools';
@@ -47,17 +58,17 @@ const POOLS_FOLDER = 'machine-pools';
 /**
  * Parses the JSON or YAML of one MachineConfig. The in-cluster machine-config-server and the machine-config-daemon
  * write it without kind and apiVersion. Ownership, uid and status of the file do not count.
- * @param source where the text was read, for messages
  * @throws FileError
  */
-export function parseRenderedConfig(text: string, source: string): RenderedConfig {
+export function parseRenderedConfig(text: string, origin: Origin): RenderedConfig {
+  const { label: source } = origin;
   const object = parseObject(text, source);
   if (!isMachineConfig(object)) {
     const kind = isRecord(object) ? String(object['kind']) : '';
     const found = KIND.test(kind) ? `an object of kind ${kind}` : 'no object of Kubernetes';
     throw new FileError(`${source} contains ${found}, not one MachineConfig; choose another file`);
   }
-  const config = toConfig(object, source);
+  const config = toConfig(object, origin);
   if (isRenderedConfig(config.name)) return config;
   const name = formatName(config.name);
   throw new FileError(`${source} contains MachineConfig "${name}", which is not a rendered config`);
@@ -88,7 +99,7 @@ export async function readRenderedConfigs(
       if (!names.some(isWanted) && !(isLikely && names.length === 0)) continue;
       const object = parseObject(text, formatPath(path));
       if (!isMachineConfig(object)) continue;
-      const config = toConfig(object, formatPath(path));
+      const config = toConfig(object, toFileOrigin(path));
       if (isRenderedConfig(config.name) && isWanted(config.name)) addCopy(configs, config);
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
@@ -100,7 +111,7 @@ export async function readRenderedConfigs(
 }
 
 /**
- * Adds a config, or its source to an equal copy.
+ * Adds a config, or its origins to an equal copy.
  * @throws FileError if there are many different copies: each costs a comparison and a hash
  */
 export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void {
@@ -108,10 +119,24 @@ export function addCopy(configs: RenderedConfig[], config: RenderedConfig): void
   const copy = configs[index];
   const count = configs.filter(({ name }) => name === config.name).length;
   if (copy === undefined && count === MAX_COPIES) {
-    throw new FileError(`${config.source} is one of more than ${MAX_COPIES} different copies; choose a single file`);
+    throw new FileError(
+      `${formatOrigins(config)} is one of more than ${MAX_COPIES} different copies; choose a single file`,
+    );
   }
   if (copy === undefined) configs.push(config);
-  else if (!copy.source.includes(' and ')) configs[index] = { ...copy, source: `${copy.source} and ${config.source}` };
+  else configs[index] = { ...copy, origins: [...copy.origins, ...config.origins] };
+}
+
+/** The origins of a config, for messages: at most two. */
+export function formatOrigins({ origins }: RenderedConfig): string {
+  return joinFirst(
+    origins.map(({ label }) => label),
+    MAX_NAMED_ORIGINS,
+  );
+}
+
+export function toFileOrigin(path: string): Origin {
+  return { type: 'file', label: formatPath(path) };
 }
 
 async function listTexts(directory: string, signal: AbortSignal): Promise<string[]> {
@@ -172,14 +197,16 @@ function isMachineConfig(object: unknown): object is Readonly<Record<string, unk
   );
 }
 
-function toConfig(object: Readonly<Record<string, unknown>>, source: string): RenderedConfig {
+function toConfig(object: Readonly<Record<string, unknown>>, origin: Origin): RenderedConfig {
+  const { label: source } = origin;
   const { metadata, spec, apiVersion = DEFAULT_API_VERSION } = object;
   const { name, annotations } = isRecord(metadata) ? metadata : {};
   if (typeof name !== 'string' || name === '') {
     throw new FileError(`${source} contains a MachineConfig without metadata.name`);
   }
   if (!isRecord(spec)) throw new FileError(`${source} contains a MachineConfig without spec`);
-  return { name: toConfigName(name), apiVersion: String(apiVersion), spec, annotations: toTexts(annotations), source };
+  const texts = toTexts(annotations);
+  return { name: toConfigName(name), apiVersion: String(apiVersion), spec, annotations: texts, origins: [origin] };
 }
 
 function parseObject(text: string, source: string): unknown {

@@ -4,7 +4,14 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { buildWebhookConfiguration } from '../../src/install/registration.ts';
 import type { Fault } from '../support/faults.ts';
-import { CLUSTER_COMMAND_LINES, type InspectedCluster, OLD, startEmptyCluster } from './inspected-cluster.ts';
+import {
+  annotate,
+  CLUSTER_COMMAND_LINES,
+  type InspectedCluster,
+  OLD,
+  startEmptyCluster,
+  startHealthyCluster,
+} from './inspected-cluster.ts';
 import { listCommands, runProgram } from './run-program.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
 import { MCO_GROUP } from '../../src/mco/api-paths.ts';
@@ -102,4 +109,24 @@ test.each<[string, Fault]>([
   const printed = (await Promise.all(prints)).join('');
   expect([UNSAFE.exec(printed), FORGED.exec(printed)]).toEqual([null, null]);
   expect(printed).not.toContain('unexpected error');
+});
+
+test.each([
+  '--accept-content',
+  '--confirm',
+  '-o=json',
+  'a --confirm',
+  '$(reboot)',
+  `rendered-worker-${'0'.repeat(32)} --confirm`,
+])('prints no command with the annotation %s of a node', async (config) => {
+  const { cluster, run } = await startHealthyCluster();
+  annotate(cluster, 'worker-0', { currentConfig: config, desiredConfig: config, state: 'Degraded', reason: config });
+  const { stdout } = await run('check', '-o', 'json');
+  const { repairs } = JSON.parse(stdout) as { readonly repairs: readonly { readonly command: string | null }[] };
+  const restores = await Promise.all([run('restore', '--from', 'node/worker-0'), run('who-uses'), run('check')]);
+  const lines = restores.flatMap(({ stdout: text, stderr }) => `${text}${stderr}`.split(/\n|: /));
+  const printed = lines.filter((line) => /^\s*(?:# )?(?:oc|ssh|machineconfig-guard) /.test(line));
+  const commands = [...repairs.map(({ command }) => command ?? ''), ...printed];
+  expect(commands.filter((line) => line.includes(config))).toEqual([]);
+  expect(printed).not.toEqual([]);
 });

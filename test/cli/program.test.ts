@@ -3,11 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CommanderError } from 'commander';
 import { expect, inject, test, vi } from 'vitest';
-import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../src/client/exit.ts';
 import { getProgramName, reportError } from '../../src/cli/program.ts';
+import { advise } from '../../src/client/output/advice.ts';
+import { shell } from '../../src/common/shell-command.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
 import { listCommands, runProgram } from './run-program.ts';
+import { useTerminal } from './terminal.ts';
 
 function report(error: unknown, debug = ''): [exitCode: number, stderr: string] {
   vi.stubEnv('MCG_DEBUG', debug);
@@ -20,13 +23,27 @@ test('reportError prints an error in at most one line, and its stack and causes 
   const hint = ' (unexpected error; run again with MCG_DEBUG=1 for the stack trace)\n';
   const error = new CliError('no.', EXIT_CODE.clusterAccess, { cause: new Error('disk on fire') });
   for (const debug of ['', '0']) expect(report(error, debug)).toEqual([3, 'machineconfig-guard: no.\n']);
-  expect(report(new CliError('', EXIT_CODE.failure))).toEqual([1, '']);
+  expect(report(new ReportedFailure(EXIT_CODE.failure))).toEqual([1, '']);
   expect(report(new TypeError('a\n    at b'))).toEqual([1, `machineconfig-guard: a at b${hint}`]);
   expect(report('thrown')).toEqual([1, `machineconfig-guard: thrown${hint}`]);
   // Commander has printed it.
   expect(report(new CommanderError(1, 'commander.unknownOption', 'error'))).toEqual([2, '']);
   const stacks = /^machineconfig-guard: no\.\nCliError: no\.\n {4}at [^]*\[cause\]: Error: disk on fire\n +at /;
   expect(report(error, '1')).toEqual([3, expect.stringMatching(stacks)]);
+});
+
+test('an error with two ways out, or for a terminal, has each command on its own line', () => {
+  const advice = advise('log in with', shell`oc login`);
+  const otherwise = advise('only if that fails, see', shell`oc config view`);
+  const print = (options: object) => report(new CliError('no access', EXIT_CODE.clusterAccess, options))[1];
+  expect(print({ advice })).toBe('machineconfig-guard: no access; log in with: oc login\n');
+  const first = 'machineconfig-guard: no access\nNext: log in with:\n  oc login\n';
+  const both = `${first}Next: only if that fails, see:\n  oc config view\n`;
+  expect(print({ advice, otherwise })).toBe(both);
+  useTerminal(80, 'stderr');
+  expect(print({ advice })).toBe(first);
+  const [, text] = report(new CliError('word '.repeat(40), EXIT_CODE.usage));
+  expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
 test('starts as a user without a name, as in a pod', ({ skip }) => {

@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
 
-/** Makes stdout a terminal of this width until the end of the test. */
-export function useTerminal(columns: number): void {
-  const { stdout } = process;
-  const before = { isTTY: stdout.isTTY, columns: stdout.columns };
-  Object.assign(stdout, { isTTY: true, columns });
-  onTestFinished(() => void Object.assign(stdout, before));
+/** Makes stdout, or stderr, a terminal of this width until the end of the test. */
+export function useTerminal(columns: number, name: 'stdout' | 'stderr' = 'stdout'): void {
+  const stream = process[name];
+  const before = { isTTY: stream.isTTY, columns: stream.columns };
+  Object.assign(stream, { isTTY: true, columns });
+  onTestFinished(() => void Object.assign(stream, before));
 }

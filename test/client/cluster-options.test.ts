@@ -55,7 +55,8 @@ test('explains a certificate of an unknown authority, exits with 3 and does not 
   const { certificatePem } = await createAuthority({ days: 1, now: new Date() });
   const authority = `"certificate-authority-data":"${Buffer.from(certificatePem).toString('base64')}"`;
   const text = readFileSync(kubeconfig, 'utf8').replace(/"certificate-authority-data":"[^"]*"/, authority);
-  const reason = 'certificate signed by an unknown authority; check certificate-authority in the kubeconfig';
+  const reason =
+    'certificate signed by an unknown authority; check certificate-authority in the kubeconfig, or log in again';
   const stderr = `machineconfig-guard: cannot connect to the API server at ${address}: ${reason}\n`;
   const outcome = await runProgram(['check', '--wait', '--kubeconfig', writeKubeconfig(text)]);
   expect(outcome).toEqual({ exitCode: 3, stdout: '', stderr });

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -75,11 +76,39 @@ test('throws one sentence if there is no kubeconfig', async () => {
   expect(await findError({}, { KUBECONFIG: '/x:/y' })).toBe(
     'no cluster: no file of KUBECONFIG exists: /x, /y; log in with: oc login',
   );
-  expect(await findError({ kubeconfig: '/x' })).toBe('the kubeconfig /x (from --kubeconfig) does not exist');
-  expect(await findError({ kubeconfig: home })).toContain('cannot be read: EISDIR');
+  expect(await findError({ kubeconfig: '/x' })).toBe(
+    'the kubeconfig /x (from --kubeconfig) is not usable: cannot read /x: it does not exist',
+  );
   const kubeconfig = writeKubeconfig('f', 'f');
   expect(await findError({ kubeconfig, context: 'g' })).toBe('the kubeconfig has no context "g"; it has f');
 });
+
+const MANY_CONTEXTS = `contexts: [${'{},'.repeat(200_000)}]`;
+
+test.each([
+  ['a directory', () => home, 'it is a directory'],
+  ['a named pipe without a writer', createPipe, 'it is not a regular file'],
+  ['a device that never ends', () => '/dev/zero', 'it is not a regular file'],
+  ['too many bytes', () => writeText(' '.repeat(16 * 1024 * 1024 + 1)), 'has more than 16777216 bytes'],
+  ['too many values', () => writeText(MANY_CONTEXTS), 'have more than 500000 values'],
+])('rejects %s as a kubeconfig, and names the file', async (_what, create, problem) => {
+  const kubeconfig = create();
+  const error = await findError({ kubeconfig });
+  expect(error).toContain(`the kubeconfig ${kubeconfig} (from --kubeconfig) is not usable: `);
+  expect(error).toContain(problem);
+});
+
+function createPipe(): string {
+  const file = path.join(home, 'pipe');
+  execFileSync('mkfifo', [file]);
+  return file;
+}
+
+function writeText(text: string): string {
+  const file = path.join(home, 'large');
+  writeFileSync(file, text);
+  return file;
+}
 
 const { kubeconfigs } = parse(readFileSync(new URL('kubeconfigs.yaml', import.meta.url), 'utf8'), { merge: true }) as {
   readonly kubeconfigs: readonly [what: string, content: object | string, error: string][];

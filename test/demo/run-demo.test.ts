@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { runDemo } from '../../src/demo/run-demo.ts';
+import { runDemo } from './run-demo.ts';
 
 test('replays a deadlock, and how restore ends it and the guard prevents it', async () => {
   let output = '';

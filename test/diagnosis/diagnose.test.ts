@@ -22,7 +22,7 @@ test.each(Object.entries(STATES))('finds the problems and the repairs of state %
   const codes = new Set(problems.map((problem) => problem.code + (problem.recoverable ? '?' : '')));
   expect([...codes]).toEqual(state.problems);
   const lines = repairs.map(
-    ({ text, command, alternative }) => (alternative ? '# ' : '') + (command?.join(' ') ?? text),
+    ({ text, command, alternative }) => (alternative ? '# ' : '') + (command?.words.join(' ') ?? text),
   );
   expect(lines).toEqual(state.repairs ?? []);
   expect(ok).toBe(state.problems.length === 0);
@@ -112,7 +112,9 @@ const UNPAUSE_PATCH = {
   spec: { paused: false },
 };
 const UNPAUSE = `oc patch machineconfigpool worker --type=merge -p '${JSON.stringify(UNPAUSE_PATCH)}'`;
-const UNMARK = 'oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore-';
+const UNMARK =
+  'oc annotate machineconfigpool worker machineconfig-guard.io/paused-for-restore- ' +
+  'machineconfig-guard.io/paused-for-machines-';
 const RESTORE = `machineconfig-guard restore ${MISSING}`;
 const HEALTHY = inspectedNode('n', { current: WORKER, desired: WORKER });
 const STARTED = inspectedNode('n', { current: MISSING, desired: MISSING });
@@ -209,4 +211,21 @@ test('agrees with a naive model for any cluster', () => {
     ),
     500,
   );
+});
+
+test('says that nothing is lost only if all nodes were read', () => {
+  const node = inspectedNode('n', { current: WORKER, desired: `rendered-worker-${'0'.repeat(32)}` });
+  const findText = (selector?: string) => check([node], [FINE], { scope: { selector } }).repairs[0]?.text;
+  expect(findText()).toMatch(/Nothing is lost: no node runs the missing one$/);
+  expect(findText('role=worker')).toMatch(/No selected node runs the missing one\. If another node does, restore it/);
+});
+
+test('prints no command that would label a node without a label', () => {
+  const annotations = { current: `rendered-infra-${'0'.repeat(32)}`, desired: `rendered-infra-${'0'.repeat(32)}` };
+  const infra = inspectedPool('infra', { spec: WORKER, status: WORKER });
+  const unselectable = { ...infra, referrer: { ...infra.referrer, nodeSelector: { matchLabels: { 'a b': 'c d' } } } };
+  for (const pool of [infra, unselectable]) {
+    const labels = plan([inspectedNode('n', annotations)], [FINE, pool]).filter((line) => line.includes('oc label'));
+    expect(labels).toEqual(pool === infra ? [expect.stringMatching(/ node n --overwrite \S+infra=$/)] : []);
+  }
 });

@@ -1,6 +1,6 @@
 import { toSeconds } from '../../src/common/duration.ts';
-import { type Change, InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { parseResourcePath } from '../../src/demo/cluster/kinds.ts';
+import { type Change, InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
+import { parseResourcePath } from '../support/in-memory-cluster/kinds.ts';
 import type { ApiRequest } from '../../src/kube/api.ts';
 import { InProcessApi } from '../support/in-process-api.ts';
 import { MCO_GROUP } from '../../src/mco/api-paths.ts';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { Change } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { parseResource, type TwoConfigCluster } from './two-config-cluster.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { vi } from 'vitest';
-import type { Change } from '../../src/demo/cluster/in-memory-cluster.ts';
+import type { Change } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { type Bound, type Event, IS_LONG } from './bounds.ts';
 import type { Call, Fault } from './controlled-api.ts';
 import { type BrokenGuard, ExploredGuard } from './explored-guard.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { FileError } from '../../src/files/file-error.ts';
-import { readRegularFile, readStream } from '../../src/files/read-file.ts';
+import { readRegularFile, readRegularFileSync, readStream } from '../../src/files/read-file.ts';
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
 
 const { signal } = new AbortController();
@@ -20,6 +20,8 @@ function create(content = ''): string {
 test('reads a file, also one of /proc, which has no size', async () => {
   expect((await readRegularFile(create('abc'), 3, signal)).toString()).toBe('abc');
   expect((await readRegularFile('/proc/self/status', 65_536, signal)).toString()).toContain('Pid:');
+  expect(readRegularFileSync(create('abc'), 3).toString()).toBe('abc');
+  expect(readRegularFileSync('/proc/self/status', 65_536).toString()).toContain('Pid:');
 });
 
 test.each([
@@ -31,9 +33,12 @@ test.each([
   ['a file below a file', () => join(create('a'), 'c'), 'it is not a directory'],
   ['a larger file', () => create('abcd'), 'has more than 3 bytes'],
 ])('rejects %s', async (_, createFile, message) => {
-  const read = readRegularFile(createFile(), 3, signal);
+  const file = createFile();
+  const read = readRegularFile(file, 3, signal);
   await expect(read).rejects.toThrow(FileError);
   await expect(read).rejects.toThrow(message);
+  expect(() => readRegularFileSync(file, 3)).toThrow(FileError);
+  expect(() => readRegularFileSync(file, 3)).toThrow(message);
 });
 
 test('ends with the reason of the signal while a stream is silent', async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { limitSignal, NEVER_ABORTED as NO_DEADLINE, sleep, waitOrAbort } from '../../src/common/wait.ts';
-import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 import { listResource } from '../../src/kube/lists/list.ts';

@@ -64,6 +64,6 @@ test('computes the name where OpenSSL has no MD5, as under FIPS', () => {
 
 test('of copies without a match and without content, chooses the first', () => {
   const config = { name: toConfigName(FIRST.name), apiVersion: '', annotations: {} };
-  const copies = ['a', 'b'].map((source) => ({ ...config, source, spec: {} }));
+  const copies = ['a', 'b'].map((label) => ({ ...config, origins: [{ type: 'file', label } as const], spec: {} }));
   expect(chooseCopies(copies)).toEqual([copies[0]]);
 });

@@ -4,6 +4,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { FileError } from '../../src/files/file-error.ts';
 import {
+  formatOrigins,
   hasIgnitionContent,
   parseRenderedConfig,
   readBootstrapSources,
@@ -13,6 +14,7 @@ import { formatGoYaml } from '../../src/rendered-config/go-yaml.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 import { SPECIAL_TEXTS } from '../support/yaml-texts.ts';
 
+const ORIGIN = { type: 'file', label: 'config' } as const;
 const NAME = `rendered-master-${'1'.repeat(32)}`;
 const OTHER_NAME = `rendered-worker-${'2'.repeat(32)}`;
 const FILE = { path: '/etc/motd', mode: 420, contents: { source: 'data:,c2VjcmV0' } };
@@ -54,19 +56,19 @@ test.each([
   ['YAML with CRLF', YAML.replaceAll('\n', '\r\n')],
   ['YAML with a byte order mark and a document start', `\uFEFF---\n${YAML}`],
 ])('parses %s', (_, text) => {
-  expect(parseRenderedConfig(text, 'config')).toEqual({
+  expect(parseRenderedConfig(text, ORIGIN)).toEqual({
     name: NAME,
     apiVersion: CONFIG.apiVersion,
     spec: CONFIG.spec,
     annotations: CONFIG.metadata.annotations,
-    source: 'config',
+    origins: [ORIGIN],
   });
 });
 
 test.each(SPECIAL_TEXTS)('reads what the operator writes for %j', (text) => {
   const spec = { ...CONFIG.spec, extra: text, list: [text, [text]], map: { extra: [{ extra: text }] } };
   const yaml = formatGoYaml({ kind: CONFIG.kind, apiVersion: CONFIG.apiVersion, metadata: { name: NAME }, spec });
-  expect(parseRenderedConfig(yaml, 'config').spec).toEqual(spec);
+  expect(parseRenderedConfig(yaml, ORIGIN).spec).toEqual(spec);
 });
 
 test.each([
@@ -87,7 +89,7 @@ test.each([
   ['{"kind":"MachineConfig","spec":{"c2VjcmV0":1e999}}', 'contains a number beyond 2^53'],
   [JSON.stringify({ metadata: { name: 'worker' }, spec: {} }), 'contains no object of Kubernetes'],
 ])('rejects %#', (text, message) => {
-  const parse = () => parseRenderedConfig(text, 'config');
+  const parse = () => parseRenderedConfig(text, ORIGIN);
   expect(parse).toThrow(FileError);
   expect(parse).toThrow(`config ${message}`);
   // No message contains the content.
@@ -96,7 +98,7 @@ test.each([
 
 async function read(isWanted: (name: string) => boolean = () => true) {
   const { configs, problems } = await readRenderedConfigs(directory, isWanted, signal);
-  return { configs: configs.map(({ name, source: path }) => [name, path]), problems };
+  return { configs: configs.map((config) => [config.name, formatOrigins(config)]), problems };
 }
 
 const MANIFESTS = 'quay/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigs';
@@ -163,5 +165,5 @@ test.each([
   [null, false],
 ])('whether %j has Ignition content: %s', (config, hasContent) => {
   const text = JSON.stringify({ ...CONFIG, spec: { config } });
-  expect(hasIgnitionContent(parseRenderedConfig(text, 'config'))).toBe(hasContent);
+  expect(hasIgnitionContent(parseRenderedConfig(text, ORIGIN))).toBe(hasContent);
 });

@@ -1,6 +1,6 @@
 import { sleep } from '../../src/common/wait.ts';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { ApiUnreachable } from '../../src/kube/errors.ts';
 import { Lease } from '../../src/status/lease.ts';
 import { InProcessApi } from '../support/in-process-api.ts';

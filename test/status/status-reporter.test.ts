@@ -3,7 +3,7 @@ import { indexOf } from '../support/reference-index.ts';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Expiry } from '../../src/certificates/key-pair.ts';
 import type { Referrer } from '../../src/mco/referrer.ts';
-import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { StatusReporter, type StatusReporterOptions } from '../../src/status/status-reporter.ts';
 import { findStalledRestores } from '../../src/status/describe-status.ts';
 import type { ReferenceIndex } from '../../src/references/reference-index.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { NO_HOLDS } from '../../src/status/hold-status.ts';
 import { type LastDenial, StatusWriter, type StatusWriterOptions } from '../../src/status/status-writer.ts';
 import { ApiError } from '../../src/kube/errors.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
-import { parseRenderedConfig } from '../../src/rendered-config/rendered-config.ts';
+import { parseRenderedConfig, toFileOrigin } from '../../src/rendered-config/rendered-config.ts';
 
 const MCO = 'machineconfiguration.openshift.io';
 
@@ -43,5 +43,5 @@ export function toConfigOnDisk(
   const text = JSON.stringify({ metadata, spec });
   // The machine-config-server of the bootstrap host writes an owner without a uid.
   const bootstrapText = JSON.stringify({ kind: 'MachineConfig', apiVersion: `${MCO}/v1`, metadata, spec });
-  return { name, spec, text, bootstrapText, config: parseRenderedConfig(text, `/disk/${name}.json`) };
+  return { name, spec, text, bootstrapText, config: parseRenderedConfig(text, toFileOrigin(`/disk/${name}.json`)) };
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Kind, KINDS, parseResourcePath, toApiVersion } from '../../src/demo/cluster/kinds.ts';
+import { type Kind, KINDS, parseResourcePath, toApiVersion } from './in-memory-cluster/kinds.ts';
 
 export interface SeenRequest {
   readonly method: string;

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { handleRequest } from '../../src/demo/cluster/handle-request.ts';
-import type { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
+import { handleRequest } from './in-memory-cluster/handle-request.ts';
+import type { InMemoryCluster } from './in-memory-cluster/in-memory-cluster.ts';
 import type { ApiRequest, ApiResponse, KubeApi } from '../../src/kube/api.ts';
 import { ApiError } from '../../src/kube/errors.ts';
 

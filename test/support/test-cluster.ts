@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
-import { ApiServer } from '../../src/demo/cluster/api-server.ts';
-import { ADMIN_USER, handleRequest } from '../../src/demo/cluster/handle-request.ts';
-import { InMemoryCluster } from '../../src/demo/cluster/in-memory-cluster.ts';
-import { findKind, toApiVersion } from '../../src/demo/cluster/kinds.ts';
+import { ApiServer } from './in-memory-cluster/api-server.ts';
+import { ADMIN_USER, handleRequest } from './in-memory-cluster/handle-request.ts';
+import { InMemoryCluster } from './in-memory-cluster/in-memory-cluster.ts';
+import { findKind, toApiVersion } from './in-memory-cluster/kinds.ts';
 import { KubeApi } from '../../src/kube/api.ts';
 import { KubeConnection } from '../../src/client/kube-connection.ts';
 import { Faults } from './faults.ts';

@@ -2,8 +2,9 @@ import { isIP } from 'node:net';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { joinWithAnd } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import { MAX_DAYS } from '../../certificates/key-pair.ts';
-import { parseDays, parseOutputDirectory } from '../../client/option-parsers.ts';
+import { createNumberParser, parseOutputDirectory } from '../../client/option-parsers.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -26,6 +27,8 @@ interface CertsFlags {
   readonly days: number;
   readonly force?: boolean;
 }
+
+const parseDays = createNumberParser(1, MAX_DAYS, `Must be a whole number from 1 to ${MAX_DAYS}.`);
 
 export function createCertsCommand(): Command {
   const command = new Command('certs')
@@ -57,7 +60,8 @@ Examples:
       const [caFile, , certFile = '', keyFile = ''] = listFiles(flags.out);
       const output = new Output(command, {});
       const { width } = output.format;
-      const serve = ['machineconfig-guard', 'serve', '--tls-cert-file', certFile, '--tls-private-key-file', keyFile];
+      const files = shell`--tls-cert-file ${verbatim(certFile)} --tls-private-key-file ${verbatim(keyFile)}`;
+      const serve = shell`machineconfig-guard serve ${files}`;
       const lines = [
         ...wrapText(`Wrote ${joinWithAnd(listFiles(flags.out))}. The private keys have mode 0600.`, width),
         ...wrapText(`Set the caBundle of the webhook configuration to the base64 encoding of ${caFile}.`, width),

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import {
@@ -46,7 +46,7 @@ Examples:
       );
       const table = formatBootstrapReport(output.format, report, isInstalling);
       output.printReport(report, flags.output === 'name' ? formatBootstrapNames(report) : table);
-      if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+      if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);
     });
   return addClusterFlags(command);
 }

@@ -3,6 +3,7 @@ import { FileError, formatPath } from '../../files/file-error.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { chooseCopies } from '../../rendered-config/config-hash.ts';
 import {
+  formatOrigins,
   readBootstrapSources,
   readRenderedConfigs,
   type RenderedConfig,
@@ -10,6 +11,7 @@ import {
 import { type ConfigDifference, formatDifferences, readDifferences } from '../../client/config-differences.ts';
 import { readClusterSnapshot } from '../../client/cluster-reader.ts';
 import { countNoun } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import { advise, type Advice } from '../../client/output/advice.ts';
 import { formatObjectNames, formatResourceName } from '../../client/output/short-forms.ts';
 import { formatTable, NONE } from '../../client/output/table.ts';
@@ -95,7 +97,7 @@ async function checkConfig(
   host: BootstrapDirectory,
   snapshot: ClusterSnapshot,
 ): Promise<BootstrapConfig> {
-  const { name, source: file, spec } = config;
+  const { name, spec } = config;
   const poolName = parsePoolName(name) ?? null;
   const pool = snapshot.pools.find(({ referrer }) => referrer.name === poolName);
   const usedBy = [...snapshot.nodes, ...snapshot.pools]
@@ -103,10 +105,14 @@ async function checkConfig(
     .map(({ referrer }) => ({ kind: referrer.kind, name: referrer.name }));
   const needed = usedBy.length > 0 || CONTROL_PLANE_POOLS.has(poolName);
   const isTerminating = snapshot.terminatingConfigs.has(name);
-  const isMissing = !isTerminating && !snapshot.configs.has(name);
   const poolConfig = pool && findReferencedConfig(pool.referrer, 'spec');
-  const otherName = (isMissing ? poolConfig : name) ?? null;
-  const found = otherName === null ? undefined : await readDifferences(api, spec, otherName, pool?.sources ?? []);
+  const compare = async (other: string | undefined) =>
+    other === undefined ? undefined : await readDifferences(api, spec, other, pool?.sources ?? []);
+  const isListed = isTerminating || snapshot.configs.has(name);
+  const own = isListed ? await compare(name) : undefined;
+  // It can be deleted between the list and the comparison.
+  const isMissing = own === undefined;
+  const found = own ?? (await compare(poolConfig));
   const differences = found ?? [];
   const existing = isTerminating ? 'terminating' : differences.length > 0 ? 'different' : 'exists';
   const state = isMissing ? 'missing' : existing;
@@ -115,19 +121,19 @@ async function checkConfig(
   return {
     name,
     ok: state === 'exists' || !needed,
-    file,
+    file: formatOrigins(config),
     pool: poolName,
     state,
     needed,
     recoverable,
     usedBy,
-    comparedWith: found === undefined ? null : otherName,
+    comparedWith: found === undefined ? null : ((isMissing ? poolConfig : name) ?? null),
     differences: differences.map(({ copy: bootstrap, ...difference }) => ({ bootstrap, ...difference })),
     sources: isMissing ? compareSources(host, snapshot, pool) : { onlyBootstrap: [], onlyCluster: [] },
     // A config that the operator can render, or that no node names, must not be restored now.
     restore:
       isMissing && !recoverable && usedBy.length > 0
-        ? advise(RESTORE_TEXT, ['machineconfig-guard', 'restore', name, '--from', host.directory])
+        ? advise(RESTORE_TEXT, shell`machineconfig-guard restore ${name} --from ${verbatim(host.directory)}`)
         : null,
   };
 }

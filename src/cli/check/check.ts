@@ -1,9 +1,11 @@
 import { Command, Option } from 'commander';
+import { hasAnswered } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createNumberParser, createOutputOption, createParser, toDurationOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
+import { toPrintableLine } from '../../common/printable-text.ts';
 import { createBootstrapCommand } from './bootstrap-command.ts';
 import { checkCluster, type CheckOptions } from './check-cluster.ts';
 import { formatCheckReport, formatProblemNames, formatProgress } from './format-report.ts';
@@ -18,6 +20,7 @@ interface CheckFlags extends ClusterFlags {
   readonly output: string;
 }
 
+const MAX_REASON_LENGTH = 300;
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const parseRole = createParser(LABEL_NAME, 'Must be a role, such as master or worker.');
 /** The API server rejects invalid selectors. An empty one would select all nodes. */
@@ -66,13 +69,13 @@ Examples:
       const output = new Output(command, flags);
       const { wait = false } = flags;
       if (!wait && command.getOptionValueSource('timeout') === 'cli') {
-        throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
+        throw new CliError('--timeout needs --wait; add --wait, or drop --timeout', EXIT_CODE.usage);
       }
       const check = await runCheck(flags, output);
       const { report } = check;
       const table = formatCheckReport(output.format, check, wait);
       output.printReport(report, flags.output === 'name' ? formatProblemNames(report) : table);
-      if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+      if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);
     });
   return addClusterFlags(command);
 }
@@ -89,6 +92,17 @@ async function runCheck(flags: CheckFlags, output: Output) {
     const roleLabel = role && `node-role.kubernetes.io/${role}`;
     const selector = [roleLabel, flags.selector].filter(Boolean).join(',') || undefined;
     const hasControlPlane = flags.selector === undefined && (role ?? 'master') === 'master';
-    return await checkCluster(api, { selector, minNodes, hasControlPlane, wait: wait ? progress : undefined });
+    try {
+      return await checkCluster(api, { selector, minNodes, hasControlPlane, wait: wait ? progress : undefined });
+    } catch (error) {
+      throw selector === undefined ? error : explainSelectorError(error);
+    }
   });
+}
+
+/** Only the list of the nodes has the selector of the flags. */
+function explainSelectorError(error: unknown): unknown {
+  if (!hasAnswered(error) || error.cause.status !== 400 || error.access.resource !== 'nodes') return error;
+  const reason = toPrintableLine(error.cause.message, MAX_REASON_LENGTH);
+  return new CliError(`invalid label selector (--role, --selector): ${reason}`, EXIT_CODE.usage, { cause: error });
 }

@@ -115,12 +115,13 @@ function formatTables(format: ReportFormat, { report, causes }: ClusterCheck): s
 function formatNarrowTable(format: ReportFormat, headers: readonly string[], rows: Rows): string {
   const { columns = Number.POSITIVE_INFINITY, isWide } = format;
   for (let count = 0; ; count += 1) {
-    const dropped = new Set(DISPENSABLE.slice(0, count));
-    const isKept = (_cell: unknown, index: number): boolean => !dropped.has(headers[index] ?? '');
+    const dropped = headers.filter((header) => DISPENSABLE.slice(0, count).includes(header));
+    const isKept = (_cell: unknown, index: number): boolean => !dropped.includes(headers[index] ?? '');
     const keptRows = rows.map((row) => row.filter(isKept));
     const text = formatTable(format, headers.filter(isKept), keptRows);
     const fits = text.split('\n').every((line) => stripVTControlCharacters(line).length <= columns);
-    if (fits || isWide === true || count === DISPENSABLE.length) return text;
+    if (!fits && isWide !== true && count < DISPENSABLE.length) continue;
+    return dropped.length === 0 ? text : `${text}(-o wide also prints ${joinWithAnd(dropped)})\n`;
   }
 }
 

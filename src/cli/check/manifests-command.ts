@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
@@ -50,7 +50,9 @@ Examples:
   kustomize build site/ | machineconfig-guard check manifests -`,
     )
     .action(async (source: string, flags: ManifestsCommandFlags) => {
-      if (source === '-' && flags.split !== undefined) throw new CliError('--split needs a directory', EXIT_CODE.usage);
+      if (source === '-' && flags.split !== undefined) {
+        throw new CliError('--split needs a directory; drop --split, or name the directory', EXIT_CODE.usage);
+      }
       const output = new Output(command, flags);
       const { format } = output;
       const startedAt = Date.now();
@@ -61,7 +63,7 @@ Examples:
       );
       output.printReport(report, flags.output === 'name' ? names : table);
       if (failure !== undefined) throw new CliError(failure, EXIT_CODE.usage);
-      if (!report.ok) throw new CliError('', EXIT_CODE.failure);
+      if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);
     });
   return command;
 }

@@ -1,7 +1,10 @@
 import path from 'node:path';
 import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { advise } from '../../client/output/advice.ts';
 import { applyStyle, createFormat, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
+import { joinFirst } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import { readPackageFile } from '../../files/package-file.ts';
 import { CODE_DESCRIPTIONS, DOCS_BASE } from '../../api/codes.ts';
 
@@ -16,7 +19,10 @@ const CODE = /^```(\w*)\n([^]*?)^```$/m;
 /** Of a paragraph or a list item. Headings and tables have single lines. */
 const WRAPPED_LINE = /(?<=^[^#|\n].*)\n(?! *(?:- |\d+\. )|[#|]|$) */gm;
 const TABLE_RULE = /^\|[-|: ]+$/;
-const COMMAND = /^\$ (?:.*\\\n)*.*$/gm;
+/** Names that are as near as this are probably meant. */
+const MIN_SIMILARITY = 0.6;
+const MAX_NEAREST = 5;
+const MAX_TOPIC_COLUMNS = 35;
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
@@ -26,7 +32,8 @@ export function createExplainCommand(): Command {
       'after',
       `
 The text is the documentation of this version. Without a topic, the command
-lists all codes, alerts and pages. It needs neither a cluster nor the internet.
+lists all codes, alerts and pages. For another word, it prints the nearest
+topics. It needs neither a cluster nor the internet.
 Exit codes: 0 printed, 2 unknown topic.
 
 Examples:
@@ -37,19 +44,53 @@ Examples:
     )
     .action((topic: string | undefined) => {
       const topics = listTopics();
-      const text = topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), createFormat());
-      if (text === undefined) throw new CliError(`unknown section ${JSON.stringify(topic)}`, EXIT_CODE.usage);
+      const format = createFormat();
+      const text = topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), topics, format);
       command.configureOutput().writeOut?.(text);
     });
   return command;
 }
 
+/** @throws CliError with the nearest topics if none has the name */
 function findTopic(given: string, topics: Topics): string {
-  const [page = '', section] = given.split('/');
-  const topic = [...topics.keys()].find((name) => name.toLowerCase() === page.toLowerCase());
-  if (topic !== undefined) return section === undefined ? topic : `${topic}/${section}`;
-  const problem = `unknown topic ${JSON.stringify(given)}; run it without a topic to list all`;
-  throw new CliError(problem, EXIT_CODE.usage);
+  const sections = PAGES.flatMap((page) => listSections(page).map(({ anchor }) => `${page}/${anchor}`));
+  const names = [...topics.keys(), ...sections];
+  const wanted = simplify(given);
+  const topic = names.find((name) => simplify(name) === wanted);
+  if (topic !== undefined) return topic;
+
+  const includes = names.filter((name) => wanted !== '' && simplify(name).includes(wanted));
+  if (includes.length === 1) return String(includes[0]);
+  const similar = names
+    .map((name) => ({ name, similarity: compareTexts(simplify(name), wanted) }))
+    .filter(({ similarity }) => similarity >= MIN_SIMILARITY)
+    .toSorted((one, other) => other.similarity - one.similarity)
+    .map(({ name }) => name);
+  const word = given.trim().toLowerCase();
+  const mentions = sections.filter((name) => word !== '' && findText(name)?.toLowerCase().includes(word));
+  const nearest = [includes, similar, mentions].find((found) => found.length > 0) ?? [];
+  const advice = advise(
+    nearest.length === 0 ? 'list all topics' : `the nearest: ${joinFirst(nearest, MAX_NEAREST)}; read the first`,
+    shell`machineconfig-guard explain ${nearest.slice(0, 1).map(verbatim)}`,
+  );
+  throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, { advice });
+}
+
+/** `MCG_INUSE` and `mcg-in-use` mean `MCG_IN_USE`. */
+function simplify(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9/]/g, '');
+}
+
+/** The share of the pairs of letters that both texts have: from 0 to 1. */
+function compareTexts(one: string, other: string): number {
+  const pairs = listPairs(one);
+  const others = listPairs(other);
+  const common = [...pairs].filter((pair) => others.has(pair));
+  return (2 * common.length) / (pairs.size + others.size || 1);
+}
+
+function listPairs(text: string): ReadonlySet<string> {
+  return new Set(Array.from(text.slice(1), (letter, index) => `${text[index]}${letter}`));
 }
 
 function formatTopics(topics: Topics): string {
@@ -75,20 +116,39 @@ function findMeaning(runbook: string): string {
   return toText(paragraph.replaceAll('\n', ' '), runbook);
 }
 
-/** The section or page of a topic, and the commands that its links lead to. Undefined without such a section. */
-function formatTopic(topic: string, format: TextFormat): string | undefined {
-  const [name = '', anchor = topic.startsWith('MCG_') ? topic.toLowerCase() : undefined] = topic.split('/');
-  const file = toFile(name);
-  const text = findSection(file, anchor);
-  if (text === undefined) return undefined;
-  const topics = [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(file, target) ?? []);
-  const others = [...new Set(topics)].filter((other) => other !== topic);
-  const seeAlso =
-    others.length === 0 ? [] : ['', applyStyle(format, 'bold', 'See also'), ...others.map(formatReference)];
-  return `${[formatMarkdown(text, file, format).trimEnd(), ...seeAlso].join('\n')}\n`;
+/**
+ * The section or page of a topic, and the topics that its links lead to, each with its meaning. Without their commands:
+ * one that stands away from its explanation can be wrong for the reader.
+ */
+function formatTopic(topic: string, topics: Topics, format: TextFormat): string {
+  const text = findText(topic) ?? '';
+  const file = toFile(topic);
+  const links = [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(file, target) ?? []);
+  const others = [...new Set(links)].filter((other) => other !== topic);
+  const body = formatMarkdown(text, file, format).trimEnd();
+  if (others.length === 0) return `${body}\n`;
+  const title = applyStyle(format, 'bold', 'See also: machineconfig-guard explain TOPIC');
+  const columns = Math.min(MAX_TOPIC_COLUMNS, Math.max(...others.map((other) => other.length)));
+  const lines = others.map((other) => formatReference(other, topics, columns, format));
+  return `${[body, '', title, ...lines].join('\n')}\n`;
 }
 
-function toFile(name: string): string {
+function formatReference(topic: string, topics: Topics, columns: number, { width }: TextFormat): string {
+  const meaning =
+    topics.get(topic) ?? toText(HEADING.exec(findText(topic)?.split('\n')[0] ?? '')?.[2] ?? '', toFile(topic));
+  const isLong = topic.length > columns;
+  const label = `  ${(isLong ? '' : topic).padEnd(columns)}  `;
+  return `${isLong ? `  ${topic}\n` : ''}${wrapBeside(label, meaning, width)}`;
+}
+
+/** The page or the section of a topic. Undefined without such a section. */
+function findText(topic: string): string | undefined {
+  const [, anchor = topic.startsWith('MCG_') ? topic.toLowerCase() : undefined] = topic.split('/');
+  return findSection(toFile(topic), anchor);
+}
+
+function toFile(topic: string): string {
+  const [name = ''] = topic.split('/');
   if (name.startsWith('MCG_')) return 'docs/codes.md';
   if (name.startsWith('Machine')) return `docs/runbooks/${name}.md`;
   return name === 'fleet' ? 'docs/fleet/README.md' : `docs/${name}.md`;
@@ -108,30 +168,30 @@ function toTopic(file: string, target: string): string | undefined {
 function findSection(file: string, anchor: string | undefined): string | undefined {
   const text = readPackageFile(file).trimEnd();
   if (anchor === undefined) return text;
-  const lines = text.split('\n');
+  const headings = listHeadings(text);
+  const start = headings.find((heading) => heading.anchor === anchor);
+  if (start === undefined) return undefined;
+  const end = headings.find(({ line, level }) => line > start.line && level <= start.level);
+  return text.split('\n').slice(start.line, end?.line).join('\n');
+}
+
+function listSections(page: string) {
+  return listHeadings(readPackageFile(toFile(page))).filter(({ level }) => level > 1);
+}
+
+/** Without the comments in blocks of code. */
+function listHeadings(text: string) {
   let isCode = false;
-  const levels = lines.map((line) => {
-    if (line.startsWith('```')) isCode = !isCode;
-    return isCode ? 0 : (HEADING.exec(line)?.[1]?.length ?? 0);
+  return text.split('\n').flatMap((content, line) => {
+    if (content.startsWith('```')) isCode = !isCode;
+    const level = isCode ? 0 : (HEADING.exec(content)?.[1]?.length ?? 0);
+    return level === 0 ? [] : [{ line, level, anchor: toAnchor(content) }];
   });
-  const start = lines.findIndex((line, index) => levels[index] !== 0 && toAnchor(line) === anchor);
-  if (start < 0) return undefined;
-  const end = levels.findIndex((level, index) => index > start && level > 0 && level <= (levels[start] ?? 0));
-  return lines.slice(start, end < 0 ? undefined : end).join('\n');
 }
 
 function toAnchor(line: string): string {
   const text = HEADING.exec(line)?.[2] ?? '';
   return text.toLowerCase().replaceAll(/[^\w-]/g, (character) => (character === ' ' ? '-' : ''));
-}
-
-function formatReference(topic: string): string {
-  const [name = '', anchor] = topic.split('/');
-  const text = name.startsWith('MCG_') ? '' : (findSection(toFile(name), anchor ?? 'mitigation') ?? '');
-  const commands = [...text.matchAll(new RegExp(CODE, 'gm'))].flatMap(([, language, code = '']) =>
-    language === 'sh' ? [code.trimEnd()] : Array.from(code.matchAll(COMMAND), ([command]) => command.slice(2)),
-  );
-  return [`  machineconfig-guard explain ${topic}`, ...commands.map((command) => indent(4, command))].join('\n');
 }
 
 /** Formats Markdown for a terminal: wraps it, and makes a list of a table. */

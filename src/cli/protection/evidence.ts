@@ -1,10 +1,11 @@
 import type { V1ValidatingWebhookConfiguration } from '@kubernetes/client-node';
 import { accessCluster, orForbidden, readObject } from '../../client/cluster-access.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
-import { parseSettings } from '../../api/settings.ts';
+import { type Mode, parseSettings } from '../../api/settings.ts';
 import {
   ADMISSION_POLICIES,
   findInjector,
+  type Injector,
   POLICY_BINDINGS_PATH,
   WEBHOOK_NAME,
 } from '../../install/webhook-configuration.ts';
@@ -16,8 +17,55 @@ import { orUndefined } from '../../kube/errors.ts';
 import { AUTHORITY_SECRET_PATH, INSTALLED_NAME } from '../../api/paths.ts';
 
 /** What the objects of a cluster say about its guard. `undefined`: the user lacks the right. `null`: it is absent. */
-export type Evidence = Awaited<ReturnType<typeof readEvidence>>;
-export type RegisteredWebhook = Awaited<ReturnType<typeof readWebhooks>>[number];
+export interface Evidence {
+  readonly readAt: Date;
+  readonly guard: StoredGuard | null | undefined;
+  /** Null without a MachineConfigGuard. Enforce then applies. */
+  readonly mode: Mode | null;
+  readonly webhooks: readonly RegisteredWebhook[] | undefined;
+  readonly floor: readonly PolicyBinding[] | undefined;
+  readonly deployment: DeploymentEvidence | null | undefined;
+  readonly lease: LeaseEvidence | null | undefined;
+  /** The flags of `render` on the Secret of the authority. Empty without the Secret. */
+  readonly authorityFlags: string | undefined;
+}
+
+/** A registration of the guard. Part of the JSON of `verify`. */
+export interface RegisteredWebhook {
+  /** The name of the ValidatingWebhookConfiguration. */
+  readonly configuration: string;
+  /** `Fail` or `Ignore`. */
+  readonly failurePolicy: string;
+  /** Whether there is one. */
+  readonly caBundle: boolean;
+  /** What injects the caBundle. `rendered`: it is in the manifest. */
+  readonly installation: Injector | 'rendered';
+  /** What the API server calls: `Service NAMESPACE/NAME:PORT`, or a URL. */
+  readonly target: string;
+  /** Of `render`, as its labels record them. Absent for other manifests. */
+  readonly flags: string | undefined;
+}
+
+/** A binding of the policy floor. Part of the JSON of `verify` and `status`. */
+export interface PolicyBinding {
+  readonly policy: string;
+  /** Only the action `Deny` denies. */
+  readonly actions: readonly string[];
+}
+
+interface DeploymentEvidence {
+  readonly replicas: number;
+  readonly readyReplicas: number;
+  /** Of `render`, as its labels record them. */
+  readonly flags: string;
+}
+
+interface LeaseEvidence {
+  readonly holder: string;
+  /** RFC 3339. */
+  readonly renewedAt: string;
+  readonly durationMs: number;
+}
 
 interface StoredObject {
   readonly metadata?: V1ValidatingWebhookConfiguration['metadata'];
@@ -34,7 +82,7 @@ interface StoredObject {
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 /** @throws ClusterAccessError also without the right to read the MachineConfigGuard, TimeoutError */
-export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED) {
+export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED): Promise<Evidence> {
   // The first read fails soon if the API server is unreachable.
   const guard = await readGuard(api, signal);
   const read = async (path: string): Promise<StoredObject | undefined> =>
@@ -48,15 +96,12 @@ export async function readEvidence(api: KubeApi, signal = NEVER_ABORTED) {
   ]);
   return {
     readAt: new Date(),
-    guard: guard ?? (null as StoredGuard | null | undefined),
-    /** Without a MachineConfigGuard, Enforce applies. */
+    guard: guard ?? null,
     mode: guard === undefined ? null : parseSettings(guard).settings.mode,
     webhooks,
-    /** The bindings of the policy floor. Only the action `Deny` denies. */
     floor: floor?.flat(),
     deployment,
     lease,
-    /** Empty without the Secret of the authority. */
     authorityFlags,
   };
 }
@@ -65,7 +110,7 @@ export function findCondition(guard: StoredGuard | null | undefined, type: strin
   return guard?.status?.conditions?.find((condition) => condition.type === type);
 }
 
-async function readWebhooks(api: KubeApi, signal: AbortSignal) {
+async function readWebhooks(api: KubeApi, signal: AbortSignal): Promise<readonly RegisteredWebhook[]> {
   const list = (await readObject(api, WEBHOOK_CONFIGURATIONS_PATH, 'list', signal)) as
     { readonly items?: readonly V1ValidatingWebhookConfiguration[] | null } | undefined;
   return (list?.items ?? []).flatMap((stored) =>
@@ -76,28 +121,29 @@ async function readWebhooks(api: KubeApi, signal: AbortSignal) {
         // The API server sets its default.
         failurePolicy: String(failurePolicy),
         caBundle: caBundle !== '',
-        /** What injects the caBundle. `rendered`: it is in the manifest. */
-        installation: findInjector(stored) ?? ('rendered' as const),
+        installation: findInjector(stored) ?? 'rendered',
         target: service ? `Service ${service.namespace}/${service.name}:${service.port ?? 443}` : url,
-        /** Of `render`, as its labels record them. */
         flags: formatFlagLabels(stored.metadata?.labels) || undefined,
       })),
   );
 }
 
 /** Empty also if the cluster does not serve policies. */
-async function readBinding(policy: string, read: (path: string) => Promise<StoredObject | undefined>) {
+async function readBinding(
+  policy: string,
+  read: (path: string) => Promise<StoredObject | undefined>,
+): Promise<readonly PolicyBinding[]> {
   const binding = await read(objectPath(POLICY_BINDINGS_PATH, policy));
   return binding === undefined ? [] : [{ policy, actions: binding.spec?.validationActions ?? [] }];
 }
 
-function toDeployment(deployment: StoredObject | undefined) {
+function toDeployment(deployment: StoredObject | undefined): DeploymentEvidence | null {
   if (deployment === undefined) return null;
   const { metadata, spec: { replicas = 0 } = {}, status: { readyReplicas = 0 } = {} } = deployment;
   return { replicas, readyReplicas, flags: formatFlagLabels(metadata?.labels) };
 }
 
-function toLease(lease: StoredObject | undefined) {
+function toLease(lease: StoredObject | undefined): LeaseEvidence | null {
   const { holderIdentity: holder, renewTime: renewedAt, leaseDurationSeconds } = lease?.spec ?? {};
   return holder && renewedAt ? { holder, renewedAt, durationMs: (leaseDurationSeconds ?? 0) * 1_000 } : null;
 }

@@ -1,8 +1,9 @@
 import { type Advice, advise } from '../../client/output/advice.ts';
+import { shell, type ShellCommand, verbatim } from '../../common/shell-command.ts';
 import type { ReferrerKind } from '../../mco/referrer.ts';
 import { ADMISSION_POLICIES, WEBHOOK_NAME } from '../../install/webhook-configuration.ts';
 import { type DryRun, type DryRunAnswer, parseAnswer } from './dry-run-deletion.ts';
-import { type Evidence, findCondition } from './evidence.ts';
+import { type Evidence, findCondition, type RegisteredWebhook } from './evidence.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../api/annotations.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
 
@@ -16,11 +17,15 @@ export type ProtectionState = 'PROTECTED' | 'BLOCKED' | 'EXPOSED' | 'UNKNOWN';
 /** What protects now, and what does not work. Part of the JSON of `verify` and `status`. */
 export interface Protection {
   readonly state: ProtectionState;
+  /** Whether configs in use cannot be deleted, and others can. */
   readonly protected: boolean;
+  /** What denied, or what the objects of the cluster show. Null unless `protected`. */
   readonly by: 'guard' | 'floor' | null;
+  /** Why. A clause. */
   readonly explanation: string;
-  /** What is installed and does not work, although the state can be PROTECTED. A clause. */
+  /** What is installed and does not work, or was not tested, although the state can be PROTECTED. A clause. */
   readonly failing: string | null;
+  /** What ends it. */
   readonly advice: Advice | null;
   /** How to delete a config while the state is BLOCKED. */
   readonly wayOut: Advice | null;
@@ -43,31 +48,45 @@ export const UNKNOWN = {
   wayOut: null,
 } as const;
 
-const INSTALL_ADVICE = advise('install the guard', 'machineconfig-guard explain install');
-const RENDER = 'machineconfig-guard render --from-cluster';
-const APPLY = '--out - | oc apply -f -';
-export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', 'machineconfig-guard verify');
-const ENFORCE_COMMAND = 'oc patch mcguard cluster --type=merge -p {"spec":{"mode":"Enforce"}}';
+const INSTALL_ADVICE = advise('install the guard', shell`machineconfig-guard explain install`);
+const RENDER = shell`machineconfig-guard render --from-cluster --out - | oc apply -f -`;
+const APPLY_FLOOR = shell`machineconfig-guard render --from-cluster --profile policy-floor --out - | oc apply -f -`;
+export const VERIFY_ADVICE = advise('see what a dry-run deletion shows', shell`machineconfig-guard verify`);
+const ENFORCE_COMMAND = shell`oc patch mcguard cluster --type=merge -p ${verbatim('{"spec":{"mode":"Enforce"}}')}`;
 /** A policy needs some seconds for a new binding, and up to a minute after a restart or a change of a CRD. */
 const POLICY_ADVICE = advise(
   'wait a minute; if it stays, look at the status of the policies',
-  'oc get validatingadmissionpolicies -o yaml',
+  shell`oc get validatingadmissionpolicies -o yaml`,
+);
+/** A policy answers before the API server calls the guard. */
+export const GUARD_UNTESTED = 'the guard was not tested, because a policy answers first, and no config is unused';
+const UNTESTED_ADVICE = advise(
+  'verify again when a config is unused, such as after the next roll-out; until then, look at the pods',
+  shell`oc get pods -n ${INSTALLED_NAME}`,
 );
 const LOG_ADVICE = advise("retry; then check the guard's logs, its RBAC and its connection to the API server");
 const CALL_ADVICE = advise(
   'look at the pods and the addresses of the Service; with --host-network, open port 9843 of the nodes',
-  `oc get pods,endpointslices -n ${INSTALLED_NAME}`,
+  shell`oc get pods,endpointslices -n ${INSTALLED_NAME}`,
 );
-const TRUST_ADVICE = advise(
-  'wait until the service CA or cert-manager has injected the caBundle, or apply the manifests again',
-  `${RENDER} ${APPLY}`,
-);
-const REINSTALL_ADVICE = advise('install the guard again', `${RENDER} ${APPLY}`);
-const PODS_ADVICE = advise('look at the pods', `oc get pods -n ${INSTALLED_NAME}`);
+/** What ends a missing or wrong caBundle, by what injects it. */
+const TRUST_ADVICE: Readonly<Record<RegisteredWebhook['installation'], Advice>> = {
+  'service-ca': advise(
+    'wait until the service CA operator has injected the caBundle; if it stays, look at the operator',
+    shell`oc get clusteroperator service-ca`,
+  ),
+  'cert-manager': advise(
+    'wait until cert-manager has injected the caBundle; if it stays, look at its Certificates',
+    shell`oc get certificates -n ${INSTALLED_NAME}`,
+  ),
+  rendered: advise('apply the manifests again, which contain the caBundle', RENDER),
+};
+const REINSTALL_ADVICE = advise('install the guard again', RENDER);
+const PODS_ADVICE = advise('look at the pods', shell`oc get pods -n ${INSTALLED_NAME}`);
 /** The guard answers, so it reads the annotation. */
 const BREAK_GLASS = advise(
   'to delete a config meanwhile, say why',
-  `oc annotate machineconfig NAME ${ALLOW_DELETION_ANNOTATION}=REASON`,
+  shell`oc annotate machineconfig NAME ${verbatim(ALLOW_DELETION_ANNOTATION)}=REASON`,
 );
 /** The clocks of this machine and of the guard can differ. */
 const CLOCK_TOLERANCE_MS = 60_000;
@@ -106,8 +125,19 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
   if (guard.effect === 'denies') {
     // A policy answers before the API server calls the guard.
     const isFirst = isDeniedByFloor && policy !== undefined;
-    const explanation = isFirst ? `${floor.reason}, before the API server calls the guard` : reason;
-    return { ...UNKNOWN, state: 'PROTECTED', protected: true, by: isFirst ? 'floor' : 'guard', explanation };
+    if (!isFirst) return { ...UNKNOWN, state: 'PROTECTED', protected: true, by: 'guard', explanation: reason };
+    const ofFloor = { ...UNKNOWN, state: 'PROTECTED', protected: true, by: 'floor' } as const;
+    const explanation = `${floor.reason}, before the API server calls the guard`;
+    if (isGuardTested(evidence, dryRun)) return { ...ofFloor, explanation };
+    // With Ignore, a dry run of an unused config does not show whether the guard answered.
+    const isIgnored = dryRun?.unused !== undefined;
+    if (isIgnored) return { ...ofFloor, explanation: `${explanation}. Not tested: ${reason}` };
+    return {
+      ...ofFloor,
+      explanation: `${explanation}. But ${GUARD_UNTESTED}`,
+      failing: GUARD_UNTESTED,
+      advice: UNTESTED_ADVICE,
+    };
   }
   if (isDeniedByFloor) {
     const explanation = `only ${floor.reason}: ${reason}. ${FLOOR_LIMITS}`;
@@ -121,6 +151,14 @@ export function deriveProtection(evidence: Evidence, dryRun?: DryRun): Protectio
   const explanation = `a config in use can be deleted: ${reasons}`;
   const remedy = isGuardAbsent ? (floor?.advice ?? advice) : advice;
   return { ...UNKNOWN, state: 'EXPOSED', explanation, failing, advice: remedy };
+}
+
+/** Whether the answer to the deletion of an unused config shows that the guard decides. */
+function isGuardTested({ webhooks = [] }: Evidence, dryRun: DryRun | undefined): boolean {
+  const { unused } = dryRun ?? {};
+  if (unused === undefined) return false;
+  if (DECISIONS.has(parseAnswer(unused).code)) return true;
+  return unused.status < 400 && webhooks.some(({ failurePolicy }) => failurePolicy === 'Fail');
 }
 
 /** The guard in a dry run that reached it, else as the objects of the cluster tell. */
@@ -148,7 +186,7 @@ function findFloor(evidence: Evidence, { answer, unused, kind }: DryRun): Findin
   for (const seen of unused === undefined ? [answer] : [answer, unused]) {
     const { policy, reason = '' } = parseAnswer(seen);
     if (!FLOOR_POLICIES.has(policy) || reason.startsWith('MCG_IN_USE')) continue;
-    const removal = ['oc', 'delete', 'validatingadmissionpolicybinding', String(policy)];
+    const removal = shell`oc delete validatingadmissionpolicybinding ${String(policy)}`;
     return { ...toFinding('blocks', `the policy ${policy} fails`, POLICY_ADVICE), wayOut: adviseWayOut(removal) };
   }
   const { policy } = parseAnswer(answer);
@@ -179,8 +217,9 @@ function predictGuard(evidence: Evidence): Finding {
     const reason = `the leader has not renewed its Lease since ${lease.renewedAt}, so the guard may be cut off`;
     return toFinding('unknown', reason, VERIFY_ADVICE);
   }
-  if (lease || (deployment?.readyReplicas ?? 0) > 0)
-    return toFinding('denies', 'the guard is registered, and a replica runs');
+  if ((deployment?.readyReplicas ?? 0) > 0)
+    return toFinding('denies', 'the webhook is registered, and its Deployment shows a ready replica');
+  if (lease) return toFinding('denies', `the webhook is registered, and its Lease was renewed at ${lease.renewedAt}`);
   const reason = 'the webhook is registered, but no Deployment or Lease that you may read shows that the guard runs';
   return toFinding('unknown', reason, VERIFY_ADVICE);
 }
@@ -192,7 +231,7 @@ function predictFloor({ floor }: Evidence, kinds: readonly ReferrerKind[] = ['No
   const denying = new Set(floor.filter(({ actions }) => actions.includes('Deny')).map(({ policy }) => policy));
   const unchecked = kinds.find((kind) => !denying.has(ADMISSION_POLICIES[kind] ?? ''));
   if (unchecked === undefined) return toFinding('denies', 'the policy floor is active');
-  const apply = advise('apply the policy floor', `${RENDER} --profile policy-floor ${APPLY}`);
+  const apply = advise('apply the policy floor', APPLY_FLOOR);
   const advice = unchecked in ADMISSION_POLICIES ? apply : INSTALL_ADVICE;
   return toFinding('allows', `no policy with the action Deny checks ${unchecked}s`, advice);
 }
@@ -201,7 +240,7 @@ function findBlockage(answer: DryRunAnswer, evidence: Evidence): Finding | undef
   const { webhook, code, failed } = parseAnswer(answer);
   if (failed === WEBHOOK_NAME) {
     if (answer.message.includes('x509:'))
-      return toCallFailure("the API server does not trust the guard's certificate", TRUST_ADVICE, evidence);
+      return toCallFailure("the API server does not trust the guard's certificate", adviseTrust(evidence), evidence);
     return findCallFailure(evidence) ?? toCallFailure('the API server cannot reach the guard', CALL_ADVICE, evidence);
   }
   if (webhook !== WEBHOOK_NAME || DECISIONS.has(code)) return undefined;
@@ -213,7 +252,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   const { caBundle = true, target = '' } = webhooks?.[0] ?? {};
   // Without a caBundle, the API server checks the certificate of a URL with the CAs of its host.
   if (!caBundle && target.startsWith('Service '))
-    return toCallFailure('the webhook has no caBundle', TRUST_ADVICE, evidence);
+    return toCallFailure('the webhook has no caBundle', adviseTrust(evidence), evidence);
   // The Deployment says nothing about a webhook with a URL or of another namespace.
   const isOwn = target.startsWith(`Service ${INSTALLED_NAME}/`);
   if (isOwn && deployment === null)
@@ -221,7 +260,7 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
   if (isOwn && deployment?.readyReplicas === 0) return toCallFailure('no guard pod is ready', PODS_ADVICE, evidence);
   const { status, message } = findCondition(guard, 'CertificatesValid') ?? {};
   if (status !== 'False') return undefined;
-  const advice = advise('see what to do', 'machineconfig-guard explain MachineConfigGuardCertificateExpiring');
+  const advice = advise('see what to do', shell`machineconfig-guard explain MachineConfigGuardCertificateExpiring`);
   return toCallFailure(`a certificate of the guard has expired (${message})`, advice, evidence);
 }
 
@@ -229,15 +268,19 @@ function findCallFailure(evidence: Evidence): Finding | undefined {
 function toCallFailure(reason: string, advice: Advice, evidence: Evidence): Finding {
   const { configuration = '' } = evidence.webhooks?.[0] ?? {};
   const rest = predictFloor(evidence, ['Node'])?.effect === 'denies' ? 'only the policy floor' : 'nothing';
-  const removal = ['oc', 'delete', 'validatingwebhookconfiguration', configuration];
+  const removal = shell`oc delete validatingwebhookconfiguration ${configuration}`;
   return { ...toFinding('blocks', reason, advice), wayOut: adviseWayOut(removal, rest) };
+}
+
+function adviseTrust({ webhooks }: Evidence): Advice {
+  return TRUST_ADVICE[webhooks?.[0]?.installation ?? 'rendered'];
 }
 
 function toBlockage(reason: string): Finding {
   return { ...toFinding('blocks', reason, LOG_ADVICE), wayOut: BREAK_GLASS };
 }
 
-function adviseWayOut(removal: readonly string[], rest = 'nothing'): Advice {
+function adviseWayOut(removal: ShellCommand | undefined, rest = 'nothing'): Advice {
   return advise(`to delete configs meanwhile, remove what denies; then ${rest} protects configs in use`, removal);
 }
 

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { hasAnswered } from '../../client/cluster-access.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, createParser } from '../../client/option-parsers.ts';
 import { advise, inContext, LOGIN_ADVICE } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -10,15 +10,54 @@ import { type Cell, formatTable, NONE } from '../../client/output/table.ts';
 import { formatNext, type ReportFormat, wrapText } from '../../client/output/text-format.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { describeError } from '../../kube/errors.ts';
-import { type Evidence, findCondition, readEvidence } from './evidence.ts';
-import { deriveProtection, isComplete, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
+import { type Evidence, findCondition, type PolicyBinding, readEvidence } from './evidence.ts';
+import { deriveProtection, isComplete, type Protection, type ProtectionState, VERIFY_ADVICE } from './protection.ts';
+import type { Mode } from '../../api/settings.ts';
+import type { StoredGuard } from '../../client/guard-report.ts';
 
-/** The JSON of `status`. Its keys are a contract. Unknown values are null. */
-export interface ClusterStatus extends Omit<ReturnType<typeof summarizeEvidence>, 'state'> {
+/** The JSON of `status --output json`. Its keys are a contract. Unknown values are null. */
+export interface StatusReport {
+  /** RFC 3339. */
+  readonly readAt: string;
+  /** In the order of `--contexts`. */
+  readonly clusters: readonly ClusterStatus[];
+}
+
+/** One cluster of `status`. */
+export interface ClusterStatus extends Omit<EvidenceSummary, 'state'> {
+  /** Of the kubeconfig. */
   readonly context: string;
-  /** Null if the kubeconfig has no usable server. */
+  /** Host and port of the API server. Null if the kubeconfig has no usable server. */
   readonly server: string | null;
   readonly state: ProtectionState | 'UNREACHABLE';
+}
+
+/** What the objects of a cluster show. `status` sends no request to a guard. */
+interface EvidenceSummary extends Protection {
+  /** The parts that could not be read, because a right is missing or after an error. Their values are null. */
+  readonly unreadable: readonly (keyof Evidence)[];
+  /** Of the guard that has written the status. */
+  readonly version: string | null;
+  /** Null without a MachineConfigGuard. Enforce then applies. */
+  readonly mode: Mode | null;
+  /** `Fail` or `Ignore`. */
+  readonly failurePolicy: string | null;
+  /** The bindings of the policy floor. */
+  readonly floor: readonly PolicyBinding[] | null;
+  /** How many replicas the Deployment wants. */
+  readonly replicas: number | null;
+  readonly readyReplicas: number | null;
+  /** The pod that writes the status. */
+  readonly leader: string | null;
+  /** RFC 3339. */
+  readonly leaderRenewedAt: string | null;
+  /** The condition CertificatesValid. */
+  readonly certificates: { readonly valid: boolean; readonly reason: string; readonly message: string } | null;
+  /** How many existing configs are in use. */
+  readonly protectedConfigs: number | null;
+  /** How many references name a config that does not exist. */
+  readonly danglingCount: number | null;
+  readonly lastDenial: NonNullable<NonNullable<StoredGuard['status']>['lastDenial']> | null;
 }
 
 interface StatusFlags extends ClusterFlags {
@@ -30,6 +69,7 @@ interface StatusFlags extends ClusterFlags {
 const MAX_CONCURRENT_CLUSTERS = 10;
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_REASON_LENGTH = 400;
+const UNTESTED_NOTE = 'The states come from the objects of the clusters. Whether a guard answers was not tested.';
 const NOTHING = { guard: undefined, webhooks: undefined, floor: undefined, deployment: undefined, lease: undefined };
 const UNREAD = summarizeEvidence({ ...NOTHING, authorityFlags: undefined, readAt: new Date(0), mode: null });
 
@@ -48,8 +88,9 @@ export function createStatusCommand(): Command {
       'after',
       `
 PROTECTED means that the webhook is registered, the mode is Enforce, and the
-Deployment or the Lease shows a running replica. PROTECTED (floor) means that
-only the policy floor protects. Only verify sends a dry-run deletion.
+Deployment or the Lease shows a running replica. It does not test whether the
+guard answers: only verify sends a dry-run deletion. PROTECTED (floor) means
+that only the policy floor protects.
 It asks up to 10 clusters at a time. A request takes at most 10 s or the time of
 --request-timeout. With all, it asks one context for each cluster and user.
 Permissions: get machineconfigguards; without the others of the ClusterRole
@@ -75,10 +116,10 @@ Examples:
       const queue = new PQueue({ concurrency: MAX_CONCURRENT_CLUSTERS });
       const results = await queue.addAll(contexts.map((context) => () => readEntry(flags, context, output)));
       const clusters = results.map(({ entry }) => entry);
-      const report = { readAt: new Date().toISOString(), clusters };
+      const report: StatusReport = { readAt: new Date().toISOString(), clusters };
       output.printReport(report, formatStatusReport(output.format, report));
-      if (results.every(({ isDenied }) => isDenied)) throw new CliError('', EXIT_CODE.clusterAccess);
-      if (!clusters.every(isComplete)) throw new CliError('', EXIT_CODE.failure);
+      if (results.every(({ isDenied }) => isDenied)) throw new ReportedFailure(EXIT_CODE.clusterAccess);
+      if (!clusters.every(isComplete)) throw new ReportedFailure(EXIT_CODE.failure);
     });
   return addClusterFlags(command);
 }
@@ -116,14 +157,14 @@ async function readEntry(flags: StatusFlags, context: string, output: Output) {
   }
 }
 
-export function summarizeEvidence(evidence: Evidence) {
+/** Of a cluster that was read. */
+export function summarizeEvidence(evidence: Evidence): EvidenceSummary {
   const { guard, mode, floor, deployment, lease } = evidence;
   const status = guard?.status ?? {};
   const certificates = findCondition(guard, 'CertificatesValid');
   const { reason = '', message = '' } = certificates ?? {};
   return {
     ...deriveProtection(evidence),
-    /** The parts that could not be read, because a right is missing or after an error. Their values are null. */
     unreadable: (Object.keys(evidence) as (keyof Evidence)[]).filter((part) => evidence[part] === undefined),
     version: status.version ?? null,
     mode,
@@ -131,7 +172,7 @@ export function summarizeEvidence(evidence: Evidence) {
     floor: floor ?? null,
     replicas: deployment?.replicas ?? null,
     readyReplicas: deployment?.readyReplicas ?? null,
-    // The pod that writes the status. The identity is its name and a random part.
+    // The identity is the name of the pod and a random part.
     leader: lease?.holder.replace(/_.*$/, '') ?? null,
     leaderRenewedAt: lease?.renewedAt ?? null,
     certificates: certificates ? { valid: certificates.status === 'True', reason, message } : null,
@@ -141,10 +182,7 @@ export function summarizeEvidence(evidence: Evidence) {
   };
 }
 
-export function formatStatusReport(
-  format: ReportFormat,
-  { clusters, readAt }: { readonly readAt: string; readonly clusters: readonly ClusterStatus[] },
-): string {
+export function formatStatusReport(format: ReportFormat, { clusters, readAt }: StatusReport): string {
   const now = Date.parse(readAt);
   const cells = clusters.map((entry) => createCells(entry, now));
   const headers = Object.keys(cells[0] ?? {});
@@ -157,7 +195,8 @@ export function formatStatusReport(
   const advice = first && inContext(VERIFY_ADVICE, others.length > 0 ? 'CONTEXT' : first.context);
   const isAdvised = clusters.some((entry) => entry.advice?.text === VERIFY_ADVICE.text);
   const next = advice === undefined || isAdvised ? [] : formatNext(format, advice);
-  return [formatTable(format, headers, rows), ...details, ...next, ''].join('\n');
+  const note = clusters.some(({ protected: isProtected }) => isProtected) ? wrapText(UNTESTED_NOTE, format.width) : [];
+  return [formatTable(format, headers, rows), ...details, ...note, ...next, ''].join('\n');
 }
 
 function createCells(entry: ClusterStatus, now: number): Readonly<Record<string, Cell>> {

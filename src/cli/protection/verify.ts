@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import { isRetryableRead } from '../../client/cluster-access.ts';
 import { toCliError } from '../../client/cluster-error.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, toDurationOption } from '../../client/option-parsers.ts';
 import { advise } from '../../client/output/advice.ts';
 import { Output } from '../../client/output/output.ts';
@@ -11,12 +11,35 @@ import { pollUntilSettled } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
 import { NEVER_ABORTED } from '../../common/wait.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import { dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
-import { type Evidence, readEvidence, type RegisteredWebhook } from './evidence.ts';
-import { deriveProtection, isComplete, type Protection, UNKNOWN } from './protection.ts';
+import { type DryRunAnswer, dryRunDeletion, findCandidates } from './dry-run-deletion.ts';
+import { type Evidence, type PolicyBinding, readEvidence, type RegisteredWebhook } from './evidence.ts';
+import { deriveProtection, GUARD_UNTESTED, isComplete, type Protection, UNKNOWN } from './protection.ts';
+import type { Mode } from '../../api/settings.ts';
+import type { ReferrerKind } from '../../mco/referrer.ts';
 
 /** The JSON of `verify --output json`. Its keys are a contract. What the user may not read is null. */
-export type VerifyReport = Awaited<ReturnType<typeof verifyProtection>>;
+export interface VerifyReport extends Protection {
+  /** Host and port of the API server. */
+  readonly server: string;
+  readonly webhooks: readonly RegisteredWebhook[] | null;
+  /** The bindings of the policy floor. */
+  readonly floor: readonly PolicyBinding[] | null;
+  /** Null without a MachineConfigGuard. Enforce then applies. */
+  readonly mode: Mode | null;
+  /** Clauses. They do not change the state. */
+  readonly warnings: readonly string[];
+  /** The dry-run deletion of an unused config. Null if every config is in use. */
+  readonly unused: { readonly config: string; readonly wouldBeDeleted: boolean; readonly message: string } | null;
+  /** The config in use that the dry run deletes, and the reference to it. Null if none could be tested. */
+  readonly dryRun: {
+    readonly config: string;
+    readonly kind: ReferrerKind;
+    readonly name: string;
+    readonly field: string;
+  } | null;
+  /** What the API server answered. A status below 400 would delete the config. */
+  readonly answer: DryRunAnswer | null;
+}
 
 interface VerifyFlags extends ClusterFlags {
   readonly wait?: boolean;
@@ -49,7 +72,8 @@ Exit codes:
   0  PROTECTED: the deletion of a config in use is denied
   1  BLOCKED: every deletion is denied, because the guard does not work.
      EXPOSED: the deletion is allowed. UNKNOWN: the dry run could not tell.
-     PROTECTED, but not by the guard, which is installed and does not work
+     PROTECTED by the policy floor, but the installed guard does not work, or
+     no config is unused, so that the guard could not be tested
   2  wrong usage
   3  the API server is unreachable, denies access or does not honor dry runs
 
@@ -59,13 +83,13 @@ Examples:
     )
     .action(async (flags: VerifyFlags) => {
       if (flags.wait !== true && command.getOptionValueSource('timeout') === 'cli') {
-        throw new CliError('--timeout needs --wait', EXIT_CODE.usage);
+        throw new CliError('--timeout needs --wait; add --wait, or drop --timeout', EXIT_CODE.usage);
       }
       const output = new Output(command, flags);
       await withKubeApi(flags, 'machineconfig-guard/verify', async (api) => {
         const report = flags.wait === true ? await wait(api, flags, output) : await verifyProtection(api);
         output.printReport(report, formatReport(report, output.format));
-        if (!isComplete(report)) throw new CliError('', EXIT_CODE.failure);
+        if (!isComplete(report)) throw new ReportedFailure(EXIT_CODE.failure);
       });
     });
   return addClusterFlags(command);
@@ -86,7 +110,9 @@ async function wait(api: KubeApi, flags: VerifyFlags, output: Output): Promise<V
 
 /** A mode that does not deny stays. The policy floor denies before the pods of the guard run. */
 function isSettled({ mode, ...protection }: VerifyReport): boolean {
-  return (mode !== null && mode !== 'Enforce') || isComplete(protection);
+  // An unused config can take days to appear.
+  const isUntestable = protection.failing === GUARD_UNTESTED;
+  return (mode !== null && mode !== 'Enforce') || isUntestable || isComplete(protection);
 }
 
 function formatReport(report: VerifyReport, format: ReportFormat): string {
@@ -122,7 +148,7 @@ function formatWebhook({ configuration, failurePolicy, target, caBundle, ...webh
 }
 
 /** @throws ClusterAccessError, CliError, or the signal's reason */
-export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
+export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED): Promise<VerifyReport> {
   const evidence = await readEvidence(api, signal);
   const { used, unused, undatedPools } = await findCandidates(api, signal);
   // The unused config comes first: deleting it would do less harm.
@@ -145,7 +171,6 @@ export async function verifyProtection(api: KubeApi, signal = NEVER_ABORTED) {
     webhooks: evidence.webhooks ?? null,
     floor: evidence.floor ?? null,
     mode: evidence.mode,
-    /** Clauses. They do not change the state. */
     warnings: listWarnings(evidence, undatedPools),
     unused:
       unused && unusedAnswer

@@ -5,6 +5,7 @@ import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { readGuard, type StoredGuard } from '../../client/guard-report.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { parseDuration } from '../../common/duration.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import { parseSettings } from '../../api/settings.ts';
 import { IMAGE_ANNOTATION } from '../../install/installation.ts';
 import { parseKubernetesVersion } from '../../install/kubernetes-version.ts';
@@ -144,5 +145,5 @@ function compareSettings(
   };
   if (guard === undefined || Object.keys(spec).length === 0) return [];
   const text = 'the existing MachineConfigGuard keeps its settings; change them with';
-  return [advise(text, ['oc', 'patch', 'mcguard', 'cluster', '--type=merge', '-p', JSON.stringify({ spec })])];
+  return [advise(text, shell`oc patch mcguard cluster --type=merge -p ${verbatim(JSON.stringify({ spec }))}`)];
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { ClusterFlags } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { joinWithAnd } from '../../common/printable-text.ts';
 import { parseHold } from '../../client/option-parsers.ts';
 import { MODES } from '../../api/settings.ts';
 import type { InstallationOptions } from '../../install/installation.ts';
@@ -92,6 +93,12 @@ export function describeFlag(option: Option, value: FlagValue): string {
   return value === !option.negate ? 'set' : 'not set';
 }
 
+/** The flag as a user gives it, from the name of its value. */
+function toFlag(name: string, flags: object): string {
+  const long = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return (flags as FlagValues)[name] === false ? `--no-${long}` : `--${long}`;
+}
+
 function rejectIf(isConflict: boolean, message: string): void {
   if (isConflict) throw new CliError(message, EXIT_CODE.usage);
 }
@@ -103,8 +110,8 @@ export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => 
   const isForInstaller = needsRunningCluster(profile) && out !== STDOUT;
   rejectIf(isForInstaller, `--profile ${profile} needs --out -, for a running cluster`);
   if (!isGuardProfile(profile)) {
-    const message = `--profile ${profile} has no guard; leave out the flags of a guard`;
-    return rejectIf(FLAGS_OF_A_GUARD.some(isForeign), message);
+    const foreign = FLAGS_OF_A_GUARD.filter(isForeign).map((name) => toFlag(name, flags));
+    return rejectIf(foreign.length > 0, `--profile ${profile} has no guard; drop ${joinWithAnd(foreign)}`);
   }
   rejectIf(flags.image === undefined && fromCluster !== true, `--image is needed, such as ${EXAMPLE_IMAGE}`);
   rejectIf(
@@ -113,6 +120,6 @@ export function assertNoConflict(flags: RenderFlags, isGiven: (name: string) => 
   );
   rejectIf(
     newAuthority === true && (fromCluster !== true || tls !== 'generated'),
-    '--new-authority needs --from-cluster, and cannot be used with --tls service-ca',
+    '--new-authority needs --from-cluster and no --tls service-ca; drop --new-authority',
   );
 }

@@ -74,6 +74,8 @@ denies access.
 
 Examples:
   machineconfig-guard render --from-cluster --out - \\
+    --image ${EXAMPLE_IMAGE} | oc diff -f -
+  machineconfig-guard render --from-cluster --out - \\
     --image ${EXAMPLE_IMAGE} | oc apply -f -
   machineconfig-guard render --from-cluster --profile policy-floor --out - |
     oc apply -f -

@@ -6,6 +6,7 @@ import { withKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { prepareOutputDirectory, writeOutputFiles } from '../../client/output-directory.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import type { Output } from '../../client/output/output.ts';
 import { checkImage } from '../../install/image.ts';
 import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
@@ -91,7 +92,7 @@ function adviseRemoval(before: Installation, after: Installation): Advice | unde
   const removed = listNames(before).filter((name) => !names.has(name));
   if (removed.length === 0) return undefined;
   const text = 'after the upgrade, delete the objects that it no longer needs';
-  return advise(text, ['oc', 'delete', '-n', INSTALLED_NAME, '--ignore-not-found', ...removed]);
+  return advise(text, shell`oc delete -n ${INSTALLED_NAME} --ignore-not-found ${removed.map(verbatim)}`);
 }
 
 function listNames({ files }: Installation): string[] {
@@ -99,7 +100,7 @@ function listNames({ files }: Installation): string[] {
 }
 
 async function writeDirectory(
-  { out, profile, force, image }: RenderFlags,
+  { out, profile, force, image, fromCluster }: RenderFlags,
   { files, omittedObjects }: Installation,
   output: Output,
 ): Promise<void> {
@@ -113,16 +114,24 @@ async function writeDirectory(
   for (const name of removed) await rm(path.join(out, name));
   const isForInstaller = path.basename(path.resolve(out)) === 'openshift';
   const install = isForInstaller
-    ? advise('for a new cluster, in the parent directory of openshift/', 'openshift-install agent create image')
+    ? advise('for a new cluster, in the parent directory of openshift/', shell`openshift-install agent create image`)
     : advise('for a new cluster, copy the files into openshift/ of the installer, then create the image');
-  const apply =
-    present.length > earlierNames.length
-      ? advise('for a running cluster, render into an empty directory, because this one has other files')
-      : advise('for a running cluster', ['oc', 'apply', '-f', out]);
-  const verify = advise('then verify that the guard denies a deletion', 'machineconfig-guard verify --wait');
+  const isMixed = present.length > earlierNames.length;
+  const diff = advise('see what the upgrade changes', shell`oc diff -f ${verbatim(out)}`);
+  const apply = isMixed
+    ? advise('for a running cluster, render into an empty directory, because this one has other files')
+    : advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
+  const verify = advise('then verify that the guard denies a deletion', shell`machineconfig-guard verify --wait`);
   const parent = path.dirname(path.resolve(out));
-  const check = advise('check what the installer gets', ['machineconfig-guard', 'check', 'manifests', parent]);
-  const steps = [...(isForInstaller ? [check] : []), install, apply, ...(image === undefined ? [] : [verify])];
+  const check = advise('check what the installer gets', shell`machineconfig-guard check manifests ${verbatim(parent)}`);
+  const isUpgrade = fromCluster === true && !isMixed;
+  const steps = [
+    ...(isForInstaller ? [check] : []),
+    install,
+    ...(isUpgrade ? [diff] : []),
+    apply,
+    ...(image === undefined ? [] : [verify]),
+  ];
   const lines = [
     `Wrote ${files.length} files to ${out}:`,
     ...files.map(({ name, isPrivate }) => `  ${name}${isPrivate ? ' (private key, mode 0600)' : ''}`),
@@ -131,7 +140,7 @@ async function writeDirectory(
     '',
     'Next:',
     ...steps.flatMap((step) =>
-      formatCommand(output.format, step, isForInstaller && (step === apply || step === verify)),
+      formatCommand(output.format, step, isForInstaller && [diff, apply, verify].includes(step)),
     ),
   ];
   output.print(`${lines.join('\n')}\n`);

@@ -2,9 +2,10 @@ import { stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { listAll } from '../../client/cluster-reader.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
-import { type Advice, advise, PIPE } from '../../client/output/advice.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
 import { findReferencedConfig } from '../../mco/referrer.ts';
 import type { ClusterSnapshot, InspectedNode } from '../../diagnosis/cluster-snapshot.ts';
@@ -19,6 +20,7 @@ import {
   type FoundConfigs,
   MAX_CONFIG_BYTES,
   parseRenderedConfig,
+  toFileOrigin,
   readRenderedConfigs,
   type RenderedConfig,
 } from '../../rendered-config/rendered-config.ts';
@@ -26,6 +28,7 @@ import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 import type { ConfigName } from '../../mco/machine-config.ts';
 
 const STDIN = '-';
+const STDIN_ORIGIN = { type: 'stdin', label: 'standard input' } as const;
 const NODE_PREFIX = /^nodes?\//;
 
 export interface SourceOptions {
@@ -64,8 +67,6 @@ async function readSource(source: string, options: SourceOptions): Promise<Found
     return { configs: await readConfigsFromNode(source.replace(NODE_PREFIX, ''), options), problems: [] };
   }
   const stats = await stat(source).catch(() => undefined);
-  if (/\.(?:tar|t?gz)$/.test(source))
-    throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
   if (stats?.isDirectory() === true) {
     const names = name === undefined ? listReferencedNames(snapshot) : [name];
     const found = await readRenderedConfigs(source, (config) => names.includes(config), signal);
@@ -73,11 +74,14 @@ async function readSource(source: string, options: SourceOptions): Promise<Found
     const reasons = found.problems.length === 0 ? 'choose another source' : found.problems.join('; ');
     throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
   }
-  const [label, text] =
-    source === STDIN
-      ? ['standard input', await readStream(process.stdin, 'standard input', MAX_CONFIG_BYTES, signal)]
-      : [formatPath(source), await readRegularFile(source, MAX_CONFIG_BYTES, signal)];
-  return { configs: [parseRenderedConfig(text.toString(), label)], problems: [] };
+  if (source === STDIN) {
+    const text = await readStream(process.stdin, STDIN_ORIGIN.label, MAX_CONFIG_BYTES, signal);
+    return { configs: [parseRenderedConfig(text.toString(), STDIN_ORIGIN)], problems: [] };
+  }
+  if (/\.(?:tar|t?gz)$/.test(source))
+    throw new FileError(`${formatPath(source)} is an archive; unpack it, and give its directory`);
+  const text = await readRegularFile(source, MAX_CONFIG_BYTES, signal);
+  return { configs: [parseRenderedConfig(text.toString(), toFileOrigin(source))], problems: [] };
 }
 
 const NAMESPACE_PATH = '/api/v1/namespaces/openshift-machine-config-operator';
@@ -103,7 +107,7 @@ export async function readConfigsFromNode(
 ): Promise<readonly RenderedConfig[]> {
   const node = snapshot.nodes.find(({ referrer }) => referrer.name === nodeName);
   if (node === undefined) {
-    const advice = advise('list the nodes', ['oc', 'get', 'nodes']);
+    const advice = advise('list the nodes', shell`oc get nodes`);
     throw fail(`node ${nodeName} does not exist, or the operator does not manage it`, advice);
   }
   const wanted = name === undefined ? findWantedNames(node, snapshot) : [name];
@@ -128,14 +132,16 @@ export async function readConfigsFromNode(
   const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
   const problem = `cannot read ${subject} from node ${nodeName}: ${failures.join('; ')}`;
   if (isRead)
-    throw fail(problem, advise('the disk has other configs; see the other repairs', ['machineconfig-guard', 'check']));
+    throw fail(problem, advise('the disk has other configs; see the other repairs', shell`machineconfig-guard check`));
   // Without a pod or a connection to the kubelet, `oc debug` fails, too.
-  const restore = ['machineconfig-guard', 'restore', ...wanted.slice(0, 1), '--from', '-'];
-  if (isConfirmed) restore.push('--confirm');
   const [first = '', second = ''] = files;
-  const text = `read it with SSH; if that file has another config, read ${second}`;
-  const advice = advise(text, ['ssh', `core@${nodeName}`, 'sudo', 'cat', first, PIPE, ...restore]);
-  throw fail(problem, advice);
+  const confirm = isConfirmed ? shell`--confirm` : [];
+  const restore = shell`machineconfig-guard restore ${wanted.slice(0, 1)} --from - ${confirm}`;
+  const read = (file: string) => shell`ssh core@${nodeName} sudo cat ${verbatim(file)} | ${restore}`;
+  throw new CliError(problem, EXIT_CODE.failure, {
+    advice: advise('read it with SSH', read(first)),
+    otherwise: advise('only if that file has another config, read the second one', read(second)),
+  });
 }
 
 /**
@@ -174,7 +180,7 @@ async function readFile(
     const text = await withTimeout(EXEC_TIMEOUT_MS, signal, (limited) =>
       execInPod(api, pod, ['cat', `${HOST_ROOT}${file}`], limited),
     );
-    return parseRenderedConfig(text, `node/${node}:${file}`);
+    return parseRenderedConfig(text, { type: 'node', label: `node/${node}:${file}`, node });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     // The message of the API server says whether a right is missing, or how the kubelet cannot be reached.

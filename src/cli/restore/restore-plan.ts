@@ -1,6 +1,7 @@
 import type { ConfigDifference } from '../../client/config-differences.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { joinFirst } from '../../common/printable-text.ts';
+import { shell, verbatim } from '../../common/shell-command.ts';
 import {
   CONTROL_PLANE_POOL,
   findForeignConfigs,
@@ -8,8 +9,7 @@ import {
   type InspectedPool,
 } from '../../diagnosis/cluster-snapshot.ts';
 import { chooseCopies, hasMatchingName } from '../../rendered-config/config-hash.ts';
-import { hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
-import type { RestoreOptions } from './restore-run.ts';
+import { formatOrigins, hasIgnitionContent, type RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { findPool, listSteps, type RestoreState, type RestoreStep } from './restore-steps.ts';
 import { MCO_GROUP } from '../../mco/api-paths.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
@@ -34,8 +34,11 @@ const MAX_SOURCES = 5;
 export function chooseContent(copies: readonly RenderedConfig[]): Content {
   const [config] = chooseCopies(copies) as [RenderedConfig];
   if (hasMatchingName(config) === true) return { config };
-  const sources = copies.map(({ source }) => source);
-  return { config, mismatch: `the hash in the name is not that of the content of ${joinFirst(sources, MAX_SOURCES)}` };
+  const sources = joinFirst(copies.map(formatOrigins), MAX_SOURCES);
+  if (copies.every((copy) => hasMatchingName(copy) === null)) {
+    return { config, mismatch: `no hash can verify the content of ${sources}` };
+  }
+  return { config, mismatch: `the hash in the name is not that of the content of ${sources}` };
 }
 
 /** Why a config is not restored. Part of the JSON of `restore`. */
@@ -75,7 +78,18 @@ export interface PlanReport {
   readonly warnings: readonly string[];
 }
 
-export interface PlanOptions extends Pick<RestoreOptions, 'acceptContent' | 'configs' | 'isConfirmed' | 'name'> {
+/** What the command line asks for. */
+export interface WantedRestore {
+  readonly configs: readonly RenderedConfig[];
+  /** The name on the command line. Candidates with another name are rejected. */
+  readonly name?: ConfigName | undefined;
+  /** Without it, every write is a dry run. */
+  readonly isConfirmed: boolean;
+  /** Whether the content may differ from the hash in the name. */
+  readonly acceptContent: boolean;
+}
+
+export interface PlanOptions extends WantedRestore {
   /** The names of all configs of this restore. They share the pause of a pool. */
   readonly restoredNames: ReadonlySet<string>;
 }
@@ -89,7 +103,7 @@ const DAEMON_CONSEQUENCE =
 /** Derives the steps from the state alone, so a second run continues after the last step of the first. */
 export function planRestore(content: Content, state: RestoreState, options: PlanOptions): RestorePlan {
   const { config } = content;
-  const { name, source } = config;
+  const { name } = config;
   const pool = findPool(state, parsePoolName(name));
   const exists = state.configs.has(name);
   const referrers = [...state.nodes, ...state.pools].map(({ referrer }) => referrer);
@@ -109,7 +123,7 @@ export function planRestore(content: Content, state: RestoreState, options: Plan
     next: rejection === null ? adviseNames(name, nodesOnDisk) : undefined,
     report: {
       name,
-      source,
+      source: formatOrigins(config),
       pool: pool?.referrer.name ?? null,
       namedBy: formatReferrers(strong) || null,
       rejection,
@@ -133,7 +147,7 @@ function findNodesOnDisk(
     const { referrer, labels, daemonReason } = node;
     if (daemonReason.type !== 'diskDiffers') return false;
     const isOfPool = findPoolOfNode(labels, pools).selecting.some((pool) => pool.referrer.name === parsePoolName(name));
-    const own = configs.filter(({ source }) => source.includes(`node/${referrer.name}:`));
+    const own = configs.filter(({ origins }) => origins.some((origin) => origin.node === referrer.name));
     const isRead = own.some((config) => config.name === name);
     if (!isOfPool || (own.length > 0 && !isRead)) return false;
     const named = NODE_FIELDS.map((field): string | undefined => findReferencedConfig(referrer, field));
@@ -152,9 +166,9 @@ function adviseNames(config: ConfigName, nodes: readonly InspectedNode[]): Advic
   if (others.length === 0) {
     return advise('the nodes already name the config of this disk. Change back the file that they report as different');
   }
-  const annotations = NODE_FIELDS.map((field) => `${MCO_GROUP}/${field}=${config}`);
+  const annotations = NODE_FIELDS.map((field) => shell`${verbatim(`${MCO_GROUP}/${field}`)}=${config}`);
   const text = 'let the nodes name the config that their disks have. The operator then updates one after another';
-  return advise(text, ['oc', 'annotate', 'node', ...names, '--overwrite', ...annotations]);
+  return advise(text, shell`oc annotate node ${names} --overwrite ${annotations}`);
 }
 
 function findRejection(
@@ -164,7 +178,7 @@ function findRejection(
   isReferenced: boolean,
 ): Rejection | undefined {
   if (name !== undefined && config.name !== name) {
-    const reason = `${config.source} contains ${config.name}, not ${name}`;
+    const reason = `${formatOrigins(config)} contains ${config.name}, not ${name}`;
     return { code: 'NameDiffers', reason, advice: advise(`read ${name} from another node or file`) };
   }
   if (state.configs.has(config.name)) return undefined;
@@ -191,11 +205,11 @@ function findRejection(
 function rejectUnreferenced(name: ConfigName, { builds = [] }: RestoreState): Rejection {
   const build = builds.find(({ referrer }) => hasStrongReference(name, referrer));
   if (build === undefined) {
-    const advice = advise('see which configs are missing', ['machineconfig-guard', 'check']);
+    const advice = advise('see which configs are missing', shell`machineconfig-guard check`);
     return { code: 'NotReferenced', reason: 'no node and no pool names the config', advice };
   }
   const reason = `only build ${build.referrer.name} names the config`;
-  const advice = advise('delete the build', ['oc', 'delete', 'machineosbuild', build.referrer.name]);
+  const advice = advise('delete the build', shell`oc delete machineosbuild ${build.referrer.name}`);
   return { code: 'NotReferenced', reason, advice };
 }
 
@@ -225,9 +239,6 @@ function explainMismatch(reason: string): Rejection {
   return { code: 'HashDiffers', reason, advice };
 }
 
-/** Without the daemon's pod, a node's file comes over SSH. */
-const FROM_NODE = /^(?:node\/|standard input$)/;
-
 /**
  * Whether new machines of the pool get the content: from its spec once a machine is updated, and else from its status
  * (machine-config-operator, pkg/server/cluster_server.go).
@@ -247,9 +258,13 @@ function findWarnings(
 ): string[] {
   const warnings: string[] = [];
   if (mismatch !== undefined) warnings.push(`The hash in the name does not prove the content: ${DAEMON_CONSEQUENCE}.`);
-  if (FROM_NODE.test(config.source) && isServed(config.name, pool, steps)) {
+  // Without the daemon's pod, a node's file comes over SSH.
+  const isOfNode = config.origins.some(({ type }) => type === 'node' || type === 'stdin');
+  if (isOfNode && isServed(config.name, pool, steps)) {
     const meaning = 'A matching hash proves that name and content belong together, not that the operator rendered it';
-    warnings.push(`New machines of pool ${pool?.referrer.name} boot with the content of ${config.source}. ${meaning}.`);
+    warnings.push(
+      `New machines of pool ${pool?.referrer.name} boot with the content of ${formatOrigins(config)}. ${meaning}.`,
+    );
   }
   const { paused = false, pausedFor } = pool ?? {};
   if (paused && pausedFor === undefined) {

@@ -1,13 +1,13 @@
-import { EXIT_CODE } from '../../client/exit.ts';
-import { type Advice, advise, ShellCommand } from '../../client/output/advice.ts';
+import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { type Advice, advise } from '../../client/output/advice.ts';
+import { shell, type ShellCommand } from '../../common/shell-command.ts';
 import { orForbidden } from '../../client/cluster-access.ts';
 import { readDifferences } from '../../client/config-differences.ts';
 import { readControlPlaneSize } from '../../client/cluster-reader.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import type { InspectedPool, PendingCertificateRequest } from '../../diagnosis/cluster-snapshot.ts';
-import { toUnpauseCommand } from '../../diagnosis/restore-pause.ts';
+import { toUnpauseCommand } from '../../api/restore-pause.ts';
 import type { KubeApi } from '../../kube/api.ts';
-import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import {
   type Ending,
   type StepOptions,
@@ -17,7 +17,14 @@ import {
   WaitTimeout,
   WriteDenied,
 } from '../steps/step-run.ts';
-import { chooseContent, type PlanReport, planRestore, type Rejection, type RestorePlan } from './restore-plan.ts';
+import {
+  chooseContent,
+  type PlanReport,
+  planRestore,
+  type Rejection,
+  type RestorePlan,
+  type WantedRestore,
+} from './restore-plan.ts';
 import {
   findPool,
   listSteps,
@@ -27,17 +34,9 @@ import {
   type StepAction,
   type WantedMachines,
 } from './restore-steps.ts';
-import type { ConfigName } from '../../mco/machine-config.ts';
 import { findReferencedConfig } from '../../mco/referrer.ts';
 
-export interface RestoreOptions extends StepOptions {
-  readonly configs: readonly RenderedConfig[];
-  /** The name on the command line. Candidates with another name are rejected. */
-  readonly name?: ConfigName | undefined;
-  /** Without it, every write is a dry run. */
-  readonly isConfirmed: boolean;
-  /** Whether the content may differ from the hash in the name. */
-  readonly acceptContent: boolean;
+export interface RestoreOptions extends StepOptions, WantedRestore {
   /** Undefined reads it from the cluster's install-config. */
   readonly controlPlaneReplicas?: number | undefined;
 }
@@ -58,7 +57,7 @@ export interface RestoreReport {
   readonly advice: readonly Advice[];
   readonly configs: readonly ConfigReport[];
   /** The pools that are paused for this restore, or may be. */
-  readonly pausedPools: readonly { readonly name: string; readonly unpauseCommand: ShellCommand }[];
+  readonly pausedPools: readonly { readonly name: string; readonly unpauseCommand: ShellCommand | null }[];
   readonly pendingCertificateRequests: readonly PendingCertificateRequest[];
 }
 
@@ -79,11 +78,13 @@ export interface RestoreOutcome {
  * started looks at its node only after 60 s (pkg/daemon/daemon.go).
  */
 const NODE_RECOVERY_MS = 120_000;
+/** A status that names a missing config, or a pool that rolls it out, would be a deadlock again. */
+const ACTIONS_WITH_CONFIG: ReadonlySet<StepAction> = new Set(['SetPoolStatus', 'AwaitMachines', 'UnpausePool']);
 /** `oc logs` cannot select the pods of a node. */
-const LOG_COMMAND =
-  'oc logs -n openshift-machine-config-operator -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20';
+const LOG_COMMAND = shell`oc logs -n openshift-machine-config-operator
+  -l k8s-app=machine-config-daemon -c machine-config-daemon --tail=20`;
 const LOG_TEXT = 'the missing config is not the cause any more, so read the logs of the machine-config-daemons';
-const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND.split(' '));
+const LOG_ADVICE = advise(LOG_TEXT, LOG_COMMAND);
 
 /**
  * Creates missing configs, and ends the deadlock of their pools. Each step reads the live state first, so a second
@@ -151,9 +152,7 @@ class RestoreRun {
       problem: ending.problem,
       advice: [...ending.advice, ...next],
       configs,
-      pausedPools: pausedPools.map((pool) => {
-        return { name: pool, unpauseCommand: new ShellCommand(toUnpauseCommand(pool)) };
-      }),
+      pausedPools: pausedPools.map((pool) => ({ name: pool, unpauseCommand: toUnpauseCommand(pool) ?? null })),
       pendingCertificateRequests: (this.#state ?? state).pendingRequests,
     };
     return { report, ending: { ...ending, exitCode } };
@@ -235,8 +234,12 @@ class RestoreRun {
     const isOfAction = (step: RestoreStep): boolean => step.action === action;
     const step = plan.steps.find(isOfAction);
     if (step === undefined) return;
+    const { name } = plan.config;
     const look = async (signal: AbortSignal): Promise<RestoreStep | undefined> => {
       const state = await this.#readState(signal);
+      if (ACTIONS_WITH_CONFIG.has(action) && !state.configs.has(name)) {
+        throw new CliError(`somebody has deleted ${name} since it was created`, EXIT_CODE.failure);
+      }
       return listSteps(state, plan.config, findPool(state, plan.report.pool)).find(isOfAction);
     };
     await this.#steps.take(step, look, untilMs);

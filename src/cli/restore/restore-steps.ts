@@ -12,9 +12,10 @@ import {
 } from '../../diagnosis/cluster-snapshot.ts';
 import { findDanglingReferences } from '../../diagnosis/dangling-references.ts';
 import { hasFailed } from '../../diagnosis/node-causes.ts';
-import { toPausePatch, toUnpausePatch } from '../../diagnosis/restore-pause.ts';
+import { toPausePatch, toUnpausePatch } from '../../api/restore-pause.ts';
 import type { Write } from '../../client/write.ts';
-import { countNoun, joinFirst, joinWithAnd, toPrintableLine } from '../../common/printable-text.ts';
+import { countNoun, joinFirst, toPrintableLine } from '../../common/printable-text.ts';
+import { shell } from '../../common/shell-command.ts';
 import { findReferencedConfig, hasStrongReference } from '../../mco/referrer.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { objectPath } from '../../kube/api-paths.ts';
@@ -85,6 +86,8 @@ export interface RestoreStep extends Step {
 
 const MAX_REASON_LENGTH = 200;
 const MAX_NAMED_NODES = 3;
+/** Of one command. A second one approves the others. */
+const MAX_APPROVED_REQUESTS = 20;
 
 /** Lists the steps that end the deadlock of a config, in their order, also those that the state does not need. */
 export function listSteps(state: RestoreState, config: RenderedConfig, pool: InspectedPool | undefined): RestoreStep[] {
@@ -151,10 +154,12 @@ function describeMissingMachines({ pendingRequests }: RestoreState, count: numbe
   const reason = `for ${countNoun(count, 'machine')} to join pool ${poolName}`;
   if (pendingRequests.length === 0) return { reason };
   const nodes = [...new Set(pendingRequests.map(({ node }) => node ?? 'an unknown node'))];
-  const names = pendingRequests.map((request) => request.name);
+  const names = pendingRequests.slice(0, MAX_APPROVED_REQUESTS).map((request) => request.name);
+  const more = pendingRequests.length - names.length;
+  const text = `check their requestors, then approve ${more === 0 ? 'them' : `these; ${more} more follow`}`;
   return {
-    reason: `${reason}; certificate requests of ${joinWithAnd(nodes)} are pending`,
-    advice: advise('check their requestors, then approve them', ['oc', 'adm', 'certificate', 'approve', ...names]),
+    reason: `${reason}; certificate requests of ${joinFirst(nodes, MAX_NAMED_NODES)} are pending`,
+    advice: advise(text, shell`oc adm certificate approve ${names}`),
   };
 }
 
@@ -177,7 +182,7 @@ function describeFailedNodes(name: ConfigName, nodes: readonly InspectedNode[], 
   const reason = `for ${joinFirst(names, MAX_NAMED_NODES)} to leave ${example.state}${quote}`;
   const missing = listMissingNames({ ...state, nodes: failed, pools: [] }).find((config) => config !== name);
   if (missing === undefined) return { reason };
-  const advice = advise('another config is missing, too', ['machineconfig-guard', 'check']);
+  const advice = advise('another config is missing, too', shell`machineconfig-guard check`);
   return { reason: `${reason}; ${missing} is missing, too`, advice };
 }
 

@@ -26,10 +26,11 @@ import {
   wrapText,
 } from '../../client/output/text-format.ts';
 import { joinWithAnd } from '../../common/printable-text.ts';
+import { shell } from '../../common/shell-command.ts';
 import type { RenderedConfig } from '../../rendered-config/rendered-config.ts';
 import { readSources } from './read-sources.ts';
 import { formatSteps, INTERRUPTED, throwUnlessComplete } from '../steps/step-run.ts';
-import { type ConfigReport, restore, type RestoreReport } from './restore-run.ts';
+import { type ConfigReport, restore, type RestoreOutcome, type RestoreReport } from './restore-run.ts';
 import { listMissingNames, listReferencedNames } from './restore-steps.ts';
 import { type ConfigName, parsePoolName, toConfigName } from '../../mco/machine-config.ts';
 
@@ -116,7 +117,7 @@ async function runRestore(
 ): Promise<void> {
   const output = new Output(command, flags);
   const isConfirmed = flags.confirm === true;
-  let outcome: Awaited<ReturnType<typeof restore>>;
+  let outcome: RestoreOutcome;
   try {
     const snapshot = await readWithRetries((limited) => readClusterSnapshot(api, undefined, limited), signal);
     const name = givenName && resolveName(givenName, snapshot);
@@ -148,8 +149,8 @@ async function runRestore(
 /** A config that a restore has created needs no content. @throws CliError if it does not exist */
 function findStarted(name: ConfigName | undefined, { configs }: ClusterSnapshot): RenderedConfig {
   if (name !== undefined && configs.has(name))
-    return { name, source: 'the API', apiVersion: '', annotations: {}, spec: {} };
-  const advice = advise('see which node has a copy', ['machineconfig-guard', 'check']);
+    return { name, origins: [{ type: 'api', label: 'the API' }], apiVersion: '', annotations: {}, spec: {} };
+  const advice = advise('see which node has a copy', shell`machineconfig-guard check`);
   throw new CliError("required option '--from <source>' not specified", EXIT_CODE.usage, { advice });
 }
 

@@ -8,6 +8,7 @@ import { type Mode, MODES } from '../../api/settings.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { addConnectionFlags, type ClusterFlags, createKubeApi } from '../../client/cluster-options.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { shell } from '../../common/shell-command.ts';
 import { advise } from '../../client/output/advice.ts';
 import { createEnvOption, createParser, parseHold, parsePort, toDurationOption } from '../../client/option-parsers.ts';
 import { withStopSignal } from '../../client/signals.ts';
@@ -107,7 +108,7 @@ async function serve(flags: ServeFlags, stopped: Promise<unknown>): Promise<void
   const { tlsCertFile, tlsPrivateKeyFile, tlsSecret } = flags;
   if (tlsSecret === undefined && (tlsCertFile === undefined || tlsPrivateKeyFile === undefined)) {
     throw new CliError('serve needs --tls-secret, or --tls-cert-file and --tls-private-key-file', EXIT_CODE.usage, {
-      advice: advise('create the files with', ['machineconfig-guard', 'certs']),
+      advice: advise('create the files with', shell`machineconfig-guard certs`),
     });
   }
   const log = createJsonLog(flags.logLevel);

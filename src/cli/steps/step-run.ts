@@ -1,6 +1,6 @@
 import { ClusterAccessError, isRetryableRead } from '../../client/cluster-access.ts';
 import { isDeniedByAdmission, toCliError } from '../../client/cluster-error.ts';
-import { CliError, EXIT_CODE, type ExitCode } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, type ExitCode, ReportedFailure } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import { assertDryRunIsHonored, sendWrite, type Write } from '../../client/write.ts';
@@ -132,8 +132,8 @@ export class StepRun {
       if (this.signal.aborted) return { problem: INTERRUPTED, advice: [], exitCode: EXIT_CODE.interrupted };
       const known = toCliError(error, this.#api);
       if (known instanceof CliError) {
-        const { message: problem, advice, exitCode } = known;
-        return { problem, advice: advice ? [advice] : [], exitCode };
+        const { message: problem, ways: advice, exitCode } = known;
+        return { problem, advice, exitCode };
       }
       const defect = error instanceof Error ? error : new Error(String(error));
       return { problem: describeError(error), advice: [], exitCode: EXIT_CODE.failure, defect };
@@ -246,7 +246,7 @@ export function formatSteps(format: TextFormat, steps: readonly StepReport[]): s
 /** Ends a command after its report, with the exit code of the ending. */
 export function throwUnlessComplete({ exitCode, defect }: Ending): void {
   if (defect !== undefined) throw defect;
-  if (exitCode !== 0) throw new CliError('', exitCode);
+  if (exitCode !== 0) throw new ReportedFailure(exitCode);
 }
 
 /** The object has changed since it was read, or exists already. */

@@ -1,6 +1,7 @@
 import { accessCluster, parsePath, readObject } from '../../client/cluster-access.ts';
 import { advise } from '../../client/output/advice.ts';
 import { toDeletion } from '../../client/write.ts';
+import { shell } from '../../common/shell-command.ts';
 import { POLICY_BINDINGS_PATH } from '../../install/webhook-configuration.ts';
 import type { ApiObject } from '../../kube/api-object.ts';
 import { objectPath, WEBHOOK_CONFIGURATIONS_PATH } from '../../kube/api-paths.ts';
@@ -89,10 +90,10 @@ export function createDeletionStep(object: InstalledObject) {
   const { kind, namespace, name, uid } = object;
   const path = objectPath(COLLECTIONS[kind] ?? '', name);
   const title = `${kind} ${name}${namespace === null ? '' : ` in namespace ${namespace}`}`;
-  const scope = namespace === null ? [] : ['-n', namespace];
   const reason = `for ${title} to be removed`;
-  const command = ['oc', 'get', kind.toLowerCase(), name, ...scope, '-o', 'yaml'];
-  const wait = { reason, advice: advise('see in its status and finalizers what keeps it', command) };
+  const scope = namespace === null ? [] : shell`-n ${namespace}`;
+  const show = shell`oc get ${kind.toLowerCase()} ${name} ${scope} -o yaml`;
+  const wait = { reason, advice: advise('see in its status and finalizers what keeps it', show) };
   const step: Step = {
     action: 'DeleteObject',
     description: `delete ${title}`,

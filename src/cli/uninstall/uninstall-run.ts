@@ -3,6 +3,7 @@ import { EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { shell } from '../../common/shell-command.ts';
 import type { KubeApi } from '../../kube/api.ts';
 import { type DryRunAnswer, dryRunDeletion, findCandidates } from '../protection/dry-run-deletion.ts';
 import { type Step, type StepOptions, type StepReport, StepRun } from '../steps/step-run.ts';
@@ -63,8 +64,8 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
     if (dryRun === null || dryRun.answer.status < 400) return undefined;
     const { config, answer } = dryRun;
     const denial = `${answer.status} ${toPrintableLine(answer.message, MAX_ANSWER_LENGTH)}`;
-    const kinds = 'validatingwebhookconfigurations,validatingadmissionpolicybindings';
-    const advice = advise('list what can deny', ['oc', 'get', kinds]);
+    const list = shell`oc get validatingwebhookconfigurations,validatingadmissionpolicybindings`;
+    const advice = advise('list what can deny', list);
     return { ...DRY_RUN_STEP, wait: { reason: `until nothing denies the deletion of ${config}: ${denial}`, advice } };
   };
 
@@ -77,8 +78,8 @@ export async function uninstall(api: KubeApi, { isConfirmed, ...options }: Unins
     for (const { step, look } of [...reasons, ...deletions]) await run.take(step, (signal) => look(api, signal));
     await run.take(DRY_RUN_STEP, lookAtDryRun, run.elapsedMs + DRY_RUN_TIMEOUT_MS);
   });
-  const command = ['machineconfig-guard', 'uninstall', '--confirm'];
-  const next = advise(isConfirmed ? 'continue' : 'delete these objects', command);
+  const confirm = shell`machineconfig-guard uninstall --confirm`;
+  const next = advise(isConfirmed ? 'continue' : 'delete these objects', confirm);
   const isComplete = isConfirmed ? ending.problem === null : objects.length === 0;
   const report: UninstallReport = {
     server: api.address,

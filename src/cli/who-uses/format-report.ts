@@ -1,5 +1,6 @@
 import { groupBy } from '../../common/group-by.ts';
 import { countNoun, joinWithAnd } from '../../common/printable-text.ts';
+import { shell } from '../../common/shell-command.ts';
 import { REFERRER_KINDS, REFERRER_NOUNS } from '../../mco/referrer.ts';
 import type { ConfigReport, ReferenceEntry, ReferencesReport } from './references-report.ts';
 import { advise } from '../../client/output/advice.ts';
@@ -12,7 +13,7 @@ import { formatTime } from '../../review/hold.ts';
 
 const CHECK_ADVICE = advise(
   'nodes and pools that name a missing config cannot update; list them with',
-  'machineconfig-guard check',
+  shell`machineconfig-guard check`,
 );
 const OVERRIDE = `annotation ${ALLOW_DELETION_ANNOTATION} lets any client delete`;
 const POINT_IN_TIME_NOTICE = 'Point-in-time snapshot; only the guard blocks a deletion.';

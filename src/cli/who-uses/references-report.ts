@@ -1,5 +1,5 @@
 import { groupBy } from '../../common/group-by.ts';
-import { findUsedConfigs, isPool, isUnreportedNode } from '../../mco/referrer.ts';
+import { findUsedConfigs, isPool, isUnreportedNode, type ReferrerKind } from '../../mco/referrer.ts';
 import { diagnose } from '../../diagnosis/diagnose.ts';
 import { createNearestFinder } from '../../diagnosis/nearest-name.ts';
 import type { KubeApi } from '../../kube/api.ts';
@@ -11,10 +11,53 @@ import { resolveConfigName } from '../../client/option-parsers.ts';
 import { type ConfigName, isRenderedConfig, parsePoolName } from '../../mco/machine-config.ts';
 import { summarizeReferences } from '../../references/config-referrers.ts';
 
-/** The JSON of `who-uses --output json`. Its keys are a contract. */
-export type ReferencesReport = Awaited<ReturnType<typeof readReferencesReport>>;
-export type ConfigReport = ReferencesReport['configs'][number];
-export type ReferenceEntry = ConfigReport['usedBy'][number];
+/** The JSON of `who-uses --output json`. Its keys are a contract. Unknown values are null. */
+export interface ReferencesReport {
+  /** Host and port of the API server. */
+  readonly server: string;
+  /** RFC 3339. */
+  readonly readAt: string;
+  /** How many nodes have not reported a config. */
+  readonly unreportedNodes: number;
+  /** Whether all listed configs are in use. The exit code of named ones depends on it. */
+  readonly allUsed: boolean;
+  readonly configs: readonly ConfigReport[];
+}
+
+/** A config, and what names it. */
+export interface ConfigReport {
+  readonly name: ConfigName;
+  readonly exists: boolean;
+  /** Whether the name is that of a rendered config. */
+  readonly rendered: boolean;
+  /** The pool in the name of a rendered config. */
+  readonly pool: string | null;
+  /** Of a source config: the pools that merge it. */
+  readonly mergedBy: readonly string[];
+  /** RFC 3339. */
+  readonly createdAt: string | null;
+  /** Whether a reference keeps it. */
+  readonly used: boolean;
+  /** Whether its allow-deletion annotation has a reason. */
+  readonly overridden: boolean;
+  /** Until when an installed guard denies the deletion although nothing uses it. RFC 3339. Null if it does not. */
+  readonly heldUntil: string | null;
+  readonly usedBy: readonly ReferenceEntry[];
+  /** The existing config with the nearest name to a missing one. */
+  readonly suggestion: ConfigName | null;
+  /** Of a missing config: why waiting can help, or why it cannot. */
+  readonly recoverableReason: string | null;
+}
+
+/** One reference to a config. */
+export interface ReferenceEntry {
+  readonly kind: ReferrerKind;
+  readonly name: string;
+  /** Such as `currentConfig` or `spec`. */
+  readonly field: string;
+  /** Whether it prevents a deletion. */
+  readonly keepsConfig: boolean;
+}
 
 /** `listed` selects all rendered configs, and the missing configs that are in use. */
 export type Selection = 'listed' | 'unused' | readonly ConfigName[];
@@ -22,7 +65,7 @@ export type Selection = 'listed' | 'unused' | readonly ConfigName[];
 type ClusterReferences = Awaited<ReturnType<typeof readReferences>>;
 
 /** @throws CliError if a name is ambiguous, ClusterAccessError, TimeoutError */
-export async function readReferencesReport(api: KubeApi, selection: Selection) {
+export async function readReferencesReport(api: KubeApi, selection: Selection): Promise<ReferencesReport> {
   const references = await readWithRetries((signal) => readReferences(api, signal));
   const { configs, referrers, pools, at, hold, problems } = references;
   // There can be 50,000 nodes, or thousands of pools with a config each.
@@ -34,7 +77,7 @@ export async function readReferencesReport(api: KubeApi, selection: Selection) {
   const holds = findHolds(references.unused, holders, { ...hold, now: at, createdAt });
   const findNearest = createNearestFinder(configs.keys());
   const reasons = new Map(problems.map((problem) => [problem.config, problem.recoverableReason]));
-  const reports = names.map((name) => {
+  const reports = names.map((name): ConfigReport => {
     const { strong, weak } = summarizeReferences(name, referrersByConfig.get(name) ?? []);
     const usedBy = [...strong.references, ...weak.references].map(({ kind, name: referrer, field, strength }) => {
       return { kind, name: referrer, field, keepsConfig: strength === 'strong' };
@@ -45,7 +88,6 @@ export async function readReferencesReport(api: KubeApi, selection: Selection) {
       exists: config !== undefined,
       rendered: isRenderedConfig(name),
       pool: parsePoolName(name) ?? null,
-      // Of a source config: the pools that merge it.
       mergedBy: (poolsBySource.get(name) ?? []).map(({ referrer }) => referrer.name),
       createdAt: config?.createdAt.toISOString() ?? null,
       used: strong.total > 0,

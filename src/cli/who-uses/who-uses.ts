@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { readReferencesReport, type Selection } from './references-report.ts';
 import { addClusterFlags, type ClusterFlags, withKubeApi } from '../../client/cluster-options.ts';
-import { CliError, EXIT_CODE } from '../../client/exit.ts';
+import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
 import { createOutputOption, parseConfigName } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { formatConfigList, formatConfigNames, formatNamedConfigs, formatUnusedNotice } from './format-report.ts';
@@ -66,12 +66,13 @@ Examples:
       } else {
         output.printReport(report, formatNamedConfigs(format, report));
       }
-      if (typeof selection !== 'string' && !allUsed) throw new CliError('', EXIT_CODE.failure);
+      if (typeof selection !== 'string' && !allUsed) throw new ReportedFailure(EXIT_CODE.failure);
     });
   return addClusterFlags(command);
 }
 
 function parseSelection(names: readonly string[], { unused = false }: WhoUsesFlags): Selection {
-  if (unused && names.length > 0) throw new CliError('--unused takes no names', EXIT_CODE.usage);
+  if (unused && names.length > 0)
+    throw new CliError('--unused takes no names; drop --unused, or drop the names', EXIT_CODE.usage);
   return names.length > 0 ? names.map((name) => parseConfigName(name)) : unused ? 'unused' : 'listed';
 }

@@ -1,44 +1,23 @@
-import { toPrintableLine } from '../../common/printable-text.ts';
-
-export const PIPE = Symbol('|');
-
-/** A word as the program gets it. {@link CommandFormatter} quotes it. */
-export type Word = string | typeof PIPE;
-
-export class ShellCommand {
-  readonly words: readonly Word[];
-  /** Of the kubeconfig. Undefined for that of the run. */
-  readonly context: string | undefined;
-
-  constructor(words: readonly Word[], context?: string) {
-    this.words = words;
-    this.context = context;
-  }
-}
+import { PIPE, shell, type ShellCommand } from '../../common/shell-command.ts';
 
 export interface Advice {
   /** What a person can do next: a clause without a period and without a command, which would have no flags. */
   readonly text: string;
+  /** Null if only a person can do it, or if a name in it could change the command. */
   readonly command: ShellCommand | null;
 }
 
-/** @param words a constant line of plain words, or a list if a word comes from outside */
-export function advise(text: string, words?: string | readonly Word[]): Advice {
-  const split = (line: string) => line.split(' ').map((word): Word => (word === '|' ? PIPE : word));
-  const list = typeof words === 'string' ? split(words) : words;
-  return { text, command: list === undefined ? null : new ShellCommand(list) };
+export function advise(text: string, line?: ShellCommand): Advice {
+  return { text, command: line ?? null };
 }
 
-export const LOGIN_ADVICE = advise('log in with', 'oc login');
+export const LOGIN_ADVICE = advise('log in with', shell`oc login`);
 
 /** The client library gives the service account of a pod this context, which no other program knows. */
 const POD_CONTEXT = 'inClusterContext';
 
 export function inContext(advice: Advice, context: string): Advice {
-  const { command } = advice;
-  return command === null || context === POD_CONTEXT
-    ? advice
-    : { ...advice, command: new ShellCommand(command.words, context) };
+  return context === POD_CONTEXT ? advice : { ...advice, command: advice.command?.inContext(context) ?? null };
 }
 
 /** The flags of this run that a printed command repeats, because it must not act on another cluster. */
@@ -48,7 +27,12 @@ export interface RepeatedFlags {
 }
 
 const OWN_PROGRAM = 'machineconfig-guard';
-const PLAIN_WORD = /^[-\w./:@%+=,]+$/;
+/** Some shells expand a word that begins with `=`. */
+const PLAIN_WORD = /^[-\w./:@%+,][-\w./:@%+=,]*$/;
+/** A terminal could interpret them, or a person would copy something else. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
+/** Also what a format of `printf` or a pair of quotes would change. */
+const ESCAPED = /['"!\\%]|[\p{C}\p{Zl}\p{Zp}]/gu;
 
 export class CommandFormatter {
   readonly program: string;
@@ -62,7 +46,11 @@ export class CommandFormatter {
   toLine({ words, context }: ShellCommand): string {
     const end = words.indexOf(PIPE);
     const commands = end < 0 ? [words] : [words.slice(0, end), words.slice(end + 1)];
-    return commands.map((own) => this.#addFlags(own.map(toShellWord), context).join(' ')).join(' | ');
+    const lines = commands.map((own) => {
+      const texts = own.map((word) => toShellWord(String(word)));
+      return this.#addFlags(texts, context).join(' ');
+    });
+    return lines.join(' | ');
   }
 
   toClause({ text, command }: Advice): string {
@@ -86,7 +74,16 @@ function toFlag(name: string, value: string | undefined): string[] {
   return value === undefined ? [] : [name, toShellWord(value)];
 }
 
-function toShellWord(word: Word): string {
-  const text = toPrintableLine(String(word), Number.POSITIVE_INFINITY);
-  return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+/**
+ * Quotes a word. Every POSIX shell then reads exactly the same bytes, except line feeds at the end of a word that has
+ * unprintable characters. No name of an object has them, only a path or a context of the user.
+ */
+function toShellWord(word: string): string {
+  if (PLAIN_WORD.test(word)) return word;
+  if (!UNPRINTABLE.test(word)) return `'${word.replaceAll("'", String.raw`'\''`)}'`;
+  return `"$(printf '${word.replaceAll(ESCAPED, escape)}')"`;
+}
+
+function escape(character: string): string {
+  return Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { toPrintableLine } from '../../common/printable-text.ts';
+import { ShellCommand } from '../../common/shell-command.ts';
 import { CliError } from '../exit.ts';
-import { type Advice, CommandFormatter, type RepeatedFlags, ShellCommand } from './advice.ts';
+import { type Advice, CommandFormatter, type RepeatedFlags } from './advice.ts';
 import { formatAge } from './short-forms.ts';
-import { createFormat, type ReportFormat } from './text-format.ts';
+import { createFormat, getErrorWidth, type ReportFormat, wrapBeside } from './text-format.ts';
 
 /** Control, format and unassigned characters and line separators, but no line feed and no tab. */
 const UNSAFE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/gu;
@@ -52,15 +53,23 @@ export class Output {
     this.#command.configureOutput().writeErr?.(`${text}\n`);
   }
 
-  printProgress(text: string, elapsedMs: number): void {
-    const line = toPrintableLine(text, Number.POSITIVE_INFINITY);
-    if (text !== this.#lastProgress) this.printNote(`${formatAge(elapsedMs).padStart(7)}  ${line}`);
-    this.#lastProgress = text;
+  /** One line for a script. A terminal gets wrapped text, and the command of the advice on its own line. */
+  printProgress(text: string, elapsedMs: number, advice?: Advice): void {
+    const { commands } = this.format;
+    const clause = advice === undefined ? text : `${text}; ${commands.toClause(advice)}`;
+    if (clause === this.#lastProgress) return;
+    this.#lastProgress = clause;
+    const label = `${formatAge(elapsedMs).padStart(7)}  `;
+    const width = getErrorWidth();
+    if (width === undefined) return this.printNote(label + toPrintableLine(clause, Number.POSITIVE_INFINITY));
+    const command = advice?.command ?? null;
+    const prose = advice === undefined ? text : `${text}; ${advice.text}${command === null ? '' : ':'}`;
+    this.printNote(wrapBeside(label, prose, width));
+    if (command !== null) this.printNote(`${' '.repeat(label.length)}${commands.toLine(command)}`);
   }
 
   readonly printStep = (text: string, elapsedMs: number, advice?: Advice): void => {
-    const next = advice === undefined ? '' : `; ${this.format.commands.toClause(advice)}`;
-    this.printProgress(`${text}${next}`, elapsedMs);
+    this.printProgress(text, elapsedMs, advice);
   };
 
   describeError(error: unknown): string {

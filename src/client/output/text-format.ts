@@ -18,7 +18,14 @@ export interface ReportFormat extends TextFormat {
 type ReadableStyle = 'bold' | 'magenta' | 'red';
 export type Style = ReadableStyle | ReadableStyle[];
 
-const stdout: { readonly isTTY?: boolean; readonly columns?: number } = process.stdout;
+/** Absent unless the stream is a terminal. */
+interface Terminal {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+const stdout: Terminal = process.stdout;
+const stderr: Terminal = process.stderr;
 const MIN_WIDTH = 80;
 const MAX_WIDTH = 120;
 const MIN_TEXT_WIDTH = 40;
@@ -30,6 +37,12 @@ export function createFormat(isWide = false): TextFormat {
   const hasColors = styleText('bold', ' ', { stream: process.stdout }) !== ' ';
   const width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns));
   return { width, hasColors, columns: isTTY ? columns : undefined, isWide };
+}
+
+/** For stderr. Undefined unless it is a terminal. */
+export function getErrorWidth(): number | undefined {
+  const { isTTY = false, columns = MIN_WIDTH } = stderr;
+  return isTTY ? Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, columns)) : undefined;
 }
 
 /** Characters per line of prose. A pipe has no limit, so that each line can be searched as a whole. */

@@ -131,6 +131,17 @@ test.each([
   expect(await readReport()).toMatchObject({ exitCode: 1, report: { configs } });
 });
 
+test('finds a config that is deleted after the list to be missing', async () => {
+  writeConfig();
+  createDeadLock();
+  createConfig(MISSING, BOOTSTRAP.spec);
+  inspected.cluster.faults.intercept(({ path: requested }) =>
+    requested.endsWith(`/machineconfigs/${MISSING}`) ? { status: 404 } : 'pass',
+  );
+  const configs = [{ name: MISSING, ok: false, state: 'missing', comparedWith: RENDERED }];
+  expect(await readReport()).toMatchObject({ exitCode: 1, report: { ok: false, configs } });
+});
+
 test.each([
   [['--wait'], "unknown option '--wait'"],
   [['--role', 'master'], "unknown option '--role'"],

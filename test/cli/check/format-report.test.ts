@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { formatCheckReport, formatProblemNames, formatProgress } from '../../../src/cli/check/format-report.ts';
+import { joinWithAnd } from '../../../src/common/printable-text.ts';
 import { CommandFormatter } from '../../../src/client/output/advice.ts';
 import { formatJson } from '../../../src/client/output/output.ts';
 import {
@@ -13,6 +14,7 @@ import {
   WORKER,
 } from '../../diagnosis/checked-cluster.ts';
 
+const NODE_HEADERS = ['NODE', 'POOL', 'STATE', 'CURRENT', 'DESIRED', 'CHECK'];
 const commands = new CommandFormatter('machineconfig-guard', { kubeconfig: '/home/alice/lab.yaml' });
 const NARROW = { width: 80, hasColors: false, columns: 80, commands };
 const POOL = inspectedPool('worker', { spec: WORKER, status: WORKER });
@@ -37,6 +39,9 @@ test.each([
   expect(lines[0]?.split(/ +/).join(' ')).toBe(header);
   expect(lines[1]).toMatch(new RegExp(`^${name} .* ${summary}$`));
   expect(lines[1]?.length).toBeLessThanOrEqual(Math.max(80, name.length + 22));
+  const dropped = NODE_HEADERS.filter((each) => !header.split(' ').includes(each));
+  const hint = dropped.length === 0 ? '' : `(-o wide also prints ${joinWithAnd(dropped)})`;
+  expect(lines[2]).toBe(hint);
 });
 
 interface ReportCase {

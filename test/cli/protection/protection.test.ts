@@ -26,9 +26,10 @@ function toEvidence(names: string): Evidence {
   return Object.assign({ ...GUARDED }, ...parts) as Evidence;
 }
 
-/** From the names of the messages for a config in use and for an unused one. */
+/** From the names of the messages for a config in use and for an unused one. NONE: no config is unused. */
 function derive(used: string, evidence = '', unused = 'ALLOWED', kind: ReferrerKind = 'Node'): Protection {
   const [answer, other] = [used, unused].map((name) => {
+    if (name === 'NONE') return undefined;
     const message = TABLES.messages[name] ?? expect.fail(name);
     return { status: message === '' ? 200 : 403, message };
   });
@@ -62,8 +63,8 @@ test.each(TABLES.blocked)('is blocked if %s, and names the way out', (...row) =>
 });
 
 test.each(TABLES.behindFloor)('if a policy denies and, of the guard, %s, says both', (...row) => {
-  const [, evidence, state, failing, explanation] = row;
-  const protection = derive('POLICY', `FLOOR ${evidence}`);
+  const [, evidence, state, failing, explanation, unused] = row;
+  const protection = derive('POLICY', `FLOOR ${evidence}`, unused);
   expect(protection).toMatchObject({
     state,
     explanation: matching(explanation),

@@ -157,7 +157,10 @@ test.each([
 });
 
 test.each([
-  [['--context', 'a', '--kubeconfig', '/nowhere'], 'the kubeconfig /nowhere (from --kubeconfig) does not exist\n'],
+  [
+    ['--context', 'a', '--kubeconfig', '/nowhere'],
+    'the kubeconfig /nowhere (from --kubeconfig) is not usable: cannot read /nowhere: it does not exist\n',
+  ],
   [[], 'the kubeconfig has no current-context; choose one with --context or --contexts\n'],
   [['--contexts', 'all'], 'the kubeconfig has no current-context; log in with: oc --kubeconfig FILE login\n'],
 ])('without a context for %j, exits with 3', async (args, sentence) => {

@@ -18,6 +18,7 @@ import {
 import { runProgram, usageError } from '../run-program.ts';
 import { useTerminal } from '../terminal.ts';
 import { GUARDED, WEBHOOK } from './guarded-evidence.ts';
+import { INSTALLED_NAME } from '../../../src/api/paths.ts';
 import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
 import { MACHINE_CONFIGS_PATH } from '../../../src/mco/api-paths.ts';
 
@@ -108,6 +109,23 @@ test('with --wait, waits for the guard although the policy floor denies', async 
   expect(stdout).toMatch(/PROTECTED: only the policy/);
 });
 
+test('with --wait, ends at once with 1 if a policy answers first and no config is unused', async () => {
+  const { cluster, run } = await startHealthyCluster();
+  await cluster.delete('machineconfigs', OLD);
+  register(cluster, await startGuard());
+  cluster.create('deployments', {
+    metadata: { name: INSTALLED_NAME, namespace: INSTALLED_NAME },
+    spec: { replicas: 2 },
+    status: { readyReplicas: 2 },
+  });
+  const message = "ValidatingAdmissionPolicy 'nodes.machineconfig-guard.io' denied request: MCG_IN_USE: x";
+  cluster.faults.intercept(({ method, path }) =>
+    method === 'DELETE' && path.endsWith(NEW) ? fail(403, message) : 'pass',
+  );
+  const { exitCode, stdout } = await run('verify', '--wait', '--timeout', '1000h');
+  expect([exitCode, stdout]).toEqual([1, expect.stringContaining('But the guard was not tested, because a policy')]);
+});
+
 test('with --wait, does not wait if the mode does not deny, and keeps the command for its cluster whole', async () => {
   useTerminal(80);
   const { cluster, run } = await startHealthyCluster();
@@ -122,7 +140,9 @@ test('with --wait, does not wait if the mode does not deny, and keeps the comman
 });
 
 test('exits with 2 if --timeout is given without --wait', async () => {
-  expect(await runProgram(['verify', '--timeout', '5s'])).toEqual(usageError('--timeout needs --wait\n'));
+  expect(await runProgram(['verify', '--timeout', '5s'])).toEqual(
+    usageError('--timeout needs --wait; add --wait, or drop --timeout\n'),
+  );
 });
 
 const [RENDERED, OVERLAY] = ['--profile=fail-closed --tls=generated', '--profile=fail-closed --tls=service-ca'];

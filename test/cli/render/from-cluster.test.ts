@@ -61,7 +61,13 @@ async function render(answers: Readonly<Record<string, object>>, ...flags: strin
 }
 
 test('keeps the authority of the cluster, or creates one, and fits the version of the cluster', async () => {
-  const { exitCode, stderr, out } = await render({ [AUTHORITY_SECRET_PATH]: SECRET });
+  const { exitCode, stdout, stderr, out, kubeconfig } = await render({ [AUTHORITY_SECRET_PATH]: SECRET });
+  // The difference comes before the upgrade.
+  const [diff, apply] = ['diff', 'apply'].map((verb) =>
+    stdout.indexOf(`\n  oc --kubeconfig ${kubeconfig} ${verb} -f ${out}\n`),
+  );
+  expect(diff).toBeGreaterThan(0);
+  expect(apply).toBeGreaterThan(Number(diff));
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('failurePolicy is Ignore')]);
   const secret = readFileSync(path.join(out, '99_machineconfig-guard-40-secret.yaml'), 'utf8');
   expect(secret).toContain(SECRET.data['ca.crt']);

@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { execInPod, readConfigsFromNode } from '../../../src/cli/restore/read-sources.ts';
 import type { CliError } from '../../../src/client/exit.ts';
-import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { type ApiRequest, KubeApi } from '../../../src/kube/api.ts';
+import { formatOrigins } from '../../../src/rendered-config/rendered-config.ts';
 import { ApiUnreachable } from '../../../src/kube/errors.ts';
 import { connectionFromKubeconfig } from '../../../src/client/kube-connection.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
@@ -114,7 +115,7 @@ async function readFromNode({ node = NAMED, name, status, pausedFor, hasPod = tr
     signal: new AbortController().signal,
   });
   const result = await reading.then(
-    (configs) => configs.map((config) => [config.name, config.source]),
+    (configs) => configs.map((config) => [config.name, formatOrigins(config)]),
     (error: unknown) => [(error as CliError).message, (error as CliError).advice?.command?.words.at(4)],
   );
   return { result, api, server };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { chooseContent, type Content, planRestore } from '../../../src/cli/restore/restore-plan.ts';
 import type { RestoreState, StepAction } from '../../../src/cli/restore/restore-steps.ts';
-import type { RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
+import type { Origin, RenderedConfig } from '../../../src/rendered-config/rendered-config.ts';
 import { createConfigOnDisk, toConfigOnDisk } from '../../support/config-on-disk.ts';
 import { inspectedNode, inspectedPool, names } from '../../diagnosis/checked-cluster.ts';
 import type { ConfigName } from '../../../src/mco/machine-config.ts';
@@ -96,8 +96,9 @@ test.each<[string, Situation, readonly StepAction[]]>([
 
 const mismatch = 'the hash of the content of a.json is b, not the one in the name';
 
-const OF_NODE = { config: { ...CONFIG, source: 'node/a:/b' } };
-const OF_STDIN = { config: { ...CONFIG, source: 'standard input' } };
+const onNode = (node: string, file: string): Origin => ({ type: 'node', node, label: `node/${node}:${file}` });
+const OF_NODE = { config: { ...CONFIG, origins: [onNode('a', '/b')] } };
+const OF_STDIN = { config: { ...CONFIG, origins: [{ type: 'stdin', label: 'standard input' } as const] } };
 
 test.each<[string, Situation, readonly string[], Partial<Content>?]>([
   ['the wanted number of machines is unknown', { replicas: undefined }, ['Use --control-plane-replicas to set it.']],
@@ -176,8 +177,8 @@ test('advises the nodes whose disk can have the config to name it, also those of
     onDisk('with-other-copy'),
     onDisk('of-other-pool', { role: 'master' }),
   ];
-  const copies = { ...config, source: 'node/a:/a and node/read:/a' };
-  const configs = [copies, { ...config, name: GONE, source: 'node/with-other-copy:/a' }];
+  const copies = { ...config, origins: [onNode('a', '/a'), onNode('b', '/a'), onNode('read', '/a')] };
+  const configs = [copies, { ...config, name: GONE, origins: [onNode('with-other-copy', '/a')] }];
   const state = { ...createState({}), pools: [worker, infra], nodes };
   const { next } = planRestore({ config }, state, { ...OPTIONS, configs });
   expect(next?.command?.words.slice(3, 6)).toEqual(['advised', 'read', '--overwrite']);
@@ -195,8 +196,8 @@ test.each([
   expect(plan.report.rejection?.code).toBe(code);
 });
 
-function copy(changes: object, source: string): RenderedConfig {
-  return { ...toConfigOnDisk('master', { ...SPEC, ...changes }, MISSING).config, source };
+function copy(changes: object, label: string): RenderedConfig {
+  return { ...toConfigOnDisk('master', { ...SPEC, ...changes }, MISSING).config, origins: [{ type: 'file', label }] };
 }
 
 test('takes the copy that matches the name, in any order, and else names up to 5 copies', () => {
@@ -206,4 +207,18 @@ test('takes the copy that matches the name, in any order, and else names up to 5
   const bad = [copy({ fips: true }, 'a'), ...Array.from('bcdefgh', (source) => copy({ kernelType: '\u2028' }, source))];
   const mismatch = 'the hash in the name is not that of the content of a, b, c, d, e and 3 more';
   expect(chooseContent(bad)).toEqual({ config: bad[0], mismatch });
+  expect(chooseContent(bad.slice(1, 3)).mismatch).toMatch(/^no hash can verify the content of b and c$/);
+});
+
+test('approves at most 20 certificate requests with one command', () => {
+  const createdAt = new Date(0).toISOString();
+  const pendingRequests = Array.from({ length: 25 }, (_, index) => {
+    return { name: `csr-${index}`, node: `control${index}`, signer: 'a', createdAt };
+  });
+  const state = { ...createState({ masters: 1 }), pendingRequests };
+  const { steps } = planRestore(CONTENT, state, OPTIONS);
+  const { wait } = steps.find(({ action }) => action === 'AwaitMachines') ?? {};
+  expect(wait?.reason).toMatch(/; certificate requests of control0, control1, control2 and 22 more are pending$/);
+  expect(wait?.advice?.text).toBe('check their requestors, then approve these; 5 more follow');
+  expect(wait?.advice?.command?.words).toHaveLength(4 + 20);
 });

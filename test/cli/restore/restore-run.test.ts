@@ -164,8 +164,10 @@ test.each([
   const text = error.describe(new CommandFormatter('machineconfig-guard', {}));
   expect(text).toContain('x509: certificate signed by unknown authority');
   const files = [first, second].map((file) => String.raw`/etc/\S*${file}`);
-  expect(text).toMatch(new RegExp(`has another config, read ${files[1]}: ssh core@worker0 sudo cat ${files[0]} \\| `));
-  expect(text).toMatch(new RegExp(` restore ${WORKER.name} --from -${status ? '' : ' --confirm'}$`));
+  const restore = String.raw`\| machineconfig-guard restore ${WORKER.name} --from -${status ? '' : ' --confirm'}`;
+  const [read, readSecond] = files.map((file) => `ssh core@worker0 sudo cat ${file} ${restore}`);
+  const pattern = `; read it with SSH: ${read}; only if that file has another config, .*: ${readSecond}$`;
+  expect(text).toMatch(new RegExp(pattern));
 });
 
 test('unpauses a pool while another pool waits for a machine', async () => {
@@ -247,4 +249,18 @@ test.each([
   expect([report.ok, report.written]).toEqual([false, written]);
   // The response to the pause can be lost.
   expect(report.pausedPools).toHaveLength(written ? 1 : 0);
+});
+
+test('sets no status that names a config which somebody has deleted since it was created', async () => {
+  const cluster = await startStuckCluster();
+  // The next request of the restore comes after the deletion.
+  cluster.faults.intercept(({ method }) => {
+    if (method === 'GET' && cluster.get('machineconfigs', MASTER.name) !== undefined)
+      void cluster.delete('machineconfigs', MASTER.name);
+    return 'pass';
+  });
+  const report = await runRestore(cluster, { configs: [MASTER.config], controlPlaneReplicas: 2 });
+  expect(report.problem).toBe(`somebody has deleted ${MASTER.name} since it was created`);
+  expect(report.pausedPools.map(({ name }) => name)).toEqual(['master']);
+  expect(cluster.get('machineconfigpools', 'master')?.status).toHaveProperty('configuration', {});
 });

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { NODES_PATH } from '../../../src/kube/api-paths.ts';
@@ -138,6 +138,10 @@ test('restores from a directory in spite of an unusable file, which it names, an
   expect(archive).toEqual(usageError('must-gather.tar.gz is an archive; unpack it, and give its directory\n'));
   const other = await run('restore', OTHER_GONE, '--from', source);
   expect([other.exitCode, other.stderr]).toEqual([2, expect.stringContaining(`does not contain ${OTHER_GONE}; `)]);
+  const unpacked = `${source}/gathered.tar`;
+  mkdirSync(unpacked);
+  renameSync(path.join(source, 'config.json'), path.join(unpacked, 'config.json'));
+  expect((await run('restore', '--from', unpacked)).stdout).toContain(`${GONE} (from `);
   const { stdout, stderr } = await run('restore', '--from', source);
   expect(stderr).toMatch(/skipped: .*rendered-b\.json is not complete JSON; copy the file again\n$/);
   expect(stdout).toMatch(new RegExp(`^${GONE} \\(from .*config\\.json\\)\\n`));

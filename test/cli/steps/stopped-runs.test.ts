@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { restore } from '../../../src/cli/restore/restore-run.ts';
 import type { Ending, StepReport } from '../../../src/cli/steps/step-run.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
-import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { createConfigOnDisk } from '../../support/config-on-disk.ts';
 import { createGuardedCluster, listInstalled } from '../uninstall/guarded-cluster.ts';
 import { skipWaits, type Stop, StoppingApi, STOPS } from './stopping-api.ts';

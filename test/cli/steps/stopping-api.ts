@@ -1,5 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
-import type { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import type { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import type { ApiRequest, KubeApi } from '../../../src/kube/api.ts';
 import { ApiError, ApiUnreachable } from '../../../src/kube/errors.ts';
 import { InProcessApi } from '../../support/in-process-api.ts';

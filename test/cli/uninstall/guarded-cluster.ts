@@ -1,4 +1,4 @@
-import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { INSTALLED_NAME } from '../../../src/api/paths.ts';
 
 export const LABELS = Object.fromEntries(

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { InMemoryCluster } from '../../../src/demo/cluster/in-memory-cluster.ts';
+import { InMemoryCluster } from '../../support/in-memory-cluster/in-memory-cluster.ts';
 import { throwUnlessComplete } from '../../../src/cli/steps/step-run.ts';
 import { uninstall } from '../../../src/cli/uninstall/uninstall-run.ts';
 import type { ApiRequest } from '../../../src/kube/api.ts';

@@ -199,7 +199,7 @@ test('exits with 3 if the hold of the guard cannot be read', async () => {
 });
 
 test.each([
-  [['--unused', NEW], '--unused takes no names\n'],
+  [['--unused', NEW], '--unused takes no names; drop --unused, or drop the names\n'],
   [[''], 'config name must not be empty\n'],
   [['worker-'], `"worker-" begins several names: ${OLD} and ${NEW}; add more characters\n`],
 ])('with %j, exits with 2', async (args, sentence) => {

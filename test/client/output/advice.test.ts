@@ -1,27 +1,72 @@
+import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { CommandFormatter, PIPE, ShellCommand, type Word } from '../../../src/client/output/advice.ts';
+import { CommandFormatter } from '../../../src/client/output/advice.ts';
+import { shell, type ShellCommand, TARGETS, verbatim } from '../../../src/common/shell-command.ts';
 
 const FLAGS = { context: 'lab smith', kubeconfig: '/home/ann/lab' };
 const CLUSTER = "--kubeconfig /home/ann/lab --context 'lab smith'";
 
-test.each<[readonly Word[], string]>([
-  [['oc', 'get', 'node', 'oc-1'], `oc ${CLUSTER} get node oc-1`],
-  [['machineconfig-guard', 'restore', 'a b'], `oc mcguard restore ${CLUSTER} 'a b'`],
-  [['machineconfig-guard', 'verify'], `oc mcguard verify ${CLUSTER}`],
-  [['machineconfig-guard', 'explain', 'install/upgrade'], 'oc mcguard explain install/upgrade'],
-  [['oc', 'login', 'a'], 'oc --kubeconfig /home/ann/lab login a'],
-  [['openshift-install', 'create', 'a b'], "openshift-install create 'a b'"],
+test.each<[ShellCommand | undefined, string]>([
+  [shell`oc get node oc-1`, `oc ${CLUSTER} get node oc-1`],
+  [shell`machineconfig-guard restore ${verbatim('a b')}`, `oc mcguard restore ${CLUSTER} 'a b'`],
+  [shell`machineconfig-guard verify`, `oc mcguard verify ${CLUSTER}`],
+  [shell`machineconfig-guard explain install/upgrade`, 'oc mcguard explain install/upgrade'],
+  [shell`oc login a`, 'oc --kubeconfig /home/ann/lab login a'],
+  [shell`openshift-install create ${verbatim('a b')}`, "openshift-install create 'a b'"],
   [
-    ['oc', 'debug', 'node/a', PIPE, 'machineconfig-guard', 'restore', '--from', '-'],
+    shell`oc debug node/${'a'} | ${shell`machineconfig-guard restore --from -`}`,
     `oc ${CLUSTER} debug node/a | oc mcguard restore ${CLUSTER} --from -`,
   ],
-])('formats the words %j with the flags of the run', (words, line) => {
-  expect(new CommandFormatter('oc mcguard', FLAGS).toLine(new ShellCommand(words))).toBe(line);
+])('prints the flags of the run in command %#', (command, line) => {
+  expect(new CommandFormatter('oc mcguard', FLAGS).toLine(command as ShellCommand)).toBe(line);
 });
 
-test('quotes every word for a shell', () => {
-  const words = ['oc', 'annotate', "it's; rm -rf /", '$(reboot)', '`id`', '\u001B]52;c;eA\u0007', 'a\nb', ''];
-  expect(new CommandFormatter('machineconfig-guard', {}).toLine(new ShellCommand(words))).toBe(
-    String.raw`oc annotate 'it'\''s; rm -rf /' '$(reboot)' ` + "'`id`' ']52;c;eA' 'a b' ''",
-  );
+/** What a user can write, and what a node can write into its annotations. */
+const HOSTILE_TEXTS = [
+  '',
+  ' ',
+  'two  spaces',
+  ' around ',
+  "it's; rm -rf /",
+  'say "no"',
+  '$(reboot)',
+  '`id`',
+  '$HOME ~ * ? [a] {a,b}',
+  '~root',
+  '=ls',
+  '#comment',
+  'a!b!!',
+  'back\\slash\\n',
+  '100%s%d',
+  'line\nfeed',
+  'tab\there',
+  'bell\u0007 and \u001B]52;c;eA\u0007',
+  '!\u0007\\"\'%s',
+  'right\u202Eto left',
+  'zero\u200Bwidth',
+  'line\u2028separator',
+  'M\u00FCnchen \u{1F600}',
+  '--accept-content',
+  '-o',
+  '--confirm=true',
+  'a;b|c&d<e>f(g)',
+  '{"spec":{"paused":true}}',
+];
+
+test.each(['sh', 'bash'])('prints commands that %s reads as the same words', (program) => {
+  const command = shell`echo get ${HOSTILE_TEXTS.map(verbatim)} ${verbatim('name')}=${verbatim("a 'b'")}`;
+  const line = new CommandFormatter('machineconfig-guard', {}).toLine(command as ShellCommand);
+  expect(line).not.toMatch(/\p{C}|\p{Zl}|\p{Zp}/u);
+
+  const script = `echo() { for word; do printf '%s\\0' "$word"; done; }\n${line}`;
+  const words = execFileSync(program, ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
+  expect(words).toEqual(['get', ...HOSTILE_TEXTS, "name=a 'b'"]);
+});
+
+test.each(HOSTILE_TEXTS)('prints no command with the name %j', (name) => {
+  expect(shell`machineconfig-guard restore ${name} --from -`).toBeUndefined();
+  expect(shell`oc delete node ${['worker-0', name]}`).toBeUndefined();
+  expect(shell`oc annotate node worker-0 ${verbatim('currentConfig')}=${name}`).toBeUndefined();
+  expect(shell`oc adm uncordon ${TARGETS}`?.withTargets(['worker-0', name])).toBeUndefined();
+  expect(shell`oc debug node/worker-0 -- chroot /host ${shell`cat ${name}`}`).toBeUndefined();
 });

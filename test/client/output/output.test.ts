@@ -3,6 +3,8 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { advise } from '../../../src/client/output/advice.ts';
+import { shell } from '../../../src/common/shell-command.ts';
+import { useTerminal } from '../../cli/terminal.ts';
 import { escapeUnsafe, Output, removeUnsafe } from '../../../src/client/output/output.ts';
 
 function createOutput(output: string) {
@@ -24,9 +26,26 @@ test('prints progress with the elapsed time, and repeats no line', () => {
   expect(printed.text).toBe('     0s  waiting\n    65s  unreachable; retrying\n     2m  waiting\n');
 });
 
+test('wraps progress for a terminal, and keeps its command whole', () => {
+  useTerminal(80, 'stderr');
+  const { output, printed } = createOutput('text');
+  const names = Array.from({ length: 12 }, (_, index) => `worker-${index}`).join(' ');
+  output.printStep(
+    `waiting for ${names}`,
+    65_000,
+    advise('look at them', shell`oc get node ${names.split(' ')} -o wide`),
+  );
+  expect(printed.text.split('\n')).toEqual([
+    '    65s  waiting for worker-0 worker-1 worker-2 worker-3 worker-4 worker-5',
+    '         worker-6 worker-7 worker-8 worker-9 worker-10 worker-11; look at them:',
+    `         oc --context lab get node ${names} -o wide`,
+    '',
+  ]);
+});
+
 test.each(['json', 'yaml'])('prints a command of a report in %s as one line', (kind) => {
   const { output, printed } = createOutput(kind);
-  output.printReport({ next: advise('look at', ['oc', 'get', 'node', '-o', 'wide']) }, '');
+  output.printReport({ next: advise('look at', shell`oc get node -o wide`) }, '');
   expect(parse(printed.text)).toEqual({ next: { text: 'look at', command: 'oc --context lab get node -o wide' } });
 });
 

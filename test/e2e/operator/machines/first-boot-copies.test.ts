@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { hasMatchingName } from '../../../../src/rendered-config/config-hash.ts';
-import { parseRenderedConfig } from '../../../../src/rendered-config/rendered-config.ts';
+import { parseRenderedConfig, toFileOrigin } from '../../../../src/rendered-config/rendered-config.ts';
 import { runProgram } from '../../../cli/run-program.ts';
 import { MCO } from '../../support/objects.ts';
 import { fetchBootstrapConfig, renderBootstrap, writeManifests } from '../bootstrap-host.ts';
@@ -106,7 +106,7 @@ test.each([
 
     const served = await fetchBootstrapConfig(controlPlane, binaries, directory, version);
 
-    const config = parseRenderedConfig(await readIgnitionFile(served, SERVED_FILE), SERVED_FILE);
+    const config = parseRenderedConfig(await readIgnitionFile(served, SERVED_FILE), toFileOrigin(SERVED_FILE));
     expect(hasMatchingName(config)).toBe(isMatching);
   },
 );

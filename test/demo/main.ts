@@ -1,6 +1,6 @@
-import { CliError, EXIT_CODE } from '../client/exit.ts';
-import { createFormat } from '../client/output/text-format.ts';
-import { runInProcess } from '../cli/run-process.ts';
+import { CliError, EXIT_CODE } from '../../src/client/exit.ts';
+import { createFormat } from '../../src/client/output/text-format.ts';
+import { runInProcess } from '../../src/cli/run-process.ts';
 import { runDemo } from './run-demo.ts';
 
 runInProcess('demo', async ({ stdout }) => {

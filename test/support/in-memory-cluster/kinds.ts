@@ -1,4 +1,4 @@
-import { MCO_GROUP } from '../../mco/api-paths.ts';
+import { MCO_GROUP } from '../../../src/mco/api-paths.ts';
 
 export interface Kind {
   readonly group: string;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { ApiError } from '../../kube/errors.ts';
+import { ApiError } from '../../../src/kube/errors.ts';
 import { askWebhooks } from './admission.ts';
 import type { Change, InMemoryCluster, KubeObject, NewObject } from './in-memory-cluster.ts';
 import { parseResourcePath, type ResourcePath, toApiVersion } from './kinds.ts';

@@ -1,15 +1,15 @@
-import { checkCluster } from '../cli/check/check-cluster.ts';
-import { formatCheckReport } from '../cli/check/format-report.ts';
-import { restore } from '../cli/restore/restore-run.ts';
-import { CommandFormatter } from '../client/output/advice.ts';
-import { applyStyle, type Style, type TextFormat, wrapBeside } from '../client/output/text-format.ts';
-import { objectPath } from '../kube/api-paths.ts';
-import type { KubeApi } from '../kube/api.ts';
-import { ApiError } from '../kube/errors.ts';
-import { parseRenderedConfig } from '../rendered-config/rendered-config.ts';
+import { checkCluster } from '../../src/cli/check/check-cluster.ts';
+import { formatCheckReport } from '../../src/cli/check/format-report.ts';
+import { restore } from '../../src/cli/restore/restore-run.ts';
+import { CommandFormatter } from '../../src/client/output/advice.ts';
+import { applyStyle, type Style, type TextFormat, wrapBeside } from '../../src/client/output/text-format.ts';
+import { objectPath } from '../../src/kube/api-paths.ts';
+import type { KubeApi } from '../../src/kube/api.ts';
+import { ApiError } from '../../src/kube/errors.ts';
+import { parseRenderedConfig } from '../../src/rendered-config/rendered-config.ts';
 import { withDemoCluster } from './demo-cluster.ts';
 import { FIRST, Masters, SECOND } from './masters.ts';
-import { MACHINE_CONFIGS_PATH } from '../mco/api-paths.ts';
+import { MACHINE_CONFIGS_PATH } from '../../src/mco/api-paths.ts';
 
 const INTRO = `
 Simulated: hosts, API server and operator. Real: the guard, check and restore.
@@ -88,7 +88,7 @@ export async function runDemo(format: TextFormat, write: (text: string) => void)
     print('\n$ machineconfig-guard restore --from node/control2 --confirm\n', 'bold', INDENT);
     await restore(api, {
       // The machine-config-server wrote it to /etc/mcs-machine-config-content.json of the node.
-      configs: [parseRenderedConfig(JSON.stringify(FIRST), 'node/control2')],
+      configs: [parseRenderedConfig(JSON.stringify(FIRST), { type: 'node', label: 'node/control2', node: 'control2' })],
       isConfirmed: true,
       acceptContent: false,
       controlPlaneReplicas: masters.nodes.length,

@@ -1,6 +1,6 @@
-import { computeRenderedName } from '../rendered-config/config-hash.ts';
-import type { InMemoryCluster } from './cluster/in-memory-cluster.ts';
-import { MCO_GROUP } from '../mco/api-paths.ts';
+import { computeRenderedName } from '../../src/rendered-config/config-hash.ts';
+import type { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
 
 const POOL = 'master';
 const MASTER_LABEL = 'node-role.kubernetes.io/master';

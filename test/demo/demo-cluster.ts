@@ -1,13 +1,13 @@
 import { pino } from 'pino';
-import { createAuthority, issueLeaf } from '../certificates/authority.ts';
-import { ServingCertificate } from '../certificates/key-pair.ts';
-import { DEFAULT_SETTINGS } from '../api/settings.ts';
-import { type Guard, startGuard } from '../guard/guard.ts';
-import { buildWebhookConfiguration } from '../install/registration.ts';
-import { KubeApi } from '../kube/api.ts';
-import { connectionFromKubeconfig } from '../client/kube-connection.ts';
-import { ApiServer } from './cluster/api-server.ts';
-import { InMemoryCluster } from './cluster/in-memory-cluster.ts';
+import { createAuthority, issueLeaf } from '../../src/certificates/authority.ts';
+import { ServingCertificate } from '../../src/certificates/key-pair.ts';
+import { DEFAULT_SETTINGS } from '../../src/api/settings.ts';
+import { type Guard, startGuard } from '../../src/guard/guard.ts';
+import { buildWebhookConfiguration } from '../../src/install/registration.ts';
+import { KubeApi } from '../../src/kube/api.ts';
+import { connectionFromKubeconfig } from '../../src/client/kube-connection.ts';
+import { ApiServer } from '../support/in-memory-cluster/api-server.ts';
+import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 
 const HOST = '127.0.0.1';
 const READY_TIMEOUT_MS = 10_000;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { json } from 'node:stream/consumers';
 import type { V1ValidatingWebhook } from '@kubernetes/client-node';
-import { ApiError } from '../../kube/errors.ts';
+import { ApiError } from '../../../src/kube/errors.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
 
 interface Deletion {

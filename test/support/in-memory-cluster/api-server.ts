@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { PassThrough, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import type { KeyPair } from '../../certificates/key-pair.ts';
-import { listen } from '../../serving/tls-server.ts';
+import type { KeyPair } from '../../../src/certificates/key-pair.ts';
+import { listen } from '../../../src/serving/tls-server.ts';
 import { handleRequest } from './handle-request.ts';
 import type { InMemoryCluster } from './in-memory-cluster.ts';
 

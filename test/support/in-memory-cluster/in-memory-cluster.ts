@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { toSeconds } from '../../common/duration.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { isRecord } from '../../rendered-config/rendered-config.ts';
+import { toSeconds } from '../../../src/common/duration.ts';
+import { ApiError } from '../../../src/kube/errors.ts';
+import { isRecord } from '../../../src/rendered-config/rendered-config.ts';
 import { findKind, toApiVersion } from './kinds.ts';
 
 export interface KubeObject {
