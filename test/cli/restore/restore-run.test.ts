@@ -248,3 +248,10 @@ test.each([
   // The response to the pause can be lost.
   expect(report.pausedPools).toHaveLength(written ? 1 : 0);
 });
+
+test('keeps the annotation of a config whose OS image a MachineConfig replaces', async () => {
+  const cluster = await startStuckCluster();
+  const annotations = { 'machineconfiguration.openshift.io/os-image-url-overridden': 'true' };
+  await runRestore(cluster, { configs: [{ ...MASTER.config, annotations }], controlPlaneReplicas: 2 });
+  expect(cluster.get('machineconfigs', MASTER.name)?.metadata.annotations).toEqual(annotations);
+});
