@@ -23,7 +23,7 @@ export interface AuthoritySecretOptions {
 }
 
 /** A leaf must outlive an outage of the API server. */
-const LEAF_DAYS = 7;
+export const LEAF_DAYS = 7;
 const INTERVAL_MS = 1_000;
 const SERVICE = 'machineconfig-guard';
 

@@ -44,9 +44,9 @@ export interface GuardOptions {
 
 /** The `reportingController` of the guard's Events. */
 const EVENT_CONTROLLER = 'machineconfig-guard.io/guard';
-const FLUSH_TIMEOUT_MS = 2_000;
+export const FLUSH_TIMEOUT_MS = 2_000;
 const READY_INTERVAL_MS = 20;
-const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
+export const SCRAPE_DRAIN_TIMEOUT_MS = 1_000;
 /**
  * An API server opens a connection for each open call and keeps 25 idle ones (kubernetes,
  * apimachinery/pkg/util/net/http.go). So 450 deletions can wait for an answer at the same time. A flooded connection

@@ -22,7 +22,7 @@ export interface ReflectorTiming {
   readonly requestMs: number;
 }
 
-const DEFAULT_TIMING: ReflectorTiming = {
+export const DEFAULT_TIMING: ReflectorTiming = {
   backoffMs: [250, 30_000],
   absentMs: 5_000,
   probeMs: 30_000,

@@ -22,7 +22,7 @@ const DURATION_MS = 137_000;
 const RETRY_MS = 26_000;
 const TIMEOUT_MS = 10_000;
 /** The pod has 30 s to stop, and most of them are for open requests. */
-const RELEASE_TIMEOUT_MS = 3_000;
+export const RELEASE_TIMEOUT_MS = 3_000;
 
 interface LeaseObject {
   readonly metadata: { readonly resourceVersion?: string };

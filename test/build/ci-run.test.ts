@@ -2,7 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' };
 import { createTemporaryDirectory } from '../cli/temporary-directory.ts';
+import { findAll } from '../docs/pages.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 /** The programs of the machine that the script needs. */
@@ -60,12 +63,32 @@ function runCi(machine: Machine) {
   };
 }
 
+const CI_RUN = readFileSync(path.join(ROOT, '.ci/run'), 'utf8');
+const [WEEKLY = ''] = findAll(CI_RUN, /^weekly='(.*)'$/gm);
+const WEEKLY_LINE = `weekly: npm run ${WEEKLY}`;
+
+test('runs every test script, or names it as one that the weekly workflow runs', () => {
+  const isTest = (command: string) => /\bvitest run\b|\bstryker\b|\btest\/(?:e2e|promises)\/run\.ts\b/.test(command);
+  const scripts = Object.entries(packageJson.scripts).flatMap(([name, command]) => (isTest(command) ? [name] : []));
+  expect(scripts.length).toBeGreaterThan(9);
+  const run = findAll(CI_RUN, /^ *step .*\bnpm (?:run )?(test[\w:]*)$/gm);
+  expect([...run, ...WEEKLY.split(', ')]).toEqual(expect.arrayContaining(scripts));
+  const { jobs } = parse(readFileSync(path.join(ROOT, '.github/workflows/weekly.yaml'), 'utf8')) as {
+    readonly jobs: {
+      readonly run: { readonly strategy: { readonly matrix: { readonly command: readonly string[] } } };
+    };
+  };
+  const scheduled = jobs.run.strategy.matrix.command.map((command) => command.split(' ')[0]);
+  expect(scheduled).toEqual(expect.arrayContaining(WEEKLY.split(', ')));
+});
+
 /** The steps and the audit, of which the end-to-end tests print no counts. */
 let steps: number | undefined;
 const countSteps = (): number => (steps ??= Number(/\d+/.exec(runCi({}).lastLines.at(-1) ?? '')?.[0]));
 
 test('names what this machine cannot run, exits with 3 after --complete, and installs packages only if it may', () => {
   const lastLines = [
+    WEEKLY_LINE,
     'not run: go vet, schemas and workflows (they need Go)',
     'not run: audit (the registry could not be asked)',
     `${countSteps() - 4} passed, 0 failed`,
@@ -80,6 +103,7 @@ test('names what this machine cannot run, exits with 3 after --complete, and ins
 test('fails if the schemas are stale, and names them if their modules cannot be downloaded', () => {
   expect(runCi({ schemasExitCode: 1 })).toMatchObject({ exitCode: 1 });
   const lastLines = [
+    WEEKLY_LINE,
     'not run: schemas (their Go modules could not be downloaded)',
     `${countSteps() - 1} passed, 0 failed`,
   ];
@@ -95,7 +119,7 @@ test.each([
   ['A machine needs root or user namespaces: unshare: unshare failed: Operation not permitted.', 0, 0],
 ])('tests do not run because of %j, and %i tests fail: exits with %i', (obstacle, failed, exitCode) => {
   const line = `not run: the tests of pods in 3 files. ${obstacle}`;
-  const lastLines = [line, `${countSteps() + 4} passed, ${failed} failed`];
+  const lastLines = [WEEKLY_LINE, line, `${countSteps() + 4} passed, ${failed} failed`];
   const output = `Tests  ${failed} failed | 5 passed (6)\n${line}\n`;
   expect(runCi({ output, endToEndExitCode: failed })).toMatchObject({ exitCode, lastLines });
 });
@@ -109,9 +133,11 @@ test.each([
 ])('names a skipped test, and fails if it gives no reason: %s', (otherTest, reason, exitCode) => {
   const cwd = createTemporaryDirectory();
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(cwd, 'node_modules'));
-  const text = `import { expect, test } from 'vitest'; test('a', () => expect(1).toBe(1)); ${otherTest};`;
+  const text = `import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' }; test('a', () => expect(1).toBe(1)); ${otherTest};`;
   writeFileSync(path.join(cwd, 'x.test.ts'), text);
   const { status, stdout } = spawnSync(process.execPath, [VITEST, 'run', ...REPORTERS], { cwd, encoding: 'utf8' });
-  const lastLines = [`not run: x.test.ts: b: ${reason}`, `${countSteps()} passed, ${exitCode} failed`];
+  const lastLines = [WEEKLY_LINE, `not run: x.test.ts: b: ${reason}`, `${countSteps()} passed, ${exitCode} failed`];
   expect(runCi({ output: stdout, endToEndExitCode: status ?? 1 })).toMatchObject({ exitCode, lastLines });
 });

@@ -1042,6 +1042,22 @@ export const STATES: Readonly<Record<string, State>> = {
     problems: ['NodeDegraded?', 'StatusEmpty'],
     repairs: [setStatus('master', M.Y)],
   },
+  'every machine Degraded, as only the pool counts': {
+    source: 'own: the node has just recovered, and the operator counts once a minute',
+    nodes: { control0: { ...MASTER, ...both(M.Y) } },
+    pools: { master: { spec: M.Y, counts: [1, 0, 0, 1] } },
+    configs: [M.Y],
+    problems: ['StatusEmpty'],
+    repairs: [setStatus('master', M.Y)],
+  },
+  'every machine Degraded, as only the node says': {
+    source: 'own: the node has just failed, and the operator counts once a minute',
+    nodes: { control0: { ...MASTER, ...both(M.Y), ...degraded('failed to update OS: error pulling image') } },
+    pools: { master: { spec: M.Y, counts: [1, 0, 0, 0] } },
+    configs: [M.Y],
+    problems: ['NodeDegraded?', 'StatusEmpty'],
+    repairs: [setStatus('master', M.Y)],
+  },
   'a first roll-out that does not move': {
     source: 'own',
     nodes: { control0: { ...MASTER, ...both(M.X) } },

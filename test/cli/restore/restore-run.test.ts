@@ -264,3 +264,10 @@ test('sets no status that names a config which somebody has deleted since it was
   expect(report.pausedPools.map(({ name }) => name)).toEqual(['master']);
   expect(cluster.get('machineconfigpools', 'master')?.status).toHaveProperty('configuration', {});
 });
+
+test('keeps the annotation of a config whose OS image a MachineConfig replaces', async () => {
+  const cluster = await startStuckCluster();
+  const annotations = { 'machineconfiguration.openshift.io/os-image-url-overridden': 'true' };
+  await runRestore(cluster, { configs: [{ ...MASTER.config, annotations }], controlPlaneReplicas: 2 });
+  expect(cluster.get('machineconfigs', MASTER.name)?.metadata.annotations).toEqual(annotations);
+});

@@ -76,6 +76,7 @@ interface RequestExtras {
   readonly query?: Query;
   /** By default, an array is a JSON patch, and another patch is a JSON merge patch. */
   readonly contentType?: string;
+  readonly accept?: string;
   readonly timeoutMs?: number;
 }
 
@@ -98,14 +99,21 @@ export class KubeClient {
   async request(method: string, path: string, body?: object, extras: RequestExtras = {}): Promise<KubeResponse> {
     const url = new URL(path, this.connection.url);
     for (const [key, value] of Object.entries(extras.query ?? {})) url.searchParams.set(key, value);
-    const headers = this.#headers(body && (extras.contentType ?? contentTypeOf(method, body)));
+    const contentType = body && (extras.contentType ?? contentTypeOf(method, body));
+    const payload = body && JSON.stringify(body);
+    const headers = {
+      ...this.#headers(contentType),
+      ...(extras.accept && { accept: extras.accept }),
+      // By default, Node sends the body of a DELETE without its length.
+      ...(payload && { 'content-length': Buffer.byteLength(payload) }),
+    };
     const started = performance.now();
     const outgoing = request(url, { method, agent: this.#agent, headers });
     outgoing.setTimeout(extras.timeoutMs ?? REQUEST_TIMEOUT_MS, () => {
       outgoing.destroy(new Error(`${method} ${url.href}: no answer in time`));
     });
     // After the response, a failure of the connection reaches its reader.
-    outgoing.on('error', () => undefined).end(body && JSON.stringify(body));
+    outgoing.on('error', () => undefined).end(payload);
     const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
     const content = await text(incoming);
     const isJson = incoming.headers['content-type']?.includes('json') === true;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
+import { toSeconds } from '../../../src/common/duration.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import { askWebhooks } from './admission.ts';
 import type { Change, InMemoryCluster, KubeObject, NewObject } from './in-memory-cluster.ts';
@@ -80,31 +81,85 @@ function matchesLabel(labels: Readonly<Record<string, string>>, term: string): b
 async function write(
   cluster: InMemoryCluster,
   { method, body, user = ADMIN_USER }: ClusterRequest,
-  { kind, version, name = '', namespace }: ResourcePath,
+  { kind, version, name = '', namespace, isStatus }: ResourcePath,
   query: URLSearchParams,
 ): Promise<object> {
   const { resource, group } = kind;
-  const { dryRun = query.getAll('dryRun'), ...fields } = (body ?? {}) as NewObject & { readonly dryRun?: string[] };
+  const {
+    dryRun = query.getAll('dryRun'),
+    preconditions,
+    ...fields
+  } = (body ?? {}) as NewObject & Partial<DeleteOptions>;
   // Options are checked before the object (k8s.io/apiserver, endpoints/handlers/delete.go).
   if (dryRun.some((value) => value !== 'All')) {
-    throw new ApiError(422, 'Invalid', `dryRun: Unsupported value: ${dryRun.join()}: supported values: "All"`);
+    const values = dryRun.map((value) => JSON.stringify(value)).join(', ');
+    const problem = `dryRun: Unsupported value: []string{${values}}: supported values: "All"`;
+    throw new ApiError(422, 'Invalid', `DeleteOptions.meta.k8s.io "" is invalid: ${problem}`);
   }
   const isDryRun = dryRun.length > 0;
   if (method === 'POST') {
+    assertApiVersion(fields['apiVersion'], toApiVersion(kind, version));
     const metadata = { ...fields.metadata, ...(namespace === '' ? {} : { namespace }) };
-    return cluster.create(resource, { ...fields, metadata }, isDryRun);
+    const created = cluster.create(resource, { ...fields, metadata }, isDryRun);
+    if (!isDryRun) return created;
+    const { resourceVersion: _none, ...shown } = created.metadata;
+    return { ...created, metadata: shown };
   }
-  if (method === 'PATCH') return cluster.patch(resource, name, fields, namespace, isDryRun);
+  if (method === 'PATCH') {
+    const { status, ...others } = fields;
+    const isSplit = kind.hasStatus && 'status' in fields;
+    const ofStatus = { metadata: fields.metadata ?? {}, ...(isSplit && { status }) };
+    const patch = isStatus ? ofStatus : kind.hasStatus ? others : fields;
+    const { deletionTimestamp, finalizers = [] } = cluster.patch(resource, name, patch, namespace, true)
+      .metadata as Terminating;
+    if (deletionTimestamp === undefined || finalizers.length > 0)
+      return cluster.patch(resource, name, patch, namespace, isDryRun);
+    // The API server deletes an object with its last finalizer.
+    const patched = cluster.patch(resource, name, patch, namespace, true);
+    if (!isDryRun) cluster.erase(resource, name, namespace);
+    return patched;
+  }
   if (method !== 'DELETE') throw new ApiError(405, 'MethodNotAllowed', `${method} is not supported`);
+  const oldObject = cluster.require(resource, name, namespace);
+  assertPreconditions(oldObject, preconditions, group === '' ? kind.kind : `${kind.kind}.${group}`);
   await askWebhooks(cluster, {
     uid: randomUUID(),
     operation: 'DELETE',
     resource: { group, version, resource },
     name,
     userInfo: { username: user },
-    oldObject: cluster.require(resource, name, namespace),
+    oldObject,
     dryRun: isDryRun,
   });
+  const { deletionTimestamp = toSeconds(new Date()), finalizers = [] } = oldObject.metadata as Terminating;
+  if (finalizers.length > 0) {
+    const metadata = { deletionTimestamp, deletionGracePeriodSeconds: 0 };
+    return cluster.patch(resource, name, { metadata }, namespace, isDryRun);
+  }
   if (!isDryRun) cluster.erase(resource, name, namespace);
   return { ...STATUS, status: 'Success' };
+}
+
+interface DeleteOptions {
+  readonly dryRun: string[];
+  readonly preconditions: { readonly uid?: string };
+}
+
+interface Terminating {
+  readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
+}
+
+function assertApiVersion(sent: unknown, expected: string): void {
+  if (typeof sent !== 'string' || sent === expected) return;
+  const problem = `the API version in the data (${sent}) does not match the expected API version (${expected})`;
+  throw new ApiError(400, 'BadRequest', problem);
+}
+
+function assertPreconditions({ metadata }: KubeObject, expected: { uid?: string } = {}, kind: string): void {
+  const { name, uid } = metadata;
+  if (expected.uid === undefined || expected.uid === uid) return;
+  const problem = `the UID in the precondition (${expected.uid}) does not match the UID in record (${uid})`;
+  const cause = 'The object might have been deleted and then recreated';
+  throw new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${problem}. ${cause}`);
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { toSeconds } from '../../../src/common/duration.ts';
 import { ApiError } from '../../../src/kube/errors.ts';
 import { isRecord } from '../../../src/rendered-config/rendered-config.ts';
@@ -52,7 +53,7 @@ export class InMemoryCluster {
     const kind = findKind(resource);
     const { name = '', namespace } = object.metadata;
     if (this.get(resource, name, namespace) !== undefined) {
-      throw new ApiError(409, 'AlreadyExists', `${resource} "${name}" already exists`);
+      throw new ApiError(409, 'AlreadyExists', `${formatResource(resource)} "${name}" already exists`);
     }
     const creationTimestamp = toSeconds(new Date());
     const own = { name, resourceVersion: '', generation: 1 };
@@ -67,9 +68,17 @@ export class InMemoryCluster {
    */
   patch(resource: string, name: string, patch: object, namespace = '', isDryRun = false): KubeObject {
     const before = this.require(resource, name, namespace);
-    const after = applyMergePatch(before, patch) as KubeObject;
+    const patched = applyMergePatch(before, patch) as KubeObject;
+    const isTerminated = before.metadata['deletionTimestamp'] !== patched.metadata['deletionTimestamp'];
+    const isChanged = isTerminated || !isDeepStrictEqual(before['spec'], patched['spec']);
+    const generation = Number(before.metadata['generation']) + (isChanged ? 1 : 0);
+    const after = { ...patched, metadata: { ...patched.metadata, generation } };
     if (after.metadata.resourceVersion !== before.metadata.resourceVersion) {
-      throw new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${resource} "${name}": ${MODIFIED}`);
+      throw new ApiError(
+        409,
+        'Conflict',
+        `Operation cannot be fulfilled on ${formatResource(resource)} "${name}": ${MODIFIED}`,
+      );
     }
     return this.#write('MODIFIED', resource, after, isDryRun);
   }
@@ -81,7 +90,7 @@ export class InMemoryCluster {
   /** @throws ApiError 404 */
   require(resource: string, name: string, namespace: string): KubeObject {
     const object = this.get(resource, name, namespace);
-    if (object === undefined) throw new ApiError(404, 'NotFound', `${resource} "${name}" not found`);
+    if (object === undefined) throw new ApiError(404, 'NotFound', `${formatResource(resource)} "${name}" not found`);
     return object;
   }
 
@@ -104,8 +113,8 @@ export class InMemoryCluster {
   }
 
   #write(type: Change['type'], resource: string, written: KubeObject, isDryRun = false): KubeObject {
+    if (isDryRun) return written;
     const object = { ...written, metadata: { ...written.metadata, resourceVersion: String(this.version + 1) } };
-    if (isDryRun) return object;
     const { name, namespace = '' } = object.metadata;
     const key = toKey(resource, namespace, name);
     if (type === 'DELETED') this.#objects.delete(key);
@@ -115,6 +124,12 @@ export class InMemoryCluster {
     for (const send of this.#watchers) send(change);
     return object;
   }
+}
+
+/** As the API server names a resource in its messages. */
+function formatResource(resource: string): string {
+  const { group } = findKind(resource);
+  return group === '' ? resource : `${resource}.${group}`;
 }
 
 function toKey(resource: string, namespace: string, name: string): string {

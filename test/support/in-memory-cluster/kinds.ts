@@ -5,7 +5,12 @@ export interface Kind {
   readonly versions: readonly [string, ...string[]];
   readonly resource: string;
   readonly kind: string;
+  /** Whether only writes to its status change the status. */
+  readonly hasStatus: boolean;
 }
+
+/** Those whose status a guard, a command or a test writes through the API. */
+const WITH_STATUS = new Set(['MachineConfigPool', 'MachineConfigGuard']);
 
 export const KINDS: readonly Kind[] = [
   defineKind('', 'Node'),
@@ -30,7 +35,7 @@ export const KINDS: readonly Kind[] = [
 ];
 
 function defineKind(group: string, kind: string, versions: Kind['versions'] = ['v1']): Kind {
-  return { group, versions, kind, resource: `${kind.toLowerCase()}s` };
+  return { group, versions, kind, resource: `${kind.toLowerCase()}s`, hasStatus: WITH_STATUS.has(kind) };
 }
 
 export function findKind(resource: string): Kind {
@@ -45,7 +50,7 @@ export function toApiVersion({ group, versions }: Kind, version: string = versio
 
 const PATH = new RegExp(
   String.raw`^/(?:api|apis/(?<group>[^/]+))/(?<version>[^/]+)(?:/namespaces/(?<namespace>[^/]+))?` +
-    String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?:/status)?)?$`,
+    String.raw`/(?<resource>[^/]+)(?:/(?<name>[^/]+)(?<status>/status)?)?$`,
 );
 
 export type ResourcePath = NonNullable<ReturnType<typeof parseResourcePath>>;
@@ -55,8 +60,8 @@ export type ResourcePath = NonNullable<ReturnType<typeof parseResourcePath>>;
  * for all namespaces. Returns undefined if the cluster has no such resource.
  */
 export function parseResourcePath(path: string) {
-  const { group = '', version = '', namespace = '', resource, name } = PATH.exec(path)?.groups ?? {};
+  const { group = '', version = '', namespace = '', resource, name, status } = PATH.exec(path)?.groups ?? {};
   const kind = KINDS.find((candidate) => candidate.group === group && candidate.resource === resource);
   if (kind?.versions.includes(version) !== true) return undefined;
-  return { kind, version, namespace, name: name && decodeURIComponent(name) };
+  return { kind, version, namespace, name: name && decodeURIComponent(name), isStatus: status !== undefined };
 }

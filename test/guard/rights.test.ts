@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { parseResourcePath } from '../support/in-memory-cluster/kinds.ts';
+import { MCO_GROUP } from '../../src/mco/api-paths.ts';
+import { formatRight, GUARD_RIGHTS } from '../install/relations/guard-rights.ts';
+import type { SeenRequest } from '../support/faults.ts';
+import { startRunningGuard } from './running-guard.ts';
+
+const REFERRERS = ['nodes', 'machineconfigpools', 'machineosbuilds'];
+/** The guard knows their names before it reads them. */
+const NAMED = new Set(['apiservers', 'leases', 'machineconfigguards', 'secrets']);
+const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'patch', DELETE: 'delete', PUT: 'update' };
+const RELEASE_OF_LEASE = 'patch leases.coordination.k8s.io/machineconfig-guard in machineconfig-guard';
+
+test('the guard does everything that its roles allow, and nothing else', async () => {
+  const { cluster, end, review, scrape } = await startRunningGuard();
+  const listRights = () => new Set(cluster.faults.requests.flatMap(toRight));
+  for (const [index, resource] of REFERRERS.entries()) {
+    const config = `rendered-worker-${String(index).repeat(32)}`;
+    cluster.create('machineconfigs', { metadata: { name: config } });
+    cluster.create(resource, toReferrer(resource, config));
+    // A GET confirms the reference once the watch has delivered it.
+    const confirmation = formatRight({ verb: 'get', group: resource === 'nodes' ? '' : MCO_GROUP, resource });
+    await expect
+      .poll(async () => [(await review(config)).body, listRights().has(confirmation)])
+      .toEqual([expect.stringContaining('MCG_IN_USE'), true]);
+  }
+  expect(await scrape()).toContain('mcguard_build_info');
+  // The guard reads a config whose event is lost.
+  cluster.faults.intercept(({ isWatch, path }) => (isWatch && path.endsWith('machineconfigs') ? 'hang' : 'pass'));
+  for (const watch of cluster.faults.watches) watch.destroy();
+  const unknown = `rendered-worker-${'f'.repeat(32)}`;
+  cluster.create('machineconfigs', { metadata: { name: unknown } });
+  expect((await review(unknown)).body).toContain('MCG_NOT_IN_USE');
+
+  const listUnused = () => GUARD_RIGHTS.filter((right) => right !== RELEASE_OF_LEASE && !listRights().has(right));
+  await expect.poll(listUnused).toEqual([]);
+  // A stop releases the Lease.
+  await end();
+  expect([...listRights()].toSorted()).toEqual(GUARD_RIGHTS);
+});
+
+function toReferrer(resource: string, config: string) {
+  const metadata = { name: 'x' };
+  if (resource === 'nodes')
+    return { metadata: { ...metadata, annotations: { [`${MCO_GROUP}/currentConfig`]: config } } };
+  const reference = { name: config };
+  return {
+    metadata,
+    spec: resource === 'machineosbuilds' ? { machineConfig: reference } : { configuration: reference },
+  };
+}
+
+/** Discovery needs no right: every authenticated user has it. */
+function toRight({ method, path, isWatch }: SeenRequest): readonly string[] {
+  if (/^\/apis(?:\/[^/]+\/[^/]+)?$/.test(path)) return [];
+  const [, group, review] = /^\/apis\/([^/]+)\/v1\/([a-z]+reviews)$/.exec(path) ?? [];
+  if (group !== undefined && review !== undefined)
+    return [formatRight({ verb: VERBS[method] ?? method, group, resource: review })];
+  const target = parseResourcePath(path);
+  if (target === undefined) return [`${method} ${path}`];
+  const { kind, namespace, name } = target;
+  const read = name === undefined ? 'list' : 'get';
+  const verb = isWatch ? 'watch' : (VERBS[method] ?? read);
+  const resource = path.endsWith('/status') ? `${kind.resource}/status` : kind.resource;
+  const known = NAMED.has(kind.resource) ? name : undefined;
+  return [formatRight({ verb, group: kind.group, resource, name: known, namespace: namespace || undefined })];
+}

@@ -1,0 +1,173 @@
+import { Document, isCollection, isMap, isPair, parse, stringify } from 'yaml';
+import { buildInstallation } from '../../src/install/installation.ts';
+import { buildPolicy } from '../../src/install/policy.ts';
+import { readFile } from '../docs/pages.ts';
+import { DASHBOARD, RENDER_OPTIONS, type RenderedObject, type RenderedSet } from './rendered-sets.ts';
+
+/** Of an object, or by the path of a field such as `spec.replicas`. */
+type Fields = Readonly<Record<string, unknown>>;
+
+const EVERY_OBJECT = 'every object';
+const REMOVED = '(removed)';
+const MAX_COLUMNS = 140;
+
+/**
+ * All sets, the dashboard and the Containerfile, as the text of the golden file. Each object appears whole once, and
+ * then with its differences. Comments do not appear, and of a key or a certificate only what it is.
+ */
+export function formatRendered(sets: readonly RenderedSet[]): string {
+  const shown = new Map<string, Fields>();
+  const content: Record<string, unknown> = {};
+  for (const set of sets) content[set.name] = describeSet(set, sets, shown);
+  content['render --policy --tls=service-ca'] = listPolicyItems();
+  content[DASHBOARD] = JSON.parse(readFile(DASHBOARD)) as unknown;
+  const generator = DASHBOARD.replace(/[^/]+$/, 'kustomization.yaml');
+  content[generator] = parse(readFile(generator)) as unknown;
+  content['Containerfile'] = listInstructions();
+  return format(content);
+}
+
+/** @param shown the objects that earlier sets have shown whole */
+function describeSet(set: RenderedSet, sets: readonly RenderedSet[], shown: Map<string, Fields>): Fields {
+  const basis = sets.find(({ name }) => name === set.basis);
+  const before = basis === undefined ? new Map<string, Fields>() : toFieldsByKey(basis);
+  const changed: Record<string, Fields> = {};
+  const known: Record<string, Fields> = {};
+  const whole: Record<string, Fields> = {};
+  for (const [key, fields] of toFieldsByKey(set)) {
+    const [own, other] = [before.get(key), shown.get(key)];
+    if (own !== undefined) changed[key] = compare(own, fields);
+    else if (other !== undefined) known[key] = { ...compare(other, fields), added: true };
+    else whole[key] = fields;
+    before.delete(key);
+    if (!shown.has(key)) shown.set(key, fields);
+  }
+  const removed = Object.fromEntries([...before.keys()].map((key) => [key, REMOVED]));
+  return {
+    ...(basis !== undefined && { 'differs from': basis.name }),
+    ...factorOut(changed),
+    ...known,
+    ...factorOutLabels(whole),
+    ...removed,
+  };
+}
+
+/** The objects by kind and name. The name of their file counts as a field. */
+function toFieldsByKey({ objects, files }: RenderedSet): Map<string, Fields> {
+  return new Map(
+    objects.map((object, index) => {
+      const { apiVersion, kind, metadata, ...rest } = object;
+      const { name, namespace, ...otherMetadata } = metadata;
+      const key = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+      const file = files[index];
+      const fields = { ...(file && { file }), apiVersion, metadata: otherMetadata, ...rest };
+      return [key, replacePem(fields) as Fields];
+    }),
+  );
+}
+
+/** Each run creates other keys. */
+function replacePem(value: unknown): unknown {
+  if (typeof value === 'string') {
+    const kinds = Buffer.from(value, 'base64')
+      .toString()
+      .match(/(?<=-----BEGIN )[A-Z ]+/g);
+    return kinds === null ? value : `(base64 of PEM: ${kinds.join(', ')})`;
+  }
+  if (Array.isArray(value)) return value.map(replacePem);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, replacePem(field)]));
+}
+
+/** The values after a change, by their path. */
+function compare(before: unknown, after: unknown, path = ''): Fields {
+  if (JSON.stringify(before) === JSON.stringify(after)) return {};
+  if (!isObject(before) || !isObject(after)) return { [path]: after === undefined ? REMOVED : after };
+  const differences: Record<string, unknown> = {};
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    // Of an overlay.
+    if (key === 'file' && after[key] === undefined) continue;
+    const step = /^[a-z]\w*$/i.test(key) ? `${path === '' ? '' : '.'}${key}` : `[${key}]`;
+    Object.assign(differences, compare(before[key], after[key], path + step));
+  }
+  return differences;
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Moves the changes that all objects share to one place. */
+function factorOut(changed: Readonly<Record<string, Fields>>): Fields {
+  const all = Object.values(changed);
+  const [first = {}] = all.length > 1 ? all : [];
+  const common = Object.entries(first).filter(([path, value]) => all.every((fields) => fields[path] === value));
+  const own = Object.entries(changed).map(([key, fields]) => {
+    return [
+      key,
+      Object.fromEntries(Object.entries(fields).filter(([path]) => !common.some(([name]) => name === path))),
+    ];
+  });
+  const rest = own.filter(([, fields]) => Object.keys(fields as Fields).length > 0);
+  return { ...(common.length > 0 && { [EVERY_OBJECT]: Object.fromEntries(common) }), ...Object.fromEntries(rest) };
+}
+
+/** Moves the labels that all objects share to one place. */
+function factorOutLabels(whole: Readonly<Record<string, Fields>>): Fields {
+  const all = Object.values(whole).map(({ metadata }) => (metadata as RenderedObject['metadata']).labels ?? {});
+  const [first = {}] = all.length > 1 ? all : [];
+  const common = Object.entries(first).filter(([label, value]) => all.every((labels) => labels[label] === value));
+  if (common.length === 0) return whole;
+  const own = Object.entries(whole).map(([key, { metadata, ...fields }]) => {
+    const { labels = {}, ...rest } = metadata as RenderedObject['metadata'];
+    const others = Object.entries(labels).filter(([label]) => !common.some(([name]) => name === label));
+    const ownLabels = others.length > 0 && { labels: Object.fromEntries(others) };
+    return [key, { ...fields, metadata: { ...rest, ...ownLabels } }];
+  });
+  return { 'labels of all below': Object.fromEntries(common), ...Object.fromEntries(own) };
+}
+
+/** The items of the template. An object that `render` writes, too, is only named. */
+function listPolicyItems(): readonly string[] {
+  const options = { ...RENDER_OPTIONS, authority: undefined };
+  const [{ content } = { content: '' }] = buildPolicy(options).files;
+  let template = content;
+  for (const singleNode of [false, true]) {
+    for (const file of buildInstallation({ ...options, singleNode }).files) {
+      const indented = file.content.replaceAll(/^(?=.)/gm, ' '.repeat(16));
+      template = template.replace(indented, `${' '.repeat(16)}(${file.kind} ${file.objectName})\n`);
+    }
+  }
+  return template
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/objectDefinition:\n +\(/g, 'objectDefinition: (')
+    .trimEnd()
+    .split('\n');
+}
+
+/** The instructions of the Containerfile, each in one line. */
+function listInstructions(): readonly string[] {
+  const text = readFile('Containerfile').replaceAll(/^#.*\n/gm, '');
+  return text
+    .replaceAll(/ *\\\n */g, ' ')
+    .split('\n')
+    .filter(Boolean);
+}
+
+/** As YAML, in which each list or object is in one line if it fits. */
+function format(content: Fields): string {
+  const document = new Document(content, { aliasDuplicateObjects: false });
+  if (isMap(document.contents)) for (const { value } of document.contents.items) foldCollections(value, 2);
+  return document.toString({ lineWidth: 0, flowCollectionPadding: false });
+}
+
+function foldCollections(node: unknown, indent: number, key = ''): void {
+  if (!isCollection(node)) return;
+  const line = stringify(node.toJSON(), { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 });
+  node.flow = indent + key.length + line.length <= MAX_COLUMNS;
+  if (node.flow) return;
+  for (const item of node.items) {
+    if (isPair(item)) foldCollections(item.value, indent + 2, String(item.key));
+    else foldCollections(item, indent + 2);
+  }
+}

@@ -1,0 +1,94 @@
+import { expect } from 'vitest';
+import { ALLOW_DELETION_ANNOTATION } from '../../../src/api/annotations.ts';
+import { ADMISSION_POLICIES } from '../../../src/install/webhook-configuration.ts';
+import { MCO_GROUP } from '../../../src/mco/api-paths.ts';
+import { NODE_FIELDS, POOL_FIELDS } from '../../../src/mco/referrer.ts';
+import { NODES, POOLS } from '../../../src/mco/resources.ts';
+import { type Relation, required } from './relation.ts';
+
+export const POLICY_RELATIONS: readonly Relation[] = [
+  {
+    rule: 'each policy has a binding with its name, and each binding a policy',
+    check: (installed) => {
+      for (const { name, objects } of installed.sets) {
+        const namesOf = (kind: string) =>
+          objects.filter((each) => each.kind === kind).map((each) => each.metadata.name);
+        expect([name, namesOf('ValidatingAdmissionPolicyBinding')]).toEqual([
+          name,
+          namesOf('ValidatingAdmissionPolicy'),
+        ]);
+      }
+      for (const { metadata, spec } of installed.list('ValidatingAdmissionPolicyBinding'))
+        expect(spec?.policyName).toBe(metadata.name);
+    },
+  },
+  {
+    // In a cluster without pools, "Deny" would deny every deletion.
+    rule: 'the policies of the floor check all nodes and pools, and allow the deletion where there are none',
+    check: (installed) => {
+      const policies = installed.list('ValidatingAdmissionPolicy');
+      const floor = installed.list('ValidatingAdmissionPolicyBinding').filter(({ spec }) => spec?.paramRef);
+      expect(new Set(floor.map(({ metadata }) => metadata.name))).toEqual(new Set(Object.values(ADMISSION_POLICIES)));
+      for (const { spec } of floor) {
+        expect(spec?.paramRef).toEqual({ selector: {}, parameterNotFoundAction: 'Allow' });
+        expect(spec?.validationActions).toEqual(['Deny']);
+      }
+      for (const { metadata, spec } of policies.filter((policy) => policy.spec?.paramKind))
+        expect({ [required(spec?.paramKind?.kind)]: metadata.name }).toEqual(
+          metadata.name === ADMISSION_POLICIES.Node
+            ? { [NODES.kind]: ADMISSION_POLICIES.Node }
+            : { [POOLS.kind]: ADMISSION_POLICIES.MachineConfigPool },
+        );
+    },
+  },
+  {
+    rule: 'the floor reads every field that denies, and the annotation that allows',
+    check: (installed) => {
+      const texts = installed.list('ValidatingAdmissionPolicy').filter(({ spec }) => spec?.paramKind);
+      for (const policy of texts) {
+        const { variables, validations, auditAnnotations } = required(policy.spec);
+        const used = required(variables?.find(({ name }) => name === 'used')).expression;
+        const fields = required(variables?.find(({ name }) => name === 'fields')).expression;
+        const isNode = policy.metadata.name === ADMISSION_POLICIES.Node;
+        for (const field of isNode ? NODE_FIELDS : POOL_FIELDS) {
+          expect(used).toContain(isNode ? `'${MCO_GROUP}/${field}'` : `params.?${field}.?configuration.?name`);
+          expect(fields).toContain(`'${field}'`);
+        }
+        expect(required(variables?.find(({ name }) => name === 'text')).expression).toContain(
+          `annotations[?'${ALLOW_DELETION_ANNOTATION}']`,
+        );
+        expect(validations?.map(({ expression, reason }) => ({ expression, reason }))).toEqual([
+          { expression: "!variables.used || variables.reason != ''", reason: 'Forbidden' },
+        ]);
+        expect(auditAnnotations?.map(({ key }) => key)).toEqual(['denied', 'overridden']);
+      }
+    },
+  },
+  {
+    rule: 'what only protects the guard blocks nothing if its expression fails, and what protects a config does',
+    check: (installed) => {
+      const closed = new Set(
+        ['overrides', 'settings', 'nodes', 'pools'].map((name) => `${name}.machineconfig-guard.io`),
+      );
+      for (const { metadata, spec } of installed.list('ValidatingAdmissionPolicy'))
+        expect([metadata.name, spec?.failurePolicy]).toEqual([
+          metadata.name,
+          closed.has(metadata.name) ? 'Fail' : 'Ignore',
+        ]);
+    },
+  },
+  {
+    rule: 'the policy of the settings is about the user of the pods',
+    checkGuard: (guard) => {
+      const policy = guard
+        .list('ValidatingAdmissionPolicy')
+        .find(({ metadata }) => metadata.name.startsWith('settings'));
+      if (policy === undefined) return expect(guard.name).toMatch(/4\.1[456]/);
+      const { namespace } = guard.get('Deployment').metadata;
+      const user = `system:serviceaccount:${namespace}:${guard.pod.serviceAccountName}`;
+      expect(policy.spec?.matchConditions?.map(({ expression }) => expression)).toEqual([
+        `request.userInfo.username == '${user}'`,
+      ]);
+    },
+  },
+];

@@ -1,0 +1,186 @@
+import type {
+  V1ClusterRole,
+  V1ClusterRoleBinding,
+  V1ConfigMap,
+  V1Container,
+  V1Deployment,
+  V1FlowSchema,
+  V1Namespace,
+  V1NetworkPolicy,
+  V1PodDisruptionBudget,
+  V1PodSpec,
+  V1Role,
+  V1RoleBinding,
+  V1Secret,
+  V1Service,
+  V1ServiceAccount,
+  V1ValidatingAdmissionPolicy,
+  V1ValidatingAdmissionPolicyBinding,
+  V1ValidatingWebhook,
+  V1ValidatingWebhookConfiguration,
+} from '@kubernetes/client-node';
+import { type RenderedObject, type RenderedSet } from '../rendered-sets.ts';
+
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+interface AlertRules {
+  readonly spec: { readonly groups: readonly { readonly rules: readonly Alert[] }[] };
+}
+
+interface KeyOf {
+  readonly name: string;
+  readonly key: string;
+}
+
+interface ServiceMonitor {
+  readonly spec: {
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    readonly endpoints: readonly [
+      {
+        readonly port: string;
+        readonly path: string;
+        readonly scheme: string;
+        readonly interval: string;
+        readonly authorization: { readonly credentials: KeyOf };
+        readonly tlsConfig: {
+          readonly serverName: string;
+          readonly ca: { readonly configMap?: KeyOf; readonly secret?: KeyOf };
+        };
+      },
+    ];
+  };
+}
+
+/** The types of the objects that the rules compare. */
+interface ObjectsByKind {
+  readonly AlertingRule: AlertRules;
+  readonly Certificate: {
+    readonly spec: {
+      readonly secretName: string;
+      readonly isCA?: boolean;
+      readonly dnsNames?: readonly string[];
+      readonly duration: string;
+      readonly renewBefore?: string;
+      readonly usages?: readonly string[];
+      readonly privateKey: object;
+      readonly issuerRef: Readonly<Record<'group' | 'kind' | 'name', string>>;
+    };
+  };
+  readonly ClusterRole: V1ClusterRole;
+  readonly ClusterRoleBinding: V1ClusterRoleBinding;
+  readonly ConfigMap: V1ConfigMap;
+  readonly Deployment: V1Deployment;
+  readonly FlowSchema: V1FlowSchema;
+  readonly Issuer: { readonly spec: object };
+  readonly Namespace: V1Namespace;
+  readonly NetworkPolicy: V1NetworkPolicy;
+  readonly PodDisruptionBudget: V1PodDisruptionBudget;
+  readonly PrometheusRule: AlertRules;
+  readonly Role: V1Role;
+  readonly RoleBinding: V1RoleBinding;
+  readonly Secret: V1Secret;
+  readonly Service: V1Service;
+  readonly ServiceAccount: V1ServiceAccount;
+  readonly ServiceMonitor: ServiceMonitor;
+  readonly ValidatingAdmissionPolicy: V1ValidatingAdmissionPolicy;
+  readonly ValidatingAdmissionPolicyBinding: V1ValidatingAdmissionPolicyBinding;
+  readonly ValidatingWebhookConfiguration: V1ValidatingWebhookConfiguration;
+}
+type Kind = keyof ObjectsByKind;
+type ObjectOf<K extends Kind> = ObjectsByKind[K] & RenderedObject;
+
+/** Relates what is installed to the code, or to another object that must agree with it. */
+export interface Relation {
+  /** A sentence that says what has to be so. */
+  readonly rule: string;
+  /** Throws if it is not so in a set. Called for each set with a guard. */
+  readonly checkGuard?: (guard: GuardSet) => void | Promise<void>;
+  /** Throws if it is not so. */
+  readonly check?: (installed: Installed) => void | Promise<void>;
+}
+
+/** A set that runs the guard. */
+export class GuardSet {
+  readonly name: string;
+  readonly #objects: readonly RenderedObject[];
+
+  constructor({ name, objects }: RenderedSet) {
+    this.name = name;
+    this.#objects = objects;
+  }
+
+  /** The objects of a kind. */
+  list<K extends Kind>(kind: K): readonly ObjectOf<K>[] {
+    return filterByKind(this.#objects, kind);
+  }
+
+  /** @throws Error unless the set has exactly one object of the kind */
+  get<K extends Kind>(kind: K): ObjectOf<K> {
+    const [object, other] = this.list(kind);
+    if (object === undefined || other !== undefined) throw new Error(`${this.name}: not exactly one ${kind}`);
+    return object;
+  }
+
+  get pod(): V1PodSpec {
+    return required(this.get('Deployment').spec?.template.spec);
+  }
+
+  get container(): V1Container {
+    return required(this.pod.containers[0]);
+  }
+
+  get webhook(): V1ValidatingWebhook {
+    return required(this.get('ValidatingWebhookConfiguration').webhooks?.[0]);
+  }
+
+  /** The values of the flags of `serve`, without their dashes. */
+  get flags(): ReadonlyMap<string, string> {
+    const flags = (this.container.args ?? []).filter((arg) => arg.startsWith('--'));
+    return new Map(flags.map((flag) => flag.slice(2).split('=') as [string, string]));
+  }
+}
+
+/** Everything that is installed. */
+export class Installed {
+  readonly sets: readonly RenderedSet[];
+  readonly guards: readonly GuardSet[];
+
+  constructor(sets: readonly RenderedSet[]) {
+    this.sets = sets;
+    const withGuard = sets.filter(({ objects }) => objects.some(({ kind }) => kind === 'Deployment'));
+    this.guards = withGuard.map((set) => new GuardSet(set));
+  }
+
+  /** All alerts, once for each set that has them. */
+  get alerts(): readonly Alert[] {
+    const rules = [...this.list('PrometheusRule'), ...this.list('AlertingRule')];
+    return rules.flatMap(({ spec }) => spec.groups).flatMap((group) => group.rules);
+  }
+
+  /** @throws Error unless there is one */
+  alert(name: string): Alert {
+    return required(this.alerts.find(({ alert }) => alert === name));
+  }
+
+  /** All objects of a kind, of all sets. */
+  list<K extends Kind>(kind: K): readonly ObjectOf<K>[] {
+    return filterByKind(
+      this.sets.flatMap((set) => set.objects),
+      kind,
+    );
+  }
+}
+
+function filterByKind<K extends Kind>(objects: readonly RenderedObject[], kind: K): readonly ObjectOf<K>[] {
+  return objects.filter((object): object is ObjectOf<K> => object.kind === kind);
+}
+
+/** @throws Error if a field is absent */
+export function required<Value>(value: Value | null | undefined): Value {
+  if (value === undefined || value === null) throw new Error('a field is absent');
+  return value;
+}

@@ -1,0 +1,16 @@
+import { CERTIFICATE_RELATIONS } from './certificates.ts';
+import { MONITORING_RELATIONS } from './monitoring.ts';
+import { POD_RELATIONS } from './pods.ts';
+import { POLICY_RELATIONS } from './policies.ts';
+import { RIGHT_RELATIONS } from './rights.ts';
+import type { Relation } from './relation.ts';
+import { WEBHOOK_RELATIONS } from './webhook.ts';
+
+export const RELATIONS: readonly Relation[] = [
+  ...CERTIFICATE_RELATIONS,
+  ...MONITORING_RELATIONS,
+  ...POD_RELATIONS,
+  ...POLICY_RELATIONS,
+  ...RIGHT_RELATIONS,
+  ...WEBHOOK_RELATIONS,
+];

@@ -1,0 +1,85 @@
+import type { V1PolicyRule } from '@kubernetes/client-node';
+import { expect } from 'vitest';
+import { formatRight, GUARD_RIGHTS } from './guard-rights.ts';
+import { type GuardSet, type Relation, required } from './relation.ts';
+
+const OPENSHIFT_CONSTRAINTS = 'system:openshift:scc:';
+
+export const RIGHT_RELATIONS: readonly Relation[] = [
+  {
+    rule: 'the roles of the guard allow what it does, by name where it knows the name, and nothing else',
+    checkGuard: (guard) => {
+      const hasConfigs = !guard.name.includes('no-machineconfig-access');
+      const expected = GUARD_RIGHTS.filter((right) => hasConfigs || !/ machineconfigs\./.test(right));
+      expect(listRights(guard).toSorted()).toEqual(expected);
+    },
+  },
+  {
+    rule: 'every role of the guard is bound to the service account of its pods, and to no other subject',
+    checkGuard: (guard) => {
+      const { namespace } = guard.get('Deployment').metadata;
+      const name = required(guard.pod.serviceAccountName);
+      const accounts = guard.list('ServiceAccount').map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+      expect(accounts).toContain(`${namespace}/${name}`);
+      for (const { subjects } of listBindings(guard))
+        expect(subjects).toEqual([{ kind: 'ServiceAccount', name, namespace }]);
+    },
+  },
+  {
+    rule: 'every binding has a role of its set, or a security context constraint of OpenShift',
+    checkGuard: (guard) => {
+      for (const { metadata, roleRef } of listBindings(guard)) {
+        expect(roleRef.apiGroup).toBe('rbac.authorization.k8s.io');
+        if (roleRef.name.startsWith(OPENSHIFT_CONSTRAINTS)) continue;
+        const roles = [...guard.list('Role'), ...guard.list('ClusterRole')];
+        const role = roles.find((each) => each.kind === roleRef.kind && each.metadata.name === roleRef.name);
+        // A Role counts in its own namespace only.
+        expect(role?.metadata.namespace).toBe(metadata.namespace);
+      }
+    },
+  },
+  {
+    rule: 'the priority of API requests covers the reads of the guard, by the same account',
+    checkGuard: (guard) => {
+      const [schema] = guard.list('FlowSchema');
+      if (schema === undefined) return expect(guard.name).toMatch(/4\.1[45]/);
+      const [rules, ...others] = required(schema.spec?.rules);
+      const { namespace } = guard.get('Deployment').metadata;
+      expect(others).toEqual([]);
+      const account = { name: guard.pod.serviceAccountName, namespace };
+      expect(rules?.subjects).toEqual([{ kind: 'ServiceAccount', serviceAccount: account }]);
+      const covered = required(rules?.resourceRules).flatMap(({ namespaces, clusterScope, ...rule }) => {
+        expect(namespaces).toEqual(clusterScope === true ? ['*'] : [namespace]);
+        return expandRule(rule, clusterScope === true ? undefined : namespace);
+      });
+      // A FlowSchema has no names of objects. Not every pair of a group and a resource exists.
+      const reads = GUARD_RIGHTS.filter((right) => /^(?:get|list|watch) /.test(right));
+      for (const read of reads) expect(covered).toContain(read.replace(/\/[\w-]+/, ''));
+      expect(covered.every((right) => /^(?:get|list|watch) /.test(right))).toBe(true);
+      expect(required(rules?.nonResourceRules)).toEqual([{ verbs: ['get'], nonResourceURLs: ['/apis', '/apis/*'] }]);
+    },
+  },
+];
+
+function listBindings(guard: GuardSet) {
+  const all = [...guard.list('RoleBinding'), ...guard.list('ClusterRoleBinding')];
+  return all.filter(({ roleRef }) => roleRef.name !== 'machineconfig-guard-metrics');
+}
+
+/** Of all roles that are bound to the guard. */
+function listRights(guard: GuardSet): readonly string[] {
+  const roles = [...guard.list('Role'), ...guard.list('ClusterRole')];
+  return listBindings(guard).flatMap(({ roleRef, metadata }) => {
+    const role = roles.find((each) => each.kind === roleRef.kind && each.metadata.name === roleRef.name);
+    return (role?.rules ?? []).flatMap((rule) => expandRule(rule, metadata.namespace));
+  });
+}
+
+function expandRule(rule: Partial<V1PolicyRule>, namespace: string | undefined): readonly string[] {
+  const { apiGroups = [], resources = [], resourceNames = [undefined], verbs = [] } = rule;
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) =>
+      resourceNames.flatMap((name) => verbs.map((verb) => formatRight({ verb, group, resource, name, namespace }))),
+    ),
+  );
+}
