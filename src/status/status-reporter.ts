@@ -53,9 +53,9 @@ export class StatusReporter {
     this.#options = options;
     const onFound = (finding: DanglingFinding): void => this.#recordEvent(finding);
     this.#detector = new DanglingReferenceDetector({ ...options, onFound });
-    const onFailure = (): void => onTaskFailure('acquire the Lease');
-    this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, onFailure });
-    this.#writer = new StatusWriter(options);
+    const onLeaseFailure = (): void => onTaskFailure('acquire the Lease');
+    this.#lease = new Lease({ api, log, namespace, name: INSTALLED_NAME, identity, onFailure: onLeaseFailure });
+    this.#writer = new StatusWriter({ ...options, onFailure: () => onTaskFailure('write the status') });
   }
 
   /** Undefined if the guard may not read MachineConfigs. */

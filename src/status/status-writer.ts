@@ -40,6 +40,7 @@ export interface StatusWriterOptions {
   /** By the clock of the API server, because replicas compare what they write. */
   readonly now: () => Date;
   readonly answers: Pick<AnswerRecorder, 'deletions' | 'lastDenial'>;
+  readonly onFailure: () => void;
 }
 
 /**
@@ -82,6 +83,7 @@ export class StatusWriter {
     else if (!signal.aborted && !isNotFound(failure)) {
       const reason = describeError(failure);
       this.#problem.warn(`cannot write the status: ${reason}`, { reason });
+      this.#options.onFailure();
     }
   }
 

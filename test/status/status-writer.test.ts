@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi, type Mock } from 'vitest';
 import { InMemoryCluster } from '../support/in-memory-cluster/in-memory-cluster.ts';
 import { NO_HOLDS } from '../../src/status/hold-status.ts';
 import { type LastDenial, StatusWriter, type StatusWriterOptions } from '../../src/status/status-writer.ts';
@@ -18,6 +18,7 @@ let cluster: InMemoryCluster;
 let api: InProcessApi;
 let writer: StatusWriter;
 let lines: Record<string, unknown>[];
+let onFailure: Mock<() => void>;
 /** Undefined if another replica is the leader. */
 let status: GuardStatus | undefined;
 
@@ -26,10 +27,11 @@ beforeEach(() => {
   cluster = new InMemoryCluster();
   cluster.create(GUARDS, { metadata: { name: 'cluster' } });
   api = new InProcessApi(cluster);
+  onFailure = vi.fn<() => void>();
   const memory = memoryLog();
   ({ lines } = memory);
   answers = { deletions: new LRUCache({ max: 50 }), lastDenial: undefined };
-  writer = new StatusWriter({ api, log: memory.log, stored: () => stored(), now: () => now, answers });
+  writer = new StatusWriter({ api, log: memory.log, stored: () => stored(), now: () => now, answers, onFailure });
   status = toStatus(1);
   stored = read;
   now = NOW;
@@ -180,6 +182,7 @@ test('writes a denial although the API server rejects the status, which it logs 
   expect(await write()).toEqual([{ lastDenial: DENIAL }]);
   expect(await write()).toEqual([{ lastDenial: DENIAL }]);
   expect(lines).toMatchObject([{ msg: 'cannot write the status: the API server answered 422 Invalid' }]);
+  expect(onFailure).toHaveBeenCalledTimes(2);
 });
 
 test('adds the deletions that it allowed to those of other replicas, and keeps the last 50', async () => {
