@@ -94,7 +94,7 @@ export function createAdmissionApp({ judge, settings, log, recorder, serving }: 
     const { req: request } = response;
     // An unread body would delay the next request on the connection.
     if (serving.isDraining || !request.complete) response.setHeader('connection', 'close');
-    if (!response.destroyed) response.json(toAdmissionReview(judged.review.uid, judged.verdict));
+    if (!response.destroyed) response.json(toAdmissionReview(judged.review, judged.verdict));
     const call: AnsweredCall = {
       ms: performance.now() - arrivedAt,
       address: request.socket.remoteAddress ?? 'unknown',

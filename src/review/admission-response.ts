@@ -1,8 +1,9 @@
 import { toPrintableLine } from '../common/printable-text.ts';
+import type { Review } from './review.ts';
 import { type DenialStatus, type Verdict } from './verdict.ts';
 
 /** The outcome is the key: a DELETECOLLECTION is one audit event, which keeps only the first value of a key. */
-export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
+export function toAuditAnnotations({ isDryRun }: Pick<Review, 'isDryRun'>, verdict: Verdict): Record<string, string> {
   if (verdict.config === undefined) return {};
   return {
     [verdict.outcome]: JSON.stringify({
@@ -12,6 +13,7 @@ export function toAuditAnnotations(verdict: Verdict): Record<string, string> {
       referrers: verdict.references,
       more: verdict.referencesTotal - verdict.references.length,
       reason: verdict.overrideReason === undefined ? undefined : toPrintableLine(verdict.overrideReason, 256),
+      ...(isDryRun && { dryRun: true }),
     }),
   };
 }
@@ -32,14 +34,14 @@ export interface AdmissionReviewResponse {
 }
 
 /** A verdict without a denial status allows the deletion. */
-export function toAdmissionReview(uid: string, verdict: Verdict): AdmissionReviewResponse {
+export function toAdmissionReview(review: Pick<Review, 'uid' | 'isDryRun'>, verdict: Verdict): AdmissionReviewResponse {
   const { denialStatus, message, warnings } = verdict;
-  const auditAnnotations = toAuditAnnotations(verdict);
+  const auditAnnotations = toAuditAnnotations(review, verdict);
   return {
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
     response: {
-      uid,
+      uid: review.uid,
       allowed: denialStatus === undefined,
       ...(denialStatus === undefined ? {} : { status: { status: 'Failure', message, ...denialStatus } }),
       ...(warnings.length === 0 ? {} : { warnings }),

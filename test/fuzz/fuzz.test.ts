@@ -45,7 +45,7 @@ function runReview(bytes: Buffer): string {
     readAt: new Date(0),
   });
   const verdict = decide(review, state, DEFAULT_SETTINGS, { createdAt: () => undefined });
-  const { uid, allowed } = toAdmissionReview(review.uid, verdict).response;
+  const { uid, allowed } = toAdmissionReview(review, verdict).response;
   if (uid === '') throw new Error('the answer has no uid');
   if (allowed && isDeletionOfUsedConfig(bytes)) throw new Error('allowed the deletion of a config in use');
   return allowed ? 'allowed' : 'denied';

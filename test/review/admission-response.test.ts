@@ -8,16 +8,16 @@ const CONFIG = toConfigName('rendered-worker-a');
 
 test.each([
   ['Enforce', 'denied', { code: 'MCG_IN_USE' }],
-  ['Audit', 'would-deny', { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE' }],
+  ['Audit', 'would-deny', { code: 'MCG_WOULD_DENY', cause: 'MCG_IN_USE', dryRun: true }],
 ] as const)('the audit annotation in mode %s is %s, names ten referrers and counts the others', (mode, key, codes) => {
   const config = { name: CONFIG, uid: 'c', createdAt: undefined };
-  const review = { uid: 'u', isDryRun: false, user: 'someone', config };
+  const review = { uid: 'u', isDryRun: mode === 'Audit', user: 'someone', config };
   const references = [{ field: 'currentConfig', config: CONFIG, strength: 'strong' }] as const;
   const node = { kind: 'Node', references, state: { type: 'configured' } } as const;
   const nodes = Array.from({ length: 13 }, (_, at) => ({ ...node, name: `n${at}` }));
   const state = toClusterState(CONFIG, nodes);
   const verdict = decide(review, state, { mode, holdSupersededMs: 0 }, { createdAt: () => undefined });
-  const annotations = toAuditAnnotations(verdict);
+  const annotations = toAuditAnnotations(review, verdict);
   expect(Object.keys(annotations)).toEqual([key]);
   const { referrers, ...rest } = JSON.parse(annotations[key] ?? '') as { referrers: unknown[] };
   expect(rest).toEqual({ name: CONFIG, ...codes, more: 3 });

@@ -26,17 +26,20 @@ test('the commands of docs/audit.md find each kind of answer', async () => {
     await cluster.auditEvent(await cluster.delete(name));
     names.push(name);
   }
+  const tried = await cluster.config();
+  await cluster.auditEvent(await cluster.dryRun(tried));
+  names.push(tried);
   const answers = (await page.run(shell)).map(({ stdout }) =>
     names.map((name) => stdout.split('\n').find((line) => line.includes(name)) ?? 'none'),
   );
   const [none, match] = ['none', (text: string): unknown => expect.stringMatching(text)];
   expect(answers).toEqual([
-    [none, none, none],
-    [none, match('"time":"2.*"user":"admin".*"MCG_IN_USE"'), none],
-    [none, none, match('^2.*Z admin rendered-.* CHG-7$')],
-    [match(' admin MCG_IN_USE '), none, none],
-    [match('^2.*Z admin rendered-.* MCG_WOULD_DENY$'), none, match(' MCG_OVERRIDDEN$')],
-    [none, none, none],
+    [none, none, none, none],
+    [none, match('"time":"2.*"user":"admin".*"MCG_IN_USE"'), none, none],
+    [none, none, match('^2.*Z admin rendered-.* CHG-7$'), none],
+    [match(' admin MCG_IN_USE '), none, none, none],
+    [match('^2.*Z admin rendered-.* MCG_WOULD_DENY$'), none, match(' MCG_OVERRIDDEN$'), none],
+    [none, none, none, none],
   ]);
   expect(page.remaining).toEqual([]);
 });
