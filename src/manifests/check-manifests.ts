@@ -56,7 +56,9 @@ export async function checkManifests(source: string, options: ManifestsOptions):
   const directory = split ?? source;
   const release = openshiftVersion?.split('.', 2).join('.');
   const found = await findProblems(input, { release, signal });
-  if (found.set.manifests.length === 0) throw createEmptyError(directory);
+  // An error can be the reason why there are no objects, and explains it better.
+  if (found.set.all.length === 0 && found.problems.every(({ severity }) => severity === 'warning'))
+    throw createEmptyError(directory);
   const rendered = await renderManifests(found.set, input, options);
   const problems = [...rendered.problems, ...found.problems];
   const report = {

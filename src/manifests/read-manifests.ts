@@ -143,6 +143,7 @@ function findIgnored(
 }
 
 export function createEmptyError(source: string): FileError {
+  if (source === '-') return new FileError('stdin contains no manifests; did the program before the pipe fail?');
   return new FileError(
     `${formatPath(source)} contains no manifests; choose the directory of an installer, with openshift/ or manifests/`,
   );

@@ -72,8 +72,8 @@ test('docs/install.md names every overlay, and every profile without one', () =>
 
 /** A heading may quote several texts, in which `…` stands for anything. */
 const HEADINGS = findAll(readFile('docs/troubleshooting.md'), /^#+ (`.*`)$/gm);
-/** Texts of the API server and of kubectl, which this repository does not contain. */
-const FOREIGN = /^(?:… (?:service|no endpoints|x509:|connect:|context) |no matches for kind )/;
+/** Texts of the API server, of kubectl and of the machine-config-daemon, which this repository does not contain. */
+const FOREIGN = /^(?:… (?:service|no endpoints|x509:|connect:|context) |no matches for kind |machineconfig\.)/;
 const QUOTES = HEADINGS.flatMap((heading) => findAll(heading, /`([^`]+)`/g)).filter((text) => !FOREIGN.test(text));
 
 const PRINTED_TEXTS = ['src', 'manifests', 'test/e2e']

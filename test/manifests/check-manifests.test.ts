@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { Readable } from 'node:stream';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { runProgram, usageError } from '../cli/run-program.ts';
 import { createTemporaryDirectory, writeFiles } from '../cli/temporary-directory.ts';
 
@@ -68,6 +69,25 @@ test("is fine for the guard's own manifests", async () => {
     expect(await runProgram(['render', ...flags, other])).toMatchObject({ stderr: '' });
   const stdout = expect.stringMatching(/^Fine: 0 err/) as string;
   expect(await check('--openshift-version', '4.18')).toMatchObject({ exitCode: 0, stdout });
+});
+
+test.each(['', '\n', '# no resources\n', '---\n---\n', 'null\n'])(
+  'rejects stdin without a manifest: %j',
+  async (text) => {
+    const stdin = vi.spyOn(process, 'stdin', 'get');
+    onTestFinished(() => stdin.mockRestore());
+    stdin.mockReturnValue(Readable.from([Buffer.from(text)]) as typeof process.stdin);
+    const sentence = 'stdin contains no manifests; did the program before the pipe fail?';
+    expect(await runProgram(['check', 'manifests', '-'])).toEqual(usageError(sentence));
+  },
+);
+
+test('is not fine for a file or a directory without a manifest', async () => {
+  writeFiles(directory, { 'openshift/a.yaml': '# disabled\n' });
+  for (const source of [directory, path.join(directory, 'openshift/a.yaml')]) {
+    const stdout = expect.stringMatching(/ EmptyDocument: [^]*\nNot fine: 1 error/) as string;
+    expect(await runProgram(['check', 'manifests', source])).toMatchObject({ exitCode: 1, stdout });
+  }
 });
 
 test('prints each problem of a file of oc-mirror, what it means and what to do', async () => {

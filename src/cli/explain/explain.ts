@@ -3,6 +3,7 @@ import { Argument, Command } from 'commander';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { advise } from '../../client/output/advice.ts';
 import { applyStyle, createFormat, type TextFormat, wrapBeside } from '../../client/output/text-format.ts';
+import { groupBy } from '../../common/group-by.ts';
 import { joinFirst } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../common/shell-command.ts';
 import { readPackageFile } from '../../files/package-file.ts';
@@ -18,6 +19,13 @@ const LIST_ITEM = /^( *(?:- |\d+\. )|)(.*)$/;
 const CODE = /^```(\w*)\n([^]*?)^```$/m;
 /** Of a paragraph or a list item. Headings and tables have single lines. */
 const WRAPPED_LINE = /(?<=^[^#|\n].*)\n(?! *(?:- |\d+\. )|[#|]|$) */gm;
+/** The head and the rows of a table of words that the program prints. */
+const CODE_TABLE = /^(\| (?:code|condition|mode|state) \|.*\n\|[-|]+\n)((?:\|.*\n)+)/gm;
+/** The first words of a row, and others that it quotes. */
+const CODE_IN_ROW = /(?<=^\| )[A-Z]\w+|`([A-Z][A-Za-z]+)`/g;
+const QUOTE = /`(.+?)`/g;
+/** A message names the resource in the singular or the plural, with or without its group. */
+const PLURAL_OR_GROUP = /(?<=machineconfig)(?:s?\.machineconfiguration\.openshift\.io|s\b)/gi;
 const TABLE_RULE = /^\|[-|: ]+$/;
 /** Names that are as near as this are probably meant. */
 const MIN_SIMILARITY = 0.6;
@@ -26,8 +34,10 @@ const MAX_TOPIC_COLUMNS = 35;
 
 export function createExplainCommand(): Command {
   const command = new Command('explain')
-    .description('Explain a code of the guard or an alert, and what to do.')
-    .addArgument(new Argument('[topic]', 'a code, an alert, or a page of the documentation and its section'))
+    .description('Explain a code, an alert or an error message, and what to do.')
+    .addArgument(
+      new Argument('[topic...]', 'a code, state or alert, an error message, or a page and its section').default([]),
+    )
     .addHelpText(
       'after',
       `
@@ -39,27 +49,32 @@ Exit codes: 0 printed, 2 unknown topic.
 Examples:
   machineconfig-guard explain
   machineconfig-guard explain MCG_IN_USE
+  machineconfig-guard explain ConfigMissing
   machineconfig-guard explain MachineConfigGuardAbsent
+  machineconfig-guard explain 'missing MachineConfig rendered-master-553d5d52'
   machineconfig-guard explain install/upgrade`,
     )
-    .action((topic: string | undefined) => {
+    .action(async (words: readonly string[]) => {
       const topics = listTopics();
-      const format = createFormat();
-      const text = topic === undefined ? formatTopics(topics) : formatTopic(findTopic(topic, topics), topics, format);
+      if (words.length === 0) return command.configureOutput().writeOut?.(formatTopics(topics));
+      const rows = [...PAGES.flatMap(listRows), ...(await listRules())];
+      const text = formatTopic(findTopic(words.join(' '), topics, rows), topics, rows, createFormat());
       command.configureOutput().writeOut?.(text);
     });
   return command;
 }
 
-/** @throws CliError with the nearest topics if none has the name */
-function findTopic(given: string, topics: Topics): string {
+/** @throws CliError with the nearest topics if none has the name, and no heading quotes the text */
+function findTopic(given: string, topics: Topics, rows: readonly Row[]): string {
   const sections = PAGES.flatMap((page) => listSections(page).map(({ anchor }) => `${page}/${anchor}`));
-  const names = [...topics.keys(), ...sections];
-  const wanted = simplify(given);
-  const topic = names.find((name) => simplify(name) === wanted);
+  const codes = new Set([...topics.keys(), ...rows.flatMap((row) => row.codes)]);
+  const names = [...codes, ...sections];
+  const wanted = simplify(/\bMCG_\w+/.exec(given)?.[0] ?? given);
+  const topic = names.find((name) => simplify(name) === wanted) ?? findQuote(given);
   if (topic !== undefined) return topic;
 
-  const includes = names.filter((name) => wanted !== '' && simplify(name).includes(wanted));
+  const isNear = (name: string): boolean => wanted !== '' && simplify(name).includes(wanted);
+  const includes = names.filter(isNear);
   if (includes.length === 1) return String(includes[0]);
   const similar = names
     .map((name) => ({ name, similarity: compareTexts(simplify(name), wanted) }))
@@ -68,7 +83,11 @@ function findTopic(given: string, topics: Topics): string {
     .map(({ name }) => name);
   const word = given.trim().toLowerCase();
   const mentions = sections.filter((name) => word !== '' && findText(name)?.toLowerCase().includes(word));
-  const nearest = [includes, similar, mentions].find((found) => found.length > 0) ?? [];
+  const nearSections = sections.filter(isNear);
+  // The runbook of a problem comes before the sections about it.
+  const runbooks = nearSections.flatMap((name) => listLinks(name)).filter(isAlert);
+  const near = new Set([...[...codes].filter(isNear), ...runbooks, ...nearSections]);
+  const nearest = [[...near], similar, mentions].find((found) => found.length > 0) ?? [];
   const advice = advise(
     nearest.length === 0 ? 'list all topics' : `the nearest: ${joinFirst(nearest, MAX_NEAREST)}; read the first`,
     shell`machineconfig-guard explain ${nearest.slice(0, 1).map(verbatim)}`,
@@ -76,9 +95,27 @@ function findTopic(given: string, topics: Topics): string {
   throw new CliError(`unknown topic ${JSON.stringify(given)}`, EXIT_CODE.usage, { advice });
 }
 
+/**
+ * The section whose heading quotes a part of a message, in which `…` stands for anything. Of several, that with the
+ * longest quote.
+ */
+function findQuote(message: string): string | undefined {
+  const wanted = simplify(message);
+  const quotes = listSections('troubleshooting').flatMap(({ anchor, title }) =>
+    Array.from(title.matchAll(QUOTE), ([, quote = '']) => ({ anchor, parts: quote.split('…').map(simplify) })),
+  );
+  const [longest] = quotes
+    .filter(({ parts }) => new RegExp(parts.join('.*')).test(wanted))
+    .toSorted((one, other) => other.parts.join('').length - one.parts.join('').length);
+  return longest && `troubleshooting/${longest.anchor}`;
+}
+
 /** `MCG_INUSE` and `mcg-in-use` mean `MCG_IN_USE`. */
 function simplify(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9/]/g, '');
+  return name
+    .replaceAll(PLURAL_OR_GROUP, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9/]/g, '');
 }
 
 /** The share of the pairs of letters that both texts have: from 0 to 1. */
@@ -111,26 +148,84 @@ function listTopics(): Topics {
   ]);
 }
 
+/** A row of a table, or a sentence, about words that the program prints. */
+interface Row {
+  readonly codes: readonly string[];
+  /** The topic of the section in which it stands. */
+  readonly section: string;
+  /** Markdown: the title of the section, and the head of the table. */
+  readonly head: string;
+  /** Markdown. */
+  readonly text: string;
+}
+
+function listRows(page: string): readonly Row[] {
+  const text = readPackageFile(toFile(page));
+  const sections = listSections(page);
+  return [...text.matchAll(CODE_TABLE)].flatMap(({ index, 1: head = '', 2: rows = '' }) => {
+    const line = text.slice(0, index).split('\n').length;
+    const section = sections.findLast((each) => each.line < line);
+    if (section === undefined) return [];
+    const ofTable = { section: `${page}/${section.anchor}`, head: `## ${section.title}\n\n${head}` };
+    return rows
+      .trimEnd()
+      .split('\n')
+      .map((row) => ({
+        ...ofTable,
+        codes: Array.from(row.matchAll(CODE_IN_ROW), ([first, quoted]) => quoted ?? first),
+        // The empty cell makes a list of the others, with their headers.
+        text: `${row} |`,
+      }));
+  });
+}
+
+/** The rules of `check manifests`, in the words of its report. */
+async function listRules(): Promise<readonly Row[]> {
+  const { RULES } = await import('../../manifests/rules/rules.ts');
+  return Object.entries(RULES).map(([code, { message, advice }]) => {
+    const text = `${code}: ${typeof message === 'string' ? message : message('…')}; ${advice}.`;
+    return { codes: [code], section: 'inspect/before-the-install', head: '## Before the install\n\n', text };
+  });
+}
+
 function findMeaning(runbook: string): string {
   const [, paragraph = ''] = MEANING.exec(readPackageFile(runbook)) ?? [];
   return toText(paragraph.replaceAll('\n', ' '), runbook);
 }
 
 /**
- * The section or page of a topic, and the topics that its links lead to, each with its meaning. Without their commands:
- * one that stands away from its explanation can be wrong for the reader.
+ * The section, the page or the rows of a topic, and the topics that its links lead to, each with its meaning. Without
+ * their commands: one that stands away from its explanation can be wrong for the reader.
  */
-function formatTopic(topic: string, topics: Topics, format: TextFormat): string {
-  const text = findText(topic) ?? '';
-  const file = toFile(topic);
-  const links = [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(file, target) ?? []);
-  const others = [...new Set(links)].filter((other) => other !== topic);
-  const body = formatMarkdown(text, file, format).trimEnd();
+function formatTopic(topic: string, topics: Topics, rows: readonly Row[], format: TextFormat): string {
+  const passages = listPassages(topic, rows);
+  const links = passages.flatMap(({ section, text }) => [section, ...listLinks(section, text)]);
+  const isRow = passages.some(({ section }) => section !== topic);
+  const related = [...topics.keys()].filter((name) => isRow && simplify(name).includes(simplify(topic)));
+  const others = [...new Set([...links, ...related])].filter((other) => other !== topic);
+  const bodies = passages.map(({ section, text }) => formatMarkdown(text, toFile(section), format).trimEnd());
+  const body = bodies.join('\n\n');
   if (others.length === 0) return `${body}\n`;
   const title = applyStyle(format, 'bold', 'See also: machineconfig-guard explain TOPIC');
   const columns = Math.min(MAX_TOPIC_COLUMNS, Math.max(...others.map((other) => other.length)));
   const lines = others.map((other) => formatReference(other, topics, columns, format));
   return `${[body, '', title, ...lines].join('\n')}\n`;
+}
+
+/** What explains a topic, as Markdown: the rows of each table that has the code, or else its page or section. */
+function listPassages(topic: string, rows: readonly Row[]) {
+  const ofTopic = rows.filter(({ codes }) => codes.includes(topic));
+  if (ofTopic.length === 0) return [{ section: topic, text: findText(topic) ?? '' }];
+  const tables = groupBy(ofTopic, ({ section, head }) => `${section} ${head}`);
+  return Array.from(tables.values(), ([first, ...others]) => ({
+    section: first?.section ?? '',
+    text: [`${first?.head}${first?.text}`, ...others.map(({ text }) => text)].join('\n'),
+  }));
+}
+
+/** The topics that the links of a text lead to. */
+function listLinks(topic: string, text = findText(topic) ?? ''): readonly string[] {
+  return [...text.matchAll(LINK)].flatMap(([, , target = '']) => toTopic(toFile(topic), target) ?? []);
 }
 
 function formatReference(topic: string, topics: Topics, columns: number, { width }: TextFormat): string {
@@ -150,8 +245,12 @@ function findText(topic: string): string | undefined {
 function toFile(topic: string): string {
   const [name = ''] = topic.split('/');
   if (name.startsWith('MCG_')) return 'docs/codes.md';
-  if (name.startsWith('Machine')) return `docs/runbooks/${name}.md`;
+  if (isAlert(name)) return `docs/runbooks/${name}.md`;
   return name === 'fleet' ? 'docs/fleet/README.md' : `docs/${name}.md`;
+}
+
+function isAlert(topic: string): boolean {
+  return topic.startsWith('Machine');
 }
 
 /** Undefined for a target outside of the pages. */
@@ -184,14 +283,14 @@ function listHeadings(text: string) {
   let isCode = false;
   return text.split('\n').flatMap((content, line) => {
     if (content.startsWith('```')) isCode = !isCode;
-    const level = isCode ? 0 : (HEADING.exec(content)?.[1]?.length ?? 0);
-    return level === 0 ? [] : [{ line, level, anchor: toAnchor(content) }];
+    const [, marks = '', title = ''] = HEADING.exec(isCode ? '' : content) ?? [];
+    const level = marks.length;
+    return level === 0 ? [] : [{ line, level, title, anchor: toAnchor(title) }];
   });
 }
 
-function toAnchor(line: string): string {
-  const text = HEADING.exec(line)?.[2] ?? '';
-  return text.toLowerCase().replaceAll(/[^\w-]/g, (character) => (character === ' ' ? '-' : ''));
+function toAnchor(title: string): string {
+  return title.toLowerCase().replaceAll(/[^\w-]/g, (character) => (character === ' ' ? '-' : ''));
 }
 
 /** Formats Markdown for a terminal: wraps it, and makes a list of a table. */
