@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { joinFirst } from '../common/printable-text.ts';
 import { parseDuration } from '../common/duration.ts';
 import { isHold } from '../api/settings.ts';
+import { parseOpenShiftVersion } from '../install/kubernetes-version.ts';
 import { CliError, EXIT_CODE } from './exit.ts';
 import { type ConfigName, RENDERED_PREFIX, toConfigName } from '../mco/machine-config.ts';
 
@@ -14,7 +15,7 @@ export function createParser(pattern: RegExp, problem: string): (value: string) 
   };
 }
 
-export function toArgumentParser<T>(parse: (text: string) => T): (value: string) => T {
+function toArgumentParser<T>(parse: (text: string) => T): (value: string) => T {
   return (value) => {
     try {
       return parse(value);
@@ -23,6 +24,12 @@ export function toArgumentParser<T>(parse: (text: string) => T): (value: string)
     }
   };
 }
+
+/** A supported version of OpenShift, such as `4.18` or `4.18.3`, without a leading `v`. */
+export const parseVersionOption = toArgumentParser((text) => {
+  parseOpenShiftVersion(text);
+  return text.replace(/^v/, '');
+});
 
 export function createNumberParser(min: number, max: number, problem: string): (value: string) => number {
   return (value) => {

@@ -36,6 +36,8 @@ interface ManifestsResult {
   readonly names: string;
   /** Why the operator could not render. */
   readonly failure: string | undefined;
+  /** That the schemas are those of another release. */
+  readonly warning: string | undefined;
 }
 
 type RenderResult = Pick<ManifestsReport, 'renders' | 'problems' | 'hasRealNames'> & { readonly failure?: string };
@@ -70,9 +72,12 @@ export async function checkManifests(source: string, options: ManifestsOptions):
     renders: rendered.renders,
     hasRealNames: rendered.hasRealNames,
   };
+  const [nearest] = found.set.schemaReleases;
+  const isOther = release !== undefined && release !== nearest;
+  const warning = isOther ? `no schemas of ${release}; checked with those of ${nearest}` : undefined;
   const files = new Set(problems.map(({ file }) => path.join(directory, file)));
   const names = [...files].map((file) => `${toPrintableLine(file, Number.POSITIVE_INFINITY)}\n`).join('');
-  return { report, table: formatManifestsReport(format, report), names, failure: rendered.failure };
+  return { report, table: formatManifestsReport(format, report), names, failure: rendered.failure, warning };
 }
 
 /** Never rejects because of the operator: its failure must not hide the other problems. */

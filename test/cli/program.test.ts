@@ -9,7 +9,7 @@ import { advise } from '../../src/client/output/advice.ts';
 import { shell } from '../../src/common/shell-command.ts';
 import { startCommand } from './command-process.ts';
 import { CLUSTER_COMMAND_LINES, GONE, startEmptyCluster, startHealthyCluster } from './inspected-cluster.ts';
-import { listCommands, runProgram } from './run-program.ts';
+import { listCommands, runProgram, usageError } from './run-program.ts';
 import { useTerminal } from './terminal.ts';
 
 function report(error: unknown, debug = ''): [exitCode: number, stderr: string] {
@@ -85,15 +85,17 @@ test('the help of every command lists flags in alphabetical order, known exit co
   }
 });
 
-test('help prints the help of the program or a command, and without a known command on stderr', async () => {
+test('help prints the help of the program, a command or a subcommand, and rejects unknown ones', async () => {
   const usage = expect.stringMatching(/^Usage: machineconfig-guard /) as string;
-  for (const args of [[], ['help', 'chek']])
-    expect(await runProgram(args)).toEqual({ exitCode: 2, stdout: '', stderr: usage });
-  for (const names of [[], ['check']]) {
+  expect(await runProgram([])).toEqual({ exitCode: 2, stdout: '', stderr: usage });
+  for (const names of [['chek'], ['check', 'chek'], ['check', 'manifests', 'chek']])
+    expect(await runProgram(['help', ...names])).toEqual(usageError("unknown command 'chek'"));
+  for (const names of [[], ['check'], ['check', 'manifests']]) {
     const outcome = await runProgram(['help', ...names]);
     const { stdout } = await runProgram([...names, '--help']);
     expect(outcome).toEqual({ exitCode: 0, stdout, stderr: '' });
     expect(stdout).toMatch(`Usage: ${['machineconfig-guard', ...names].join(' ')} `);
+    expect(await runProgram(['--context', 'lab', 'help', ...names])).toEqual(outcome);
   }
 });
 

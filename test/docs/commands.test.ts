@@ -36,6 +36,12 @@ test('docs/inspect.md explains the code of every cause', () => {
   expect(codes.toSorted()).toEqual(CAUSE_CODES.toSorted());
 });
 
+test('no example runs a command of xargs without input', () => {
+  const texts = [...helps.values(), ...PAGES.map((page) => readFile(page))];
+  const commands = texts.flatMap((text) => findAll(text, /(xargs(?: -\S+)*)/g));
+  expect([...new Set(commands)]).toEqual(['xargs -r']);
+});
+
 /** Of `openshift-install`, `npm run release` and `oc adm release info`. */
 const OTHER_FLAGS = new Set(['--dir', '--base-image', '--platform', '--image-for']);
 

@@ -90,6 +90,17 @@ test('is not fine for a file or a directory without a manifest', async () => {
   }
 });
 
+test.each([
+  ['4.99', 'no schemas of 4.99; checked with those of 4.22'],
+  ['5.3.1', 'no schemas of 5.3; checked with those of 5.0'],
+  ['v4.14.0-rc.1', undefined],
+])('with the release %s, warns: %s', async (release, warning) => {
+  writeAgentDirectory();
+  const { exitCode, stderr } = await check('--openshift-version', release);
+  const expected = warning === undefined ? '' : `machineconfig-guard: warning: ${warning}\n`;
+  expect([exitCode, stderr.replaceAll(/^ +\d+s .*\n/gm, '')]).toEqual([0, expected]);
+});
+
 test('prints each problem of a file of oc-mirror, what it means and what to do', async () => {
   writeFiles(directory, { 'openshift/99.yaml': BUTANE, 'openshift/idms-oc-mirror.yaml': IDMS.join('') });
   const { exitCode, stdout } = await check();
@@ -198,7 +209,8 @@ test('--split reports what it cannot repair, and copies a file that does not par
 });
 
 test.each([
-  [['x', '--openshift-version', 'v4'], 'Must be a release, such as 4.20.'],
+  [['x', '--openshift-version', 'v4'], 'Must be a version of OpenShift, such as 4.18.'],
+  [['x', '--openshift-version', '4.13'], 'The oldest supported version is Kubernetes 1.27 (OpenShift 4.14).'],
   [['x', '--operator', 'y', '--release-image', 'z'], /--operator .* cannot .*--release-image/],
   [[' '], 'Must not be empty.'],
   [['-', '--split', 'x'], '--split needs a directory'],

@@ -226,7 +226,13 @@ process.exit(require('node:child_process').spawnSync('OPERATOR', flags, { stdio:
 const IMAGE = 'quay.io/lab/mco:1';
 
 test.each([
-  ['/none/templates does not exist; copy it from the repository of the operator', '--operator', '/none/controller'],
+  [
+    '/none/controller does not exist; give an image, or the path of machine-config-controller ' +
+      'with its templates/ beside it',
+    '--operator',
+    '/none/controller',
+  ],
+  ['/proc/templates does not exist; copy it from the repository of the operator', '--operator', '/proc/version'],
   ['an image needs podman or docker, and neither is there; install podman, or give a path', '--operator', IMAGE],
   [
     `cannot run oc: it does not exist; give --operator what this prints elsewhere: ` +

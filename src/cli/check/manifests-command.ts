@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { CliError, EXIT_CODE, ReportedFailure } from '../../client/exit.ts';
-import { createOutputOption, createParser } from '../../client/option-parsers.ts';
+import { createOutputOption, createParser, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import type { ManifestsFlags } from '../../manifests/check-manifests.ts';
 import { withFiles } from './with-files.ts';
@@ -10,14 +10,13 @@ interface ManifestsCommandFlags extends ManifestsFlags {
 }
 
 const parsePath = createParser(/\S/, 'Must not be empty.');
-const parseRelease = createParser(/^\d{1,2}\.\d{1,2}(?:\.\d.*)?$/, 'Must be a release, such as 4.20.');
 
 export function createManifestsCommand(): Command {
   const command = new Command('manifests')
     .description('Check the manifests of an installer before the install.')
     .argument('<source>', 'directory of the installer, one file, or - for stdin', parsePath)
     .option('--split <dir>', 'write one document per file into this new directory, and check that', parsePath)
-    .option('--openshift-version <version>', 'the release to install, such as 4.20', parseRelease)
+    .option('--openshift-version <version>', 'the release to install, such as 4.20', parseVersionOption)
     .addOption(
       new Option('--operator <source>', 'render with this image of the operator, or with this program')
         .argParser(parsePath)
@@ -58,9 +57,10 @@ Examples:
       const startedAt = Date.now();
       const onProgress = (text: string): void => output.printProgress(text, Date.now() - startedAt);
       const { checkManifests } = await import('../../manifests/check-manifests.ts');
-      const { report, table, names, failure } = await withFiles((signal) =>
+      const { report, table, names, failure, warning } = await withFiles((signal) =>
         checkManifests(source, { ...flags, format, signal, onProgress }),
       );
+      if (warning !== undefined) output.printNote(`${format.commands.program}: warning: ${warning}`);
       output.printReport(report, flags.output === 'name' ? names : table);
       if (failure !== undefined) throw new CliError(failure, EXIT_CODE.usage);
       if (!report.ok) throw new ReportedFailure(EXIT_CODE.failure);

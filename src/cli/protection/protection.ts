@@ -81,7 +81,7 @@ const TRUST_ADVICE: Readonly<Record<RegisteredWebhook['installation'], Advice>> 
   ),
   rendered: advise('apply the manifests again, which contain the caBundle', RENDER),
 };
-const REINSTALL_ADVICE = advise('install the guard again', RENDER);
+const REINSTALL_ADVICE = advise('apply your overlay again; without one, install the guard again', RENDER);
 const PODS_ADVICE = advise('look at the pods', shell`oc get pods -n ${INSTALLED_NAME}`);
 /** The guard answers, so it reads the annotation. */
 const BREAK_GLASS = advise(

@@ -1,8 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { checkImage } from '../../install/image.ts';
-import { parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
 import { addClusterFlags } from '../../client/cluster-options.ts';
-import { parseOutputDirectory, toArgumentParser } from '../../client/option-parsers.ts';
+import { parseOutputDirectory, parseVersionOption } from '../../client/option-parsers.ts';
 import { Output } from '../../client/output/output.ts';
 import { addRecordedFlags, EXAMPLE_IMAGE, type RenderFlags, STDOUT } from './render-flags.ts';
 
@@ -19,11 +18,7 @@ export function createRenderCommand(): Command {
     )
     .option('--from-cluster', 'read the version of the cluster, and keep image, authority and flags of its guard')
     .option('--new-authority', 'with --from-cluster: replace the authority of the installed guard')
-    .option(
-      '--openshift-version <version>',
-      'OpenShift version of the cluster, such as 4.18',
-      toArgumentParser(parseOpenShiftVersion),
-    )
+    .option('--openshift-version <version>', 'OpenShift version of the cluster, such as 4.18', parseVersionOption)
     .addOption(
       new Option(
         '--policy',

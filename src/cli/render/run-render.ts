@@ -9,6 +9,7 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import { shell, verbatim } from '../../common/shell-command.ts';
 import type { Output } from '../../client/output/output.ts';
 import { checkImage } from '../../install/image.ts';
+import { isSameVersion, parseOpenShiftVersion } from '../../install/kubernetes-version.ts';
 import { buildInstallation, formatStream, type Installation, isOwnFile } from '../../install/installation.ts';
 import { buildPolicy } from '../../install/policy.ts';
 import { isGuardProfile } from '../../install/profiles.ts';
@@ -18,6 +19,8 @@ import { assertNoConflict, type RenderFlags, STDOUT } from './render-flags.ts';
 import { INSTALLED_NAME } from '../../api/paths.ts';
 
 const DIGEST_REASON = 'a tag can move to another image, and mirrors of disconnected clusters need a digest';
+const NO_IMAGE =
+  '--image is needed: the cluster does not show the image of a guard. If you installed an overlay, apply it again';
 const NEW_AUTHORITY_NOTE = 'Created a new authority. To upgrade an installed guard, use --from-cluster.';
 const ROTATION_NOTE =
   'Created a new authority. The API servers trust both until you apply the output without --new-authority.';
@@ -35,19 +38,25 @@ export async function runRender(given: RenderFlags, isGiven: (name: string) => b
   const { image, tls, profile, out, policy, openshiftVersion, newAuthority = false } = flags;
   const hasGuard = isGuardProfile(profile);
   if (hasGuard && image === undefined) {
-    throw new CliError('--image is needed: the cluster has no guard whose image could be kept', EXIT_CODE.usage);
+    throw new CliError(NO_IMAGE, EXIT_CODE.usage);
   }
   const previousAuthority = newAuthority ? cluster?.authority : undefined;
   const kept = newAuthority ? undefined : cluster?.authority;
   const needsAuthority = hasGuard && tls === 'generated';
   const authority = needsAuthority ? (kept ?? (await createAuthority({ days: MAX_DAYS, now }))) : undefined;
+  const givenVersion = openshiftVersion === undefined ? undefined : parseOpenShiftVersion(openshiftVersion);
   const options = {
     ...flags,
-    kubernetesVersion: openshiftVersion ?? cluster?.version,
+    kubernetesVersion: givenVersion ?? cluster?.version,
     authority,
     previousAuthority,
   };
   const installation = build(policy === true ? buildPolicy : buildInstallation, options);
+  if (cluster !== undefined && !isSameVersion(cluster.version, givenVersion ?? cluster.version)) {
+    print(
+      `--openshift-version ${openshiftVersion}: the cluster has another version, with Kubernetes 1.${cluster.version}`,
+    );
+  }
   for (const note of cluster?.notes ?? []) print(note);
   if (image !== undefined && !checkImage(image).pinned) {
     print(`warning: --image ${image} has no digest: ${DIGEST_REASON}`);
@@ -100,7 +109,7 @@ function listNames({ files }: Installation): string[] {
 }
 
 async function writeDirectory(
-  { out, profile, force, image, fromCluster }: RenderFlags,
+  { out, profile, force, image, fromCluster, openshiftVersion }: RenderFlags,
   { files, omittedObjects }: Installation,
   output: Output,
 ): Promise<void> {
@@ -123,7 +132,11 @@ async function writeDirectory(
     : advise('for a running cluster', shell`oc apply -f ${verbatim(out)}`);
   const verify = advise('then verify that the guard denies a deletion', shell`machineconfig-guard verify --wait`);
   const parent = path.dirname(path.resolve(out));
-  const check = advise('check what the installer gets', shell`machineconfig-guard check manifests ${verbatim(parent)}`);
+  const version = verbatim(openshiftVersion ?? 'VERSION');
+  const check = advise(
+    'check what the installer gets',
+    shell`machineconfig-guard check manifests ${verbatim(parent)} --openshift-version ${version}`,
+  );
   const isUpgrade = fromCluster === true && !isMixed;
   const steps = [
     ...(isForInstaller ? [check] : []),

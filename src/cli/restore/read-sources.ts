@@ -4,7 +4,7 @@ import { listAll } from '../../client/cluster-reader.ts';
 import { CliError, EXIT_CODE } from '../../client/exit.ts';
 import { type Advice, advise } from '../../client/output/advice.ts';
 import { readWithRetries } from '../../client/poll.ts';
-import { toPrintableLine } from '../../common/printable-text.ts';
+import { joinFirst, toPrintableLine } from '../../common/printable-text.ts';
 import { shell, verbatim } from '../../common/shell-command.ts';
 import { waitOrAbort, withTimeout } from '../../common/wait.ts';
 import { findReferencedConfig } from '../../mco/referrer.ts';
@@ -71,6 +71,7 @@ async function readSource(source: string, options: SourceOptions): Promise<Found
     const names = name === undefined ? listReferencedNames(snapshot) : [name];
     const found = await readRenderedConfigs(source, (config) => names.includes(config), signal);
     if (found.configs.length > 0 || name === undefined) return found;
+    assertReferenced(name, snapshot);
     const reasons = found.problems.length === 0 ? 'choose another source' : found.problems.join('; ');
     throw new FileError(`${formatPath(source)} does not contain ${name}; ${reasons}`);
   }
@@ -94,6 +95,7 @@ const UPDATE_FILE = '/etc/machine-config-daemon/currentconfig';
 const HOST_ROOT = '/rootfs';
 const EXEC_TIMEOUT_MS = 30_000;
 const MAX_REASON_LENGTH = 300;
+const MAX_NAMES = 5;
 
 /**
  * Reads all copies of configs on the disk of a node with its machine-config-daemon pod, which also runs while it is
@@ -129,6 +131,7 @@ export async function readConfigsFromNode(
     else failures.push(`${file} contains ${result.name}`);
   }
   if (configs.length > 0) return configs;
+  if (name !== undefined) assertReferenced(name, snapshot);
   const subject = wanted.length === 0 ? 'the config' : wanted.join(' or ');
   const problem = `cannot read ${subject} from node ${nodeName}: ${failures.join('; ')}`;
   if (isRead)
@@ -142,6 +145,15 @@ export async function readConfigsFromNode(
     advice: advise('read it with SSH', read(first)),
     otherwise: advise('only if that file has another config, read the second one', read(second)),
   });
+}
+
+/** A source cannot have a config that nobody needs, such as one with a mistyped name. @throws CliError */
+function assertReferenced(name: ConfigName, snapshot: ClusterSnapshot): void {
+  if (listReferencedNames(snapshot).includes(name)) return;
+  const missing = joinFirst(listMissingNames(snapshot), MAX_NAMES);
+  const others = missing === '' ? 'no config that they name is missing' : `the missing configs are ${missing}`;
+  const advice = advise('see which node and which pool names a config', shell`machineconfig-guard who-uses`);
+  throw new CliError(`no node and no pool names "${name}"; ${others}`, EXIT_CODE.usage, { advice });
 }
 
 /**

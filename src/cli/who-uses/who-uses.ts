@@ -47,7 +47,7 @@ Examples:
   machineconfig-guard who-uses rendered-worker-25a1be6c1264c64551ae911d23717173
   machineconfig-guard who-uses --unused
   machineconfig-guard --context lab who-uses --unused -o name | head -5 |
-    xargs oc --context lab delete`,
+    xargs -r oc --context lab delete`,
     )
     .action(async (names: readonly string[], flags: WhoUsesFlags) => {
       const selection = parseSelection(names, flags);

@@ -28,7 +28,11 @@ export async function findRenderer(
   signal: AbortSignal,
 ): Promise<Renderer> {
   if (!/^\.{0,2}\//.test(source) && !existsSync(source)) return await findImage(source, authfile, signal);
-  const isDirectory = statSync(source, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  if (!existsSync(source)) {
+    const needed = `give an image, or the path of ${CONTROLLER} with its templates/ beside it`;
+    throw new ProgramError(`${formatPath(source)} does not exist; ${needed}`);
+  }
+  const isDirectory = statSync(source).isDirectory();
   const program = path.resolve(isDirectory ? path.join(source, CONTROLLER) : source);
   const templates = path.join(path.dirname(program), 'templates');
   if (!existsSync(templates)) {

@@ -99,10 +99,12 @@ test.each([
 test('prefers the version of a flag, and with the service CA reads no Secret', async () => {
   const { stdout, stderr, requests } = await render({}, '--openshift-version', '4.18', '--tls', 'service-ca');
   expect(stdout + stderr).not.toMatch(/authority|failurePolicy/);
+  expect(stderr).toContain('--openshift-version 4.18: the cluster has another version, with Kubernetes 1.27\n');
   expect(requests.map(({ path: requested }) => requested)).toContain('/version');
   expect(requests.filter(({ path: requested }) => requested.includes('/secrets'))).toEqual([]);
 });
 
+const VERSION = { '/version': { gitVersion: 'v1.31.9' } };
 const PROFILE = { 'render.machineconfig-guard.io/profile': 'fail-closed' };
 /** The webhook configuration of another version or overlay. */
 const label = (flag: string, value: string) => ({
@@ -183,9 +185,9 @@ test.each([
 
 test('a first installation beside one node gets one replica, unless a flag says otherwise', async () => {
   const note = '--single-node: is set, because the cluster has one control-plane node';
-  const flags = ['--openshift-version', '4.18'];
-  expect(await render(SINGLE_NODE, ...flags)).toMatchObject({ exitCode: 0, stderr: toLines([note]) });
-  expect(await render(SINGLE_NODE, ...flags, '--no-single-node')).toMatchObject({ exitCode: 0, stderr: '' });
+  const answers = { ...SINGLE_NODE, ...VERSION };
+  expect(await render(answers)).toMatchObject({ exitCode: 0, stderr: toLines([note]) });
+  expect(await render(answers, '--no-single-node')).toMatchObject({ exitCode: 0, stderr: '' });
 });
 
 test.each([
@@ -200,7 +202,7 @@ test.each([
   [[], { mode: 'Warn', holdSuperseded: '12h' }, undefined],
 ])('with %j beside a MachineConfigGuard of %j, prints the patch %s', async (flags, spec, patch) => {
   const answers = { ...install({ authority: undefined, hold: '3h', mode: 'Disabled' }), [GUARD_PATH]: { spec } };
-  const { exitCode, stderr, kubeconfig } = await render(answers, '--openshift-version', '4.18', ...flags);
+  const { exitCode, stderr, kubeconfig } = await render({ ...answers, ...VERSION }, ...flags);
   const advice =
     'the existing MachineConfigGuard keeps its settings; change them with: ' +
     `oc --kubeconfig ${kubeconfig} patch mcguard cluster --type=merge -p '${patch}'`;
@@ -209,13 +211,19 @@ test.each([
 });
 
 test('says that a lost Secret makes a new authority, and that no guard has an image to keep', async () => {
-  const { exitCode, stderr } = await render(omit(install({}), '/secrets/'), '--openshift-version', '4.18');
+  const { exitCode, stderr } = await render(
+    { ...omit(install({}), '/secrets/'), ...VERSION },
+    '--openshift-version',
+    '4.18',
+  );
   const note =
     'the Secret machineconfig-guard-ca is missing: created a new authority. Calls fail until all pods use it';
   expect([exitCode, stderr]).toEqual([0, toLines([note])]);
   expect(await render({}, '--profile', 'fail-closed')).toMatchObject({
     exitCode: 2,
-    stderr: 'machineconfig-guard: --image is needed: the cluster has no guard whose image could be kept\n',
+    stderr:
+      'machineconfig-guard: --image is needed: the cluster does not show the image of a guard. ' +
+      'If you installed an overlay, apply it again\n',
   });
 });
 

@@ -41,7 +41,7 @@ test('prints the files, and commands for an installer and the cluster of the fla
   expect(stdout.slice(stdout.indexOf('Next:')).split('\n')).toEqual([
     'Next:',
     '  # check what the installer gets',
-    `  machineconfig-guard check manifests '${parent}/it'\\''s'`,
+    `  machineconfig-guard check manifests '${parent}/it'\\''s' --openshift-version 4.18`,
     '  # for a new cluster, in the parent directory of openshift/',
     '  openshift-install agent create image',
     '  # for a running cluster',
@@ -54,6 +54,10 @@ test('prints the files, and commands for an installer and the cluster of the fla
   const { data } = parse(read(SECRET)) as { readonly data: Readonly<Record<string, string>> };
   const { validTo } = new X509Certificate(Buffer.from(data['ca.crt'] ?? '', 'base64'));
   expect(Math.round((Date.parse(validTo) - Date.now()) / 86_400_000)).toBe(3650);
+});
+
+test('without a version, advises a check with a placeholder for it', async () => {
+  expect((await render()).stdout).toContain(`check manifests ${path.dirname(out)} --openshift-version VERSION\n`);
 });
 
 test('does not advise to apply a directory with other files', async () => {

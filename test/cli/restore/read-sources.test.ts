@@ -186,6 +186,16 @@ test.each<[string, NodeCase, readonly unknown[]]>([
     [cannotRead('the config', 'it has no pod of the machine-config-daemon'), UPDATE],
   ],
   [
+    'nothing by a name that nothing has, although its pod is missing',
+    { name: 'foo', hasPod: false },
+    [`no node and no pool names "foo"; the missing configs are ${MISSING.name}`, undefined],
+  ],
+  [
+    'nothing by a name that nothing has, if no config is missing',
+    { name: 'foo', node: EXISTING, files: CONTENTS },
+    ['no node and no pool names "foo"; no config that they name is missing', undefined],
+  ],
+  [
     'nothing, if it names none',
     { node: { state: 'Done' }, files: CONTENTS },
     ['node worker0 names no config', undefined],

@@ -137,7 +137,12 @@ test('restores from a directory in spite of an unusable file, which it names, an
   const archive = await run('restore', '--from', 'must-gather.tar.gz');
   expect(archive).toEqual(usageError('must-gather.tar.gz is an archive; unpack it, and give its directory\n'));
   const other = await run('restore', OTHER_GONE, '--from', source);
-  expect([other.exitCode, other.stderr]).toEqual([2, expect.stringContaining(`does not contain ${OTHER_GONE}; `)]);
+  const unnamed = `no node and no pool names "${OTHER_GONE}"; the missing configs are ${GONE}; `;
+  expect([other.exitCode, other.stderr]).toEqual([2, expect.stringContaining(unnamed)]);
+  annotate(cluster, 'worker-0', { desiredConfig: OTHER_GONE });
+  const lacking = await run('restore', OTHER_GONE, '--from', source);
+  expect([lacking.exitCode, lacking.stderr]).toEqual([2, expect.stringContaining(`does not contain ${OTHER_GONE}; `)]);
+  annotate(cluster, 'worker-0', { desiredConfig: GONE });
   const unpacked = `${source}/gathered.tar`;
   mkdirSync(unpacked);
   renameSync(path.join(source, 'config.json'), path.join(unpacked, 'config.json'));
