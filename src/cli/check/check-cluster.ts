@@ -7,7 +7,7 @@ import { type Advice, advise } from '../../client/output/advice.ts';
 import { type PollOptions, pollUntilSettled, readWithRetries } from '../../client/poll.ts';
 import type { Cause } from '../../diagnosis/cause.ts';
 import type { DiagnosisScope } from '../../diagnosis/cluster.ts';
-import type { ClusterSnapshot } from '../../diagnosis/cluster-snapshot.ts';
+import type { ClusterSnapshot, ControlPlaneSize } from '../../diagnosis/cluster-snapshot.ts';
 import { diagnose, type Diagnosis, type DiagnosisResult } from '../../diagnosis/diagnose.ts';
 import { readObstacles } from './read-obstacles.ts';
 
@@ -87,10 +87,19 @@ async function readResult(api: KubeApi, scope: CheckScope, signal: AbortSignal):
   return { report, causes };
 }
 
-type Others = Awaited<ReturnType<typeof readOthers>>;
-
 /** What does not change while nodes and pools are read. */
-async function readOthers(api: KubeApi, { minNodes, hasControlPlane }: CheckScope, signal: AbortSignal) {
+interface Others {
+  readonly guardReports: NonNullable<DiagnosisScope['guardReports']>;
+  readonly pendingCertificateRequests: PendingCertificateRequests;
+  /** Undefined if it is not needed, or if the cluster does not say it. */
+  readonly controlPlaneSize: ControlPlaneSize | undefined;
+}
+
+async function readOthers(
+  api: KubeApi,
+  { minNodes, hasControlPlane }: CheckScope,
+  signal: AbortSignal,
+): Promise<Others> {
   const [guardReports, pendingCertificateRequests, controlPlaneSize] = await Promise.all([
     readGuardReports(api, signal),
     readPendingCertificateRequests(api, signal),

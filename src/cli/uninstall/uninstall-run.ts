@@ -18,12 +18,17 @@ export interface UninstallOptions extends Omit<StepOptions, 'timeoutMs'> {
   readonly isConfirmed: boolean;
 }
 
-/** The JSON of `--output json`. Its keys are a contract. */
+/** The JSON of `uninstall --output json`. Its keys are a contract. */
 export interface UninstallReport {
+  /** Host and port of the API server. */
   readonly server: string;
+  /** Whether `--confirm` was given. */
   readonly confirmed: boolean;
+  /** Whether the exit code is 0. */
   readonly ok: boolean;
+  /** Whether a write was sent that can have changed the cluster. */
   readonly written: boolean;
+  /** Why the run ended early. A clause. */
   readonly problem: string | null;
   readonly objects: readonly InstalledObject[];
   readonly remaining: readonly InstalledObject[];
