@@ -1,10 +1,10 @@
 import { realpathSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
-import { chmod, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile, type Plugin } from 'esbuild';
-import { atFirstUse, leanClient } from './lean-libraries.ts';
+import { atFirstUse, leanClient, withoutUnused } from './lean-libraries.ts';
 import { extractLicenses, writeSbom } from './packages.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -85,7 +85,7 @@ export async function bundle(outfile: string): Promise<Metafile> {
     minifySyntax: true,
     // The licenses are in a file of their own, whole.
     legalComments: 'none',
-    plugins: [filesInside, schemasInside, leanClient, atFirstUse, writeSbom],
+    plugins: [filesInside, schemasInside, leanClient, withoutUnused, atFirstUse, writeSbom],
     metafile: true,
     logLevel: 'warning',
   });
@@ -93,9 +93,20 @@ export async function bundle(outfile: string): Promise<Metafile> {
     await rm(outfile, { force: true });
     throw new Error(`the bundle has ${result.warnings.length} warning(s), see above: ${outfile} was not kept`);
   }
+  await escapeUnicode(outfile);
   await chmod(outfile, 0o755);
   await extractLicenses(path.dirname(outfile));
   return result.metafile;
+}
+
+/**
+ * Writes all but ASCII as escapes. esbuild does not in regular expressions, and with one such character Node reads and
+ * keeps the whole file as UTF-16.
+ */
+async function escapeUnicode(file: string): Promise<void> {
+  const text = await readFile(file, 'utf8');
+  const toEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  await writeFile(file, text.replaceAll(/[^\0-\u007F]/g, toEscape));
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
